@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file backend.h
+ * @brief The interface between the library and a backend: a table of functions over one kind of device.
+ *
+ * Not part of the umbrella header: applications never need it. A backend built into the library and one in a plugin of
+ * its own include this file and nothing else of StreamGEMM.
+ *
+ * The core validates; a backend may assume valid input: pointers of the right memory, dimensions > 0, leading dimensions
+ * in range, no C that overlaps A or B. All matrices are column major. Enqueueing functions return at once; commands of
+ * one stream run in order; streams run beside each other. A function returns SG_STATUS_OK, or a failure whose text
+ * `last_message` then returns.
+ *
+ * Completion: every enqueueing function takes an `sg_backend_done`. When its `fn` is not NULL and the call returned
+ * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has ended, well or
+ * badly; possibly before the enqueueing call returns; always on a thread of the backend, never on the calling one. It
+ * may enqueue further commands; it never blocks. When the call failed, `fn` is not called.
+ *
+ * Threads: any function may be called from any thread, except that one stream is never used by two threads at once.
+ */
+#ifndef STREAMGEMM_BACKEND_H
+#define STREAMGEMM_BACKEND_H
+
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Version of this table. A backend of another version is refused. */
+#define SG_BACKEND_ABI_VERSION 1
+/** Room for a backend's message, in bytes, with its NUL. */
+#define SG_BACKEND_MESSAGE_SIZE 512
+
+/** An open device; the backend's own type. */
+typedef struct sg_backend_device sg_backend_device;
+/** A stream of a device; the backend's own type. */
+typedef struct sg_backend_stream sg_backend_stream;
+/** An event of a device; the backend's own type. */
+typedef struct sg_backend_event sg_backend_event;
+
+/** How a command ended. */
+typedef struct sg_backend_result {
+  sg_status status;    /**< SG_STATUS_OK, or why it failed. */
+  const char *message; /**< Text of a failure, valid during the call of `fn`; NULL when there is none. */
+  int64_t start_ns;    /**< Start on the device's clock, in ns; 0 when the backend does not time commands. */
+  int64_t end_ns;      /**< End on the device's clock, in ns; 0 when the backend does not time commands. */
+} sg_backend_result;
+
+/** Whom to tell when a command has ended. */
+typedef struct sg_backend_done {
+  void (*fn)(void *user, const sg_backend_result *result); /**< NULL: tell nobody. */
+  void *user;                                              /**< Given back to `fn`. */
+} sg_backend_done;
+
+/** C_i = alpha * op(A_i) * op(B_i) + beta * C_i for i < batch; column major; beta == 0 never reads C; k > 0. */
+typedef struct sg_backend_gemm {
+  int64_t m, n, k;          /**< op(A) is m x k, op(B) is k x n, C is m x n. */
+  int64_t batch;            /**< >= 1. */
+  sg_op op_a, op_b;         /**< SG_OP_C only with complex types. */
+  sg_dtype in_type;         /**< Type of A and B. */
+  sg_dtype out_type;        /**< Type of C: in_type; f32 for f16 and bf16 too; i32 for i8. */
+  sg_compute compute;       /**< The least accurate arithmetic allowed. */
+  sg_scalar alpha, beta;    /**< Host values. alpha is not 0. */
+  const void *a;            /**< A_0 when a_array is NULL. */
+  const void *b;            /**< B_0 when b_array is NULL. */
+  void *c;                  /**< C_0 when c_array is NULL. */
+  const void *const *a_array; /**< Host array of batch pointers, or NULL. Read during the call only. */
+  const void *const *b_array; /**< The same for B. */
+  void *const *c_array;       /**< The same for C. */
+  int64_t lda, ldb, ldc;      /**< In elements. */
+  int64_t stride_a, stride_b, stride_c; /**< Between items in elements; 0 shares A or B. Used without arrays. */
+} sg_backend_gemm;
+
+/** C = beta * C + sum over i < parts of P_i, added in the order of i, in C's accumulator; column major. */
+typedef struct sg_backend_reduce {
+  int64_t m, n;          /**< Size of C and of each part. */
+  sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
+  sg_dtype out_type;     /**< Type of C. */
+  sg_scalar beta;        /**< 0 never reads C; 1 with no parts is never asked. */
+  const void *parts;     /**< P_0; NULL when parts_count is 0 (then C is scaled only). */
+  int64_t parts_count;   /**< >= 0. */
+  int64_t part_ld;       /**< Leading dimension of a part, in elements. */
+  int64_t part_stride;   /**< From one part to the next, in elements. */
+  void *c;               /**< The result. */
+  int64_t ldc;           /**< In elements. */
+} sg_backend_reduce;
+
+/** `height` runs of `width` bytes from src to dst. */
+typedef struct sg_backend_copy {
+  void *dst;          /**< First byte written. */
+  const void *src;    /**< First byte read. */
+  int64_t dst_pitch;  /**< From one run to the next in dst, in bytes; >= width. */
+  int64_t src_pitch;  /**< The same in src. */
+  int64_t width;      /**< Bytes in a run; > 0. */
+  int64_t height;     /**< Runs; > 0. */
+  int32_t to_device;  /**< dst is device memory. */
+  int32_t from_device;/**< src is device memory. */
+} sg_backend_copy;
+
+/** A device model that the core has parsed; the core's own type. */
+typedef struct sg_backend_model sg_backend_model;
+
+/** What the core offers a backend. A backend that simulates needs the same cost functions as the planner. */
+typedef struct sg_backend_host {
+  uint32_t struct_size; /**< sizeof(sg_backend_host) of the core. */
+  /** Parses a device model (docs/device-model.md). On failure a reason is written to `message`. */
+  sg_status (*model_parse)(const char *json, sg_backend_model **out, char *message);
+  /** Frees a parsed model; NULL is a no-op. */
+  void (*model_free)(sg_backend_model *model);
+  /** Seconds that a copy takes on its engine; `both_ways`: the opposite direction is busy too. Never fails. */
+  double (*copy_seconds)(const sg_backend_model *model, const sg_backend_copy *copy, int32_t both_ways);
+  /** Seconds that a product takes when it has the device to itself. Never fails. */
+  double (*gemm_seconds)(const sg_backend_model *model, const sg_backend_gemm *gemm);
+  /** Seconds that a reduction takes when it has the device to itself. Never fails. */
+  double (*reduce_seconds)(const sg_backend_model *model, const sg_backend_reduce *reduce);
+  /** Number of copy engines of the model: 1 means that both directions share one. */
+  int32_t (*copy_engines)(const sg_backend_model *model);
+  /** Bytes of device memory of the model. */
+  uint64_t (*memory_bytes)(const sg_backend_model *model);
+} sg_backend_host;
+
+/** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */
+typedef struct sg_backend_ops {
+  uint32_t abi_version; /**< SG_BACKEND_ABI_VERSION. */
+  uint32_t struct_size; /**< sizeof(sg_backend_ops) of the backend. */
+  const char *name;     /**< "cpu", "sim", "cuda". */
+
+  /** Required. Can this backend work here? If not, why (at most `size` bytes with the NUL). Called once. */
+  sg_status (*probe)(char *reason, uint64_t size);
+  /** Required. Number of devices. */
+  int32_t (*device_count)(void);
+  /** Required. Name of device `index` behind the colon ("h200" of "sim:h200", "0" of "cuda:0"; "" for the only one). */
+  sg_status (*device_name)(int32_t index, char *name, uint64_t size);
+  /** Required. Opens the device of that name (also names that are not counted, such as a model file's path).
+   *  On failure a reason is written to `message` (SG_BACKEND_MESSAGE_SIZE bytes). `host` outlives the device. */
+  sg_status (*device_open)(const sg_backend_host *host, const char *name, sg_backend_device **out, char *message);
+  /** Required. Closes it; no stream, event or memory of it is left. Never fails. */
+  void (*device_close)(sg_backend_device *device);
+  /** Required. The device model as JSON (docs/device-model.md); belongs to the device, valid until it is closed. */
+  const char *(*device_model)(sg_backend_device *device);
+  /** Required. Text of the latest failure of a function called by this thread on this device. */
+  const char *(*last_message)(sg_backend_device *device);
+
+  /** Required. Device memory, aligned to 256 bytes. SG_STATUS_OUT_OF_MEMORY when there is none. */
+  sg_status (*mem_alloc)(sg_backend_device *device, uint64_t bytes, void **out);
+  /** Required. Frees it; NULL is a no-op. Nothing in flight uses it. */
+  void (*mem_free)(sg_backend_device *device, void *memory);
+  /** Required. Host memory that the device copies from and to at full speed, aligned to 4096 bytes. */
+  sg_status (*host_alloc)(sg_backend_device *device, uint64_t bytes, void **out);
+  /** Required. Frees it; NULL is a no-op. */
+  void (*host_free)(sg_backend_device *device, void *memory);
+  /** Optional: if NULL, registering is accepted and changes nothing. */
+  sg_status (*host_register)(sg_backend_device *device, void *memory, uint64_t bytes);
+  /** Optional: NULL together with host_register. */
+  sg_status (*host_unregister)(sg_backend_device *device, void *memory);
+  /** Optional: if NULL, all memory is one: any pointer may be given to any command (the cpu backend). Otherwise the kind of
+   *  the memory that [memory, memory + bytes) lies in; never fails: what the device does not know is pageable. */
+  sg_memory_kind (*memory_kind)(sg_backend_device *device, const void *memory, uint64_t bytes);
+
+  /** Required. A new stream; priority -1 low, 0 normal, 1 high. */
+  sg_status (*stream_create)(sg_backend_device *device, int32_t priority, sg_backend_stream **out);
+  /** Required. Destroys it; nothing is in flight on it. */
+  void (*stream_destroy)(sg_backend_stream *stream);
+  /** Optional: if NULL, native streams cannot be wrapped. The native stream stays the caller's. */
+  sg_status (*stream_wrap)(sg_backend_device *device, void *native, sg_backend_stream **out);
+  /** Required. What is enqueued after this runs after `event` as it was last recorded. */
+  sg_status (*stream_wait)(sg_backend_stream *stream, sg_backend_event *event);
+  /** Optional: if NULL, the device's clock is the world's. What is enqueued after this starts no earlier than
+   *  `device_ns` on the device's clock (sim: dependencies that the host has already seen end). */
+  sg_status (*stream_not_before)(sg_backend_stream *stream, int64_t device_ns);
+
+  /** Required. A new event. */
+  sg_status (*event_create)(sg_backend_device *device, sg_backend_event **out);
+  /** Required. Destroys it; no stream waits for it. */
+  void (*event_destroy)(sg_backend_event *event);
+  /** Required. The event happens when what is in the stream so far has ended. */
+  sg_status (*event_record)(sg_backend_event *event, sg_backend_stream *stream);
+
+  /** Required. */
+  sg_status (*copy)(sg_backend_stream *stream, const sg_backend_copy *copy, sg_backend_done done);
+  /** Required. SG_STATUS_UNSUPPORTED where the device has no such product. */
+  sg_status (*gemm)(sg_backend_stream *stream, const sg_backend_gemm *gemm, sg_backend_done done);
+  /** Required. */
+  sg_status (*reduce)(sg_backend_stream *stream, const sg_backend_reduce *reduce, sg_backend_done done);
+  /** Required. An empty command: `done` is told when everything before it has ended. */
+  sg_status (*notify)(sg_backend_stream *stream, sg_backend_done done);
+
+  /** Optional: if NULL, nothing needs it. The process exits: let the commands that run end, drop the rest (their `done` is
+   *  told SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
+  void (*drain)(sg_backend_device *device);
+} sg_backend_ops;
+
+/** The one symbol of a plugin: returns its table, which lives as long as the process. */
+typedef const sg_backend_ops *(*sg_backend_entry_fn)(void);
+/** The plugin's symbol name for SG_BACKEND_ABI_VERSION 1. */
+#define SG_BACKEND_ENTRY_SYMBOL "sg_backend_entry_1"
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_BACKEND_H */

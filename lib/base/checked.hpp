@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer arithmetic that reports overflow instead of wrapping.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.hpp"
+
+namespace sg {
+
+inline std::int64_t checked_mul(std::int64_t a, std::int64_t b, const char *what) {
+  std::int64_t result;
+  if (__builtin_mul_overflow(a, b, &result))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s: %lld * %lld does not fit 64 bits", what, static_cast<long long>(a),
+                static_cast<long long>(b));
+  return result;
+}
+
+inline std::int64_t checked_add(std::int64_t a, std::int64_t b, const char *what) {
+  std::int64_t result;
+  if (__builtin_add_overflow(a, b, &result))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s: %lld + %lld does not fit 64 bits", what, static_cast<long long>(a),
+                static_cast<long long>(b));
+  return result;
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) noexcept { return ceil_div(a, b) * b; }
+
+}  // namespace sg

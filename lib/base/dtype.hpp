@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library knows of its element types.
+#pragma once
+
+#include <cstdint>
+
+#include <streamgemm/types.h>
+
+namespace sg {
+
+constexpr bool is_dtype(int value) noexcept { return value >= SG_DTYPE_F64 && value <= SG_DTYPE_I32; }
+
+// Bytes of an element; 0 for a value that is not a type.
+constexpr std::int64_t size_of(sg_dtype type) noexcept {
+  switch (type) {
+    case SG_DTYPE_F64: case SG_DTYPE_C64: return 8;
+    case SG_DTYPE_F32: case SG_DTYPE_I32: return 4;
+    case SG_DTYPE_C128: return 16;
+    case SG_DTYPE_F16: case SG_DTYPE_BF16: return 2;
+    case SG_DTYPE_I8: return 1;
+  }
+  return 0;
+}
+
+constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
+
+// The type that sums of products are kept in, and the partial results of a split over K are stored in.
+constexpr sg_dtype accumulator_of(sg_dtype out_type) noexcept {
+  return out_type == SG_DTYPE_F16 || out_type == SG_DTYPE_BF16 ? SG_DTYPE_F32 : out_type;
+}
+
+// May a product of two `in` matrices be stored as `out`?
+constexpr bool is_product_type(sg_dtype in, sg_dtype out) noexcept {
+  if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
+  if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
+  return in == out && in != SG_DTYPE_I32;
+}
+
+// Floating-point (or integer) operations of one multiply-add: a complex one costs four real ones.
+constexpr double flops_per_mac(sg_dtype in) noexcept { return is_complex(in) ? 8.0 : 2.0; }
+
+const char *name_of(sg_dtype type) noexcept;
+const char *name_of(sg_op op) noexcept;
+const char *name_of(sg_layout layout) noexcept;
+const char *name_of(sg_compute compute) noexcept;
+const char *name_of(sg_memory_kind kind) noexcept;
+
+}  // namespace sg

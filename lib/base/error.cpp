@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace sg {
+
+namespace {
+thread_local char t_last_error[512];
+}
+
+error::error(sg_status status, const char *format, ...) noexcept : status_(status) {
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(text_, sizeof text_, format, args);
+  va_end(args);
+}
+
+void copy_text(char *out, std::size_t size, const char *text) noexcept {
+  std::snprintf(out, size, "%s", text);
+}
+
+void set_last_error(const char *text) noexcept { copy_text(t_last_error, sizeof t_last_error, text); }
+
+const char *last_error() noexcept { return t_last_error; }
+
+sg_status status_of_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const error &e) {
+    set_last_error(e.what());
+    return e.status();
+  } catch (const std::bad_alloc &) {
+    set_last_error("out of host memory");
+    return SG_STATUS_OUT_OF_MEMORY;
+  } catch (const std::exception &e) {
+    set_last_error(e.what());
+    return SG_STATUS_INTERNAL;
+  } catch (...) {
+    set_last_error("an exception of an unknown type");
+    return SG_STATUS_INTERNAL;
+  }
+}
+
+}  // namespace sg

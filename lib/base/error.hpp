@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures inside the library: a status with a message, thrown as sg::error and turned into a status at the ABI.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include <streamgemm/status.h>
+
+namespace sg {
+
+// Carries its text in a fixed buffer, so that reporting "out of memory" needs no memory.
+class error : public std::exception {
+ public:
+  error(sg_status status, const char *format, ...) noexcept __attribute__((format(printf, 3, 4)));
+
+  sg_status status() const noexcept { return status_; }
+  const char *what() const noexcept override { return text_; }
+
+ private:
+  sg_status status_;
+  char text_[480];
+};
+
+// The calling thread's message, as sg_last_error_message returns it.
+void set_last_error(const char *text) noexcept;
+const char *last_error() noexcept;
+
+// Copies with truncation; always terminates. size > 0.
+void copy_text(char *out, std::size_t size, const char *text) noexcept;
+
+// The status of the exception being handled; its text goes to the calling thread's message. Call inside catch (...).
+sg_status status_of_current_exception() noexcept;
+
+// Runs `body`, which returns nothing, and maps whatever it throws.
+template <class Body>
+sg_status guarded(Body &&body) noexcept {
+  try {
+    body();
+    return SG_STATUS_OK;
+  } catch (...) {
+    return status_of_current_exception();
+  }
+}
+
+}  // namespace sg

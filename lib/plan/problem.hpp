@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A validated request in the form that planning works on: column major, shapes and places only, no pointers. Two
+// requests with equal problems share a plan.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.hpp"
+
+namespace sg {
+
+// One operand as stored: `rows` x `cols`, column major, in every item of the batch.
+struct operand {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;           // elements
+  std::int64_t item_stride = 0;  // elements from one item of the batch to the next; 0 shares the operand (A and B only)
+  sg_dtype type = SG_DTYPE_F32;
+  sg_memory_kind place = SG_MEMORY_DEVICE;  // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
+  bool pointer_array = false;    // items lie anywhere; item_stride is unused
+
+  bool operator==(const operand &) const = default;
+};
+
+// C_i = alpha * op_a(A_i) * op_b(B_i) + beta * C_i for i < batch. All of m, n, batch are > 0; k may be 0.
+struct problem {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t batch = 1;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  operand a, b, c;
+  bool no_product = false;  // alpha == 0 or k == 0: A and B are never read
+  bool beta_zero = true;    // C is never read
+
+  bool operator==(const problem &) const = default;
+
+  double flops() const noexcept {
+    return no_product ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
+  }
+  // Bytes of an operand's elements (each distinct item once, gaps not counted).
+  static double bytes(const operand &x, std::int64_t batch) noexcept {
+    const bool shared = !x.pointer_array && x.item_stride == 0;
+    return double(x.rows) * double(x.cols) * double(size_of(x.type)) * double(shared ? 1 : batch);
+  }
+};
+
+// How a caller narrows the planner's choice; the defaults leave it free.
+enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
+
+struct plan_request {
+  split_kind split = split_kind::automatic;
+  std::int32_t parts = 0;         // parts of a split; 0: the planner's choice
+  std::int32_t streams = 0;       // compute lanes to use at most; 0: as many as the device model offers
+  std::int64_t memory_limit = 0;  // bytes of device memory for this job at most; 0: the device model's memory
+  std::int64_t tile_m = 0, tile_n = 0, tile_k = 0;  // tile of host-resident operands; 0: the planner's choice
+
+  bool operator==(const plan_request &) const = default;
+};
+
+}  // namespace sg
