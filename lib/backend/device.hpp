@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened device: the C++ face over a backend's table. Failures are thrown as sg::error with the backend's own text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <streamgemm/backend.h>
+
+namespace sg {
+
+struct device_model;  // plan/device_model.hpp
+
+// A device's name in two parts: "sim:h200" is {"sim", "h200"}, "cpu" is {"cpu", ""}.
+struct device_name {
+  std::string backend, device;
+  std::string text() const { return device.empty() ? backend : backend + ":" + device; }
+};
+
+// What `name` means. NULL, "" and "auto" mean the variable SG_DEVICE if it is set, otherwise "cuda:0" where it is
+// available and "cpu" where not. A name with nothing behind the colon means the backend's first device. Throws
+// SG_STATUS_INVALID_ARGUMENT when it is no name, SG_STATUS_NO_DEVICE when its backend is not there.
+device_name resolve_device(const char *name);
+
+class device {
+ public:
+  device(const sg_backend_ops &ops, const device_name &name);  // opens it
+  ~device();
+  device(const device &) = delete;
+  device &operator=(const device &) = delete;
+
+  const sg_backend_ops &ops() const noexcept { return ops_; }
+  sg_backend_device *handle() const noexcept { return handle_; }
+  const std::string &name() const noexcept { return name_; }  // "sim:h200"
+  const device_model &model() const noexcept { return *model_; }
+  bool unified() const noexcept { return !ops_.memory_kind; }  // all memory is one
+
+  // Throws what a failed status of one of this device's functions means; `what` names the attempt.
+  void check(sg_status status, const char *what) const;
+
+  // The required slots that hand something out, checked. Give it back with the table's own function.
+  void *mem_alloc(std::uint64_t bytes) const;
+  void *host_alloc(std::uint64_t bytes) const;
+  sg_backend_stream *stream_create(std::int32_t priority) const;
+  sg_backend_event *event_create() const;
+
+  // The optional slots, with what their absence means.
+  void host_register(void *memory, std::uint64_t bytes) const;
+  void host_unregister(void *memory) const;
+  sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always DEVICE
+  void not_before(sg_backend_stream *stream, std::int64_t device_ns) const;
+  void drain() const noexcept;
+
+ private:
+  const sg_backend_ops &ops_;
+  std::string name_;
+  sg_backend_device *handle_ = nullptr;
+  std::unique_ptr<const device_model> model_;
+};
+
+// Opens the device that resolve_device(name) names. Throws as it does, and with the backend's reason.
+std::shared_ptr<device> open_device(const char *name);
+
+// What the core offers its backends: the planner's own device model and cost functions.
+const sg_backend_host *host_services() noexcept;
+
+}  // namespace sg

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated GPU: a device with memory of its own, real arithmetic and virtual time (docs/sim.md).
+#pragma once
+
+#include <streamgemm/backend.h>
+
+// The table of the sim backend; it lives as long as the process.
+extern "C" const sg_backend_ops *sg_sim_backend(void);
