@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules for people and programs: text, JSON, and the timeline as a picture in characters.
+#pragma once
+
+#include <string>
+
+#include "plan/device_model.hpp"
+#include "plan/schedule.hpp"
+#include "plan/simulate.hpp"
+
+namespace sg {
+
+// Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
+std::string describe_text(const schedule &s, const device_model &model);
+// The same as one JSON object: strategy, device, lanes, commands, device_bytes, staging_bytes, flops, bytes_in, bytes_out,
+// predicted_seconds, bound_seconds, ratio, overlap_efficiency, tiles.
+std::string describe_json(const schedule &s, const device_model &model);
+// Every command: start, end, lane, what it does, and what it waits for.
+std::string list_commands(const schedule &s, const timeline &t);
+
+// One row for each lane, one column for each slot of time; a command is shown by a letter, idle time by a dot.
+// slot_seconds 0: the time is cut into `columns` slots.
+std::string timeline_text(const schedule &s, const timeline &t, double slot_seconds = 0, int columns = 72);
+
+}  // namespace sg

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What planning knows of a device: sizes, rates and latencies. Read from JSON, as docs/device-model.md describes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace sg {
+
+// Bandwidth of a 2-D copy whose runs have `run_bytes`, in bytes per second, each way.
+struct run_rate {
+  double run_bytes = 0;
+  double one_way = 0;
+  double both_ways = 0;  // each direction, while the other one is busy and the chip computes
+};
+
+// Bandwidth of `workers` host threads that pack pageable memory together, in bytes per second.
+struct staging_rate {
+  std::int32_t workers = 0;
+  double bytes_per_second = 0;
+};
+
+// Peak rate of a product in flops per second: of the chip, or of one lane where lanes are cores.
+struct gemm_rate {
+  sg_dtype type = SG_DTYPE_F32;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  double flops_per_second = 0;
+};
+
+struct device_model {
+  std::string name;
+  bool unified_memory = false;     // host memory is device memory: nothing is ever copied
+  bool lanes_are_cores = false;    // each compute lane has rates of its own; otherwise lanes share the chip
+  std::int64_t memory_bytes = 0;
+  std::int32_t compute_lanes = 1;  // streams worth using
+  std::int32_t lane_depth = 2;     // commands in flight on a lane
+  std::int32_t copy_engines = 2;   // 1: both directions share one
+  std::int32_t staging_workers = 1;
+
+  // The link, in bytes per second and seconds. Zero rates with unified memory only.
+  double link_in = 0, link_out = 0;            // contiguous, one way
+  double link_in_both = 0, link_out_both = 0;  // contiguous, each direction while both are busy
+  double pageable_in = 0, pageable_out = 0;    // the device's own copy of pageable memory, unstaged
+  double copy_latency = 0;                     // before the first byte when the engine was idle
+  double copy_gap = 0;                         // between queued copies
+  std::vector<run_rate> runs;                  // 2-D copies, by growing run; beyond the last: contiguous
+  std::vector<staging_rate> staging;           // by growing number of workers
+
+  // Kernels.
+  double launch_latency = 0;  // from an idle lane, or after a wait for another lane, to the first instruction
+  double launch_gap = 0;      // host time of each command, and between queued kernels of a lane
+  std::int32_t units = 1;     // multiprocessors that tiles are dealt to; 1 for a core
+  std::int64_t tile_m = 1, tile_n = 1;  // of one unit's piece of C
+  std::int64_t split_k = 0;   // least depth of a piece when k is shared among idle units; 0: k is never shared
+  double memory_rate = 0;     // device memory, bytes per second
+  std::vector<gemm_rate> rates;
+};
+
+// Reads a model. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) naming the key that is missing, unknown or out of range.
+device_model parse_device_model(const std::string &json);
+
+}  // namespace sg

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the schedule: builds the candidates, simulates each, keeps the fastest.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plan/device_model.hpp"
+#include "plan/problem.hpp"
+#include "plan/schedule.hpp"
+
+namespace sg {
+
+// The schedule of one problem, or of several independent ones (grouped) as one. Deterministic. Throws sg::error:
+// SG_STATUS_OUT_OF_MEMORY when even the smallest tiles exceed the memory limit (the message says what is needed),
+// SG_STATUS_UNSUPPORTED when the device has no such product or a forced choice cannot be made for this problem,
+// SG_STATUS_INVALID_ARGUMENT when the request contradicts itself.
+std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const device_model &model,
+                                          const plan_request &request);
+
+}  // namespace sg
