@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+
+namespace sg {
+namespace {
+
+// From the most to the least accurate.
+constexpr int rank_of(sg_compute compute) noexcept {
+  switch (compute) {
+    case SG_COMPUTE_EXACT: return 0;
+    case SG_COMPUTE_3XTF32: return 1;
+    case SG_COMPUTE_BF16X3: return 2;
+    case SG_COMPUTE_TF32: return 3;
+    case SG_COMPUTE_BF16: return 4;
+  }
+  return 0;
+}
+
+double pick(const run_rate &row, bool both_ways) { return both_ways ? row.both_ways : row.one_way; }
+
+double pitched_rate(const device_model &model, double run, bool both_ways, double contiguous) {
+  const auto &rows = model.runs;
+  if (rows.empty()) return contiguous;
+  if (run <= rows.front().run_bytes) return pick(rows.front(), both_ways) * run / rows.front().run_bytes;
+  if (run >= rows.back().run_bytes) return std::min(contiguous, pick(rows.back(), both_ways));
+  const auto above = std::find_if(rows.begin(), rows.end(), [&](const run_rate &r) { return r.run_bytes >= run; });
+  const auto below = above - 1;
+  const double t = std::log(run / below->run_bytes) / std::log(above->run_bytes / below->run_bytes);
+  return std::min(contiguous, pick(*below, both_ways) * (1 - t) + pick(*above, both_ways) * t);
+}
+
+// A unit's share of the waves that its tiles need. A last wave that is not full costs as much as a full one when it is
+// the second, and the less the more came before, because the units drift apart.
+double waves_of(double tiles, double units) {
+  const double full = tiles / units;
+  return full + (std::ceil(full) - full) / std::max(1.0, full);
+}
+
+// Seconds of arithmetic, and the share of the chip that works meanwhile, with the tile shape that suits best: smaller
+// tiles fill more units but reuse their operands less.
+kernel_cost arithmetic(const device_model &model, const gemm_shape &g, double rate) {
+  struct shape { int divisor; double efficiency; };
+  constexpr shape shapes[] = {{1, 1.0}, {2, 0.8}, {4, 0.5}};
+  const double per_mac = flops_per_mac(g.in_type);
+  const double unit_rate = rate / model.units;
+  kernel_cost best{HUGE_VAL, 1, 0};
+  for (const shape &s : shapes) {
+    const std::int64_t tile_m = std::max<std::int64_t>(1, model.tile_m / s.divisor);
+    const std::int64_t tile_n = std::max<std::int64_t>(1, model.tile_n / s.divisor);
+    double tiles = double(ceil_div(g.m, tile_m)) * double(ceil_div(g.n, tile_n)) * double(g.batch);
+    double depth = double(g.k);
+    if (model.split_k > 0 && tiles < model.units) {
+      const double pieces = std::clamp(std::floor(depth / double(model.split_k)), 1.0, std::floor(model.units / tiles));
+      tiles *= pieces;
+      depth /= pieces;
+    }
+    const double tile_seconds = per_mac * double(tile_m) * double(tile_n) * depth / (unit_rate * s.efficiency);
+    const double seconds = waves_of(tiles, model.units) * tile_seconds;
+    if (seconds < best.seconds) best = {seconds, std::min(1.0, tiles / model.units), 0};
+  }
+  return best;
+}
+
+// The share of the memory bandwidth that `bytes` in `seconds` take.
+kernel_cost with_memory(const device_model &model, kernel_cost cost, double bytes) {
+  const double memory_seconds = bytes / model.memory_rate;
+  cost.seconds = std::max(cost.seconds, memory_seconds);
+  cost.memory_share = cost.seconds > 0 ? memory_seconds / cost.seconds : 0;
+  if (model.lanes_are_cores) cost.chip_share = 0;
+  return cost;
+}
+
+}  // namespace
+
+double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways) {
+  const double contiguous = copy.to_device ? (both_ways ? model.link_in_both : model.link_in)
+                                           : (both_ways ? model.link_out_both : model.link_out);
+  const bool one_run = copy.height <= 1 || (copy.dst_pitch == copy.width && copy.src_pitch == copy.width);
+  return one_run ? contiguous : pitched_rate(model, double(copy.width), both_ways, contiguous);
+}
+
+double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways) {
+  return model.copy_gap + double(copy.width) * double(copy.height) / copy_rate(model, copy, both_ways);
+}
+
+double gemm_rate_of(const device_model &model, sg_dtype in_type, sg_compute compute) {
+  double best = 0;
+  for (const gemm_rate &rate : model.rates)
+    if (rate.type == in_type && rank_of(rate.compute) <= rank_of(compute)) best = std::max(best, rate.flops_per_second);
+  return best;
+}
+
+kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
+  const double rate = gemm_rate_of(model, g.in_type, g.compute);
+  if (rate <= 0)
+    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(g.in_type));
+  const double m = double(g.m), n = double(g.n), k = double(g.k);
+  const double bytes = double(g.batch) * (double(size_of(g.in_type)) * (m * k + k * n) +
+                                          double(size_of(g.out_type)) * m * n * (g.reads_c ? 2 : 1));
+  return with_memory(model, arithmetic(model, g, rate), bytes);
+}
+
+kernel_cost reduce_cost(const device_model &model, const reduce_shape &r) {
+  const double bytes = double(r.m) * double(r.n) * (double(r.parts) * double(size_of(r.part_type)) +
+                                                    double(size_of(r.out_type)) * (r.reads_c ? 2 : 1));
+  return with_memory(model, {0, 1, 0}, bytes);
+}
+
+double gemm_seconds(const device_model &model, const gemm_shape &g) {
+  return model.launch_gap + gemm_cost(model, g).seconds;
+}
+
+double reduce_seconds(const device_model &model, const reduce_shape &r) {
+  return model.launch_gap + reduce_cost(model, r).seconds;
+}
+
+double staging_rate_of(const device_model &model, int workers) {
+  const auto &rows = model.staging;
+  if (rows.empty()) return model.memory_rate / 2;
+  if (workers <= rows.front().workers) return rows.front().bytes_per_second * workers / rows.front().workers;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (workers <= rows[i].workers) {
+      const double t = double(workers - rows[i - 1].workers) / double(rows[i].workers - rows[i - 1].workers);
+      return rows[i - 1].bytes_per_second * (1 - t) + rows[i].bytes_per_second * t;
+    }
+  return rows.back().bytes_per_second;
+}
+
+double staging_seconds(const device_model &model, double bytes, int workers) {
+  return bytes * workers / staging_rate_of(model, workers);
+}
+
+link_bytes bytes_over_link(const problem &p) {
+  const auto on_host = [](const operand &x) { return x.place != SG_MEMORY_DEVICE; };
+  link_bytes bytes;
+  if (!p.no_product && on_host(p.a)) bytes.in += problem::bytes(p.a, p.batch);
+  if (!p.no_product && on_host(p.b)) bytes.in += problem::bytes(p.b, p.batch);
+  if (on_host(p.c)) {
+    bytes.out += problem::bytes(p.c, p.batch);
+    if (!p.beta_zero) bytes.in += problem::bytes(p.c, p.batch);
+  }
+  return bytes;
+}
+
+double bound_seconds(const device_model &model, std::span<const problem> problems) {
+  link_bytes bytes;
+  double arithmetic_seconds = 0, memory_bytes = 0;
+  const double lanes = model.lanes_are_cores ? model.compute_lanes : 1;
+  for (const problem &p : problems) {
+    const link_bytes own = bytes_over_link(p);
+    bytes.in += own.in;
+    bytes.out += own.out;
+    if (!p.no_product) {
+      const double rate = gemm_rate_of(model, p.a.type, p.compute) * lanes;
+      if (rate > 0) arithmetic_seconds += p.flops() / rate;
+      memory_bytes += problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch);
+    }
+    memory_bytes += problem::bytes(p.c, p.batch) * (p.beta_zero ? 1 : 2);
+  }
+  double bound = std::max(arithmetic_seconds, memory_bytes / model.memory_rate);
+  if (!model.unified_memory)
+    bound = std::max({bound, bytes.in / model.link_in, bytes.out / model.link_out,
+                      (bytes.in + bytes.out) / (model.link_in_both + model.link_out_both)});
+  return bound;
+}
+
+copy_shape shape_of_copy(const schedule &s, const command &c) {
+  const std::int64_t size = size_of(s.buffers[c.out.buffer].type);
+  return {c.out.rows * size, c.out.cols, c.out.ld * size, c.in0.ld * size, c.kind == command_kind::copy_in};
+}
+
+gemm_shape shape_of_gemm(const schedule &s, const command &c) {
+  return {c.m, c.n, c.k, c.out.items, s.buffers[c.in0.buffer].type, s.buffers[c.out.buffer].type, c.compute,
+          c.beta != scalar_role::zero};
+}
+
+reduce_shape shape_of_reduce(const schedule &s, const command &c) {
+  const bool scale_only = c.in0.buffer < 0;
+  const sg_dtype out = s.buffers[c.out.buffer].type;
+  return {c.out.rows, c.out.cols, scale_only ? 0 : c.in0.items, scale_only ? out : s.buffers[c.in0.buffer].type, out,
+          c.beta != scalar_role::zero};
+}
+
+}  // namespace sg

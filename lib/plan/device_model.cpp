@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/device_model.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace sg {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t max_text_bytes = 1 << 20;
+constexpr int max_depth = 6;
+constexpr std::size_t max_rows = 256;
+
+// One JSON object whose keys are taken one by one; what nobody took is unknown.
+class object_reader {
+ public:
+  object_reader(const json &object, std::string path) : object_(object), path_(std::move(path)) {
+    if (!object.is_object())
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be an object",
+                  path_.empty() ? "the whole text" : path_.c_str());
+  }
+
+  std::string path_of(const std::string &key) const { return path_.empty() ? key : path_ + "." + key; }
+
+  const json *find(const std::string &key) {
+    taken_.insert(key);
+    const auto at = object_.find(key);
+    return at == object_.end() ? nullptr : &*at;
+  }
+
+  const json &need(const std::string &key) {
+    if (const json *value = find(key)) return *value;
+    throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' is missing", path_of(key).c_str());
+  }
+
+  double number(const std::string &key, double least, double most) { return checked(need(key), key, least, most); }
+
+  std::int64_t integer(const std::string &key, std::int64_t least, std::int64_t most) {
+    const double value = number(key, double(least), double(most));
+    if (value != std::floor(value))
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be a whole number", path_of(key).c_str());
+    return std::int64_t(value);
+  }
+
+  bool boolean(const std::string &key) {
+    const json &value = need(key);
+    if (!value.is_boolean())
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be true or false", path_of(key).c_str());
+    return value.get<bool>();
+  }
+
+  std::string text(const std::string &key, std::size_t most_bytes = 64) {
+    const json &value = need(key);
+    if (!value.is_string() || value.get_ref<const std::string &>().size() > most_bytes)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be a text of at most %zu bytes",
+                  path_of(key).c_str(), most_bytes);
+    return value.get<std::string>();
+  }
+
+  // Calls row(reader) for each object of an array.
+  template <class Row>
+  void rows(const std::string &key, Row &&row) {
+    const json &array = need(key);
+    if (!array.is_array() || array.size() > max_rows)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be an array of at most %zu objects",
+                  path_of(key).c_str(), max_rows);
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      object_reader reader(array[i], path_of(key) + "[" + std::to_string(i) + "]");
+      row(reader);
+      reader.finish();
+    }
+  }
+
+  void finish() const {
+    for (const auto &[key, value] : object_.items())
+      if (!taken_.count(key))
+        throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' is not a known key", path_of(key).c_str());
+  }
+
+ private:
+  double checked(const json &value, const std::string &key, double least, double most) const {
+    const double number = value.is_number() ? value.get<double>() : std::nan("");
+    if (!(number >= least && number <= most))
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be a number from %g to %g",
+                  path_of(key).c_str(), least, most);
+    return number;
+  }
+
+  const json &object_;
+  std::string path_;
+  std::set<std::string> taken_;
+};
+
+json parse_bounded(const std::string &text) {
+  if (text.size() > max_text_bytes)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "device model: longer than %zu bytes", max_text_bytes);
+  // nlohmann's parser is not recursive; the depth is bounded all the same, so that nothing that walks the value is deep.
+  const auto shallow = [](int depth, json::parse_event_t, json &) {
+    if (depth > max_depth)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: nested deeper than %d", max_depth);
+    return true;
+  };
+  try {
+    return json::parse(text, shallow);
+  } catch (const json::exception &e) {
+    throw error(SG_STATUS_INVALID_ARGUMENT, "device model: %.300s", e.what());
+  }
+}
+
+template <class Name>
+int enum_of(object_reader &row, const std::string &key, int first, int last, Name &&name) {
+  const std::string text = row.text(key);
+  for (int value = first; value <= last; ++value)
+    if (text == name(value)) return value;
+  throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' names nothing known: '%.40s'",
+              row.path_of(key).c_str(), text.c_str());
+}
+
+constexpr double most_rate = 1e18, most_seconds = 10.0;
+
+void read_link(object_reader link, device_model &m) {
+  m.link_in = link.number("in_bytes_per_second", 1, most_rate);
+  m.link_out = link.number("out_bytes_per_second", 1, most_rate);
+  m.link_in_both = link.number("both_ways_in_bytes_per_second", 1, most_rate);
+  m.link_out_both = link.number("both_ways_out_bytes_per_second", 1, most_rate);
+  m.pageable_in = link.number("pageable_in_bytes_per_second", 1, most_rate);
+  m.pageable_out = link.number("pageable_out_bytes_per_second", 1, most_rate);
+  m.copy_latency = link.number("copy_latency_seconds", 0, most_seconds);
+  m.copy_gap = link.number("copy_gap_seconds", 0, most_seconds);
+  link.rows("runs", [&](object_reader &row) {
+    const double before = m.runs.empty() ? 0.0 : m.runs.back().run_bytes;
+    m.runs.push_back({row.number("run_bytes", before + 1, 1e12), row.number("one_way_bytes_per_second", 1, most_rate),
+                      row.number("both_ways_bytes_per_second", 1, most_rate)});
+  });
+  link.finish();
+}
+
+void read_kernels(object_reader kernels, device_model &m) {
+  m.launch_latency = kernels.number("launch_latency_seconds", 0, most_seconds);
+  m.launch_gap = kernels.number("launch_gap_seconds", 0, most_seconds);
+  m.units = std::int32_t(kernels.integer("units", 1, 1 << 20));
+  m.tile_m = kernels.integer("tile_m_elements", 1, 1 << 20);
+  m.tile_n = kernels.integer("tile_n_elements", 1, 1 << 20);
+  m.split_k = kernels.integer("split_k_elements", 0, 1 << 30);
+  m.memory_rate = kernels.number("memory_bytes_per_second", 1, most_rate);
+  kernels.rows("gemm", [&](object_reader &row) {
+    gemm_rate rate;
+    rate.type = sg_dtype(enum_of(row, "dtype", SG_DTYPE_F64, SG_DTYPE_I8, [](int v) { return name_of(sg_dtype(v)); }));
+    rate.compute = sg_compute(enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_BF16X3,
+                                      [](int v) { return name_of(sg_compute(v)); }));
+    rate.flops_per_second = row.number("flops_per_second", 1, 1e21);
+    m.rates.push_back(rate);
+  });
+  kernels.finish();
+}
+
+}  // namespace
+
+device_model parse_device_model(const std::string &text) {
+  const json value = parse_bounded(text);
+  object_reader root(value, "");
+  device_model m;
+  m.name = root.text("name");
+  m.unified_memory = root.boolean("unified_memory");
+  m.lanes_are_cores = root.boolean("lanes_are_cores");
+  m.memory_bytes = root.integer("memory_bytes", 1, std::int64_t(1) << 52);
+  m.compute_lanes = std::int32_t(root.integer("compute_lanes", 1, 1024));
+  m.lane_depth = std::int32_t(root.integer("lane_depth_commands", 1, 4096));
+  read_kernels(object_reader(root.need("kernels"), "kernels"), m);
+  if (!m.unified_memory) {
+    m.copy_engines = std::int32_t(root.integer("copy_engines", 1, 2));
+    m.staging_workers = std::int32_t(root.integer("staging_workers", 1, 256));
+    read_link(object_reader(root.need("link"), "link"), m);
+    root.rows("staging", [&](object_reader &row) {
+      const std::int64_t before = m.staging.empty() ? 0 : m.staging.back().workers;
+      m.staging.push_back({std::int32_t(row.integer("workers", before + 1, 256)),
+                           row.number("bytes_per_second", 1, most_rate)});
+    });
+    if (m.staging.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: 'staging' needs at least one row");
+  }
+  if (const json *sources = root.find("sources")) {
+    object_reader reader(*sources, "sources");
+    for (const auto &[key, source] : sources->items()) reader.text(key, 1000);
+  }
+  root.finish();
+  return m;
+}
+
+}  // namespace sg
