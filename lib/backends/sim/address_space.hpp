@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a simulated device. The addresses that it hands out cannot be read or written by the host: each
+// allocation is a range reserved without access, and its bytes live elsewhere. So a host pointer given where device
+// memory belongs, or the reverse, is found out, by the tables kept here or by the processor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include <streamgemm/backend.h>
+
+namespace sg::sim {
+
+// A private anonymous mapping of the process, or none.
+class mapping {
+ public:
+  mapping() = default;
+  mapping(std::uint64_t bytes, int protection);  // throws failure(SG_STATUS_OUT_OF_MEMORY)
+  mapping(mapping &&other) noexcept;
+  mapping &operator=(mapping &&other) noexcept;
+  ~mapping();
+
+  std::byte *data() const noexcept { return data_; }
+
+ private:
+  std::byte *data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+class address_space {
+ public:
+  // `limit`: bytes of device memory. Not `backed`: addresses only, so that any size may be asked for.
+  address_space(std::uint64_t limit, bool backed) : limit_(limit), backed_(backed) {}
+
+  void *device_alloc(std::uint64_t bytes);
+  void device_free(void *memory) noexcept;
+  void *pinned_alloc(std::uint64_t bytes);
+  void pinned_free(void *memory) noexcept;
+  void pin(void *memory, std::uint64_t bytes);
+  void unpin(void *memory);
+
+  sg_memory_kind kind_of(const void *memory, std::uint64_t bytes) const noexcept;
+
+  // Where the bytes of a range of device memory really lie; NULL when none are stored. Throws when the range is not
+  // inside one allocation; `what` names the operand.
+  std::byte *device_bytes(const void *memory, std::uint64_t bytes, const char *what) const;
+
+  // The same for host memory: throws when the range touches the addresses of this device.
+  std::byte *host_bytes(const void *memory, std::uint64_t bytes, const char *what) const;
+
+ private:
+  using address = std::uintptr_t;
+  struct allocation {
+    std::uint64_t bytes = 0;
+    mapping handle;  // without access: the address that is handed out
+    mapping store;   // the bytes
+  };
+  struct host_range {
+    std::uint64_t bytes = 0;
+    mapping owned;  // none when the range was registered
+  };
+
+  const std::uint64_t limit_;
+  const bool backed_;
+  mutable std::mutex mutex_;
+  std::uint64_t used_ = 0;
+  std::map<address, allocation> allocations_;
+  std::map<address, host_range> pinned_;
+};
+
+}  // namespace sg::sim

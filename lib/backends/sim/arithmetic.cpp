@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arithmetic.hpp"
+
+#include <algorithm>
+
+#include "element.hpp"
+
+namespace sg::sim {
+
+namespace {
+
+// A block of C is summed over the whole of k before it is rounded. Its operands are unpacked into doubles, a slice of k at
+// a time, with C's rows (columns) padded to whole register tiles.
+constexpr std::int64_t block_m = 128, block_n = 64, block_k = 128;
+constexpr std::int64_t tile = 4;
+static_assert(block_m % tile == 0 && block_n % tile == 0);
+
+constexpr std::int64_t padded(std::int64_t count) { return (count + tile - 1) / tile * tile; }
+
+// c[j][i] += sum over p < k of a[p][i] * b[p][j], for i < m and j < n, multiples of the tile.
+void accumulate(std::int64_t m, std::int64_t n, std::int64_t k, const double *a, const double *b, double *c) {
+  for (std::int64_t j = 0; j < n; j += tile)
+    for (std::int64_t i = 0; i < m; i += tile) {
+      double sum[tile][tile] = {};
+      for (std::int64_t p = 0; p < k; ++p)
+        for (std::int64_t jj = 0; jj < tile; ++jj)
+          for (std::int64_t ii = 0; ii < tile; ++ii) sum[jj][ii] += a[p * block_m + i + ii] * b[p * block_n + j + jj];
+      for (std::int64_t jj = 0; jj < tile; ++jj)
+        for (std::int64_t ii = 0; ii < tile; ++ii) c[(j + jj) * block_m + i + ii] += sum[jj][ii];
+    }
+}
+
+// Element (i, p) of the matrix after its op lies at i * row_step + p * column_step.
+template <sg_dtype type>
+struct source {
+  using traits = element<type>;
+  const typename traits::stored *data;
+  std::int64_t row_step, column_step;
+  bool conjugate;
+
+  source(const std::byte *bytes, std::int64_t ld, sg_op op)
+      : data(reinterpret_cast<const typename traits::stored *>(bytes)),
+        row_step(op == SG_OP_N ? 1 : ld),
+        column_step(op == SG_OP_N ? ld : 1),
+        conjugate(op == SG_OP_C) {}
+
+  double load(std::int64_t i, std::int64_t p, int plane) const {
+    const double value = traits::load(data[(i * row_step + p * column_step) * traits::planes + plane]);
+    return plane == 1 && conjugate ? -value : value;
+  }
+};
+
+// The planes of one operand's slice: real parts, imaginary parts.
+struct slice {
+  std::vector<double> plane[2];
+
+  slice(std::int64_t count, int planes) {
+    for (int p = 0; p < planes; ++p) plane[p].resize(count);
+  }
+};
+
+template <sg_dtype in, sg_dtype out>
+class block_product {
+ public:
+  static constexpr int planes = element<in>::planes;
+  static_assert(planes == element<out>::planes);
+
+  explicit block_product(const sg_backend_gemm &gemm)
+      : gemm_(gemm),
+        a_(block_m * block_k, planes),
+        b_(block_n * block_k, planes),
+        c_(block_m * block_n, planes),
+        minus_b_(planes == 2 ? block_n * block_k : 0) {}
+
+  void run(const std::byte *a, const std::byte *b, std::byte *c) {
+    const source<in> from_a(a, gemm_.lda, gemm_.op_a);
+    const source<in> from_b(b, gemm_.ldb, gemm_.op_b);
+    auto *to = reinterpret_cast<typename element<out>::stored *>(c);
+    for (std::int64_t j = 0; j < gemm_.n; j += block_n)
+      for (std::int64_t i = 0; i < gemm_.m; i += block_m) {
+        const std::int64_t m = std::min(block_m, gemm_.m - i), n = std::min(block_n, gemm_.n - j);
+        for (auto &plane : c_.plane) std::fill(plane.begin(), plane.end(), 0.0);
+        for (std::int64_t p = 0; p < gemm_.k; p += block_k) add(from_a, from_b, i, j, p, m, n);
+        store(to + (i + j * gemm_.ldc) * planes, m, n);
+      }
+  }
+
+ private:
+  void add(const source<in> &from_a, const source<in> &from_b, std::int64_t i, std::int64_t j, std::int64_t p,
+           std::int64_t m, std::int64_t n) {
+    const std::int64_t k = std::min(block_k, gemm_.k - p);
+    for (int plane = 0; plane < planes; ++plane) {
+      unpack(a_.plane[plane], block_m, k, m, [&](std::int64_t q, std::int64_t r) { return from_a.load(i + r, p + q, plane); });
+      unpack(b_.plane[plane], block_n, k, n, [&](std::int64_t q, std::int64_t r) { return from_b.load(p + q, j + r, plane); });
+    }
+    const auto sum = [&](int a_plane, const std::vector<double> &b, int c_plane) {
+      accumulate(padded(m), padded(n), k, a_.plane[a_plane].data(), b.data(), c_.plane[c_plane].data());
+    };
+    sum(0, b_.plane[0], 0);
+    if constexpr (planes == 2) {
+      std::transform(b_.plane[1].begin(), b_.plane[1].end(), minus_b_.begin(), [](double x) { return -x; });
+      sum(1, minus_b_, 0);
+      sum(0, b_.plane[1], 1);
+      sum(1, b_.plane[0], 1);
+    }
+  }
+
+  template <class Load>
+  static void unpack(std::vector<double> &to, std::int64_t width, std::int64_t k, std::int64_t count, Load &&load) {
+    for (std::int64_t q = 0; q < k; ++q) {
+      double *row = to.data() + q * width;
+      for (std::int64_t r = 0; r < count; ++r) row[r] = load(q, r);
+      std::fill(row + count, row + padded(count), 0.0);
+    }
+  }
+
+  void store(typename element<out>::stored *c, std::int64_t m, std::int64_t n) {
+    using traits = element<out>;
+    const bool reads_c = gemm_.beta.re != 0 || (planes == 2 && gemm_.beta.im != 0);
+    const sg_scalar alpha = gemm_.alpha, beta = gemm_.beta;
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < m; ++i) {
+        auto *at = c + (i + j * gemm_.ldc) * planes;
+        const double re = c_.plane[0][j * block_m + i];
+        if constexpr (planes == 1) {
+          const double scaled = alpha.re * re;
+          *at = traits::store(reads_c ? scaled + beta.re * traits::load(*at) : scaled);
+        } else {
+          const double im = c_.plane[1][j * block_m + i];
+          double out_re = alpha.re * re - alpha.im * im, out_im = alpha.re * im + alpha.im * re;
+          if (reads_c) {
+            const double c_re = traits::load(at[0]), c_im = traits::load(at[1]);
+            out_re += beta.re * c_re - beta.im * c_im;
+            out_im += beta.re * c_im + beta.im * c_re;
+          }
+          at[0] = traits::store(out_re);
+          at[1] = traits::store(out_im);
+        }
+      }
+  }
+
+  const sg_backend_gemm &gemm_;
+  slice a_, b_, c_;
+  std::vector<double> minus_b_;
+};
+
+template <sg_dtype part, sg_dtype out>
+void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c) {
+  using from = element<part>;
+  using to = element<out>;
+  static_assert(from::planes == to::planes);
+  constexpr int planes = to::planes;
+  const auto *first = reinterpret_cast<const typename from::stored *>(parts);
+  auto *result = reinterpret_cast<typename to::stored *>(c);
+  const sg_scalar beta = reduce.beta;
+  const bool reads_c = beta.re != 0 || (planes == 2 && beta.im != 0);
+  for (std::int64_t j = 0; j < reduce.n; ++j)
+    for (std::int64_t i = 0; i < reduce.m; ++i) {
+      auto *at = result + (i + j * reduce.ldc) * planes;
+      double sum[2] = {0, 0};
+      if (reads_c) {
+        const double re = to::load(at[0]), im = planes == 2 ? to::load(at[planes - 1]) : 0;
+        sum[0] = planes == 2 ? beta.re * re - beta.im * im : beta.re * re;
+        sum[1] = beta.re * im + beta.im * re;
+      }
+      for (std::int64_t item = 0; item < reduce.parts_count; ++item) {
+        const auto *x = first + (item * reduce.part_stride + i + j * reduce.part_ld) * planes;
+        for (int plane = 0; plane < planes; ++plane) sum[plane] += from::load(x[plane]);
+      }
+      for (int plane = 0; plane < planes; ++plane) at[plane] = to::store(sum[plane]);
+    }
+}
+
+constexpr bool product_exists(sg_dtype in, sg_dtype out) {
+  if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
+  if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
+  return in == out && in != SG_DTYPE_I32;
+}
+
+constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
+  if (part == SG_DTYPE_F32) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
+  return part == out && part != SG_DTYPE_I8 && part != SG_DTYPE_F16 && part != SG_DTYPE_BF16;
+}
+
+}  // namespace
+
+bool is_product(sg_dtype in, sg_dtype out) noexcept { return product_exists(in, out); }
+
+void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c) {
+  with_type(gemm.in_type, [&]<sg_dtype in>() {
+    with_type(gemm.out_type, [&]<sg_dtype out>() {
+      if constexpr (product_exists(in, out)) {
+        block_product<in, out> product(gemm);
+        for (std::int64_t item = 0; item < gemm.batch; ++item) product.run(a.at(item), b.at(item), c.at(item));
+      }
+    });
+  });
+}
+
+bool is_sum(sg_dtype part, sg_dtype out) noexcept { return sum_exists(part, out); }
+
+void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c) {
+  // With no parts their type means nothing: any that goes with C does.
+  const bool half = reduce.out_type == SG_DTYPE_F16 || reduce.out_type == SG_DTYPE_BF16;
+  const sg_dtype sum_type = half ? SG_DTYPE_F32 : reduce.out_type;
+  with_type(reduce.parts_count > 0 ? reduce.part_type : sum_type, [&]<sg_dtype part>() {
+    with_type(reduce.out_type, [&]<sg_dtype out>() {
+      if constexpr (sum_exists(part, out)) sum_parts<part, out>(reduce, parts, c);
+    });
+  });
+}
+
+}  // namespace sg::sim

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "element.hpp"
+#include "models.hpp"
+
+using namespace sg::sim;
+
+namespace {
+
+// A day of the slowest conceivable command still fits; sums of many such do too.
+constexpr double most_seconds = 1e8;
+
+std::int64_t nanoseconds(double seconds) { return std::llround(std::clamp(seconds, 0.0, most_seconds) * 1e9); }
+
+// Bytes from the first to the last element of `items` matrices, column major; saturated, so that no table holds them.
+std::uint64_t extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t items, std::int64_t stride,
+                     std::int64_t element_bytes) {
+  using wide = unsigned __int128;
+  const wide elements = wide(cols - 1) * wide(ld) + wide(rows) + wide(items - 1) * wide(stride);
+  const wide bytes = elements * wide(element_bytes);
+  return bytes > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(bytes);
+}
+
+std::uint64_t extent(std::int64_t width, std::int64_t height, std::int64_t pitch) {
+  return extent(width, height, pitch, 1, 0, 1);
+}
+
+// The operand of a product that lies at `first`, or item by item at `places`.
+struct operand {
+  const char *what;
+  const void *first;
+  const void *const *places;
+  std::int64_t rows, cols, ld, stride;
+  sg_dtype type;
+};
+
+item_list locate(const address_space &memory, const operand &x, std::int64_t batch) {
+  const std::int64_t element = bytes_of(x.type);
+  item_list items;
+  if (!x.places) {
+    items.first = memory.device_bytes(x.first, extent(x.rows, x.cols, x.ld, batch, x.stride, element), x.what);
+    items.stride_bytes = x.stride * element;
+    return items;
+  }
+  items.places.reserve(static_cast<std::size_t>(batch));
+  for (std::int64_t i = 0; i < batch; ++i)
+    items.places.push_back(memory.device_bytes(x.places[i], extent(x.rows, x.cols, x.ld, 1, 0, element), x.what));
+  return items;
+}
+
+void move_bytes(const sg_backend_copy &copy, const std::byte *from, std::byte *to) {
+  if (copy.dst_pitch == copy.width && copy.src_pitch == copy.width) {
+    std::memcpy(to, from, static_cast<std::size_t>(copy.width * copy.height));
+    return;
+  }
+  for (std::int64_t run = 0; run < copy.height; ++run)
+    std::memcpy(to + run * copy.dst_pitch, from + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
+}
+
+}  // namespace
+
+sg_backend_device::sg_backend_device(const sg_backend_host *host, const char *name)
+    : host_(host),
+      name_(sg::sim::device_name::parse(name)),
+      model_json_(model_text(name_)),
+      model_(nullptr, model_deleter{host}),
+      process_(getpid()) {
+  char message[SG_BACKEND_MESSAGE_SIZE] = "";
+  sg_backend_model *parsed = nullptr;
+  const sg_status status = host->model_parse(model_json_.c_str(), &parsed, message);
+  if (status != SG_STATUS_OK) throw failure(status, "%s", message);
+  model_.reset(parsed);
+  memory_ = std::make_unique<address_space>(host->memory_bytes(parsed), !name_.timing_only);
+  timeline_ = std::make_unique<timeline>(host->copy_engines(parsed));
+}
+
+bool sg_backend_device::inherited() const noexcept { return getpid() != process_; }
+
+void sg_backend_device::count_allocation() {
+  std::lock_guard lock(mutex_);
+  if (name_.fail_alloc.hit())
+    throw failure(SG_STATUS_OUT_OF_MEMORY, "planned fault: allocation %lld fails",
+                  static_cast<long long>(name_.fail_alloc.nth()));
+}
+
+void sg_backend_device::drain() {
+  if (inherited()) return;
+  std::vector<std::shared_ptr<work_queue>> queues;
+  {
+    std::lock_guard lock(mutex_);
+    draining_ = true;
+    queues = queues_;
+  }
+  for (const auto &queue : queues) queue->refuse();
+  for (const auto &queue : queues) queue->settle();
+}
+
+sg_backend_stream::sg_backend_stream(sg_backend_device &device)
+    : device_(device), queue_(std::make_shared<work_queue>()) {
+  std::lock_guard lock(device.mutex_);
+  if (device.draining_) throw failure(SG_STATUS_SHUTDOWN, "the process is exiting");
+  device.queues_.push_back(queue_);
+}
+
+sg_backend_stream::~sg_backend_stream() {
+  if (device_.inherited()) return;
+  {
+    std::lock_guard lock(device_.mutex_);
+    std::erase(device_.queues_, queue_);
+  }
+  queue_->stop();
+}
+
+void sg_backend_stream::wait_for(const sg_backend_event &event) {
+  std::shared_ptr<work_queue> other;
+  work_queue::ticket ticket;
+  {
+    std::lock_guard lock(device_.mutex_);
+    other = event.queue;
+    ticket = event.ticket;
+    ready_ = std::max(ready_, event.time);
+  }
+  if (!other || other == queue_) return;
+  std::list<task> one(1);
+  one.front().work = [other, ticket] { other->wait(ticket); };
+  queue_->push(one);
+}
+
+void sg_backend_stream::record(sg_backend_event &event) {
+  const work_queue::ticket ticket = queue_->last();
+  std::lock_guard lock(device_.mutex_);
+  event.queue = queue_;
+  event.ticket = ticket;
+  event.time = ready_;
+}
+
+void sg_backend_stream::not_before(std::int64_t time) noexcept { ready_ = std::max(ready_, time); }
+
+void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) {
+  const auto place = [&](bool device, const void *at, std::int64_t pitch, const char *what) {
+    const std::uint64_t bytes = extent(copy.width, copy.height, pitch);
+    return device ? device_.memory_->device_bytes(at, bytes, what) : device_.memory_->host_bytes(at, bytes, what);
+  };
+  const std::byte *from = place(copy.from_device, copy.src, copy.src_pitch, "source of a copy");
+  std::byte *to = place(copy.to_device, copy.dst, copy.dst_pitch, "destination of a copy");
+  const std::int64_t alone = nanoseconds(device_.host_->copy_seconds(device_.model_.get(), &copy, 0));
+  const std::int64_t both_ways = nanoseconds(device_.host_->copy_seconds(device_.model_.get(), &copy, 1));
+
+  std::list<task> one(1);
+  task &todo = one.front();
+  todo.done = done;
+  {
+    std::lock_guard lock(device_.mutex_);
+    sg::sim::device_name &faults = device_.name_;
+    if (faults.refuse_copy.hit())
+      throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: copy %lld is refused",
+                    static_cast<long long>(faults.refuse_copy.nth()));
+    const std::int64_t late = faults.late_copy.hit() ? faults.late_microseconds : 0;
+    todo.work = [copy, from, to, late, stores = !faults.timing_only, fails = faults.fail_copy.hit(),
+                 nth = faults.fail_copy.nth()] {
+      if (late) std::this_thread::sleep_for(std::chrono::microseconds(late));
+      if (fails)
+        throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: copy %lld fails", static_cast<long long>(nth));
+      if (stores) move_bytes(copy, from, to);
+    };
+    const std::int64_t extra = late * 1000;
+    todo.time = copy.to_device && copy.from_device
+                    ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
+                    : device_.timeline_->place_copy(
+                          copy.from_device ? timeline::direction::out : timeline::direction::in, ready_, alone + extra,
+                          both_ways + extra);
+  }
+  const std::int64_t end = todo.time.end;
+  queue_->push(one);
+  ready_ = end;
+}
+
+void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
+  const double seconds = device_.host_->gemm_seconds(device_.model_.get(), &gemm);
+  if (!is_product(gemm.in_type, gemm.out_type) || seconds < 0)
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
+                  gemm.out_type);
+  const address_space &memory = *device_.memory_;
+  const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
+  const operand a{"A of a product", gemm.a, gemm.a_array, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
+                  gemm.lda, gemm.stride_a, gemm.in_type};
+  const operand b{"B of a product", gemm.b, gemm.b_array, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,
+                  gemm.ldb, gemm.stride_b, gemm.in_type};
+  const operand c{"C of a product", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
+  launch("product", seconds,
+         [gemm, in_a = locate(memory, a, gemm.batch), in_b = locate(memory, b, gemm.batch),
+          in_c = locate(memory, c, gemm.batch)] { multiply(gemm, in_a, in_b, in_c); },
+         done);
+}
+
+void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done done) {
+  if (reduce.parts_count > 0 && !is_sum(reduce.part_type, reduce.out_type))
+    throw failure(SG_STATUS_UNSUPPORTED, "no reduction of type %d into type %d", reduce.part_type, reduce.out_type);
+  const address_space &memory = *device_.memory_;
+  std::byte *parts = nullptr;
+  if (reduce.parts_count > 0)
+    parts = memory.device_bytes(reduce.parts,
+                                extent(reduce.m, reduce.n, reduce.part_ld, reduce.parts_count, reduce.part_stride,
+                                       bytes_of(reduce.part_type)),
+                                "parts of a reduction");
+  std::byte *c = memory.device_bytes(
+      reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, bytes_of(reduce.out_type)), "C of a reduction");
+  launch("reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce),
+         [reduce, parts, c] { add_parts(reduce, parts, c); }, done);
+}
+
+void sg_backend_stream::launch(const char *what, double seconds, std::function<void()> work, sg_backend_done done) {
+  std::list<task> one(1);
+  task &todo = one.front();
+  todo.done = done;
+  {
+    std::lock_guard lock(device_.mutex_);
+    sg::sim::device_name &faults = device_.name_;
+    if (faults.refuse_launch.hit())
+      throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, a %s, is refused",
+                    static_cast<long long>(faults.refuse_launch.nth()), what);
+    if (faults.fail_launch.hit())
+      todo.work = [what, nth = faults.fail_launch.nth()] {
+        throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, a %s, fails",
+                      static_cast<long long>(nth), what);
+      };
+    else if (!faults.timing_only)
+      todo.work = std::move(work);
+    todo.time = device_.timeline_->place_compute(ready_, nanoseconds(seconds));
+  }
+  const std::int64_t end = todo.time.end;
+  queue_->push(one);
+  ready_ = end;
+}
+
+void sg_backend_stream::notify(sg_backend_done done) {
+  std::list<task> one(1);
+  one.front().done = done;
+  one.front().time = {ready_, ready_};
+  queue_->push(one);
+}

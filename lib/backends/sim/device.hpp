@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated device, its streams and its events.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <streamgemm/backend.h>
+
+#include "address_space.hpp"
+#include "arithmetic.hpp"
+#include "device_name.hpp"
+#include "timeline.hpp"
+#include "work_queue.hpp"
+
+struct sg_backend_device {
+ public:
+  // Throws sg::sim::failure.
+  sg_backend_device(const sg_backend_host *host, const char *name);
+
+  const char *model_json() const noexcept { return model_json_.c_str(); }
+  sg::sim::address_space &memory() noexcept { return *memory_; }
+  void count_allocation();  // throws when it is the one that is to fail
+  void drain();
+
+ private:
+  friend sg_backend_stream;
+  struct model_deleter {
+    const sg_backend_host *host;
+    void operator()(sg_backend_model *model) const { host->model_free(model); }
+  };
+
+  bool inherited() const noexcept;  // by a child: none of the threads is there
+
+  const sg_backend_host *host_;
+  sg::sim::device_name name_;
+  std::string model_json_;
+  std::unique_ptr<sg_backend_model, model_deleter> model_;
+  std::unique_ptr<sg::sim::address_space> memory_;
+  const pid_t process_;
+
+  std::mutex mutex_;  // of everything below, of the faults in name_, and of the device's events
+  std::unique_ptr<sg::sim::timeline> timeline_;
+  std::vector<std::shared_ptr<sg::sim::work_queue>> queues_;
+  bool draining_ = false;
+};
+
+struct sg_backend_event {
+  std::shared_ptr<sg::sim::work_queue> queue;  // none: never recorded
+  sg::sim::work_queue::ticket ticket = 0;
+  std::int64_t time = 0;
+};
+
+struct sg_backend_stream {
+ public:
+  explicit sg_backend_stream(sg_backend_device &device);
+  ~sg_backend_stream();
+  sg_backend_stream(const sg_backend_stream &) = delete;
+  sg_backend_stream &operator=(const sg_backend_stream &) = delete;
+
+  sg_backend_device &device() noexcept { return device_; }
+  void wait_for(const sg_backend_event &event);
+  void record(sg_backend_event &event);
+  void not_before(std::int64_t time) noexcept;
+  void copy(const sg_backend_copy &copy, sg_backend_done done);
+  void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
+  void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
+  void notify(sg_backend_done done);
+
+ private:
+  void launch(const char *what, double seconds, std::function<void()> work, sg_backend_done done);
+
+  sg_backend_device &device_;
+  const std::shared_ptr<sg::sim::work_queue> queue_;
+  std::int64_t ready_ = 0;  // virtual time from which the next command may start
+};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a simulated device is called, and what its name asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sg::sim {
+
+// The n-th attempt of something goes wrong: n counts from 1; 0 means never.
+class planned_fault {
+ public:
+  explicit planned_fault(std::int64_t nth = 0) noexcept : nth_(nth) {}
+  std::int64_t nth() const noexcept { return nth_; }
+  bool hit() noexcept { return ++seen_ == nth_; }  // call it once for each attempt
+
+ private:
+  std::int64_t nth_;
+  std::int64_t seen_ = 0;
+};
+
+// The part of a device's name behind "sim:", taken apart:
+//
+//   MODEL[?OPTION[&OPTION...]]
+//
+// MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or with ".json" at its end.
+struct device_name {
+  std::string model;
+  bool timing_only = false;            // timing-only: no data is stored or computed; only virtual time passes
+  std::uint64_t memory = 0;            // memory=SIZE: bytes of device memory; 0: the model's own
+  planned_fault fail_alloc;            // fail-alloc=N: the N-th device or pinned allocation runs out of memory
+  planned_fault fail_copy;             // fail-copy=N: the N-th copy fails when it runs
+  planned_fault fail_launch;           // fail-launch=N: the N-th product or reduction fails when it runs
+  planned_fault refuse_copy;           // refuse-copy=N: the N-th copy is not even accepted
+  planned_fault refuse_launch;         // refuse-launch=N: the N-th product or reduction is not even accepted
+  planned_fault late_copy;             // late-copy=N:MICROSECONDS: the N-th copy takes so much longer,
+  std::int64_t late_microseconds = 0;  //   in virtual time and in the world's
+
+  bool is_file() const;
+
+  // Throws failure with SG_STATUS_INVALID_ARGUMENT.
+  static device_name parse(const std::string &text);
+};
+
+}  // namespace sg::sim
