@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table: each function finds its object and hands on.
+#include "cpu_backend.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "device.hpp"
+#include "event.hpp"
+#include "failure.hpp"
+#include "select.hpp"
+#include "stream.hpp"
+
+namespace sg::cpu {
+namespace {
+
+device &of(sg_backend_device *x) noexcept { return *reinterpret_cast<device *>(x); }
+stream &of(sg_backend_stream *x) noexcept { return *reinterpret_cast<stream *>(x); }
+event &of(sg_backend_event *x) noexcept { return *reinterpret_cast<event *>(x); }
+
+sg_status probe(char *reason, std::uint64_t size) noexcept {
+  if (size > 0) reason[0] = '\0';
+  return SG_STATUS_OK;
+}
+
+std::int32_t device_count() noexcept { return 1; }
+
+sg_status device_name(std::int32_t, char *name, std::uint64_t size) noexcept {
+  if (size > 0) name[0] = '\0';
+  return SG_STATUS_OK;
+}
+
+sg_status device_open(const sg_backend_host *, const char *name, sg_backend_device **out, char *message) noexcept {
+  *out = nullptr;
+  if (name[0] != '\0') {
+    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "there is one cpu device, without a name behind the colon");
+    return SG_STATUS_NO_DEVICE;
+  }
+  if (const sg_status status = warm_up(); status != SG_STATUS_OK) {
+    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "the cpu's libraries do not start");
+    return status;
+  }
+  auto *fresh = new (std::nothrow) device;
+  if (fresh == nullptr) {
+    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "no memory for a device");
+    return SG_STATUS_OUT_OF_MEMORY;
+  }
+  *out = reinterpret_cast<sg_backend_device *>(fresh);
+  return SG_STATUS_OK;
+}
+
+void device_close(sg_backend_device *x) noexcept { delete &of(x); }
+const char *device_model(sg_backend_device *x) noexcept { return of(x).model(); }
+const char *last_message(sg_backend_device *) noexcept { return failure_text(); }
+
+sg_status allocate(std::uint64_t bytes, std::uint64_t alignment, void **out) noexcept {
+  const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  *out = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  if (*out == nullptr)
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for %llu bytes", static_cast<unsigned long long>(bytes));
+  return SG_STATUS_OK;
+}
+
+sg_status mem_alloc(sg_backend_device *, std::uint64_t bytes, void **out) noexcept { return allocate(bytes, 256, out); }
+sg_status host_alloc(sg_backend_device *, std::uint64_t bytes, void **out) noexcept {
+  return allocate(bytes, 4096, out);
+}
+void release(sg_backend_device *, void *memory) noexcept { std::free(memory); }
+
+sg_status stream_create(sg_backend_device *x, std::int32_t priority, sg_backend_stream **out) noexcept {
+  *out = nullptr;
+  stream *fresh = nullptr;
+  const sg_status status = of(x).create_stream(priority, &fresh);
+  if (status == SG_STATUS_OK) *out = reinterpret_cast<sg_backend_stream *>(fresh);
+  return status;
+}
+
+void stream_destroy(sg_backend_stream *x) noexcept { of(x).owner().destroy_stream(&of(x)); }
+sg_status stream_wait(sg_backend_stream *x, sg_backend_event *what) noexcept { return of(x).wait(of(what)); }
+
+sg_status event_create(sg_backend_device *, sg_backend_event **out) noexcept {
+  auto *fresh = new (std::nothrow) event;
+  *out = reinterpret_cast<sg_backend_event *>(fresh);
+  return fresh != nullptr ? SG_STATUS_OK : fail(SG_STATUS_OUT_OF_MEMORY, "no memory for an event");
+}
+
+void event_destroy(sg_backend_event *x) noexcept { delete &of(x); }
+
+sg_status event_record(sg_backend_event *x, sg_backend_stream *in) noexcept {
+  of(in).record(of(x));
+  return SG_STATUS_OK;
+}
+
+sg_status copy(sg_backend_stream *x, const sg_backend_copy *what, sg_backend_done done) noexcept {
+  return of(x).copy(*what, done);
+}
+sg_status gemm(sg_backend_stream *x, const sg_backend_gemm *what, sg_backend_done done) noexcept {
+  return of(x).gemm(*what, done);
+}
+sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend_done done) noexcept {
+  return of(x).reduce(*what, done);
+}
+sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
+
+void drain(sg_backend_device *x) noexcept { of(x).drain(); }
+
+constexpr sg_backend_ops table = {
+    .abi_version = SG_BACKEND_ABI_VERSION,
+    .struct_size = sizeof(sg_backend_ops),
+    .name = "cpu",
+    .probe = probe,
+    .device_count = device_count,
+    .device_name = device_name,
+    .device_open = device_open,
+    .device_close = device_close,
+    .device_model = device_model,
+    .last_message = last_message,
+    .mem_alloc = mem_alloc,
+    .mem_free = release,
+    .host_alloc = host_alloc,
+    .host_free = release,
+    .host_register = nullptr,
+    .host_unregister = nullptr,
+    .memory_kind = nullptr,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_wrap = nullptr,
+    .stream_wait = stream_wait,
+    .stream_not_before = nullptr,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .copy = copy,
+    .gemm = gemm,
+    .reduce = reduce,
+    .notify = notify,
+    .drain = drain,
+};
+
+}  // namespace
+}  // namespace sg::cpu
+
+extern "C" const sg_backend_ops *sg_cpu_backend(void) { return &sg::cpu::table; }

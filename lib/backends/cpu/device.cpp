@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iterator>
+#include <new>
+
+#include "cores.hpp"
+#include "failure.hpp"
+#include "select.hpp"
+
+namespace sg::cpu {
+namespace {
+
+// Rates of a core for one type, as a row of the model's "gemm" array.
+int write_rate(char *to, std::size_t size, const char *name, sg_dtype type, bool first) noexcept {
+  const double rate = rate_of(type);
+  if (rate == 0) return 0;
+  return std::snprintf(to, size, R"(%s{"dtype": "%s", "compute": "exact", "flops_per_second": %.3e})",
+                       first ? "" : ", ", name, rate);
+}
+
+}  // namespace
+
+device::device() noexcept : process_(getpid()) {
+  // A launch is a command's way through the queue to a sleeping worker, measured; memory: of two busy cores.
+  int length = std::snprintf(model_, sizeof model_,
+                             R"({"name": "cpu", "unified_memory": true, "lanes_are_cores": true, )"
+                             R"("memory_bytes": %lld, "compute_lanes": %d, "lane_depth_commands": 2, "kernels": {)"
+                             R"("launch_latency_seconds": 5e-6, "launch_gap_seconds": 2e-7, "units": 1, )"
+                             R"("tile_m_elements": 16, "tile_n_elements": 6, "split_k_elements": 0, )"
+                             R"("memory_bytes_per_second": %.3e, "gemm": [)",
+                             static_cast<long long>(usable_memory()), usable_cores(), 30e9);
+  constexpr struct {
+    const char *name;
+    sg_dtype type;
+  } types[] = {{"f64", SG_DTYPE_F64}, {"f32", SG_DTYPE_F32},   {"c64", SG_DTYPE_C64}, {"c128", SG_DTYPE_C128},
+               {"f16", SG_DTYPE_F16}, {"bf16", SG_DTYPE_BF16}, {"i8", SG_DTYPE_I8}};
+  for (const auto &x : types)
+    length += write_rate(model_ + length, sizeof model_ - static_cast<std::size_t>(length), x.name, x.type,
+                         &x == std::begin(types));
+  std::snprintf(model_ + length, sizeof model_ - static_cast<std::size_t>(length), "]}}");
+}
+
+sg_status device::create_stream(std::int32_t priority, stream **out) noexcept {
+  auto *entry = new (std::nothrow) listed_stream{nullptr, nullptr};
+  if (entry == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  // Held throughout, so that drain() misses no stream.
+  const std::lock_guard lock(mutex_);
+  const sg_status status =
+      draining() ? fail(SG_STATUS_SHUTDOWN, "the process is exiting") : stream::create(*this, priority, &entry->value);
+  if (status != SG_STATUS_OK) {
+    delete entry;
+    return status;
+  }
+  entry->next = streams_;
+  streams_ = entry;
+  *out = entry->value;
+  return SG_STATUS_OK;
+}
+
+void device::destroy_stream(stream *which) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    for (listed_stream **link = &streams_; *link != nullptr; link = &(*link)->next)
+      if ((*link)->value == which) {
+        listed_stream *gone = *link;
+        *link = gone->next;
+        delete gone;
+        break;
+      }
+  }
+  delete which;
+}
+
+void device::drain() noexcept {
+  if (getpid() != process_) return;
+  const std::lock_guard lock(mutex_);
+  draining_.store(true, std::memory_order_seq_cst);
+  for (listed_stream *x = streams_; x != nullptr; x = x->next) x->value->wake();
+  for (listed_stream *x = streams_; x != nullptr; x = x->next) x->value->wait_until_drained();
+}
+
+}  // namespace sg::cpu

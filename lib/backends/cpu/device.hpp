@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one device of the cpu backend: its streams, and what the planner is told of it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "stream.hpp"
+
+namespace sg::cpu {
+
+class device {
+ public:
+  device() noexcept;
+  device(const device &) = delete;
+  device &operator=(const device &) = delete;
+
+  const char *model() const noexcept { return model_; }
+
+  sg_status create_stream(std::int32_t priority, stream **out) noexcept;
+  void destroy_stream(stream *which) noexcept;
+
+  bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
+  // Lets the commands that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
+  // child of fork, which has none of the workers, it does nothing.
+  void drain() noexcept;
+
+ private:
+  std::atomic<bool> draining_{false};
+  std::mutex mutex_;  // of the list
+  struct listed_stream {
+    stream *value;
+    listed_stream *next;
+  };
+  listed_stream *streams_ = nullptr;
+  const pid_t process_;
+  char model_[2048];
+};
+
+}  // namespace sg::cpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// An event: a point in the progress of the stream that it was last recorded in.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "progress.hpp"
+
+namespace sg::cpu {
+
+// A number of commands of one stream; what waits for it waits until they have ended. `of` may be NULL: in the past.
+struct point {
+  progress *of = nullptr;
+  std::uint64_t count = 0;
+};
+
+class event {
+ public:
+  event() = default;
+  event(const event &) = delete;
+  event &operator=(const event &) = delete;
+  ~event() {
+    if (recorded_.of != nullptr) recorded_.of->release();
+  }
+
+  void record(progress &of, std::uint64_t count) noexcept {
+    const point now{of.retain(), count};
+    progress *before;
+    {
+      const std::lock_guard lock(mutex_);
+      before = recorded_.of;
+      recorded_ = now;
+    }
+    if (before != nullptr) before->release();
+  }
+
+  // The recorded point with a reference of the caller's own; none when it has never been recorded.
+  point recorded() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (recorded_.of != nullptr) recorded_.of->retain();
+    return recorded_;
+  }
+
+ private:
+  std::mutex mutex_;  // streams of several threads may wait for one event
+  point recorded_;
+};
+
+}  // namespace sg::cpu

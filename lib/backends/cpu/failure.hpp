@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of this thread's latest failure.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace sg::cpu {
+
+inline char *failure_text() noexcept {
+  thread_local char text[SG_BACKEND_MESSAGE_SIZE];
+  return text;
+}
+
+__attribute__((format(printf, 2, 3))) inline sg_status fail(sg_status status, const char *format, ...) noexcept {
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(failure_text(), SG_BACKEND_MESSAGE_SIZE, format, args);
+  va_end(args);
+  return status;
+}
+
+}  // namespace sg::cpu

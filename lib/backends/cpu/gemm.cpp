@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gemm.hpp"
+
+#include <algorithm>
+
+#include "pack.hpp"
+#include "select.hpp"
+#include "tiles.hpp"
+
+namespace sg::cpu {
+namespace {
+
+// Libraries have 32-bit integers inside, in their interface or in the offsets of generated code.
+constexpr std::int64_t largest_dimension = std::int64_t{1} << 30;
+constexpr std::int64_t largest_ld = std::int64_t{1} << 24;
+
+bool takes(const kernel &x, const product &p) noexcept {
+  if (!x || std::max({p.m, p.n, p.k}) > largest_dimension || std::max({p.lda, p.ldb, p.ldc}) > largest_ld) return false;
+  switch (x.takes) {
+    case scalars::any: return true;
+    case scalars::one_and_zero_or_one: return is_one(p.alpha) && (is_zero(p.beta) || is_one(p.beta));
+    case scalars::one_and_zero: return is_one(p.alpha) && is_zero(p.beta);
+  }
+  return false;
+}
+
+template <class Pointer>
+Pointer item_of(Pointer first, Pointer const *array, std::int64_t item, std::int64_t stride_bytes) noexcept {
+  if (array != nullptr) return array[item];
+  using byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const char, char>;
+  return static_cast<byte *>(first) + item * stride_bytes;
+}
+
+}  // namespace
+
+sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept {
+  const route &way = route_for(gemm.in_type, gemm.out_type);
+  const std::int64_t in_size = element_size(gemm.in_type), out_size = element_size(gemm.out_type);
+  product p = {.m = gemm.m,
+               .n = gemm.n,
+               .k = gemm.k,
+               .op_a = gemm.op_a,
+               .op_b = gemm.op_b,
+               .alpha = gemm.alpha,
+               .beta = gemm.beta,
+               .lda = gemm.lda,
+               .ldb = gemm.ldb,
+               .ldc = gemm.ldc};
+  if (!is_complex(gemm.out_type)) p.alpha.im = p.beta.im = 0;
+  const bool direct = takes(way.direct, p);
+  for (std::int64_t i = 0; i < gemm.batch; ++i) {
+    p.a = item_of(gemm.a, gemm.a_array, i, gemm.stride_a * in_size);
+    p.b = item_of(gemm.b, gemm.b_array, i, gemm.stride_b * in_size);
+    p.c = item_of(gemm.c, gemm.c_array, i, gemm.stride_c * out_size);
+    const sg_status status =
+        direct ? way.direct.run(p, space) : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, space);
+    if (status != SG_STATUS_OK) return status;
+  }
+  return SG_STATUS_OK;
+}
+
+}  // namespace sg::cpu

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel: one way to compute one product on one core. Each provider offers some; select.cpp chooses among them.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstdint>
+
+namespace sg::cpu {
+
+class workspace;
+
+// C = alpha * op(A) * op(B) + beta * C, one item, column major; the rules of sg_backend_gemm hold.
+struct product {
+  std::int64_t m = 0, n = 0, k = 0;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_scalar alpha = {1, 0}, beta = {0, 0};
+  const void *a = nullptr;
+  const void *b = nullptr;
+  void *c = nullptr;
+  std::int64_t lda = 0, ldb = 0, ldc = 0;
+};
+
+inline bool is_zero(const sg_scalar &x) noexcept { return x.re == 0 && x.im == 0; }
+inline bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0; }
+
+// Which scalars a kernel takes.
+enum class scalars : std::uint8_t {
+  any,
+  one_and_zero_or_one,  // alpha 1, beta 0 or 1
+  one_and_zero,         // alpha 1, beta 0
+};
+
+struct kernel {
+  sg_dtype in = SG_DTYPE_F32;   // of A and B
+  sg_dtype out = SG_DTYPE_F32;  // of C
+  scalars takes = scalars::any;
+  sg_status (*run)(const product &, workspace &) noexcept = nullptr;
+
+  explicit operator bool() const noexcept { return run != nullptr; }
+};
+
+// The providers. Each returns an empty kernel for what it does not serve (on this processor). `in`, `out` as in kernel.
+kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept;
+kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept;
+// The plain one multiplies panels only: no ops.
+kernel plain_kernel(sg_dtype in, sg_dtype out) noexcept;
+
+// First use of a provider's library in this process, on a thread that may be thrown away: afterwards its own exit
+// handlers are registered, and its one-time initialisation is behind us.
+sg_status onednn_warm_up() noexcept;
+sg_status cblas_warm_up() noexcept;
+
+// At the start of each worker, on its thread: keeps the library to one thread there.
+void onednn_prepare_thread() noexcept;
+
+}  // namespace sg::cpu

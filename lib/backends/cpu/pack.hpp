@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing: a block of op(X) is copied into a tight column-major panel, in another element type where a kernel needs it.
+#pragma once
+
+#include <streamgemm/types.h>
+
+#include <cstdint>
+
+namespace sg::cpu {
+
+constexpr std::int64_t element_size(sg_dtype type) noexcept {
+  switch (type) {
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C64: return 8;
+    case SG_DTYPE_F32:
+    case SG_DTYPE_I32: return 4;
+    case SG_DTYPE_C128: return 16;
+    case SG_DTYPE_F16:
+    case SG_DTYPE_BF16: return 2;
+    case SG_DTYPE_I8: return 1;
+  }
+  return 0;
+}
+
+constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
+
+// The rows x cols block of op(X) that begins at (row, col), into `panel` with leading dimension `rows`. `panel_type` is
+// `type`, or f32 for f16, bf16 and i8.
+void pack(void *panel, sg_dtype panel_type, const void *x, sg_dtype type, std::int64_t ld, sg_op op, std::int64_t row,
+          std::int64_t col, std::int64_t rows, std::int64_t cols) noexcept;
+
+// n elements of C to and from its accumulator's type: a copy, but for f16 and bf16.
+void widen(void *sums, const void *c, sg_dtype type, std::int64_t n) noexcept;
+void narrow(void *c, sg_dtype type, const void *sums, std::int64_t n) noexcept;
+
+// The type that C is accumulated in.
+constexpr sg_dtype sum_type_of(sg_dtype out) noexcept {
+  return out == SG_DTYPE_F16 || out == SG_DTYPE_BF16 ? SG_DTYPE_F32 : out;
+}
+
+}  // namespace sg::cpu

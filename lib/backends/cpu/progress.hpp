@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a stream has come. An event is a point in a stream's progress, and so is what another stream waits for: both
+// keep the progress alive by a reference, so a stream may go before them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "futex.hpp"
+
+namespace sg::cpu {
+
+class progress {
+ public:
+  // One reference for the caller; NULL when memory is out.
+  static progress *create() noexcept { return new (std::nothrow) progress; }
+
+  progress *retain() noexcept {
+    refs_.fetch_add(1, std::memory_order_relaxed);
+    return this;
+  }
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+
+  // Only the stream's worker calls it. The store and the load are sequentially consistent, as are those of wait_for:
+  // either the worker sees the waiter or the waiter sees the new count.
+  void advance() noexcept {
+    ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake_all(epoch_);
+  }
+
+  // Sleeps until `count` commands of the stream have ended.
+  void wait_for(std::uint64_t count) noexcept {
+    if (ended() >= count) return;
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    for (;;) {
+      const std::uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
+      if (ended_.load(std::memory_order_seq_cst) >= count) break;
+      futex_wait(epoch_, epoch);
+    }
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  progress() = default;
+  ~progress() = default;
+
+  std::atomic<std::uint32_t> refs_{1};
+  std::atomic<std::uint32_t> waiters_{0};
+  std::atomic<std::uint32_t> epoch_{0};
+  std::atomic<std::uint64_t> ended_{0};
+};
+
+}  // namespace sg::cpu

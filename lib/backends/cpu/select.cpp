@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select.hpp"
+
+#include <pthread.h>
+
+#include "simd.hpp"
+
+namespace sg::cpu {
+namespace {
+
+#ifdef SG_CPU_ONEDNN
+constexpr bool have_onednn = true;
+#else
+constexpr bool have_onednn = false;
+#endif
+#ifdef SG_CPU_CBLAS
+constexpr bool have_cblas = true;
+#else
+constexpr bool have_cblas = false;
+#endif
+
+kernel of_onednn(sg_dtype in, sg_dtype out) noexcept {
+  if constexpr (have_onednn) return onednn_kernel(in, out);
+  return {};
+}
+kernel of_cblas(sg_dtype in, sg_dtype out) noexcept {
+  if constexpr (have_cblas) return cblas_kernel(in, out);
+  return {};
+}
+
+// One core, Gflop/s, OpenBLAS 0.3.21 against oneDNN 2.6's sgemm, on an EPYC with Zen 5 cores (for which this OpenBLAS
+// takes its AVX2 kernels) and on a Sapphire Rapids class Xeon (its AVX-512 kernels; ratios only):
+//   8^3: 11 to 5 | 16^3: 26 to 15 | 32^3: 88 to 131, Xeon 1 to 0.6 | 64^3: 110 to 213 | 64x64x1024: 111 to 240, Xeon 1
+//   to 1.5 | 1024^3: 119 to 234, Xeon 1 to 1.1 | 4096^3: 119 to 236, Xeon 1 to 1.04
+// so tiny products go to CBLAS. The choice depends on the shape alone: equal calls give equal bits.
+constexpr std::int64_t tiny = 24 * 24 * 24;
+
+sg_status run_f32(const product &p, workspace &space) noexcept {
+  static const kernel small = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), large = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
+  const bool is_tiny = p.m <= tiny && p.n <= tiny && p.k <= tiny && p.m * p.n <= tiny && p.m * p.n * p.k <= tiny;
+  return (is_tiny ? small : large).run(p, space);
+}
+
+route choose(sg_dtype in, sg_dtype out) noexcept {
+  // f64 and complex: CBLAS alone has them. f32: as above, either alone will do.
+  if (in == out && in != SG_DTYPE_F16 && in != SG_DTYPE_BF16) {
+    const kernel blas = of_cblas(in, out), dnn = of_onednn(in, out);
+    if (blas && dnn) return {{.in = in, .out = out, .run = run_f32}, {.in = in, .out = out, .run = run_f32}};
+    if (blas) return {blas, blas};
+    if (dnn) return {dnn, dnn};
+    return {{}, plain_kernel(in, out)};
+  }
+  // bf16 and i8: oneDNN where the processor multiplies them (bf16 on Zen 5: 380 to 500 Gflop/s, i8 770 to 950, f32
+  // 235).
+  if (const kernel own = of_onednn(in, out)) {
+    const kernel sums = of_onednn(in, in == SG_DTYPE_I8 ? SG_DTYPE_I32 : SG_DTYPE_F32);
+    return {own, sums};
+  }
+  // Otherwise, and f16 always, by way of f32.
+  const bool narrow_in = in == SG_DTYPE_F16 || in == SG_DTYPE_BF16 || in == SG_DTYPE_I8;
+  const bool matching = in == SG_DTYPE_I8 ? out == SG_DTYPE_I32 : out == in || out == SG_DTYPE_F32;
+  if (narrow_in && matching) return {{}, choose(SG_DTYPE_F32, SG_DTYPE_F32).panels};
+  return {};
+}
+
+struct routes {
+  route of[9][9];
+  routes() noexcept {
+    for (int in = SG_DTYPE_F64; in <= SG_DTYPE_I32; ++in)
+      for (int out = SG_DTYPE_F64; out <= SG_DTYPE_I32; ++out)
+        if (in != SG_DTYPE_I32) of[in][out] = choose(static_cast<sg_dtype>(in), static_cast<sg_dtype>(out));
+  }
+};
+
+void *warm_up_thread(void *result) {
+  sg_status status = SG_STATUS_OK;
+  if constexpr (have_cblas) status = cblas_warm_up();
+  if constexpr (have_onednn)
+    if (status == SG_STATUS_OK) status = onednn_warm_up();
+  *static_cast<sg_status *>(result) = status;
+  return nullptr;
+}
+
+}  // namespace
+
+const route &route_for(sg_dtype in, sg_dtype out) noexcept {
+  static const routes chosen;
+  return chosen.of[in][out];
+}
+
+double rate_of(sg_dtype in) noexcept {
+  const sg_dtype out = in == SG_DTYPE_I8 ? SG_DTYPE_I32 : in;
+  const route &way = route_for(in, out);
+  if (!way.panels) return 0;
+  // Two vector instructions a cycle at 3.2 GHz: what a core of today keeps up of its peak.
+  const double f32 = 3.2e9 * 2 * (simd().vector_bytes / 4) * (simd().fused ? 2 : 1);
+  switch (in) {
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C128: return f32 / 2;
+    case SG_DTYPE_BF16: return way.direct ? 2 * f32 : 0.85 * f32;
+    case SG_DTYPE_I8: return way.direct ? 4 * f32 : 0.85 * f32;
+    case SG_DTYPE_F16: return 0.85 * f32;
+    default: return f32;
+  }
+}
+
+sg_status warm_up() noexcept {
+  sg_status result = SG_STATUS_OK;
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, warm_up_thread, &result) != 0) return SG_STATUS_OUT_OF_MEMORY;
+  pthread_join(thread, nullptr);
+  return result;
+}
+
+void prepare_thread() noexcept {
+  if constexpr (have_onednn) onednn_prepare_thread();
+}
+
+}  // namespace sg::cpu

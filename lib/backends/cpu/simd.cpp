@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of simd.hpp for one set of instructions, named by SG_CPU_LEVEL. It must use no inline function of another
+// header: the linker keeps one copy of those, and it might be the one that this processor cannot run.
+#include "simd.hpp"
+
+namespace sg::cpu::SG_CPU_LEVEL {
+namespace {
+
+float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+
+// binary16's exponent and fraction, moved to where binary32 has them, are a value too small by 2^112, subnormals
+// included.
+float widen_f16(std::uint16_t half) {
+  const std::uint32_t magnitude = half & 0x7fffu;
+  const float finite = float_of(magnitude << 13) * 0x1p112f;
+  const std::uint32_t special = (magnitude << 13) | 0x7f800000u;
+  const std::uint32_t bits = magnitude >= 0x7c00u ? special : bits_of(finite);
+  return float_of(bits | (half & 0x8000u) << 16);
+}
+
+// Normal results: half of the last place, less one for an even last bit, is added before the cut; a carry raises the
+// exponent, up to infinity. Subnormal results: adding 0.5f aligns their last place with that of the sum, which the
+// processor rounds.
+std::uint16_t narrow_f16(float value) {
+  const std::uint32_t sign = (bits_of(value) >> 16) & 0x8000u;
+  const std::uint32_t magnitude = bits_of(value) & 0x7fffffffu;
+  const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  const std::uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
+  const std::uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : 0x7c00u;
+  std::uint32_t bits = magnitude < (113u << 23) ? subnormal : normal;
+  bits = magnitude >= (143u << 23) ? special : bits;
+  return static_cast<std::uint16_t>(bits | sign);
+}
+
+std::uint16_t narrow_bf16(float value) {
+  const std::uint32_t bits = bits_of(value);
+  const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const std::uint32_t nan = bits | 0x400000u;
+  return static_cast<std::uint16_t>(((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded) >> 16);
+}
+
+void f32_from_f16(float *dst, const std::uint16_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_f16(src[i]);
+}
+void f32_from_bf16(float *dst, const std::uint16_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = float_of(static_cast<std::uint32_t>(src[i]) << 16);
+}
+void f32_from_i8(float *dst, const std::int8_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<float>(src[i]);
+}
+void f16_from_f32(std::uint16_t *dst, const float *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = narrow_f16(src[i]);
+}
+void bf16_from_f32(std::uint16_t *dst, const float *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = narrow_bf16(src[i]);
+}
+void i32_add_f32(std::int32_t *dst, const float *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i)
+    dst[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(dst[i]) +
+                                       static_cast<std::uint32_t>(static_cast<std::int32_t>(src[i])));
+}
+
+// Accumulators. i32 counts modulo 2^32, so its scalars are taken modulo 2^32 too.
+std::uint32_t modulo_2_32(double whole) {
+  const double rest =
+      whole - 4294967296.0 * __builtin_floor(whole / 4294967296.0);  // exact: the divisor is a power of 2
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(rest));
+}
+
+template <class R>
+struct complex {
+  R re, im;
+};
+template <class R>
+complex<R> operator*(complex<R> x, complex<R> y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+template <class R>
+complex<R> operator+(complex<R> x, complex<R> y) {
+  return {x.re + y.re, x.im + y.im};
+}
+
+void convert(sg_scalar from, double &to) { to = from.re; }
+void convert(sg_scalar from, float &to) { to = static_cast<float>(from.re); }
+void convert(sg_scalar from, std::uint32_t &to) { to = modulo_2_32(from.re); }
+template <class R>
+void convert(sg_scalar from, complex<R> &to) {
+  to = {static_cast<R>(from.re), static_cast<R>(from.im)};
+}
+template <class T>
+T scalar_of(sg_scalar from) {
+  T to;
+  convert(from, to);
+  return to;
+}
+
+// Calls body with a value of the accumulator's C++ type.
+template <class Body>
+void with_type(sg_dtype type, Body body) {
+  switch (type) {
+    case SG_DTYPE_F64: return body(double{});
+    case SG_DTYPE_F32: return body(float{});
+    case SG_DTYPE_C64: return body(complex<float>{});
+    case SG_DTYPE_C128: return body(complex<double>{});
+    case SG_DTYPE_I32: return body(std::uint32_t{});
+    default: return;
+  }
+}
+
+void scale(sg_dtype type, void *y, sg_scalar beta, std::int64_t n) {
+  with_type(type, [=]<class T>(T) {
+    const T factor = scalar_of<T>(beta);
+    auto *to = static_cast<T *>(y);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = factor * to[i];
+  });
+}
+void add(sg_dtype type, void *y, const void *x, std::int64_t n) {
+  with_type(type, [=]<class T>(T) {
+    auto *to = static_cast<T *>(y);
+    const auto *from = static_cast<const T *>(x);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = to[i] + from[i];
+  });
+}
+void scaled(sg_dtype type, void *y, sg_scalar alpha, const void *x, std::int64_t n) {
+  with_type(type, [=]<class T>(T) {
+    const T factor = scalar_of<T>(alpha);
+    auto *to = static_cast<T *>(y);
+    const auto *from = static_cast<const T *>(x);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = factor * from[i];
+  });
+}
+void scaled_add(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scalar beta, std::int64_t n) {
+  with_type(type, [=]<class T>(T) {
+    const T factor = scalar_of<T>(alpha), kept = scalar_of<T>(beta);
+    auto *to = static_cast<T *>(y);
+    const auto *from = static_cast<const T *>(x);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = factor * from[i] + kept * to[i];
+  });
+}
+
+// A strip of `rows` rows (a constant, so that the sums stay in registers) by `columns` columns of C.
+template <std::int64_t rows, std::int64_t columns, class T>
+void multiply_strip(std::int64_t k, const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T *c,
+                    std::int64_t ldc) {
+  T sums[columns][rows] = {};
+  for (std::int64_t p = 0; p < k; ++p)
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t i = 0; i < rows; ++i) sums[j][i] = sums[j][i] + a[i + p * lda] * b[p + j * ldb];
+  for (std::int64_t j = 0; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i) c[i + j * ldc] = c[i + j * ldc] + sums[j][i];
+}
+
+template <std::int64_t columns, class T>
+void multiply_columns(std::int64_t m, std::int64_t k, const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T *c,
+                      std::int64_t ldc) {
+  constexpr std::int64_t rows = 128 / sizeof(T);  // two vectors of the widest kind
+  std::int64_t i = 0;
+  for (; i + rows <= m; i += rows) multiply_strip<rows, columns>(k, a + i, lda, b, ldb, c + i, ldc);
+  for (; i < m; ++i) multiply_strip<1, columns>(k, a + i, lda, b, ldb, c + i, ldc);
+}
+
+void multiply(sg_dtype type, std::int64_t m, std::int64_t n, std::int64_t k, const void *a, std::int64_t lda,
+              const void *b, std::int64_t ldb, void *c, std::int64_t ldc) {
+  with_type(type, [=]<class T>(T) {
+    const auto *first = static_cast<const T *>(a), *second = static_cast<const T *>(b);
+    auto *result = static_cast<T *>(c);
+    std::int64_t j = 0;
+    for (; j + 4 <= n; j += 4) multiply_columns<4>(m, k, first, lda, second + j * ldb, ldb, result + j * ldc, ldc);
+    for (; j < n; ++j) multiply_columns<1>(m, k, first, lda, second + j * ldb, ldb, result + j * ldc, ldc);
+  });
+}
+
+#if defined(__AVX512F__)
+constexpr std::int32_t vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr std::int32_t vector_bytes = 32;
+#else
+constexpr std::int32_t vector_bytes = 16;
+#endif
+#ifdef __FP_FAST_FMA
+constexpr bool fused = true;
+#else
+constexpr bool fused = false;
+#endif
+
+}  // namespace
+
+extern const simd_ops ops;
+const simd_ops ops = {vector_bytes, fused, f32_from_f16, f32_from_bf16, f32_from_i8, f16_from_f32, bf16_from_f32,
+                      i32_add_f32,  scale, add,          scaled,        scaled_add,  multiply};
+
+}  // namespace sg::cpu::SG_CPU_LEVEL

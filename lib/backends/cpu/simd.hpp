@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inner loops, compiled once for each vector width that a processor may have (simd.cpp, several times), and the choice
+// of the widest one that this processor has.
+#pragma once
+
+#include <streamgemm/types.h>
+
+#include <cstdint>
+
+namespace sg::cpu {
+
+// Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.
+struct simd_ops {
+  std::int32_t vector_bytes;
+  bool fused;  // multiply-add in one instruction
+
+  void (*f32_from_f16)(float *dst, const std::uint16_t *src, std::int64_t n);
+  void (*f32_from_bf16)(float *dst, const std::uint16_t *src, std::int64_t n);
+  void (*f32_from_i8)(float *dst, const std::int8_t *src, std::int64_t n);
+  void (*f16_from_f32)(std::uint16_t *dst, const float *src, std::int64_t n);
+  void (*bf16_from_f32)(std::uint16_t *dst, const float *src, std::int64_t n);
+  void (*i32_add_f32)(std::int32_t *dst, const float *src, std::int64_t n);  // dst += src, whole numbers
+
+  // y = beta * y; y = y + x; y = alpha * x; y = alpha * x + beta * y. Of an accumulator: f64, f32, c64, c128, i32.
+  void (*scale)(sg_dtype type, void *y, sg_scalar beta, std::int64_t n);
+  void (*add)(sg_dtype type, void *y, const void *x, std::int64_t n);
+  void (*scaled)(sg_dtype type, void *y, sg_scalar alpha, const void *x, std::int64_t n);
+  void (*scaled_add)(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scalar beta, std::int64_t n);
+
+  // C += A * B, column major, f64, f32, c64 or c128.
+  void (*multiply)(sg_dtype type, std::int64_t m, std::int64_t n, std::int64_t k, const void *a, std::int64_t lda,
+                   const void *b, std::int64_t ldb, void *c, std::int64_t ldc);
+};
+
+const simd_ops &simd() noexcept;
+
+}  // namespace sg::cpu

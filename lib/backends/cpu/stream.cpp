@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream.hpp"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "device.hpp"
+#include "elementwise.hpp"
+#include "failure.hpp"
+#include "gemm.hpp"
+#include "select.hpp"
+
+namespace sg::cpu {
+namespace {
+
+thread_local const stream *t_own = nullptr;  // the stream that this thread works for
+
+std::int64_t now_ns() noexcept {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+const char *text_of(sg_status status) noexcept {
+  switch (status) {
+    case SG_STATUS_OK: return nullptr;
+    case SG_STATUS_OUT_OF_MEMORY: return "no memory for the product's packed panels or its generated code";
+    case SG_STATUS_UNSUPPORTED: return "the cpu's libraries have no such product";
+    case SG_STATUS_SHUTDOWN: return "the process is exiting";
+    default: return "the cpu's library failed";
+  }
+}
+
+// The command's pointer arrays, which are the caller's, become the command's own. False when memory is out.
+bool own_arrays(command &what) noexcept {
+  sg_backend_gemm &gemm = what.gemm;
+  const std::size_t count = static_cast<std::size_t>(gemm.batch);
+  const std::size_t arrays = (gemm.a_array != nullptr) + (gemm.b_array != nullptr) + (gemm.c_array != nullptr);
+  what.owned_arrays = nullptr;
+  if (arrays == 0) return true;
+  auto **memory = static_cast<void **>(std::calloc(count, arrays * sizeof(void *)));
+  if (memory == nullptr) return false;
+  what.owned_arrays = memory;
+  const auto move = [&memory, count]<class Array>(Array &array) {
+    if (array == nullptr) return;
+    std::memcpy(memory, array, count * sizeof(void *));
+    array = reinterpret_cast<Array>(memory);
+    memory += count;
+  };
+  move(gemm.a_array);
+  move(gemm.b_array);
+  move(gemm.c_array);
+  return true;
+}
+
+}  // namespace
+
+sg_status stream::create(device &owner, std::int32_t priority, stream **out) noexcept {
+  auto *fresh = new (std::nothrow) stream(owner, priority);
+  if (fresh == nullptr || !fresh->queue_.open() || (fresh->progress_ = progress::create()) == nullptr) {
+    delete fresh;
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  }
+  // The worker inherits the mask: no signal of the process is ever handled on it.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&fresh->thread_, nullptr, worker_main, fresh);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    delete fresh;
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no worker thread for a stream: error %d of pthread_create", error);
+  }
+  fresh->started_ = true;
+  *out = fresh;
+  return SG_STATUS_OK;
+}
+
+stream::~stream() {
+  if (started_) {
+    stop_.store(true, std::memory_order_seq_cst);
+    wake();
+    pthread_join(thread_, nullptr);
+  }
+  if (progress_ != nullptr) progress_->release();
+}
+
+template <class Fill>
+sg_status stream::submit(Fill fill) noexcept {
+  if (owner_.draining()) return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
+  command *slot = queue_.reserve();
+  if (slot == nullptr || !fill(*slot)) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
+  queue_.commit();
+  wake();
+  return SG_STATUS_OK;
+}
+
+sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
+  return submit([&](command &x) {
+    x.kind = command_kind::copy;
+    x.done = done;
+    x.copy = what;
+    return true;
+  });
+}
+
+sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
+  if (!route_for(what.in_type, what.out_type).panels)
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no product of these types");
+  return submit([&](command &x) {
+    x.kind = command_kind::gemm;
+    x.done = done;
+    x.gemm = what;
+    return own_arrays(x);
+  });
+}
+
+sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
+  return submit([&](command &x) {
+    x.kind = command_kind::reduce;
+    x.done = done;
+    x.reduce = what;
+    return true;
+  });
+}
+
+sg_status stream::notify(sg_backend_done done) noexcept {
+  return submit([&](command &x) {
+    x.kind = command_kind::notify;
+    x.done = done;
+    return true;
+  });
+}
+
+sg_status stream::wait(event &what) noexcept {
+  const point until = what.recorded();
+  if (until.of == nullptr) return SG_STATUS_OK;
+  if (until.of == progress_ || until.of->ended() >= until.count) {
+    until.of->release();
+    return SG_STATUS_OK;
+  }
+  const sg_status status = submit([&](command &x) {
+    x.kind = command_kind::wait;
+    x.done = {nullptr, nullptr};
+    x.until = until;
+    return true;
+  });
+  if (status != SG_STATUS_OK) until.of->release();
+  return status;
+}
+
+// Sequentially consistent, as sleep() is: either the worker sees the command (or the flag), or we see it asleep.
+void stream::wake() noexcept {
+  if (asleep_.load(std::memory_order_seq_cst) == 0) return;
+  if (asleep_.exchange(0, std::memory_order_seq_cst) != 0) futex_wake_all(asleep_);
+}
+
+void stream::wait_until_drained() noexcept {
+  if (t_own == this) return;
+  while (drained_.load(std::memory_order_seq_cst) == 0) futex_wait(drained_, 0);
+}
+
+void *stream::worker_main(void *self) {
+  auto *own = static_cast<stream *>(self);
+  t_own = own;
+  pthread_setname_np(pthread_self(), "streamgemm-cpu");
+  // Nice values are per thread here. Raising is refused to most processes; then the thread stays as it is.
+  if (own->priority_ != 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 5 * own->priority_);
+  prepare_thread();
+  own->work();
+  return nullptr;
+}
+
+void stream::work() noexcept {
+  for (;;) {
+    while (!queue_.empty()) run_front();
+    if (stop_.load(std::memory_order_seq_cst)) return;
+    sleep();
+  }
+}
+
+void stream::sleep() noexcept {
+  asleep_.store(1, std::memory_order_seq_cst);
+  if (!queue_.empty() || stop_.load(std::memory_order_seq_cst)) {
+    asleep_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  if (owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
+  while (asleep_.load(std::memory_order_seq_cst) != 0) futex_wait(asleep_, 1);
+}
+
+void stream::run_front() noexcept {
+  command &what = queue_.front();
+  sg_backend_result result = {};
+  if (what.done.fn != nullptr) result.start_ns = now_ns();
+  result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what);
+  const sg_backend_done done = what.done;
+  if (what.kind == command_kind::wait) what.until.of->release();
+  if (what.kind == command_kind::gemm) std::free(what.owned_arrays);
+  queue_.pop();
+  progress_->advance();
+  if (done.fn == nullptr) return;
+  result.message = text_of(result.status);
+  result.end_ns = now_ns();
+  done.fn(done.user, &result);
+}
+
+sg_status stream::execute(const command &what) noexcept {
+  switch (what.kind) {
+    case command_kind::notify: return SG_STATUS_OK;
+    case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;
+    case command_kind::copy: run_copy(what.copy); return SG_STATUS_OK;
+    case command_kind::gemm: return run_gemm(what.gemm, space_);
+    case command_kind::reduce: run_reduce(what.reduce); return SG_STATUS_OK;
+  }
+  return SG_STATUS_INTERNAL;
+}
+
+}  // namespace sg::cpu
