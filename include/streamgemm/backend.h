@@ -108,7 +108,7 @@ typedef struct sg_backend_host {
   void (*model_free)(sg_backend_model *model);
   /** Seconds that a copy takes on its engine; `both_ways`: the opposite direction is busy too. Never fails. */
   double (*copy_seconds)(const sg_backend_model *model, const sg_backend_copy *copy, int32_t both_ways);
-  /** Seconds that a product takes when it has the device to itself. Never fails. */
+  /** Seconds that a product takes when it has the device to itself; negative when the model has no such product. */
   double (*gemm_seconds)(const sg_backend_model *model, const sg_backend_gemm *gemm);
   /** Seconds that a reduction takes when it has the device to itself. Never fails. */
   double (*reduce_seconds)(const sg_backend_model *model, const sg_backend_reduce *reduce);

@@ -2,11 +2,11 @@
 // An opened device: the C++ face over a backend's table. Failures are thrown as sg::error with the backend's own text.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
-
-#include <streamgemm/backend.h>
 
 namespace sg {
 

@@ -2,10 +2,10 @@
 // The backends of this process: those built in, and those that plugins bring.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <string>
 #include <vector>
-
-#include <streamgemm/backend.h>
 
 #include "backend/device.hpp"
 
@@ -20,8 +20,8 @@ struct backend_entry {
   std::string origin;                   // "built in", or the path of the plugin's file; "" when no file was found
 };
 
-// All of them: cpu, sim, then the plugins. There is always an entry "cuda". Loaded by the first call, the same ever after.
-// Any thread, and in a child after fork too.
+// All of them: cpu, sim, then the plugins. There is always an entry "cuda". Loaded by the first call, the same ever
+// after. Any thread, and in a child after fork too.
 const std::vector<backend_entry> &backends();
 
 // The entry of that name, or NULL.

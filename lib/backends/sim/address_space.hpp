@@ -4,12 +4,12 @@
 // memory belongs, or the reverse, is found out, by the tables kept here or by the processor.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
-
-#include <streamgemm/backend.h>
 
 namespace sg::sim {
 

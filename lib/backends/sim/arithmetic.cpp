@@ -9,8 +9,8 @@ namespace sg::sim {
 
 namespace {
 
-// A block of C is summed over the whole of k before it is rounded. Its operands are unpacked into doubles, a slice of k at
-// a time, with C's rows (columns) padded to whole register tiles.
+// A block of C is summed over the whole of k before it is rounded. Its operands are unpacked into doubles, a slice of k
+// at a time, with C's rows (columns) padded to whole register tiles.
 constexpr std::int64_t block_m = 128, block_n = 64, block_k = 128;
 constexpr std::int64_t tile = 4;
 static_assert(block_m % tile == 0 && block_n % tile == 0);
@@ -90,8 +90,10 @@ class block_product {
            std::int64_t m, std::int64_t n) {
     const std::int64_t k = std::min(block_k, gemm_.k - p);
     for (int plane = 0; plane < planes; ++plane) {
-      unpack(a_.plane[plane], block_m, k, m, [&](std::int64_t q, std::int64_t r) { return from_a.load(i + r, p + q, plane); });
-      unpack(b_.plane[plane], block_n, k, n, [&](std::int64_t q, std::int64_t r) { return from_b.load(p + q, j + r, plane); });
+      unpack(a_.plane[plane], block_m, k, m,
+             [&](std::int64_t q, std::int64_t r) { return from_a.load(i + r, p + q, plane); });
+      unpack(b_.plane[plane], block_n, k, n,
+             [&](std::int64_t q, std::int64_t r) { return from_b.load(p + q, j + r, plane); });
     }
     const auto sum = [&](int a_plane, const std::vector<double> &b, int c_plane) {
       accumulate(padded(m), padded(n), k, a_.plane[a_plane].data(), b.data(), c_.plane[c_plane].data());

@@ -2,11 +2,11 @@
 // The arithmetic of the simulated chip: sums in double precision (whole numbers exactly), rounded once when stored.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include <streamgemm/backend.h>
 
 namespace sg::sim {
 

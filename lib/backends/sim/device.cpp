@@ -172,11 +172,11 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
       if (stores) move_bytes(copy, from, to);
     };
     const std::int64_t extra = late * 1000;
-    todo.time = copy.to_device && copy.from_device
-                    ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
-                    : device_.timeline_->place_copy(
-                          copy.from_device ? timeline::direction::out : timeline::direction::in, ready_, alone + extra,
-                          both_ways + extra);
+    todo.time =
+        copy.to_device && copy.from_device
+            ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
+            : device_.timeline_->place_copy(copy.from_device ? timeline::direction::out : timeline::direction::in,
+                                            ready_, alone + extra, both_ways + extra);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);
@@ -190,15 +190,16 @@ void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) 
                   gemm.out_type);
   const address_space &memory = *device_.memory_;
   const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
-  const operand a{"A of a product", gemm.a, gemm.a_array, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
-                  gemm.lda, gemm.stride_a, gemm.in_type};
-  const operand b{"B of a product", gemm.b, gemm.b_array, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,
-                  gemm.ldb, gemm.stride_b, gemm.in_type};
+  const operand a{"A of a product",          gemm.a,   gemm.a_array,  a_as_is ? gemm.m : gemm.k,
+                  a_as_is ? gemm.k : gemm.m, gemm.lda, gemm.stride_a, gemm.in_type};
+  const operand b{"B of a product",          gemm.b,   gemm.b_array,  b_as_is ? gemm.k : gemm.n,
+                  b_as_is ? gemm.n : gemm.k, gemm.ldb, gemm.stride_b, gemm.in_type};
   const operand c{"C of a product", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
-  launch("product", seconds,
-         [gemm, in_a = locate(memory, a, gemm.batch), in_b = locate(memory, b, gemm.batch),
-          in_c = locate(memory, c, gemm.batch)] { multiply(gemm, in_a, in_b, in_c); },
-         done);
+  launch(
+      "product", seconds,
+      [gemm, in_a = locate(memory, a, gemm.batch), in_b = locate(memory, b, gemm.batch),
+       in_c = locate(memory, c, gemm.batch)] { multiply(gemm, in_a, in_b, in_c); },
+      done);
 }
 
 void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done done) {
@@ -207,14 +208,15 @@ void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done 
   const address_space &memory = *device_.memory_;
   std::byte *parts = nullptr;
   if (reduce.parts_count > 0)
-    parts = memory.device_bytes(reduce.parts,
-                                extent(reduce.m, reduce.n, reduce.part_ld, reduce.parts_count, reduce.part_stride,
-                                       bytes_of(reduce.part_type)),
-                                "parts of a reduction");
-  std::byte *c = memory.device_bytes(
-      reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, bytes_of(reduce.out_type)), "C of a reduction");
-  launch("reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce),
-         [reduce, parts, c] { add_parts(reduce, parts, c); }, done);
+    parts = memory.device_bytes(
+        reduce.parts,
+        extent(reduce.m, reduce.n, reduce.part_ld, reduce.parts_count, reduce.part_stride, bytes_of(reduce.part_type)),
+        "parts of a reduction");
+  std::byte *c = memory.device_bytes(reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, bytes_of(reduce.out_type)),
+                                     "C of a reduction");
+  launch(
+      "reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce),
+      [reduce, parts, c] { add_parts(reduce, parts, c); }, done);
 }
 
 void sg_backend_stream::launch(const char *what, double seconds, std::function<void()> work, sg_backend_done done) {
@@ -229,8 +231,8 @@ void sg_backend_stream::launch(const char *what, double seconds, std::function<v
                     static_cast<long long>(faults.refuse_launch.nth()), what);
     if (faults.fail_launch.hit())
       todo.work = [what, nth = faults.fail_launch.nth()] {
-        throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, a %s, fails",
-                      static_cast<long long>(nth), what);
+        throw failure(SG_STATUS_BACKEND_FAILURE, "planned fault: launch %lld, a %s, fails", static_cast<long long>(nth),
+                      what);
       };
     else if (!faults.timing_only)
       todo.work = std::move(work);

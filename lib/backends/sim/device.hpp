@@ -2,14 +2,13 @@
 // The simulated device, its streams and its events.
 #pragma once
 
+#include <streamgemm/backend.h>
 #include <sys/types.h>
 
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
-
-#include <streamgemm/backend.h>
 
 #include "address_space.hpp"
 #include "arithmetic.hpp"

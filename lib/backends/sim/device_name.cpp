@@ -76,7 +76,9 @@ void apply(device_name &name, std::string_view option) {
 
 }  // namespace
 
-bool device_name::is_file() const { return model.find('/') != model.npos || std::string_view(model).ends_with(".json"); }
+bool device_name::is_file() const {
+  return model.find('/') != model.npos || std::string_view(model).ends_with(".json");
+}
 
 device_name device_name::parse(const std::string &text) {
   device_name name;

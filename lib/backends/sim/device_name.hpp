@@ -23,7 +23,8 @@ class planned_fault {
 //
 //   MODEL[?OPTION[&OPTION...]]
 //
-// MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or with ".json" at its end.
+// MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or with ".json" at its
+// end.
 struct device_name {
   std::string model;
   bool timing_only = false;            // timing-only: no data is stored or computed; only virtual time passes

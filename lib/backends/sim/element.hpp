@@ -3,12 +3,12 @@
 // one rounding (to nearest, ties to even).
 #pragma once
 
+#include <streamgemm/types.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-
-#include <streamgemm/types.h>
 
 namespace sg::sim {
 
@@ -69,13 +69,20 @@ struct half_element {
   static std::uint16_t store(double value) noexcept { return Format::encode(value); }
 };
 
-template <> struct element<SG_DTYPE_F64> : plain_element<double, 1> {};
-template <> struct element<SG_DTYPE_F32> : plain_element<float, 1> {};
-template <> struct element<SG_DTYPE_C64> : plain_element<float, 2> {};
-template <> struct element<SG_DTYPE_C128> : plain_element<double, 2> {};
-template <> struct element<SG_DTYPE_F16> : half_element<f16> {};
-template <> struct element<SG_DTYPE_BF16> : half_element<bf16> {};
-template <> struct element<SG_DTYPE_I8> : plain_element<std::int8_t, 1> {};
+template <>
+struct element<SG_DTYPE_F64> : plain_element<double, 1> {};
+template <>
+struct element<SG_DTYPE_F32> : plain_element<float, 1> {};
+template <>
+struct element<SG_DTYPE_C64> : plain_element<float, 2> {};
+template <>
+struct element<SG_DTYPE_C128> : plain_element<double, 2> {};
+template <>
+struct element<SG_DTYPE_F16> : half_element<f16> {};
+template <>
+struct element<SG_DTYPE_BF16> : half_element<bf16> {};
+template <>
+struct element<SG_DTYPE_I8> : plain_element<std::int8_t, 1> {};
 
 template <>
 struct element<SG_DTYPE_I32> {
@@ -107,7 +114,8 @@ auto with_type(sg_dtype type, Body &&body) {
 }
 
 inline std::int64_t bytes_of(sg_dtype type) {
-  return with_type(type, []<sg_dtype t>() { return std::int64_t(sizeof(typename element<t>::stored)) * element<t>::planes; });
+  return with_type(type,
+                   []<sg_dtype t>() { return std::int64_t(sizeof(typename element<t>::stored)) * element<t>::planes; });
 }
 
 }  // namespace sg::sim

@@ -2,11 +2,11 @@
 // What goes wrong inside the simulated device: a status with a text, turned into the table's answer at its edge.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
-
-#include <streamgemm/backend.h>
 
 namespace sg::sim {
 

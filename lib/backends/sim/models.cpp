@@ -74,9 +74,10 @@ std::string model_text(const device_name &name) {
   if (!model.is_object())
     throw failure(SG_STATUS_INVALID_ARGUMENT, "device model \"%.200s\" is not a JSON object", name.model.c_str());
   if (model.value("unified_memory", nlohmann::json()) == true)
-    throw failure(SG_STATUS_INVALID_ARGUMENT,
-                  "device model \"%.200s\": a simulated device has memory of its own, so 'unified_memory' must be false",
-                  name.model.c_str());
+    throw failure(
+        SG_STATUS_INVALID_ARGUMENT,
+        "device model \"%.200s\": a simulated device has memory of its own, so 'unified_memory' must be false",
+        name.model.c_str());
   if (name.memory == 0) return text;
   model["memory_bytes"] = name.memory;
   return model.dump(1);

@@ -14,7 +14,8 @@ namespace {
 // Of the calling thread, on whichever simulated device it failed last.
 thread_local char t_message[SG_BACKEND_MESSAGE_SIZE];
 
-// Runs `body`, which returns nothing, and turns what it throws into a status and a text of SG_BACKEND_MESSAGE_SIZE bytes.
+// Runs `body`, which returns nothing, and turns what it throws into a status and a text of SG_BACKEND_MESSAGE_SIZE
+// bytes.
 template <class Body>
 sg_status guarded(char *message, Body &&body) noexcept {
   const auto say = [&](sg_status status, const char *text) {

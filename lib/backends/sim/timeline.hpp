@@ -22,8 +22,8 @@ class engine {
   bool busy_at(std::int64_t time) const noexcept;
 
  private:
-  std::vector<span> busy_;   // in order, disjoint; spans that touch are one
-  std::int64_t floor_ = 0;   // what happened before is forgotten: nothing can start there any more
+  std::vector<span> busy_;  // in order, disjoint; spans that touch are one
+  std::int64_t floor_ = 0;  // what happened before is forgotten: nothing can start there any more
 };
 
 class timeline {

@@ -3,6 +3,8 @@
 // starts with the first task, so a stream that is never used costs nothing.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -11,16 +13,14 @@
 #include <mutex>
 #include <thread>
 
-#include <streamgemm/backend.h>
-
 #include "failure.hpp"
 #include "timeline.hpp"
 
 namespace sg::sim {
 
 struct task {
-  std::function<void()> work;           // may throw; empty: nothing to do
-  span time;                            // what `done` is told
+  std::function<void()> work;  // may throw; empty: nothing to do
+  span time;                   // what `done` is told
   sg_backend_done done{nullptr, nullptr};
 };
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/device.hpp"
+
+#include <cstring>
+#include <string_view>
+
+#include "backend/environment.hpp"
+#include "backend/registry.hpp"
+#include "base/error.hpp"
+#include "plan/device_model.hpp"
+
+namespace sg {
+
+namespace {
+
+constexpr std::size_t most_name_bytes = 4096;  // it may hold a path
+
+// The backend that `name` begins with; `source` says in messages where the name comes from.
+const backend_entry &backend_of(const std::string &backend, const std::string &name, const char *source) {
+  const backend_entry *entry = find_backend(backend);
+  if (entry && entry->available) return *entry;
+  const std::string shown = printable(name, 100);
+  if (entry)
+    throw error(SG_STATUS_NO_DEVICE, "%s \"%s\": backend %s is not available: %s", source, shown.c_str(),
+                entry->name.c_str(), entry->reason.c_str());
+  std::string known;
+  for (const backend_entry &each : backends()) known += (known.empty() ? "" : ", ") + each.name;
+  throw error(SG_STATUS_NO_DEVICE, "%s \"%s\": there is no such backend; there are %s", source, shown.c_str(),
+              known.c_str());
+}
+
+device_name take_apart(const std::string &name, const char *source) {
+  const std::size_t colon = name.find(':');
+  device_name parts{name.substr(0, colon), colon == name.npos ? "" : name.substr(colon + 1)};
+  const backend_entry &entry = backend_of(parts.backend, name, source);
+  if (parts.device.empty()) {
+    char first[256] = "";
+    if (entry.ops->device_count() < 1 || entry.ops->device_name(0, first, sizeof first) != SG_STATUS_OK)
+      throw error(SG_STATUS_NO_DEVICE, "%s \"%s\": that backend has no device", source, printable(name, 100).c_str());
+    first[sizeof first - 1] = '\0';
+    parts.device = first;
+  }
+  return parts;
+}
+
+}  // namespace
+
+device_name resolve_device(const char *name) {
+  const std::string_view asked(name ? name : "", name ? strnlen(name, most_name_bytes + 1) : 0);
+  if (asked.size() > most_name_bytes)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "the name of a device is longer than %zu bytes", most_name_bytes);
+  if (!asked.empty() && asked != "auto") return take_apart(std::string(asked), "device");
+  const std::string chosen = owner_variable("SG_DEVICE", most_name_bytes);
+  if (!chosen.empty() && chosen != "auto") return take_apart(chosen, "SG_DEVICE");
+  const backend_entry *cuda = find_backend("cuda");
+  return cuda && cuda->available ? device_name{"cuda", "0"} : take_apart("cpu", "device");
+}
+
+device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), name_(name.text()) {
+  char message[SG_BACKEND_MESSAGE_SIZE] = "";
+  const sg_status status = ops.device_open(host_services(), name.device.c_str(), &handle_, message);
+  message[sizeof message - 1] = '\0';
+  if (status != SG_STATUS_OK)
+    throw error(status, "device \"%s\": %s", printable(name_, 100).c_str(), printable(message, 360).c_str());
+  try {
+    const char *model = ops.device_model(handle_);
+    model_ = std::make_unique<const device_model>(parse_device_model(model ? model : ""));
+  } catch (...) {
+    ops.device_close(handle_);
+    throw;
+  }
+}
+
+device::~device() { ops_.device_close(handle_); }
+
+void device::check(sg_status status, const char *what) const {
+  if (status == SG_STATUS_OK) return;
+  const char *text = ops_.last_message(handle_);
+  throw error(status, "%s: %s failed: %s", printable(name_, 80).c_str(), what,
+              text && *text ? printable(text, 300).c_str() : sg_status_name(status));
+}
+
+void *device::mem_alloc(std::uint64_t bytes) const {
+  void *memory = nullptr;
+  check(ops_.mem_alloc(handle_, bytes, &memory), "allocating device memory");
+  return memory;
+}
+
+void *device::host_alloc(std::uint64_t bytes) const {
+  void *memory = nullptr;
+  check(ops_.host_alloc(handle_, bytes, &memory), "allocating pinned memory");
+  return memory;
+}
+
+sg_backend_stream *device::stream_create(std::int32_t priority) const {
+  sg_backend_stream *stream = nullptr;
+  check(ops_.stream_create(handle_, priority, &stream), "creating a stream");
+  return stream;
+}
+
+sg_backend_event *device::event_create() const {
+  sg_backend_event *event = nullptr;
+  check(ops_.event_create(handle_, &event), "creating an event");
+  return event;
+}
+
+void device::host_register(void *memory, std::uint64_t bytes) const {
+  if (ops_.host_register) check(ops_.host_register(handle_, memory, bytes), "registering host memory");
+}
+
+void device::host_unregister(void *memory) const {
+  if (ops_.host_unregister) check(ops_.host_unregister(handle_, memory), "unregistering host memory");
+}
+
+sg_memory_kind device::memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
+  return ops_.memory_kind ? ops_.memory_kind(handle_, memory, bytes) : SG_MEMORY_DEVICE;
+}
+
+void device::not_before(sg_backend_stream *stream, std::int64_t device_ns) const {
+  if (ops_.stream_not_before) check(ops_.stream_not_before(stream, device_ns), "setting a stream's clock");
+}
+
+void device::drain() const noexcept {
+  if (ops_.drain) ops_.drain(handle_);
+}
+
+std::shared_ptr<device> open_device(const char *name) {
+  const device_name resolved = resolve_device(name);
+  return std::make_shared<device>(*find_backend(resolved.backend)->ops, resolved);
+}
+
+}  // namespace sg

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/registry.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <forward_list>
+#include <memory>
+#include <mutex>
+
+#include "backend/environment.hpp"
+#include "backend/plugin.hpp"
+#include "backends/cpu/cpu_backend.hpp"
+#include "backends/sim/sim_backend.hpp"
+#include "base/error.hpp"
+
+namespace sg {
+
+namespace {
+
+class registry {
+ public:
+  registry() {
+    add("cpu", "built in", [] { return sg_cpu_backend(); });
+    add("sim", "built in", [] { return sg_sim_backend(); });
+    const plugin_files files = find_plugins();
+    for (const std::string &path : files.paths) add(plugin_name(path), path, [&] { return load_plugin(path); });
+    if (!knows("cuda")) entries_.push_back({nullptr, "cuda", false, files.note, ""});
+  }
+
+  const std::vector<backend_entry> &entries() const noexcept { return entries_; }
+
+ private:
+  bool knows(const std::string &name) const {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const auto &entry) { return entry.name == name; });
+  }
+
+  // `name` is used until the table has said its own.
+  template <class Table>
+  void add(const std::string &name, const std::string &origin, Table &&table) {
+    backend_entry entry{nullptr, printable(name), false, "", origin};
+    try {
+      const sg_backend_ops sound = sound_table(table());
+      if (knows(sound.name))
+        throw error(SG_STATUS_NO_DEVICE, "it calls itself \"%s\", and there is a backend of that name", sound.name);
+      entry.name = sound.name;
+      entry.ops = &tables_.emplace_front(sound);
+      char reason[SG_BACKEND_MESSAGE_SIZE] = "";
+      entry.available = entry.ops->probe(reason, sizeof reason) == SG_STATUS_OK;
+      reason[sizeof reason - 1] = '\0';
+      if (!entry.available) entry.reason = reason[0] ? printable(reason, sizeof reason) : "it does not work here";
+    } catch (const error &fault) {
+      entry.reason = fault.what();
+    }
+    entries_.push_back(std::move(entry));
+  }
+
+  std::forward_list<sg_backend_ops> tables_;
+  std::vector<backend_entry> entries_;
+};
+
+// Never destroyed: work may be in flight while the process exits.
+std::atomic<const registry *> loaded;
+std::mutex loading;
+thread_local bool loading_here = false;  // while plugins load; some of their libraries fork to start a helper
+
+// A fork waits until loading is over, so that the child finds the registry whole and the lock free.
+void before_fork() {
+  if (!loading_here) loading.lock();
+}
+void after_fork() {
+  if (!loading_here) loading.unlock();
+}
+[[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
+
+const registry &the_registry() {
+  if (const registry *ready = loaded.load(std::memory_order_acquire)) return *ready;
+  if (loading_here) throw error(SG_STATUS_INTERNAL, "a backend used the library while it was being loaded");
+  std::lock_guard lock(loading);
+  if (const registry *ready = loaded.load(std::memory_order_relaxed)) return *ready;
+  struct mark {
+    mark() { loading_here = true; }
+    ~mark() { loading_here = false; }
+  } while_loading;
+  loaded.store(new registry, std::memory_order_release);
+  return *loaded.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+const std::vector<backend_entry> &backends() { return the_registry().entries(); }
+
+const backend_entry *find_backend(const std::string &name) {
+  for (const backend_entry &entry : backends())
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+}  // namespace sg

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time through the backend's table: the textbook case, engines, gaps, lateness, sizes that no machine holds.
+#include <sys/mman.h>
+
+#include <cstdio>
+
+#include "backends/sim/timeline.hpp"
+#include "sim_device.hpp"
+
+namespace sg::test {
+namespace {
+
+const sg_backend_ops &ops = *sg_sim_backend();
+
+struct batch_times {
+  outcome in, kernel, out;
+};
+
+// Copies in, multiplies and copies out two equal batches, one unit each, on `stream_count` streams.
+std::vector<batch_times> two_batches(sim_device &device, int stream_count) {
+  const std::vector<float> host(unit_size * unit_size, 1.0f);
+  std::vector<float> results(2 * unit_size * unit_size);
+  sim_memory memory(device, 4 * unit_bytes);
+  std::vector<std::unique_ptr<sim_stream>> streams;
+  for (int i = 0; i < stream_count; ++i) streams.push_back(std::make_unique<sim_stream>(device));
+  completion ends[2][3];
+  for (int i = 0; i < 2; ++i) {
+    sg_backend_stream *stream = streams[i % stream_count]->handle();
+    void *input = memory.at(2 * i * unit_bytes), *output = memory.at((2 * i + 1) * unit_bytes);
+    const sg_backend_copy in = copy_in(input, host.data(), unit_bytes);
+    const sg_backend_gemm gemm = square_gemm(unit_size, input, input, output);
+    const sg_backend_copy out = copy_out(results.data() + i * unit_size * unit_size, output, unit_bytes);
+    EXPECT_EQ(ops.copy(stream, &in, ends[i][0].done()), SG_STATUS_OK);
+    EXPECT_EQ(ops.gemm(stream, &gemm, ends[i][1].done()), SG_STATUS_OK);
+    EXPECT_EQ(ops.copy(stream, &out, ends[i][2].done()), SG_STATUS_OK);
+  }
+  std::vector<batch_times> times;
+  for (auto &each : ends) times.push_back({each[0].wait(), each[1].wait(), each[2].wait()});
+  return times;
+}
+
+std::int64_t units(std::int64_t ns) {
+  EXPECT_EQ(ns % unit_ns, 0);
+  return ns / unit_ns;
+}
+
+TEST(SimTime, TextbookCase) {
+  const temporary_file model(unit_model());
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    sim_device one(model.path()), two(model.path());
+    const auto sequential = two_batches(one, 1);
+    ASSERT_EQ(units(sequential[1].out.end_ns), 6);
+    const auto overlapped = two_batches(two, 2);
+    ASSERT_EQ(units(overlapped[0].in.start_ns), 0);
+    ASSERT_EQ(units(overlapped[0].kernel.start_ns), 1);
+    ASSERT_EQ(units(overlapped[0].out.start_ns), 2);
+    ASSERT_EQ(units(overlapped[1].in.start_ns), 1);
+    ASSERT_EQ(units(overlapped[1].kernel.start_ns), 2);
+    ASSERT_EQ(units(overlapped[1].out.start_ns), 3);
+    ASSERT_EQ(units(overlapped[1].out.end_ns), 4);
+    ASSERT_EQ(double(sequential[1].out.end_ns) / double(overlapped[1].out.end_ns), 1.50);
+  }
+}
+
+TEST(SimTime, OneCopyEngineServesBothDirections) {
+  const temporary_file model(unit_model(1));
+  sim_device device(model.path());
+  // In 0-1, in 1-2, out 2-3, out 3-4: the same end, but no copy beside a copy the other way.
+  const auto times = two_batches(device, 2);
+  EXPECT_EQ(units(times[0].out.start_ns), 2);
+  EXPECT_EQ(units(times[1].out.end_ns), 4);
+
+  sim_device second(model.path());
+  sim_memory memory(second, 2 * unit_bytes);
+  sim_stream up(second), down(second);
+  std::vector<char> host(2 * unit_bytes);
+  const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
+  const sg_backend_copy out = copy_out(host.data() + unit_bytes, memory.at(unit_bytes), unit_bytes);
+  completion in_end, out_end;
+  ASSERT_EQ(ops.copy(up.handle(), &in, in_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(ops.copy(down.handle(), &out, out_end.done()), SG_STATUS_OK);
+  EXPECT_EQ(units(in_end.wait().end_ns), 1);
+  EXPECT_EQ(units(out_end.wait().end_ns), 2);
+}
+
+TEST(SimTime, BothWaysContendForTheLink) {
+  const temporary_file model(unit_model(2, true));
+  sim_device device(model.path());
+  sim_memory memory(device, 2 * unit_bytes);
+  sim_stream up(device), down(device);
+  std::vector<char> host(2 * unit_bytes);
+  const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
+  const sg_backend_copy out = copy_out(host.data() + unit_bytes, memory.at(unit_bytes), unit_bytes);
+  completion in_end, out_end, alone_end;
+  ASSERT_EQ(ops.copy(up.handle(), &in, in_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(ops.copy(down.handle(), &out, out_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(ops.copy(down.handle(), &out, alone_end.done()), SG_STATUS_OK);
+  EXPECT_EQ(units(in_end.wait().end_ns), 1);
+  EXPECT_EQ(units(out_end.wait().end_ns), 2);    // beside the copy in: half as fast
+  EXPECT_EQ(units(alone_end.wait().end_ns), 3);  // the other direction is idle by then
+}
+
+TEST(SimTime, NotBeforeAndEventsHoldAStreamBack) {
+  const temporary_file model(unit_model());
+  sim_device device(model.path());
+  sim_memory memory(device, 3 * unit_bytes);
+  std::vector<char> host(unit_bytes);
+  const sg_backend_copy in[] = {copy_in(memory.get(), host.data(), unit_bytes),
+                                copy_in(memory.at(unit_bytes), host.data(), unit_bytes),
+                                copy_in(memory.at(2 * unit_bytes), host.data(), unit_bytes)};
+  sim_stream held(device), after(device), free(device);
+  sg_backend_event *event = nullptr;
+  ASSERT_EQ(ops.event_create(device.handle(), &event), SG_STATUS_OK);
+  completion first, second, third, marker;
+  ASSERT_EQ(ops.stream_not_before(held.handle(), 5 * unit_ns), SG_STATUS_OK);
+  ASSERT_EQ(ops.stream_not_before(held.handle(), 3 * unit_ns), SG_STATUS_OK);  // never back
+  ASSERT_EQ(ops.copy(held.handle(), &in[0], first.done()), SG_STATUS_OK);
+  ASSERT_EQ(ops.event_record(event, held.handle()), SG_STATUS_OK);
+  ASSERT_EQ(ops.stream_wait(after.handle(), event), SG_STATUS_OK);
+  ASSERT_EQ(ops.copy(after.handle(), &in[1], second.done()), SG_STATUS_OK);
+  ASSERT_EQ(ops.notify(after.handle(), marker.done()), SG_STATUS_OK);
+  ASSERT_EQ(ops.copy(free.handle(), &in[2], third.done()), SG_STATUS_OK);  // fits into the gap before the first
+  EXPECT_EQ(units(first.wait().start_ns), 5);
+  EXPECT_EQ(units(second.wait().start_ns), 6);
+  EXPECT_EQ(units(marker.wait().end_ns), 7);
+  EXPECT_EQ(units(third.wait().start_ns), 0);
+  ops.event_destroy(event);
+}
+
+TEST(SimTime, LateCopiesAreLateInVirtualTime) {
+  const temporary_file model(unit_model());
+  sim_device device(model.path() + "?late-copy=2:3000&timing-only");
+  sim_memory memory(device, unit_bytes);
+  std::vector<char> host(unit_bytes);
+  const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
+  sim_stream stream(device);
+  completion ends[3];
+  for (completion &each : ends) ASSERT_EQ(ops.copy(stream.handle(), &in, each.done()), SG_STATUS_OK);
+  EXPECT_EQ(units(ends[0].wait().end_ns), 1);
+  EXPECT_EQ(units(ends[1].wait().end_ns), 5);
+  EXPECT_EQ(units(ends[2].wait().end_ns), 6);
+}
+
+// A, B and C of 2^40 bytes each: no byte of them exists, on either side.
+TEST(SimTime, SizesThatNoMachineHolds) {
+  constexpr std::int64_t side = 1 << 19, bytes = side * side * 4;
+  static_assert(bytes == std::int64_t(1) << 40);
+  sim_device device("h200?timing-only&memory=4TiB");
+  ASSERT_EQ(device.status(), SG_STATUS_OK) << device.open_message();
+  void *host = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(host, MAP_FAILED);
+  {
+    sim_memory a(device, bytes), b(device, bytes), c(device, bytes);
+    sim_stream stream(device);
+    completion in_end, gemm_end, out_end;
+    const sg_backend_copy in = copy_in(a.get(), host, bytes), out = copy_out(host, c.get(), bytes);
+    const sg_backend_gemm gemm = square_gemm(side, a.get(), b.get(), c.get());
+    ASSERT_EQ(ops.copy(stream.handle(), &in, in_end.done()), SG_STATUS_OK);
+    ASSERT_EQ(ops.gemm(stream.handle(), &gemm, gemm_end.done()), SG_STATUS_OK) << device.last_message();
+    ASSERT_EQ(ops.copy(stream.handle(), &out, out_end.done()), SG_STATUS_OK);
+    EXPECT_EQ(out_end.wait().status, SG_STATUS_OK);
+    const double flops = 2.0 * side * side * side;
+    const double rate = flops / (double(gemm_end.wait().end_ns - gemm_end.wait().start_ns) * 1e-9);
+    EXPECT_GT(rate, 40e12);  // an H200 does 51e12 in f32
+    EXPECT_LT(rate, 60e12);
+    const double in_rate = double(bytes) / (double(in_end.wait().end_ns) * 1e-9);
+    EXPECT_GT(in_rate, 50e9);
+    EXPECT_LT(in_rate, 60e9);
+    sg_backend_gemm beyond = gemm;
+    beyond.lda = side + 1;
+    EXPECT_EQ(ops.gemm(stream.handle(), &beyond, {nullptr, nullptr}), SG_STATUS_BACKEND_FAILURE);
+  }
+  munmap(host, bytes);
+}
+
+TEST(SimTimeline, GapsAreFilledAndMergedAndForgotten) {
+  sim::engine engine;
+  engine.occupy({10, 20});
+  engine.occupy({30, 40});
+  EXPECT_EQ(engine.first_gap(0, 10), 0);
+  EXPECT_EQ(engine.first_gap(0, 11), 40);
+  EXPECT_EQ(engine.first_gap(12, 10), 20);
+  EXPECT_EQ(engine.first_gap(12, 0), 20);
+  EXPECT_EQ(engine.first_gap(25, 5), 25);
+  EXPECT_EQ(engine.first_gap(25, 6), 40);
+  EXPECT_EQ(engine.first_gap(100, 6), 100);
+  EXPECT_TRUE(engine.busy_at(10));
+  EXPECT_FALSE(engine.busy_at(20));
+  engine.occupy({20, 30});
+  EXPECT_TRUE(engine.busy_at(25));
+  EXPECT_EQ(engine.first_gap(5, 6), 40);
+  engine.occupy({7, 7});
+  EXPECT_FALSE(engine.busy_at(7));
+  // Spans that never touch: the oldest are forgotten, and with them the gaps between them.
+  for (std::int64_t i = 0; i < 10000; ++i) engine.occupy({100 + 10 * i, 105 + 10 * i});
+  EXPECT_GT(engine.first_gap(0, 1), 10000);
+  EXPECT_EQ(engine.first_gap(100 + 10 * 9998, 5), 105 + 10 * 9998);
+}
+
+}  // namespace
+}  // namespace sg::test
