@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the searches of the planner share: the conditions of a choice, and the best schedule so far.
+#pragma once
+
+#include <optional>
+
+#include "plan/device_model.hpp"
+#include "plan/problem.hpp"
+#include "plan/schedule.hpp"
+#include "plan/simulate.hpp"
+
+namespace sg {
+
+// A request with its defaults filled in.
+struct plan_terms {
+  const device_model &model;
+  const plan_request &request;
+  int lanes = 1;
+  std::int64_t memory_limit = 0;
+};
+
+// Keeps the fastest of the schedules it is shown; of equally fast ones, the first.
+class best_schedule {
+ public:
+  explicit best_schedule(const device_model &model) : model_(model) {}
+
+  // A later schedule must be faster by this much to be worth its complexity.
+  static constexpr double margin = 1e-3;
+
+  // Returns the predicted seconds of what was offered.
+  double offer(schedule &&s) {
+    s.predicted_seconds = simulate(s, model_).seconds;
+    const double seconds = s.predicted_seconds;
+    if (!best_ || seconds < best_->predicted_seconds * (1 - margin)) best_ = std::move(s);
+    return seconds;
+  }
+
+  bool empty() const noexcept { return !best_; }
+  double seconds() const noexcept { return best_->predicted_seconds; }
+  schedule take() { return std::move(*best_); }
+
+ private:
+  const device_model &model_;
+  std::optional<schedule> best_;
+};
+
+}  // namespace sg

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/hazard.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "plan/lanes.hpp"
+
+namespace sg {
+namespace {
+
+// For each command, how many commands of each lane have ended before it starts.
+class order {
+ public:
+  explicit order(const schedule &s) : numbers_(s), lanes_(numbers_.count()), clocks_(s.commands.size() * lanes_) {
+    std::vector<std::int64_t> last(lanes_, -1);  // latest command of each lane
+    position_.resize(s.commands.size());
+    lane_.resize(s.commands.size());
+    for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
+      const command &c = s.commands[i];
+      lane_[i] = numbers_.of(c.where);
+      if (last[lane_[i]] >= 0) join(i, std::uint32_t(last[lane_[i]]));
+      for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) join(i, s.waits[w]);
+      position_[i] = last[lane_[i]] < 0 ? 1 : position_[last[lane_[i]]] + 1;
+      last[lane_[i]] = i;
+    }
+  }
+
+  // a < b. Has a ended when b starts?
+  bool before(std::uint32_t a, std::uint32_t b) const { return clocks_[b * lanes_ + lane_[a]] >= position_[a]; }
+
+ private:
+  void join(std::uint32_t to, std::uint32_t from) {
+    for (std::size_t l = 0; l < lanes_; ++l)
+      clocks_[to * lanes_ + l] = std::max(clocks_[to * lanes_ + l], clocks_[from * lanes_ + l]);
+    auto &own = clocks_[to * lanes_ + lane_[from]];
+    own = std::max(own, position_[from]);
+  }
+
+  lane_numbers numbers_;
+  std::size_t lanes_;
+  std::vector<std::uint32_t> clocks_, position_;
+  std::vector<int> lane_;
+};
+
+// A view in bytes. Items beyond the first follow at `stride`.
+struct region {
+  std::int64_t begin = 0, end = 0;                // hull of all items
+  std::int64_t width = 0, pitch = 0, height = 0;  // of one item
+  std::int64_t first_item = 0, items = 1;
+  std::int64_t item_extent = 0, stride = 0;
+  std::int32_t buffer = -1;
+};
+
+region region_of(const schedule &s, const view &v) {
+  const buffer &b = s.buffers[v.buffer];
+  const std::int64_t size = size_of(b.type);
+  region r;
+  r.buffer = v.buffer;
+  r.width = v.rows * size;
+  r.pitch = v.ld * size;
+  r.height = v.cols;
+  r.first_item = v.item;
+  r.items = v.items;
+  r.stride = b.item_stride;
+  r.item_extent = (r.height - 1) * r.pitch + r.width;
+  const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
+  r.begin = base + v.offset + (b.pointer_array ? 0 : v.item * b.item_stride);
+  r.end = r.begin + (b.pointer_array ? 0 : (v.items - 1) * b.item_stride) + r.item_extent;
+  return r;
+}
+
+// Rectangles of one pitch that do not wrap round it, in the coordinates (byte within the pitch, column).
+bool rectangles_meet(const region &a, const region &b) {
+  if (a.pitch != b.pitch || a.pitch <= 0) return true;
+  const std::int64_t row_a = a.begin % a.pitch, row_b = b.begin % b.pitch;
+  if (row_a + a.width > a.pitch || row_b + b.width > b.pitch) return true;
+  const std::int64_t col_a = a.begin / a.pitch, col_b = b.begin / b.pitch;
+  return row_a < row_b + b.width && row_b < row_a + a.width && col_a < col_b + b.height && col_b < col_a + a.height;
+}
+
+bool overlap(const schedule &s, const region &a, const region &b) {
+  const bool items_meet = a.first_item < b.first_item + b.items && b.first_item < a.first_item + a.items;
+  if (a.buffer == b.buffer && s.buffers[a.buffer].pointer_array) return items_meet && rectangles_meet(a, b);
+  if (a.begin >= b.end || b.begin >= a.end) return false;
+  if (a.items == 1 && b.items == 1) return rectangles_meet(a, b);
+  // Items of one operand never overlap each other, as long as the views stay within an item.
+  const bool within = a.stride > 0 && a.item_extent <= a.stride && b.item_extent <= b.stride;
+  return a.buffer != b.buffer || items_meet || !within;
+}
+
+// Is every byte of `inner` one of `outer`'s? May say no to what is hard to see.
+bool covers(const schedule &s, const region &outer, const region &inner) {
+  const bool contiguous = outer.items == 1 && (outer.pitch == outer.width || outer.height == 1);
+  if (contiguous && !s.buffers[outer.buffer].pointer_array && !s.buffers[inner.buffer].pointer_array)
+    return outer.begin <= inner.begin && inner.end <= outer.end;
+  return outer.buffer == inner.buffer && outer.first_item == inner.first_item && outer.items == inner.items &&
+         outer.begin == inner.begin && outer.pitch == inner.pitch && outer.width == inner.width &&
+         outer.height == inner.height;
+}
+
+struct access {
+  std::uint32_t command;
+  bool writes;
+  region where;
+};
+
+class checker {
+ public:
+  explicit checker(const schedule &s) : s_(s) {}
+
+  std::vector<hazard> run() {
+    for (std::uint32_t i = 0; i < s_.commands.size(); ++i) check_form(i);
+    check_arenas();
+    if (found_.empty()) check_order();
+    return std::move(found_);
+  }
+
+ private:
+  void report(std::uint32_t first, std::uint32_t second, std::string text) {
+    found_.push_back({first, second, std::move(text)});
+  }
+
+  void check_arenas() {
+    for (const buffer &b : s_.buffers) {
+      if (b.kind == buffer_kind::operand) continue;
+      const std::int64_t arena = b.kind == buffer_kind::device ? s_.device_bytes : s_.staging_bytes;
+      if (b.offset < 0 || b.offset % 256 != 0 || b.bytes < 0 || b.offset + b.bytes > arena)
+        report(0, 0, "a buffer leaves its arena or is not aligned to 256 bytes");
+    }
+  }
+
+  void check_view(std::uint32_t i, const view &v, const char *name) {
+    const auto wrong = [&](const char *what) { report(i, i, std::string(name) + ": " + what); };
+    if (v.buffer < 0 || std::size_t(v.buffer) >= s_.buffers.size()) return wrong("no such buffer");
+    if (v.rows <= 0 || v.cols <= 0 || v.items <= 0 || v.item < 0 || v.offset < 0) return wrong("an empty view");
+    if (v.ld < v.rows && v.cols > 1) return wrong("columns overlap");
+    const buffer &b = s_.buffers[v.buffer];
+    const region r = region_of(s_, v);
+    const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
+    if (b.bytes > 0 && (r.begin < base || r.end > base + b.bytes)) wrong("leaves its buffer");
+  }
+
+  void check_form(std::uint32_t i) {
+    const command &c = s_.commands[i];
+    if (std::size_t(c.first_wait) + c.waits > s_.waits.size()) return report(i, i, "waits are not in the list");
+    for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w)
+      if (s_.waits[w] >= i) report(i, i, "waits for a later command");
+    check_view(i, c.out, "out");
+    if (c.kind != command_kind::reduce || c.in0.buffer >= 0) check_view(i, c.in0, "in0");
+    if (c.kind == command_kind::gemm) check_view(i, c.in1, "in1");
+    if (!found_.empty()) return;
+    if (c.kind == command_kind::gemm) {
+      const auto shaped = [](const view &v, sg_op op, std::int64_t rows, std::int64_t cols) {
+        return op == SG_OP_N ? v.rows == rows && v.cols == cols : v.rows == cols && v.cols == rows;
+      };
+      if (!shaped(c.in0, c.op_a, c.m, c.k) || !shaped(c.in1, c.op_b, c.k, c.n) || !shaped(c.out, SG_OP_N, c.m, c.n))
+        report(i, i, "the shapes of a product do not fit");
+      if ((c.in0.items != 1 && c.in0.items != c.out.items) || (c.in1.items != 1 && c.in1.items != c.out.items))
+        report(i, i, "the items of a product do not fit");
+    } else if (c.in0.buffer >= 0 && (c.in0.rows != c.out.rows || c.in0.cols != c.out.cols)) {
+      report(i, i, "source and destination differ in shape");
+    }
+  }
+
+  // Memory that can overlap: an operand is its own space, an arena is one.
+  int space_of(std::int32_t index) const {
+    switch (s_.buffers[index].kind) {
+      case buffer_kind::device: return -1;
+      case buffer_kind::staging: return -2;
+      case buffer_kind::operand: break;
+    }
+    return index;
+  }
+
+  void check_order() {
+    const order happens(s_);
+    std::map<int, bool> written;
+    for (const command &c : s_.commands) written[space_of(c.out.buffer)] = true;
+    std::map<int, std::vector<access>> spaces;
+    const auto touch = [&](std::uint32_t i, const view &v, bool writes) {
+      if (v.buffer < 0 || !written[space_of(v.buffer)]) return;
+      record(spaces[space_of(v.buffer)], {i, writes, region_of(s_, v)}, happens);
+    };
+    for (std::uint32_t i = 0; i < s_.commands.size(); ++i) {
+      const command &c = s_.commands[i];
+      touch(i, c.in0, false);
+      if (c.kind == command_kind::gemm) touch(i, c.in1, false);
+      touch(i, c.out, true);
+    }
+  }
+
+  void record(std::vector<access> &earlier, const access &now, const order &happens) {
+    std::size_t kept = 0;
+    for (const access &a : earlier) {
+      bool superseded = false;
+      if (a.command != now.command && (a.writes || now.writes) && overlap(s_, a.where, now.where)) {
+        const bool ordered = happens.before(a.command, now.command);
+        if (!ordered)
+          report(a.command, now.command,
+                 "commands " + std::to_string(a.command) + " and " + std::to_string(now.command) +
+                     " touch the same memory in no order");
+        // Whoever meets the earlier access meets this write too, and is ordered after both when ordered after this.
+        superseded = ordered && now.writes && covers(s_, now.where, a.where);
+      }
+      if (!superseded) earlier[kept++] = a;
+    }
+    earlier.resize(kept);
+    earlier.push_back(now);
+  }
+
+  const schedule &s_;
+  std::vector<hazard> found_;
+};
+
+}  // namespace
+
+std::vector<hazard> check_hazards(const schedule &s) { return checker(s).run(); }
+
+}  // namespace sg

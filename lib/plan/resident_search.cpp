@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/resident_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "plan/cost.hpp"
+#include "plan/direct.hpp"
+#include "plan/split.hpp"
+
+namespace sg {
+namespace {
+
+// A command on a core cannot be interrupted; cancelling and exiting wait for it. So it is kept short.
+constexpr double longest_core_command = 0.25;
+// Below this a part is not worth handing to another core, which other jobs could use: a product from about 512^3 is split.
+constexpr double least_part_flops = 1.2e8;
+// Blocks of C are not cut below this for the sake of short commands; the depth is.
+constexpr std::int64_t least_block = 256;
+
+gemm_shape shape_of(const problem &p) {
+  return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero};
+}
+
+kernel_cost cost_of(const problem &p, const device_model &model) {
+  if (!p.no_product) return gemm_cost(model, shape_of(p));
+  return reduce_cost(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
+}
+
+std::int64_t extent(const problem &p, split_kind kind) {
+  switch (kind) {
+    case split_kind::m: return p.m;
+    case split_kind::n: return p.n;
+    case split_kind::k: return p.no_product ? 0 : p.k;
+    case split_kind::batch: return p.batch;
+    case split_kind::automatic: case split_kind::none: break;
+  }
+  return 1;
+}
+
+const char *letter(split_kind kind) {
+  switch (kind) {
+    case split_kind::m: return "m";
+    case split_kind::n: return "n";
+    case split_kind::k: return "k";
+    case split_kind::batch: return "batch";
+    case split_kind::automatic: return "auto";
+    case split_kind::none: return "none";
+  }
+  return "";
+}
+
+class resident_search {
+ public:
+  resident_search(const problem &p, const plan_terms &terms) : p_(p), terms_(terms), best_(terms.model) {}
+
+  schedule run() {
+    const split_kind kind = terms_.request.split;
+    const std::int64_t parts = terms_.request.parts;
+    if (kind == split_kind::none)
+      best_.offer(build_direct(p_));
+    else if (kind != split_kind::automatic)
+      forced(kind);
+    else if (parts > 1)
+      any_kind(parts);
+    else if (parts == 1)
+      best_.offer(build_direct(p_));
+    else
+      automatic();
+    return best_.take();
+  }
+
+ private:
+  void offer(split_kind kind, std::int64_t parts) {
+    switch (kind) {
+      case split_kind::m: best_.offer(build_grid_split(p_, {parts, 1, 1}, terms_.lanes)); break;
+      case split_kind::n: best_.offer(build_grid_split(p_, {1, parts, 1}, terms_.lanes)); break;
+      case split_kind::batch: best_.offer(build_batch_split(p_, parts, terms_.lanes)); break;
+      case split_kind::k:
+        best_.offer(build_depth_split(p_, parts, terms_.lanes, terms_.model.lanes_are_cores ? terms_.lanes : 1));
+        break;
+      case split_kind::automatic: case split_kind::none: break;
+    }
+  }
+
+  bool possible(split_kind kind, std::int64_t parts) const {
+    return parts <= extent(p_, kind) &&
+           (kind != split_kind::k || depth_split_bytes(p_, parts) <= terms_.memory_limit);
+  }
+
+  void forced(split_kind kind) {
+    const std::int64_t wanted = terms_.request.parts;
+    const std::int64_t fewest = wanted > 0 ? wanted : 2, most = wanted > 0 ? wanted : std::max(2, terms_.lanes);
+    if (fewest > extent(p_, kind))
+      throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts", letter(kind),
+                  static_cast<long long>(extent(p_, kind)), static_cast<long long>(fewest));
+    if (!possible(kind, fewest))
+      throw error(SG_STATUS_OUT_OF_MEMORY, "a split of k into %lld parts needs %lld bytes of device memory, the limit is %lld",
+                  static_cast<long long>(fewest), static_cast<long long>(depth_split_bytes(p_, fewest)),
+                  static_cast<long long>(terms_.memory_limit));
+    for (std::int64_t parts = fewest; parts <= most && possible(kind, parts); ++parts) offer(kind, parts);
+  }
+
+  // The kinds whose parts are the squarest first: of equally fast ones the first is kept.
+  void any_kind(std::int64_t parts) {
+    const bool rows_first = p_.m > p_.n;
+    for (split_kind kind : {split_kind::batch, rows_first ? split_kind::m : split_kind::n,
+                            rows_first ? split_kind::n : split_kind::m, split_kind::k})
+      if (possible(kind, parts)) offer(kind, parts);
+    if (best_.empty())
+      throw error(SG_STATUS_UNSUPPORTED, "no dimension of this problem can be split into %lld parts",
+                  static_cast<long long>(parts));
+  }
+
+  void automatic() {
+    const kernel_cost cost = cost_of(p_, terms_.model);
+    if (terms_.model.lanes_are_cores)
+      over_cores(cost);
+    else
+      over_streams(cost);
+  }
+
+  void over_streams(const kernel_cost &cost) {
+    best_.offer(build_direct(p_));
+    // Lanes share the chip: what fills it, or is over in the time that another launch takes, gains nothing.
+    const double free_share = 1 - std::max(cost.chip_share, cost.memory_share);
+    if (terms_.lanes < 2 || free_share < 0.1 || cost.seconds / 2 < terms_.model.launch_gap) return;
+    for (int parts = 2; parts <= terms_.lanes; ++parts)
+      for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
+        if (possible(kind, parts)) offer(kind, parts);
+  }
+
+  void over_cores(const kernel_cost &cost) {
+    if (cost.seconds <= longest_core_command) best_.offer(build_direct(p_));
+    else offer_short_commands(cost);
+    const std::int64_t worthwhile = p_.no_product ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
+    const std::int64_t parts = std::min<std::int64_t>(terms_.lanes, worthwhile);
+    if (parts < 2 || cost.seconds / double(parts) > longest_core_command) return;
+    if (possible(split_kind::batch, parts)) offer(split_kind::batch, parts);
+    offer_squarest(parts, 1);
+    any_kind_that_fits(parts);
+  }
+
+  void any_kind_that_fits(std::int64_t parts) {
+    for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
+      if (possible(kind, parts)) offer(kind, parts);
+  }
+
+  // So many blocks that none takes longer than a command may; the depth is cut where blocks would become too small.
+  void offer_short_commands(const kernel_cost &cost) {
+    const auto pieces = std::int64_t(std::ceil(cost.seconds / longest_core_command));
+    const std::int64_t wanted = round_up(pieces, terms_.lanes);
+    if (p_.batch >= wanted) return offer(split_kind::batch, wanted);
+    const std::int64_t most_blocks = std::max<std::int64_t>(1, p_.m / least_block) *
+                                     std::max<std::int64_t>(1, p_.n / least_block);
+    const bool may_accumulate = !p_.no_product && accumulator_of(p_.c.type) == p_.c.type;
+    const std::int64_t blocks = may_accumulate ? std::min(wanted, most_blocks) : wanted;
+    offer_squarest(blocks, may_accumulate ? std::min(p_.k, ceil_div(wanted, blocks)) : 1);
+  }
+
+  // The grid of about `blocks` blocks whose edges are shortest: each block reads its rows of A and columns of B.
+  void offer_squarest(std::int64_t blocks, std::int64_t depth_pieces) {
+    grid_split best;
+    double shortest = HUGE_VAL;
+    for (std::int64_t rows = 1; rows <= std::min(blocks, p_.m); ++rows) {
+      const std::int64_t cols = std::min(p_.n, ceil_div(blocks, rows));
+      // The busiest lane decides: blocks beyond a multiple of the lanes cost a round of their own.
+      const double rounds = double(ceil_div(rows * cols, terms_.lanes)) / (double(rows * cols) / terms_.lanes);
+      const double length = (double(p_.m) / double(rows) + double(p_.n) / double(cols)) * rounds * rounds;
+      if (rows * cols >= std::min(blocks, p_.m * p_.n) && length < shortest) {
+        shortest = length;
+        best = {rows, cols, depth_pieces};
+      }
+    }
+    best_.offer(build_grid_split(p_, best, terms_.lanes));
+  }
+
+  const problem &p_;
+  const plan_terms &terms_;
+  best_schedule best_;
+};
+
+}  // namespace
+
+schedule plan_resident(const problem &p, const plan_terms &terms) { return resident_search(p, terms).run(); }
+
+}  // namespace sg

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/cost.hpp"
+#include "plan/lanes.hpp"
+
+namespace sg {
+namespace {
+
+// What a command has to do: bytes at a rate (copies, staging) or seconds at speed 1 (kernels).
+struct work {
+  double amount = 0;
+  double one_way = 0, both_ways = 0;          // copies: bytes per second
+  double chip_share = 0, memory_share = 0;    // kernels
+  double delay_idle = 0, delay_queued = 0;    // before the work starts, on an idle engine and on a busy one
+  double turn = 0;                            // issued no earlier
+};
+
+// A command that its lane has begun.
+struct running {
+  std::uint32_t index;
+  double ready;      // end of the delay
+  double remaining;  // of work.amount
+  double rate = 0;
+};
+
+class simulation {
+ public:
+  simulation(const schedule &s, const device_model &model) : s_(s), model_(model), numbers_(s) {
+    const std::size_t count = s.commands.size();
+    work_.resize(count);
+    blockers_.resize(count);
+    queues_.resize(numbers_.count());
+    out_.commands.resize(count);
+    double turn = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      work_[i] = work_of(s.commands[i]);
+      work_[i].turn = turn;
+      if (s.commands[i].where.kind != lane_kind::staging) turn += model.launch_gap;
+      blockers_[i] = s.commands[i].waits;
+      queues_[numbers_.of(s.commands[i].where)].commands.push_back(i);
+    }
+    index_dependents();
+  }
+
+  timeline run() {
+    for (;;) {
+      const double next_turn = start_what_can();
+      if (active_.empty() && next_turn == HUGE_VAL) break;
+      set_rates();
+      advance_to(std::min(next_turn, next_end()));
+    }
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  struct queue {
+    std::vector<std::uint32_t> commands;
+    std::size_t head = 0;
+    bool busy = false;
+    double free_since = -1;
+  };
+
+  work work_of(const command &c) const {
+    work w;
+    switch (c.kind) {
+      case command_kind::copy_in:
+      case command_kind::copy_out: {
+        const copy_shape shape = shape_of_copy(s_, c);
+        w.amount = double(shape.width) * double(shape.height);
+        w.one_way = copy_rate(model_, shape, false);
+        w.both_ways = copy_rate(model_, shape, true);
+        w.delay_idle = std::max(model_.copy_latency, model_.copy_gap);
+        w.delay_queued = model_.copy_gap;
+        break;
+      }
+      case command_kind::pack:
+      case command_kind::unpack:
+        w.amount = double(c.out.rows) * double(c.out.cols) * double(size_of(s_.buffers[c.out.buffer].type));
+        break;
+      case command_kind::gemm:
+      case command_kind::reduce: {
+        const kernel_cost cost = c.kind == command_kind::gemm ? gemm_cost(model_, shape_of_gemm(s_, c))
+                                                              : reduce_cost(model_, shape_of_reduce(s_, c));
+        w.amount = cost.seconds;
+        w.chip_share = cost.chip_share;
+        w.memory_share = cost.memory_share;
+        w.delay_idle = std::max(model_.launch_latency, model_.launch_gap);
+        w.delay_queued = model_.launch_gap;
+        break;
+      }
+    }
+    return w;
+  }
+
+  void index_dependents() {
+    dependents_first_.assign(s_.commands.size() + 1, 0);
+    for (std::uint32_t wait : s_.waits) ++dependents_first_[wait + 1];
+    for (std::size_t i = 1; i < dependents_first_.size(); ++i) dependents_first_[i] += dependents_first_[i - 1];
+    dependents_.resize(s_.waits.size());
+    std::vector<std::uint32_t> fill(dependents_first_.begin(), dependents_first_.end() - 1);
+    for (std::uint32_t i = 0; i < s_.commands.size(); ++i) {
+      const command &c = s_.commands[i];
+      for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) dependents_[fill[s_.waits[w]]++] = i;
+    }
+  }
+
+  // Begins every command that nothing holds back; returns when the next one held back by its turn only may begin.
+  double start_what_can() {
+    double next_turn = HUGE_VAL;
+    for (;;) {
+      int chosen = -1;
+      next_turn = HUGE_VAL;
+      for (int l = 0; l < int(queues_.size()); ++l) {
+        const queue &q = queues_[l];
+        if (q.busy || q.head == q.commands.size()) continue;
+        const std::uint32_t i = q.commands[q.head];
+        if (blockers_[i] > 0 || engine_taken(s_.commands[i].where.kind)) continue;
+        if (work_[i].turn > now_) {
+          next_turn = std::min(next_turn, work_[i].turn);
+          continue;
+        }
+        // Lanes that compete for one engine get it in the order of the schedule.
+        if (chosen < 0 || i < queues_[chosen].commands[queues_[chosen].head]) chosen = l;
+      }
+      if (chosen < 0) return next_turn;
+      begin(queues_[chosen]);
+    }
+  }
+
+  static bool is_copy(lane_kind kind) noexcept { return kind == lane_kind::copy_in || kind == lane_kind::copy_out; }
+
+  bool engine_taken(lane_kind kind) const {
+    return model_.copy_engines == 1 && is_copy(kind) &&
+           std::any_of(active_.begin(), active_.end(),
+                       [&](const running &r) { return is_copy(s_.commands[r.index].where.kind); });
+  }
+
+  void begin(queue &q) {
+    const std::uint32_t i = q.commands[q.head++];
+    q.busy = true;
+    const double delay = q.free_since == now_ ? work_[i].delay_queued : work_[i].delay_idle;
+    out_.commands[i].start = now_;
+    active_.push_back({i, now_ + delay, work_[i].amount});
+  }
+
+  void set_rates() {
+    int in = 0, out = 0, workers = 0;
+    double chip = 0, memory = 0;
+    for (const running &r : active_) {
+      if (r.ready > now_) continue;
+      const lane_kind kind = s_.commands[r.index].where.kind;
+      in += kind == lane_kind::copy_in;
+      out += kind == lane_kind::copy_out;
+      workers += kind == lane_kind::staging;
+      chip += work_[r.index].chip_share;
+      memory += work_[r.index].memory_share;
+    }
+    const double kernel_speed = 1 / std::max({1.0, chip, memory});
+    const double staging_speed = workers ? staging_rate_of(model_, workers) / workers : 0;
+    for (running &r : active_) {
+      const work &w = work_[r.index];
+      switch (s_.commands[r.index].where.kind) {
+        case lane_kind::copy_in: r.rate = (out ? w.both_ways : w.one_way) / std::max(1, in); break;
+        case lane_kind::copy_out: r.rate = (in ? w.both_ways : w.one_way) / std::max(1, out); break;
+        case lane_kind::staging: r.rate = staging_speed; break;
+        case lane_kind::compute: r.rate = kernel_speed; break;
+      }
+    }
+  }
+
+  double end_of(const running &r) const { return r.ready > now_ ? r.ready : now_ + r.remaining / r.rate; }
+
+  double next_end() const {
+    double next = HUGE_VAL;
+    for (const running &r : active_) next = std::min(next, end_of(r));
+    return next;
+  }
+
+  void advance_to(double time) {
+    const double step = time - now_;
+    // What would end within rounding of this event ends with it.
+    const double horizon = time * (1 + 1e-14);
+    bool works[lane_kinds] = {false, false, false, false};
+    std::size_t kept = 0;
+    ended_.clear();
+    for (running r : active_) {
+      bool ends = false;
+      if (r.ready <= now_) {
+        works[int(s_.commands[r.index].where.kind)] = true;
+        ends = end_of(r) <= horizon;
+        r.remaining -= step * r.rate;
+      } else {
+        ends = r.ready <= time && r.remaining <= 0;
+      }
+      if (ends)
+        ended_.push_back(r.index);
+      else
+        active_[kept++] = r;
+    }
+    active_.resize(kept);
+    for (int kind = 0; kind < lane_kinds; ++kind)
+      if (works[kind]) out_.busy[kind] += step;
+    now_ = time;
+    for (std::uint32_t i : ended_) end(i);
+  }
+
+  void end(std::uint32_t i) {
+    out_.commands[i].end = now_;
+    queue &q = queues_[numbers_.of(s_.commands[i].where)];
+    q.busy = false;
+    q.free_since = now_;
+    for (std::uint32_t d = dependents_first_[i]; d < dependents_first_[i + 1]; ++d) --blockers_[dependents_[d]];
+  }
+
+  void finish() {
+    out_.seconds = now_;
+    double sum = 0, longest = 0;
+    for (double busy : out_.busy) {
+      sum += busy;
+      longest = std::max(longest, busy);
+    }
+    if (sum > longest)
+      out_.overlap_efficiency = std::clamp((sum - out_.seconds) / (sum - longest), 0.0, 1.0);
+  }
+
+  const schedule &s_;
+  const device_model &model_;
+  lane_numbers numbers_;
+  std::vector<work> work_;
+  std::vector<std::uint32_t> blockers_;  // waits that have not ended
+  std::vector<std::uint32_t> dependents_first_, dependents_;
+  std::vector<queue> queues_;
+  std::vector<running> active_;
+  std::vector<std::uint32_t> ended_;
+  double now_ = 0;
+  timeline out_;
+};
+
+}  // namespace
+
+timeline simulate(const schedule &s, const device_model &model) { return simulation(s, model).run(); }
+
+}  // namespace sg

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/transfer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.hpp"
+
+namespace sg {
+namespace {
+
+// Small enough to stay in a core's cache between the worker's write and the engine's read: larger ones are slower.
+constexpr std::int64_t most_slot_bytes = std::int64_t(4) << 20;
+constexpr int slots_per_worker = 3;
+
+// Calls chunk(host, device) for each part of a rectangle that fits `bytes`.
+template <class Chunk>
+void for_chunks(view host, view device, std::int64_t size, std::int64_t bytes, Chunk &&chunk) {
+  const std::int64_t rows = std::min(host.rows, bytes / size);
+  const std::int64_t cols = std::max<std::int64_t>(1, bytes / (rows * size));
+  for (std::int64_t c = 0; c < host.cols; c += cols)
+    for (std::int64_t r = 0; r < host.rows; r += rows) {
+      const auto part = [&](view v) {
+        v.offset += (r + c * v.ld) * size;
+        v.rows = std::min(rows, host.rows - r);
+        v.cols = std::min(cols, host.cols - c);
+        return v;
+      };
+      chunk(part(host), part(device));
+    }
+}
+
+command move(command_kind kind, lane where, std::int32_t group, const view &from, const view &to) {
+  command c;
+  c.kind = kind;
+  c.where = where;
+  c.group = group;
+  c.in0 = from;
+  c.out = to;
+  return c;
+}
+
+constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0};
+
+}  // namespace
+
+staging_ring::staging_ring(schedule_builder &builder, int first_worker, int workers, std::int64_t slots,
+                           std::int64_t slot_bytes)
+    : builder_(builder), first_worker_(first_worker), workers_(workers), slot_bytes_(slot_bytes) {
+  slots_.resize(std::size_t(slots));
+  for (slot &s : slots_) s.buffers[SG_DTYPE_I8] = builder.add_staging_buffer(SG_DTYPE_I8, slot_bytes);
+}
+
+std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
+  const auto known = s.buffers.find(type);
+  if (known != s.buffers.end()) return known->second;
+  return s.buffers[type] = builder_.add_alias(s.buffers[SG_DTYPE_I8], type);
+}
+
+transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, double in_bytes,
+                     double out_bytes)
+    : builder_(builder), group_(group) {
+  if (in_bytes + out_bytes <= 0) return;
+  // Packing and unpacking have workers of their own: an unpacking waits for a product, and would hold up the packing
+  // behind it. A single worker does both.
+  const int workers = model.staging_workers;
+  const int share = int(std::lround(workers * in_bytes / (in_bytes + out_bytes)));
+  const bool both = in_bytes > 0 && out_bytes > 0;
+  const int in_workers = both ? std::clamp(share, 1, std::max(1, workers - 1)) : workers;
+  const int first_out = both && workers > 1 ? in_workers : 0;
+  const auto add_ring = [&](int first, int count, double bytes) {
+    const std::int64_t slot_bytes = std::min(most_slot_bytes, round_up(std::int64_t(bytes) + 1, 256));
+    const auto needed = std::int64_t(std::min(1e6, std::ceil(bytes / double(slot_bytes))));
+    rings_.emplace_back(builder, first, count, std::clamp<std::int64_t>(needed, 1, slots_per_worker * count),
+                        slot_bytes);
+  };
+  add_ring(0, in_workers, in_bytes);
+  add_ring(first_out, std::max(1, workers - first_out), out_bytes);
+}
+
+std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
+                                                        const device_place &place) const {
+  const operand &x = operand_of(builder_.of(group_), name);
+  const std::int64_t size = size_of(x.type);
+  const block &w = what.where;
+  const std::int64_t elements = w.rows * w.cols;
+  view host = builder_.operand_view(group_, name, {what.items.first, 1}, w);
+  view device{place.buffer, 0, 1, place.offset, place.ld, w.rows, w.cols};
+
+  // Items that are runs themselves, on both sides, are the columns of one rectangle.
+  const bool run_on_host = w.cols == 1 || x.ld == w.rows;
+  const bool run_on_device = w.cols == 1 || place.ld == w.rows;
+  if (what.items.size > 1 && !x.pointer_array && x.item_stride >= elements && run_on_host && run_on_device) {
+    host.rows = device.rows = elements;
+    host.cols = device.cols = what.items.size;
+    host.ld = x.item_stride;
+    device.ld = place.item_stride;
+    return {{host, device}};
+  }
+  std::vector<rectangle> all;
+  for (std::int64_t i = 0; i < what.items.size; ++i) {
+    all.push_back({host, device});
+    ++host.item;
+    device.offset += place.item_stride * size;
+  }
+  return all;
+}
+
+std::uint32_t transfers::in(operand_name name, const panel &what, const device_place &to,
+                            std::span<const std::uint32_t> waits) {
+  const operand &x = operand_of(builder_.of(group_), name);
+  std::uint32_t last = 0;
+  for (const rectangle &r : rectangles(name, what, to))
+    last = x.place == SG_MEMORY_PAGEABLE
+               ? staged_in(r, x.type, waits)
+               : builder_.add(move(command_kind::copy_in, in_lane, group_, r.host, r.device), waits);
+  return last;
+}
+
+std::uint32_t transfers::out(operand_name name, const panel &what, const device_place &from,
+                             std::span<const std::uint32_t> waits) {
+  const operand &x = operand_of(builder_.of(group_), name);
+  std::uint32_t last = 0;
+  for (const rectangle &r : rectangles(name, what, from))
+    last = x.place == SG_MEMORY_PAGEABLE
+               ? staged_out(r, x.type, waits)
+               : builder_.add(move(command_kind::copy_out, out_lane, group_, r.device, r.host), waits);
+  return last;
+}
+
+std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
+  staging_ring &ring = rings_[0];
+  std::uint32_t last = 0;
+  for_chunks(r.host, r.device, size_of(type), ring.slot_bytes(), [&](const view &host, const view &device) {
+    staging_ring::slot &slot = ring.next_slot();
+    const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
+    std::vector<std::uint32_t> before(waits.begin(), waits.end());
+    before.push_back(
+        builder_.add(move(command_kind::pack, ring.next_worker(), group_, host, staged), slot.users));
+    last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
+    slot.users = {last};
+  });
+  return last;
+}
+
+std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
+  staging_ring &ring = rings_[1];
+  std::uint32_t last = 0;
+  for_chunks(r.host, r.device, size_of(type), ring.slot_bytes(), [&](const view &host, const view &device) {
+    staging_ring::slot &slot = ring.next_slot();
+    const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
+    std::vector<std::uint32_t> before(waits.begin(), waits.end());
+    before.insert(before.end(), slot.users.begin(), slot.users.end());
+    last = builder_.add(move(command_kind::copy_out, out_lane, group_, device, staged), before);
+    slot.users = {builder_.add(move(command_kind::unpack, ring.next_worker(), group_, staged, host), {{last}})};
+  });
+  return last;
+}
+
+}  // namespace sg

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves panels of host operands to device memory and back: whole rectangles where the host memory is pinned, chunk by
+// chunk through pinned slots that host workers fill and empty where it is pageable.
+#pragma once
+
+#include <map>
+
+#include "plan/device_model.hpp"
+#include "plan/schedule_builder.hpp"
+
+namespace sg {
+
+// A part of an operand that is moved as one: a block in each of some items. `items` is {0, 1} for a shared operand.
+struct panel {
+  range items{0, 1};
+  block where;
+};
+
+// Where a panel lies on the device. `buffer` has the operand's type; its items are `item_stride` elements apart.
+struct device_place {
+  std::int32_t buffer = -1;
+  std::int64_t offset = 0;  // bytes, of the panel's first element
+  std::int64_t ld = 0;
+  std::int64_t item_stride = 0;
+};
+
+// Pinned slots used in turn, each by the next worker.
+class staging_ring {
+ public:
+  struct slot {
+    std::map<sg_dtype, std::int32_t> buffers;    // the slot seen as each type
+    std::vector<std::uint32_t> users;            // who must be done before it is filled again
+  };
+
+  staging_ring(schedule_builder &builder, int first_worker, int workers, std::int64_t slots, std::int64_t slot_bytes);
+
+  slot &next_slot() { return slots_[next_slot_++ % slots_.size()]; }
+  lane next_worker() { return {lane_kind::staging, std::uint16_t(first_worker_ + next_worker_++ % workers_)}; }
+  std::int32_t buffer_of(slot &s, sg_dtype type);
+  std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
+
+ private:
+  schedule_builder &builder_;
+  int first_worker_, workers_, next_worker_ = 0;
+  std::int64_t slot_bytes_;
+  std::size_t next_slot_ = 0;
+  std::vector<slot> slots_;
+};
+
+class transfers {
+ public:
+  // in_bytes, out_bytes: pageable bytes to come, which the host workers are divided by.
+  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, double in_bytes,
+            double out_bytes);
+
+  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: who must be done with the place.
+  std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
+  // `waits`: who must have written the place.
+  std::uint32_t out(operand_name name, const panel &what, const device_place &from,
+                    std::span<const std::uint32_t> waits);
+
+ private:
+  struct rectangle {
+    view host, device;
+  };
+  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_place &place) const;
+  std::uint32_t staged_in(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
+  std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
+
+  schedule_builder &builder_;
+  std::int32_t group_;
+  std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
+};
+
+}  // namespace sg
