@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/describe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "plan/lanes.hpp"
+
+namespace sg {
+namespace {
+
+const char *name_of(lane_kind kind) {
+  switch (kind) {
+    case lane_kind::copy_in: return "copy-in";
+    case lane_kind::copy_out: return "copy-out";
+    case lane_kind::compute: return "compute";
+    case lane_kind::staging: return "staging";
+  }
+  return "unknown";
+}
+
+const char *name_of(command_kind kind) {
+  switch (kind) {
+    case command_kind::copy_in: return "copy-in";
+    case command_kind::copy_out: return "copy-out";
+    case command_kind::pack: return "pack";
+    case command_kind::unpack: return "unpack";
+    case command_kind::gemm: return "gemm";
+    case command_kind::reduce: return "reduce";
+  }
+  return "unknown";
+}
+
+__attribute__((format(printf, 1, 2))) std::string text(const char *format, ...) {
+  char line[256];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  return line;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds >= 1) return text("%.3f s", seconds);
+  if (seconds >= 1e-3) return text("%.3f ms", seconds * 1e3);
+  return text("%.2f us", seconds * 1e6);
+}
+
+struct tile {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+// The largest product of a schedule; the others are its remainders.
+tile largest_tile(const schedule &s) {
+  tile t;
+  for (const command &c : s.commands)
+    if (c.kind == command_kind::gemm && double(c.m) * double(c.n) * double(c.k) > double(t.m) * double(t.n) * double(t.k))
+      t = {c.m, c.n, c.k};
+  return t;
+}
+
+std::int64_t count_of(const schedule &s, command_kind kind) {
+  return std::count_if(s.commands.begin(), s.commands.end(), [&](const command &c) { return c.kind == kind; });
+}
+
+double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_seconds / s.bound_seconds : 0; }
+
+constexpr command_kind all_kinds[] = {command_kind::copy_in, command_kind::copy_out, command_kind::pack,
+                                      command_kind::unpack,  command_kind::gemm,     command_kind::reduce};
+
+std::string lane_text(lane where) { return text("%s %d", name_of(where.kind), int(where.index)); }
+
+std::string action_text(const schedule &s, const command &c) {
+  if (c.kind == command_kind::gemm)
+    return text("gemm %lld x %lld x %lld", static_cast<long long>(c.m), static_cast<long long>(c.n),
+                static_cast<long long>(c.k)) +
+           (c.out.items > 1 ? text(" x %lld items", static_cast<long long>(c.out.items)) : "");
+  const std::int32_t operand = c.kind == command_kind::copy_out || c.kind == command_kind::unpack ? c.out.buffer
+                               : c.in0.buffer >= 0                                                ? c.in0.buffer
+                                                                                                  : c.out.buffer;
+  const bool is_operand = s.buffers[operand].kind == buffer_kind::operand;
+  return std::string(name_of(c.kind)) +
+         text(" %lld x %lld", static_cast<long long>(c.out.rows), static_cast<long long>(c.out.cols)) +
+         (is_operand ? text(" of %c", "ABC"[operand % 3]) : "");
+}
+
+// a..z, A..Z, 0..9, over and over, by the number of the command within its lane.
+char letter_of(std::size_t number) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  return letters[number % (sizeof letters - 1)];
+}
+
+}  // namespace
+
+std::string describe_text(const schedule &s, const device_model &model) {
+  const timeline t = simulate(s, model);
+  std::string out = "strategy   " + s.strategy + " on " + model.name + "\n";
+  const tile largest = largest_tile(s);
+  if (largest.m > 0)
+    out += text("tile       %lld x %lld x %lld (the largest product)\n", static_cast<long long>(largest.m),
+                static_cast<long long>(largest.n), static_cast<long long>(largest.k));
+  out += "lanes     ";
+  for (int kind = 0; kind < lane_kinds; ++kind)
+    if (s.lanes[kind] > 0) out += text(" %s %d", name_of(lane_kind(kind)), int(s.lanes[kind]));
+  out += text("\ncommands   %zu:", s.commands.size());
+  for (command_kind kind : all_kinds)
+    if (const std::int64_t count = count_of(s, kind)) out += text(" %s %lld", name_of(kind), static_cast<long long>(count));
+  out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6, double(s.staging_bytes) / 1e6);
+  out += text("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
+  out += "predicted  " + seconds_text(s.predicted_seconds) + "\n";
+  out += "bound      " + seconds_text(s.bound_seconds) + "\n";
+  out += text("ratio      %.3f\n", ratio_of(s));
+  out += text("overlap    %.0f %%\n", t.overlap_efficiency * 100);
+  return out;
+}
+
+std::string describe_json(const schedule &s, const device_model &model) {
+  using nlohmann::ordered_json;
+  const timeline t = simulate(s, model);
+  const tile largest = largest_tile(s);
+  ordered_json lanes = ordered_json::object(), commands = ordered_json::object();
+  for (int kind = 0; kind < lane_kinds; ++kind) lanes[name_of(lane_kind(kind))] = s.lanes[kind];
+  for (command_kind kind : all_kinds) commands[name_of(kind)] = count_of(s, kind);
+  const ordered_json out = {{"strategy", s.strategy},
+                            {"device", model.name},
+                            {"tiles", {{"m", largest.m}, {"n", largest.n}, {"k", largest.k}}},
+                            {"lanes", lanes},
+                            {"commands", commands},
+                            {"device_bytes", s.device_bytes},
+                            {"staging_bytes", s.staging_bytes},
+                            {"flops", s.flops},
+                            {"bytes_in", s.bytes_in},
+                            {"bytes_out", s.bytes_out},
+                            {"predicted_seconds", s.predicted_seconds},
+                            {"bound_seconds", s.bound_seconds},
+                            {"ratio", ratio_of(s)},
+                            {"overlap_efficiency", t.overlap_efficiency}};
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string list_commands(const schedule &s, const timeline &t) {
+  std::string out;
+  for (std::size_t i = 0; i < s.commands.size(); ++i) {
+    const command &c = s.commands[i];
+    out += text("%5zu  %11s  %11s  %-12s %s", i, seconds_text(t.commands[i].start).c_str(),
+                seconds_text(t.commands[i].end).c_str(), lane_text(c.where).c_str(), action_text(s, c).c_str());
+    for (std::uint32_t w = 0; w < c.waits; ++w)
+      out += text("%s%u", w == 0 ? "  after " : ", ", s.waits[c.first_wait + w]);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string timeline_text(const schedule &s, const timeline &t, double slot_seconds, int columns) {
+  if (s.commands.empty() || t.seconds <= 0) return "";
+  const lane_numbers numbers(s);
+  columns = std::clamp(columns, 1, 1000);
+  if (slot_seconds <= 0) slot_seconds = t.seconds / columns;
+  // A slot that is a rounding error long is none.
+  columns = int(std::clamp(std::ceil(t.seconds / slot_seconds - 1e-9), 1.0, 1000.0));
+  std::vector<std::string> rows(std::size_t(numbers.count()), std::string(std::size_t(columns), '.'));
+  std::vector<std::vector<double>> longest(rows.size(), std::vector<double>(std::size_t(columns), 0));
+  std::vector<std::size_t> letters(rows.size(), 0);
+  for (std::size_t i = 0; i < s.commands.size(); ++i) {
+    const std::size_t row = std::size_t(numbers.of(s.commands[i].where));
+    const char letter = letter_of(letters[row]++);
+    const double start = t.commands[i].start / slot_seconds, end = t.commands[i].end / slot_seconds;
+    for (int slot = std::max(0, int(start)); slot < std::min<double>(columns, end); ++slot) {
+      // The command that has most of a slot is the one shown in it.
+      const double share = std::min(end, slot + 1.0) - std::max(start, double(slot));
+      if (share > 1e-9 && share > longest[row][std::size_t(slot)]) {
+        longest[row][std::size_t(slot)] = share;
+        rows[row][std::size_t(slot)] = letter;
+      }
+    }
+  }
+  std::string out;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    out += text("%-12s|", lane_text(numbers.at(int(row))).c_str()) + rows[row] + "|\n";
+  out += text("%-12s %d slots of ", "", columns) + seconds_text(slot_seconds) + ": " + seconds_text(t.seconds) + "\n";
+  return out;
+}
+
+}  // namespace sg
