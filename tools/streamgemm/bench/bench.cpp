@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// streamgemm bench: runs a suite and writes its record.
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+#include "../format.hpp"
+#include "../library.hpp"
+#include "../progress.hpp"
+#include "../verbs.hpp"
+#include "commit.hpp"
+#include "suite.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+using suite_fn = void (*)(const suite_request &, suite_run &);
+
+const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite}};
+
+json to_json(const bench_row &row) {
+  return {{"case", row.name},
+          {"variant", row.variant},
+          {"seconds", row.seconds},
+          {"samples", row.samples},
+          {"min", row.min},
+          {"max", row.max},
+          {"flops", row.flops},
+          {"bytes_in", row.bytes_in},
+          {"bytes_out", row.bytes_out},
+          {"bound_seconds", row.bound_seconds > 0 ? json(row.bound_seconds) : json()}};
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return text;
+}
+
+// Measures each case as it comes, and tells how it went.
+class recorder : public suite_run {
+ public:
+  recorder(const suite_request &request, bool show) : request_(request), show_(show) {}
+
+  bool wants(const std::string &name) const override { return name.find(request_.only) != std::string::npos; }
+  void note(const std::string &key, json value) override { device_[key] = std::move(value); }
+
+  void run(const bench_case &what) override {
+    progress line("measuring " + what.name);
+    line.elapsed();
+    const measure_limits limits = request_.quick ? measure_limits{3, 5, 1} : measure_limits{};
+    const std::vector<bench_row> rows = measure(what, limits, [&] { line.elapsed(); });
+    for (const bench_row &row : rows) rows_.push_back(to_json(row));
+    if (show_) print(rows);
+  }
+
+  json record(const std::string &suite) const {
+    return {{"schema", bench_schema}, {"suite", suite},   {"version", sg_version_string()}, {"commit", SG_COMMIT},
+            {"date", utc_now()},      {"device", device_}, {"quick", request_.quick},        {"rows", rows_}};
+  }
+
+ private:
+  static void print(const std::vector<bench_row> &rows) {
+    std::printf("%s\n", rows.front().name.c_str());
+    for (const bench_row &row : rows)
+      std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)\n", row.variant.c_str(), format_seconds(row.seconds).c_str(),
+                  format_rate(row.flops / row.seconds, "flop/s").c_str(), format_seconds(row.min).c_str(),
+                  format_seconds(row.max).c_str(), row.samples);
+    std::fflush(stdout);
+  }
+
+  const suite_request &request_;
+  bool show_;
+  json device_ = json::object();
+  json rows_ = json::array();
+};
+
+struct bench_arguments {
+  std::string suite, file;
+  suite_request request;
+};
+
+void write(const std::string &path, const json &record) {
+  std::ofstream out(path);
+  out << record.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  if (!out.flush()) throw failure(exit_code::failed, path + ": cannot be written");
+}
+
+void run(const bench_arguments &given, bool as_json) {
+  const bool to_stdout = as_json && given.file.empty();
+  recorder out(given.request, !to_stdout);
+  for (const auto &[name, suite] : suites)
+    if (name == given.suite) suite(given.request, out);
+  const json record = out.record(given.suite);
+  if (record["rows"].empty()) throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
+  if (to_stdout) print_json(record);
+  if (as_json && !to_stdout) write(given.file, record);
+}
+
+}  // namespace
+
+void add_bench(CLI::App &app) {
+  auto given = std::make_shared<bench_arguments>();
+  CLI::App *verb = app.add_subcommand("bench", "Measure this library beside others and record the figures");
+  std::vector<std::string> names;
+  for (const auto &[name, suite] : suites) names.push_back(name);
+  verb->add_option("SUITE", given->suite, "What to measure")->required()->check(CLI::IsMember(names));
+  CLI::Option *as_json = verb->add_option("--json", given->file, "Write the record as JSON to this file; to stdout without one")
+                             ->expected(0, 1)->type_name("[FILE]");
+  verb->add_option("--device", given->request.device, "Where to run it (default: the suite's own)");
+  verb->add_option("--only", given->request.only, "Only cases whose name holds this text");
+  verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
+  verb->callback([given, as_json] { run(*given, as_json->count() > 0); });
+}
+
+}  // namespace sg::cli

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suite `cpu`: this library on the cpu device beside OpenBLAS and oneDNN, each with all cores and with one.
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "../library.hpp"
+#include "peers.hpp"
+#include "suite.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+// Small integers: the products are exact in every type here, so that all variants must agree to the bit.
+bytes random_operand(sg_dtype dtype, std::int64_t count, unsigned seed) {
+  std::minstd_rand random(seed);
+  bytes result(static_cast<std::size_t>(count * sg_dtype_size(dtype)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const int value = int(random() >> 8 & 7) - 3;
+    const auto single = float(value);
+    const double wide = value;
+    const auto half = std::uint16_t(std::bit_cast<std::uint32_t>(single) >> 16);
+    const auto byte = std::int8_t(value);
+    std::byte *at = result.data() + i * sg_dtype_size(dtype);
+    switch (dtype) {
+      case SG_DTYPE_F64: std::memcpy(at, &wide, 8); break;
+      case SG_DTYPE_BF16: std::memcpy(at, &half, 2); break;
+      case SG_DTYPE_I8: std::memcpy(at, &byte, 1); break;
+      default: std::memcpy(at, &single, 4);
+    }
+  }
+  return result;
+}
+
+sg_dtype output_of(sg_dtype in) { return in == SG_DTYPE_I8 ? SG_DTYPE_I32 : in == SG_DTYPE_BF16 ? SG_DTYPE_F32 : in; }
+
+struct shape {
+  std::int64_t m, n, k;
+  double flops() const { return 2.0 * double(m) * double(n) * double(k); }
+  std::string text() const {
+    return m == n && n == k ? std::to_string(m) + "^3"
+                            : std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+  }
+};
+
+// `count` independent products of one shape and type, and what the first variant computed for them.
+class workload {
+ public:
+  workload(shape size, sg_dtype in, int count)
+      : size_(size), in_(in), out_(output_of(in)), count_(count), a_(random_operand(in, count * size.m * size.k, 1)),
+        b_(random_operand(in, count * size.k * size.n, 2)),
+        c_(static_cast<std::size_t>(count * size.m * size.n * sg_dtype_size(out_))) {}
+
+  int count() const { return count_; }
+  const shape &size() const { return size_; }
+  sg_dtype in() const { return in_; }
+  const std::byte *a(int i) const { return a_.data() + i * size_.m * size_.k * sg_dtype_size(in_); }
+  const std::byte *b(int i) const { return b_.data() + i * size_.k * size_.n * sg_dtype_size(in_); }
+  std::byte *c(int i) { return c_.data() + i * size_.m * size_.n * sg_dtype_size(out_); }
+
+  sg_gemm_desc desc(int i) {
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = {const_cast<std::byte *>(a(i)), size_.m, size_.k, 0, in_, SG_LAYOUT_ROW_MAJOR};
+    desc.b = {const_cast<std::byte *>(b(i)), size_.k, size_.n, 0, in_, SG_LAYOUT_ROW_MAJOR};
+    desc.c = {c(i), size_.m, size_.n, 0, out_, SG_LAYOUT_ROW_MAJOR};
+    return desc;
+  }
+
+  // Times `work` over a poisoned C, and compares what it left there with what the variant before it did.
+  double checked(const std::string &variant, const std::function<void()> &work) {
+    std::memset(c_.data(), 0xff, c_.size());
+    const double seconds = timed(work);
+    if (first_.empty()) first_ = c_;
+    else if (first_ != c_) throw failure(exit_code::verification, variant + " and the library disagree at " + size_.text());
+    return seconds;
+  }
+
+ private:
+  shape size_;
+  sg_dtype in_, out_;
+  int count_;
+  bytes a_, b_, c_, first_;
+};
+
+using shared_workload = std::shared_ptr<workload>;
+
+class cpu_suite {
+ public:
+  cpu_suite(const suite_request &request, suite_run &out)
+      : quick_(request.quick), out_(out), context_(open_context({.device = request.device.empty() ? "cpu" : request.device})),
+        peers_(cpu_peers()), cores_(int(std::max(1u, std::thread::hardware_concurrency()))) {}
+
+  void run() {
+    describe_machine();
+    const std::int64_t large = quick_ ? 1024 : 4096;
+    for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64}) one({large, large, large}, type);
+    many({64, 64, 1024}, quick_ ? 64 : 512);
+    many({32, 32, 32}, quick_ ? 1000 : 10000);
+    for (const sg_dtype type : {SG_DTYPE_BF16, SG_DTYPE_I8}) narrow({large, large, large}, type);
+    call_cost();
+  }
+
+ private:
+  void describe_machine() {
+    std::ifstream info("/proc/cpuinfo");
+    std::string line, flags;
+    bool seen_model = false, seen_flags = false;
+    while (std::getline(info, line) && !(seen_model && seen_flags)) {
+      if (!seen_model && line.starts_with("model name"))
+        seen_model = true, out_.note("processor", line.substr(line.find(':') + 2));
+      if (seen_flags || !line.starts_with("flags")) continue;
+      seen_flags = true;
+      for (const char *flag : {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8"})
+        if ((line + " ").find(std::string(" ") + flag + " ") != std::string::npos) flags += (flags.empty() ? "" : " ") + std::string(flag);
+      out_.note("processor_flags", flags);
+    }
+    out_.note("cores", cores_);
+    for (const peer &p : peers_) out_.note(p.name, p.version);
+  }
+
+  // This library, one asynchronous call a product, and one wait at the end.
+  bench_variant ours(const shared_workload &work, const std::string &name = own_variant) {
+    return {name, [this, work, name] {
+              return work->checked(name, [&] {
+                for (int i = 0; i < work->count(); ++i) {
+                  const sg_gemm_desc desc = work->desc(i);
+                  check(sg_gemm_async(context_.get(), &desc, nullptr, nullptr), "sg_gemm_async");
+                }
+                check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+              });
+            }};
+  }
+
+  // The same as one strided batch.
+  bench_variant ours_batched(const shared_workload &work) {
+    return {"streamgemm, one batch", [this, work] {
+              return work->checked("streamgemm, one batch", [&] {
+                sg_gemm_desc desc = work->desc(0);
+                desc.batch = work->count();
+                desc.stride_a = work->size().m * work->size().k;
+                desc.stride_b = work->size().k * work->size().n;
+                desc.stride_c = work->size().m * work->size().n;
+                check(sg_gemm(context_.get(), &desc, nullptr), "sg_gemm");
+              });
+            }};
+  }
+
+  // Each peer that has the type, in a loop, with all cores and with one. A peer's thread count is its own global state,
+  // and this library relies on it: it is put back before anything else runs.
+  void add_peers(bench_case &to, const shared_workload &work) {
+    for (const peer &p : peers_)
+      for (const int threads : cores_ > 1 ? std::vector{cores_, 1} : std::vector{1}) {
+        const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in());
+        if (!multiply) continue;
+        to.variants.push_back({name_of(p, threads), [p, threads, multiply, work] {
+                                 p.set_threads(threads);
+                                 const double seconds = work->checked(name_of(p, threads), [&] {
+                                   for (int i = 0; i < work->count(); ++i) multiply(work->a(i), work->b(i), work->c(i));
+                                 });
+                                 p.set_threads(1);
+                                 return seconds;
+                               }});
+      }
+  }
+
+  static std::string name_of(const peer &p, int threads) { return p.name + " x" + std::to_string(threads); }
+
+  void one(shape size, sg_dtype type) {
+    const std::string name = std::string("gemm ") + sg_dtype_name(type) + " " + size.text();
+    if (!out_.wants(name)) return;
+    const auto work = std::make_shared<workload>(size, type, 1);
+    bench_case what{name, size.flops(), {ours(work)}};
+    add_peers(what, work);
+    out_.run(what);
+  }
+
+  void many(shape size, int count) {
+    const std::string name = std::to_string(count) + " gemm f32 " + size.text();
+    if (!out_.wants(name)) return;
+    const auto work = std::make_shared<workload>(size, SG_DTYPE_F32, count);
+    bench_case what{name, size.flops() * count, {ours(work), ours_batched(work)}};
+    add_peers(what, work);
+    out_.run(what);
+  }
+
+  // bf16 and i8: beside our own f32, the peers that have the type, and converting to f32 first for OpenBLAS.
+  void narrow(shape size, sg_dtype type) {
+    const std::string name = std::string("gemm ") + sg_dtype_name(type) + " " + size.text();
+    if (!out_.wants(name)) return;
+    const auto work = std::make_shared<workload>(size, type, 1);
+    const auto wide = std::make_shared<workload>(size, SG_DTYPE_F32, 1);
+    bench_case what{name, size.flops(), {ours(work), ours(wide, "streamgemm f32")}};
+    add_peers(what, work);
+    for (const peer &p : peers_) {
+      if (p.name != "OpenBLAS") continue;
+      const std::string label = "convert, " + name_of(p, cores_);
+      const multiply_fn multiply = p.prepare(size.m, size.n, size.k, SG_DTYPE_F32);
+      what.variants.push_back({label, [this, p, multiply, work, size] {
+                                 std::vector<float> a(size.m * size.k), b(size.k * size.n), c(size.m * size.n);
+                                 p.set_threads(cores_);
+                                 const double seconds = timed([&] {
+                                   widen(work->in(), work->a(0), a);
+                                   widen(work->in(), work->b(0), b);
+                                   multiply(a.data(), b.data(), c.data());
+                                 });
+                                 p.set_threads(1);
+                                 return seconds;
+                               }});
+    }
+    out_.run(what);
+  }
+
+  static void widen(sg_dtype from, const std::byte *at, std::vector<float> &to) {
+    const auto *bytes8 = reinterpret_cast<const std::int8_t *>(at);
+    const auto *bytes16 = reinterpret_cast<const std::uint16_t *>(at);
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = from == SG_DTYPE_I8 ? float(bytes8[i]) : std::bit_cast<float>(std::uint32_t{bytes16[i]} << 16);
+  }
+
+  // What one asynchronous call costs the thread that makes it, the median over many that follow each other closely while
+  // the library works on them; the clock is read around each call and its cost is in the figure. Beside it a direct call.
+  void call_cost() {
+    const std::string name = "one call, gemm f32 32^3";
+    if (!out_.wants(name)) return;
+    const auto work = std::make_shared<workload>(shape{32, 32, 32}, SG_DTYPE_F32, quick_ ? 1000 : 10000);
+    sg_queue *queue = nullptr;
+    check(sg_queue_create(context_.get(), &queue), "sg_queue_create");
+    const auto shared_queue = std::shared_ptr<sg_queue>(queue, sg_queue_release);
+    bench_case what{name, work->size().flops(), {call_with_queue(work, shared_queue), call_with_handles(work)}};
+    for (const peer &p : peers_)
+      if (const multiply_fn multiply = p.prepare(32, 32, 32, SG_DTYPE_F32))
+        what.variants.push_back({p.name + " x1, the call and its work", [p, work, multiply] {
+                                   p.set_threads(1);
+                                   return each_call(*work, [&](int i) { multiply(work->a(i), work->b(i), work->c(i)); });
+                                 }});
+    out_.run(what);
+  }
+
+  static double each_call(workload &work, const std::function<void(int)> &call) {
+    std::vector<double> seconds;
+    seconds.reserve(std::size_t(work.count()));
+    for (int i = 0; i < work.count(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      call(i);
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return median(std::move(seconds));
+  }
+
+  bench_variant call_with_queue(const shared_workload &work, const std::shared_ptr<sg_queue> &queue) {
+    return {own_variant, [this, work, queue] {
+              sg_submit submit = SG_SUBMIT_INIT;
+              submit.queue = queue.get();
+              const double seconds = each_call(*work, [&](int i) {
+                const sg_gemm_desc desc = work->desc(i);
+                submit.tag = std::uint64_t(i);
+                check(sg_gemm_async(context_.get(), &desc, &submit, nullptr), "sg_gemm_async");
+              });
+              std::vector<sg_completion> done(256);
+              for (int left = work->count(); left > 0;) {
+                std::int32_t count = 0;
+                check(sg_queue_next_batch(queue.get(), done.data(), int(done.size()), SG_FOREVER, &count), "sg_queue_next_batch");
+                for (int i = 0; i < count; ++i)
+                  if (done[std::size_t(i)].status != SG_STATUS_OK) throw failure(exit_code::failed, done[std::size_t(i)].message);
+                left -= count;
+              }
+              return seconds;
+            }};
+  }
+
+  bench_variant call_with_handles(const shared_workload &work) {
+    return {"streamgemm, with handles", [this, work] {
+              std::vector<sg_job *> jobs(std::size_t(work->count()));
+              const double seconds = each_call(*work, [&](int i) {
+                const sg_gemm_desc desc = work->desc(i);
+                check(sg_gemm_async(context_.get(), &desc, nullptr, &jobs[std::size_t(i)]), "sg_gemm_async");
+              });
+              check(sg_job_wait_all(jobs.data(), work->count(), SG_FOREVER), "sg_job_wait_all");
+              for (sg_job *job : jobs) sg_job_release(job);
+              return seconds;
+            }};
+  }
+
+  bool quick_;
+  suite_run &out_;
+  context_handle context_;
+  std::vector<peer> peers_;
+  int cores_;
+};
+
+}  // namespace
+
+void run_cpu_suite(const suite_request &request, suite_run &run) { cpu_suite(request, run).run(); }
+
+}  // namespace sg::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+namespace sg::cli {
+
+double timed(const std::function<void()> &work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void let_threads_go_idle() {
+  using namespace std::chrono_literals;
+  const auto used = [] { return double(std::clock()) / CLOCKS_PER_SEC; };  // of all threads of the process
+  const auto give_up = std::chrono::steady_clock::now() + 2s;
+  for (double before = used(), after; std::chrono::steady_clock::now() < give_up; before = after) {
+    std::this_thread::sleep_for(10ms);
+    after = used();
+    if (after - before < 0.0005) return;
+  }
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits, const std::function<void()> &tell) {
+  double round = 0;  // seconds of one round, from the warm-up's second runs
+  for (const bench_variant &variant : what.variants) {
+    variant.run();
+    round += timed([&] { variant.run(); });
+    let_threads_go_idle();
+  }
+  const int samples = std::clamp(int(limits.seconds / round), limits.min_samples, limits.max_samples);
+
+  std::vector<std::vector<double>> seconds(what.variants.size());
+  for (int i = 0; i < samples; ++i)
+    for (std::size_t v = 0; v < what.variants.size(); ++v) {
+      seconds[v].push_back(what.variants[v].run());
+      tell();
+      let_threads_go_idle();
+    }
+
+  std::vector<bench_row> rows;
+  for (std::size_t v = 0; v < what.variants.size(); ++v) {
+    const auto [least, most] = std::minmax_element(seconds[v].begin(), seconds[v].end());
+    rows.push_back({.name = what.name,
+                    .variant = what.variants[v].name,
+                    .seconds = median(seconds[v]),
+                    .samples = samples,
+                    .min = *least,
+                    .max = *most,
+                    .flops = what.flops});
+  }
+  return rows;
+}
+
+}  // namespace sg::cli

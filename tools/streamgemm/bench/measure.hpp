@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures the variants of a case side by side: warm-up first, then rounds in which each variant runs once, so that a
+// slow spell of the machine falls on all of them; medians.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "record.hpp"
+
+namespace sg::cli {
+
+// Runs `work` and returns its seconds.
+double timed(const std::function<void()> &work);
+
+struct bench_variant {
+  std::string name;
+  std::function<double()> run;      // does the work once and returns the seconds that count
+};
+
+struct bench_case {
+  std::string name;
+  double flops = 0;
+  std::vector<bench_variant> variants;
+};
+
+struct measure_limits {
+  int min_samples = 5, max_samples = 25;
+  double seconds = 20;  // of a case, roughly
+};
+
+// Waits until this process uses no processor time: threads of a library that go on spinning after a call would slow down
+// whatever is measured next.
+void let_threads_go_idle();
+
+// `tell` is called now and then, between the runs.
+std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits, const std::function<void()> &tell);
+
+double median(std::vector<double> values);
+
+}  // namespace sg::cli

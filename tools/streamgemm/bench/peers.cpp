@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peers.hpp"
+
+#ifdef SG_BENCH_OPENBLAS
+#include <cblas.h>
+#endif
+#ifdef SG_BENCH_ONEDNN
+#include <omp.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#endif
+
+namespace sg::cli {
+
+#ifdef SG_BENCH_OPENBLAS
+static multiply_fn openblas_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype) {
+  if (dtype == SG_DTYPE_F32)
+    return [=](const void *a, const void *b, void *c) {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blasint(m), blasint(n), blasint(k), 1.0f,
+                  static_cast<const float *>(a), blasint(k), static_cast<const float *>(b), blasint(n), 0.0f,
+                  static_cast<float *>(c), blasint(n));
+    };
+  if (dtype == SG_DTYPE_F64)
+    return [=](const void *a, const void *b, void *c) {
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blasint(m), blasint(n), blasint(k), 1.0,
+                  static_cast<const double *>(a), blasint(k), static_cast<const double *>(b), blasint(n), 0.0,
+                  static_cast<double *>(c), blasint(n));
+    };
+  return {};
+}
+#endif
+
+#ifdef SG_BENCH_ONEDNN
+namespace {
+
+using data_type = dnnl::memory::data_type;
+
+// The matmul primitive, made once, with memory objects whose pointers change from call to call.
+class onednn_product {
+ public:
+  onednn_product(std::int64_t m, std::int64_t n, std::int64_t k, data_type in, data_type out)
+      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), a_(memory(m, k, in)), b_(memory(k, n, in)),
+        c_(memory(m, n, out)), arguments_{{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}} {
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::matmul::primitive_desc plan(engine_, a_.get_desc(), b_.get_desc(), c_.get_desc());
+#else
+    const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(a_.get_desc(), b_.get_desc(), c_.get_desc()), engine_);
+#endif
+    primitive_ = dnnl::matmul(plan);
+  }
+
+  void operator()(const void *a, const void *b, void *c) {
+    a_.set_data_handle(const_cast<void *>(a));
+    b_.set_data_handle(const_cast<void *>(b));
+    c_.set_data_handle(c);
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+
+ private:
+  dnnl::memory memory(std::int64_t rows, std::int64_t cols, data_type type) {
+    return {dnnl::memory::desc({rows, cols}, type, dnnl::memory::format_tag::ab), engine_, nullptr};
+  }
+
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  dnnl::memory a_, b_, c_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+  dnnl::matmul primitive_;
+};
+
+multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype) {
+  data_type in, out = data_type::f32;
+  switch (dtype) {
+    case SG_DTYPE_F32: in = data_type::f32; break;
+    case SG_DTYPE_BF16: in = data_type::bf16; break;
+    case SG_DTYPE_I8: in = data_type::s8, out = data_type::s32; break;
+    default: return {};
+  }
+  const auto product = std::make_shared<onednn_product>(m, n, k, in, out);
+  return [product](const void *a, const void *b, void *c) { (*product)(a, b, c); };
+}
+
+// The BLAS-like call, which needs no preparation; for some shapes it is the faster of the two.
+multiply_fn onednn_sgemm_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype) {
+  if (dtype != SG_DTYPE_F32) return {};
+  return [=](const void *a, const void *b, void *c) {
+    dnnl_sgemm('N', 'N', m, n, k, 1.0f, static_cast<const float *>(a), k, static_cast<const float *>(b), n, 0.0f,
+               static_cast<float *>(c), n);
+  };
+}
+
+std::string onednn_version() {
+  const dnnl_version_t *version = dnnl_version();
+  return std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->patch);
+}
+
+}  // namespace
+#endif
+
+std::vector<peer> cpu_peers() {
+  std::vector<peer> found;
+#ifdef SG_BENCH_OPENBLAS
+  found.push_back({"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_set_num_threads});
+#endif
+#ifdef SG_BENCH_ONEDNN
+  found.push_back({"oneDNN", onednn_version(), onednn_prepare, omp_set_num_threads});
+  found.push_back({"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_set_num_threads});
+#endif
+  return found;
+}
+
+}  // namespace sg::cli

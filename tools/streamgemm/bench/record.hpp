@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a benchmark run leaves behind: the schema streamgemm-bench/1.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sg::cli {
+
+inline constexpr const char *bench_schema = "streamgemm-bench/1";
+inline constexpr const char *own_variant = "streamgemm";
+
+// One variant (this library, a peer, a baseline) of one case.
+struct bench_row {
+  std::string name, variant;  // JSON key of name: "case"
+  double seconds = 0;         // the median
+  int samples = 0;
+  double min = 0, max = 0;
+  double flops = 0, bytes_in = 0, bytes_out = 0;  // of one run
+  double bound_seconds = 0;   // 0: no bound is known
+};
+
+}  // namespace sg::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A suite of benchmarks: what `streamgemm bench NAME` runs. A new suite is a function here and a line in bench.cpp.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "measure.hpp"
+
+namespace sg::cli {
+
+struct suite_request {
+  bool quick = false;      // small sizes, few samples: to see that it works
+  std::string device;      // what the suite runs on; "" is the suite's own choice
+  std::string only;        // cases whose name holds this text
+};
+
+// How a suite hands over its cases; it measures them at once.
+class suite_run {
+ public:
+  virtual void run(const bench_case &what) = 0;
+  virtual bool wants(const std::string &name) const = 0;
+  virtual void note(const std::string &key, nlohmann::ordered_json value) = 0;  // into the record's "device"
+  virtual ~suite_run() = default;
+};
+
+void run_cpu_suite(const suite_request &request, suite_run &run);
+
+}  // namespace sg::cli

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// streamgemm gemm: the product of two .npy files.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "choices.hpp"
+#include "format.hpp"
+#include "library.hpp"
+#include "npy.hpp"
+#include "progress.hpp"
+#include "verbs.hpp"
+#include "verify.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+struct gemm_arguments {
+  std::string a, b, output;
+  context_request where;
+  sg_dtype dtype = {};  // 0: as the files have it
+  sg_compute compute = SG_COMPUTE_EXACT;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  bool verify = false, json = false;
+};
+
+struct outcome {
+  sg_job_statistics statistics;
+  double seconds;  // of the submitting thread, from the submission to the end of the wait
+};
+
+std::string shape_of(const matrix &x, sg_op op) {
+  const auto [rows, cols] = op == SG_OP_N ? std::pair(x.rows, x.cols) : std::pair(x.cols, x.rows);
+  return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+// Waits in steps, so that the user sees that something happens.
+void wait(sg_job *job) {
+  progress line("multiplying");
+  constexpr std::int64_t step_ns = 200'000'000;
+  sg_status status;
+  while ((status = sg_job_wait(job, step_ns)) == SG_STATUS_TIMEOUT) line.elapsed();
+  check(status, "product");
+}
+
+outcome multiply(sg_context *context, const gemm_arguments &given, matrix &a, matrix &b, matrix &c) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = a.view();
+  desc.b = b.view();
+  desc.c = c.view();
+  desc.op_a = given.op_a;
+  desc.op_b = given.op_b;
+  desc.compute = given.compute;
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.plan = &given.options;
+
+  const auto start = std::chrono::steady_clock::now();
+  sg_job *raw = nullptr;
+  check(sg_gemm_async(context, &desc, &submit, &raw), "product");
+  const job_handle job(raw);
+  wait(raw);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return {statistics_of(raw), took.count()};
+}
+
+json to_json(const gemm_arguments &given, const sg_device_info &device, const matrix &a, const matrix &c, std::int64_t k,
+             const outcome &result) {
+  const auto &did = result.statistics;
+  const double span = double(did.end_ns - did.start_ns) * 1e-9;
+  return {{"device", device.name},
+          {"m", c.rows},
+          {"n", c.cols},
+          {"k", k},
+          {"dtype", sg_dtype_name(a.dtype)},
+          {"out_dtype", sg_dtype_name(c.dtype)},
+          {"compute", name_of(computes, given.compute)},
+          {"strategy", did.strategy},
+          {"seconds", result.seconds},
+          {"device_seconds", span},
+          {"predicted_seconds", did.predicted_seconds},
+          {"bound_seconds", did.bound_seconds},
+          {"overlap", span > 0 ? json(did.busy_seconds / span) : json()},
+          {"flops", did.flops},
+          {"bytes_in", did.bytes_in},
+          {"bytes_out", did.bytes_out},
+          {"commands", did.commands},
+          {"output", given.output.empty() ? json() : json(given.output)}};
+}
+
+void print_text(const json &all) {
+  const double seconds = all["device_seconds"];
+  std::printf("%lld x %lld x %lld %s -> %s on %s: %s (%s), %s, overlap %s\n", all["m"].get<long long>(),
+              all["n"].get<long long>(), all["k"].get<long long>(), all["dtype"].get<std::string>().c_str(),
+              all["out_dtype"].get<std::string>().c_str(), all["device"].get<std::string>().c_str(),
+              format_seconds(seconds).c_str(),
+              seconds > 0 ? format_rate(all["flops"].get<double>() / seconds, "flop/s").c_str() : "nothing to do",
+              all["strategy"].get<std::string>().c_str(),
+              all["overlap"].is_null() ? "none" : format_fixed(all["overlap"], 2).c_str());
+  if (all.contains("verify")) {
+    const json &verify = all["verify"];
+    std::printf("verify: %lld elements, %lld wrong, largest error %s of its bound\n", verify["elements"].get<long long>(),
+                verify["wrong"].get<long long>(),
+                verify["worst"].is_null() ? "beyond any part" : format_fixed(verify["worst"], 3).c_str());
+  }
+}
+
+void run(const gemm_arguments &given) {
+  const context_handle context = open_context(given.where);
+  matrix a = load_npy(given.a), b = load_npy(given.b);
+  if (given.dtype) a = convert(a, given.dtype), b = convert(b, given.dtype);
+  if (a.dtype != b.dtype)
+    throw failure(exit_code::usage, given.a + " is " + sg_dtype_name(a.dtype) + ", " + given.b + " is " +
+                                        sg_dtype_name(b.dtype) + "; they must agree (see --dtype)");
+  const std::int64_t m = given.op_a == SG_OP_N ? a.rows : a.cols, k = given.op_a == SG_OP_N ? a.cols : a.rows;
+  const std::int64_t n = given.op_b == SG_OP_N ? b.cols : b.rows;
+  if ((given.op_b == SG_OP_N ? b.rows : b.cols) != k)
+    throw failure(exit_code::usage, "shapes do not fit: " + shape_of(a, given.op_a) + " times " + shape_of(b, given.op_b));
+
+  // .npy has no bf16, so its products are kept in f32.
+  const sg_dtype out = a.dtype == SG_DTYPE_BF16 ? SG_DTYPE_F32 : natural_output(a.dtype);
+  matrix c = make_matrix(out, SG_LAYOUT_ROW_MAJOR, m, n);
+  const outcome result = multiply(context.get(), given, a, b, c);
+  json all = to_json(given, device_of(context.get()), a, c, k, result);
+
+  bool right = true;
+  if (given.verify) {
+    progress line("verifying");
+    const verification check = verify_product(a, given.op_a, b, given.op_b, c, given.compute,
+                                              std::max(1, result.statistics.commands), [&](double f) { line.fraction(f); });
+    right = check.passed();
+    all["verify"] = {{"passed", right}, {"elements", check.elements}, {"wrong", check.wrong}, {"worst", std::isfinite(check.worst) ? json(check.worst) : json()}};
+    if (!right) all["verify"]["worst_at"] = {check.worst_row, check.worst_col};
+  }
+  if (!given.output.empty()) save_npy(given.output, c);
+  if (given.json) print_json(all);
+  else print_text(all);
+  if (!right) throw failure(exit_code::verification, "the result is not the product of its operands");
+}
+
+}  // namespace
+
+void add_gemm(CLI::App &app) {
+  auto given = std::make_shared<gemm_arguments>();
+  CLI::App *verb = app.add_subcommand("gemm", "Multiply two matrices in .npy files");
+  verb->add_option("A", given->a, "Left operand, .npy")->required();
+  verb->add_option("B", given->b, "Right operand, .npy")->required();
+  verb->add_option("-o,--output", given->output, "Write the product here, .npy");
+  verb->add_option("--device", given->where.device, "Where to multiply (default auto)");
+  add_choice(*verb, "--dtype", given->dtype, input_types, "Convert A and B first (to f32, f64 or bf16)");
+  add_choice(*verb, "--compute", given->compute, computes, "Least accurate arithmetic allowed (default exact)");
+  add_choice(*verb, "--ta", given->op_a, ops, "Operation on A (default N)");
+  add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
+  add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
+  verb->add_option("--streams", given->options.streams, "Compute streams")->check(CLI::NonNegativeNumber);
+  verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
+      ->transform(CLI::AsSizeValue(true));
+  verb->add_flag("--verify", given->verify, "Check every element against a reference of this program's own");
+  verb->add_flag("--json", given->json, "Print JSON");
+  verb->callback([given] {
+    given->where.compute_lanes = given->options.streams;
+    run(*given);
+  });
+}
+
+}  // namespace sg::cli

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// streamgemm info: the library, its backends and its devices.
+#include <cstdio>
+#include <memory>
+
+#include "format.hpp"
+#include "library.hpp"
+#include "verbs.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+json to_json(const sg_device_info &info) {
+  return {{"name", info.name},
+          {"description", info.description},
+          {"memory_bytes", info.memory_bytes},
+          {"unified_memory", info.unified_memory != 0},
+          {"compute_units", info.compute_units},
+          {"compute_lanes", info.compute_lanes},
+          {"copy_engines", info.copy_engines},
+          {"priorities", info.priorities},
+          {"link_in_bytes_per_second", info.link_in_bytes_per_second},
+          {"link_out_bytes_per_second", info.link_out_bytes_per_second},
+          {"memory_bytes_per_second", info.memory_bytes_per_second}};
+}
+
+json backends() {
+  std::int32_t count = 0;
+  check(sg_backend_count(&count), "backends");
+  json list = json::array();
+  for (std::int32_t i = 0; i < count; ++i) {
+    sg_backend_info info = SG_BACKEND_INFO_INIT;
+    check(sg_backend_describe(i, &info), "backend");
+    list.push_back({{"name", info.name}, {"available", info.available != 0}, {"reason", info.reason}, {"origin", info.origin}});
+  }
+  return list;
+}
+
+json devices() {
+  std::int32_t count = 0;
+  check(sg_device_count(&count), "devices");
+  json list = json::array();
+  for (std::int32_t i = 0; i < count; ++i) {
+    sg_device_info info = SG_DEVICE_INFO_INIT;
+    check(sg_device_describe(i, &info), "device");
+    list.push_back(to_json(info));
+  }
+  return list;
+}
+
+void print_text(const json &all) {
+  std::printf("StreamGEMM %s\n", all["version"].get<std::string>().c_str());
+  for (const json &backend : all["backends"])
+    std::printf("backend %-6s %s\n", backend["name"].get<std::string>().c_str(),
+                backend["available"] ? backend["origin"].get<std::string>().c_str()
+                                     : ("not available: " + backend["reason"].get<std::string>()).c_str());
+  for (const json &device : all["devices"]) {
+    std::printf("device  %-10s %s\n", device["name"].get<std::string>().c_str(),
+                device["description"].get<std::string>().c_str());
+    std::printf("        %s, %d compute units, %d lanes", format_bytes(device["memory_bytes"].get<double>()).c_str(),
+                device["compute_units"].get<int>(), device["compute_lanes"].get<int>());
+    if (!device["unified_memory"].get<bool>())
+      std::printf(", %d copy engines, link in %s, out %s", device["copy_engines"].get<int>(),
+                  format_rate(device["link_in_bytes_per_second"], "B/s").c_str(),
+                  format_rate(device["link_out_bytes_per_second"], "B/s").c_str());
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+void add_info(CLI::App &app) {
+  struct options {
+    std::string device;
+    bool json = false;
+  };
+  auto given = std::make_shared<options>();
+  CLI::App *verb = app.add_subcommand("info", "Show the library, its backends and its devices");
+  verb->add_option("--device", given->device, "Only this device, e.g. cpu, cuda:0, sim:h200, sim:/path/model.json");
+  verb->add_flag("--json", given->json, "Print JSON");
+  verb->callback([given] {
+    json all = {{"version", sg_version_string()}, {"backends", backends()}};
+    all["devices"] = given->device.empty()
+                         ? devices()
+                         : json::array({to_json(device_of(open_context({.device = given->device}).get()))});
+    if (given->json) print_json(all);
+    else print_text(all);
+  });
+}
+
+}  // namespace sg::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's C interface as this program uses it: handles that release themselves, statuses that throw.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <streamgemm/streamgemm.h>
+
+#include "outcome.hpp"
+
+namespace sg::cli {
+
+template <auto Release>
+struct releaser {
+  template <class T>
+  void operator()(T *handle) const noexcept {
+    Release(handle);
+  }
+};
+
+using context_handle = std::unique_ptr<sg_context, releaser<sg_context_release>>;
+using job_handle = std::unique_ptr<sg_job, releaser<sg_job_release>>;
+using plan_handle = std::unique_ptr<sg_plan, releaser<sg_plan_release>>;
+using queue_handle = std::unique_ptr<sg_queue, releaser<sg_queue_release>>;
+
+// Throws what a failed status means to the user; `attempt` says what was tried.
+void check(sg_status status, const std::string &attempt);
+
+struct context_request {
+  std::string device = "auto";
+  int compute_lanes = 0;
+  std::uint64_t memory_limit = 0;
+};
+
+context_handle open_context(const context_request &request);
+sg_device_info device_of(sg_context *context);
+sg_job_statistics statistics_of(sg_job *job);
+std::string describe(sg_plan *plan, sg_plan_format format);
+
+}  // namespace sg::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// streamgemm: the library on the command line. docs/cli.md describes it.
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "outcome.hpp"
+#include "verbs.hpp"
+#include "library.hpp"
+
+namespace sg::cli {
+
+void print_json(const json &value) {
+  const std::string text = value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+static exit_code run(int argc, char **argv) {
+  CLI::App app{"Asynchronous matrix multiplication on the CPU and on GPUs, real and simulated."};
+  app.name("streamgemm");
+  app.set_version_flag("--version", sg_version_string());
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong.");
+  add_info(app);
+  add_gemm(app);
+  add_plan(app);
+  add_bench(app);
+  add_report(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &stop) {  // --help and --version are answers, not errors
+    return app.exit(stop) == 0 ? exit_code::ok : exit_code::usage;
+  }
+  if (std::fflush(stdout) != 0) throw failure(exit_code::failed, "cannot write to stdout");
+  return exit_code::ok;
+}
+
+}  // namespace sg::cli
+
+int main(int argc, char **argv) {
+  using namespace sg::cli;
+  try {
+    return static_cast<int>(run(argc, argv));
+  } catch (const failure &stop) {
+    std::fprintf(stderr, "streamgemm: %s\n", stop.what());
+    return static_cast<int>(stop.code());
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "streamgemm: out of memory\n");
+  } catch (const std::exception &stop) {
+    std::fprintf(stderr, "streamgemm: %s\n", stop.what());
+  }
+  return static_cast<int>(exit_code::failed);
+}

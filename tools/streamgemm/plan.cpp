@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// streamgemm plan: what a product would cost on a device, without running it and without having the device.
+#include <cstdio>
+#include <memory>
+
+#include "choices.hpp"
+#include "library.hpp"
+#include "verbs.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+struct plan_arguments {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  sg_dtype dtype = SG_DTYPE_F32;
+  sg_dtype output = {};  // 0: the natural one
+  sg_compute compute = SG_COMPUTE_EXACT;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_layout layout = SG_LAYOUT_ROW_MAJOR;
+  sg_memory_kind from = SG_MEMORY_PINNED;
+  context_request where;
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  double beta = 0;
+  bool json = false, commands = false;
+};
+
+sg_matrix shape(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_layout layout) {
+  return {nullptr, rows, cols, 0, dtype, layout};
+}
+
+plan_handle make_plan(sg_context *context, const plan_arguments &given) {
+  const bool flip_a = given.op_a != SG_OP_N, flip_b = given.op_b != SG_OP_N;
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = shape(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
+  desc.b = shape(flip_b ? given.n : given.k, flip_b ? given.k : given.n, given.dtype, given.layout);
+  desc.c = shape(given.m, given.n, given.output ? given.output : natural_output(given.dtype), given.layout);
+  desc.op_a = given.op_a;
+  desc.op_b = given.op_b;
+  desc.compute = given.compute;
+  desc.beta = {given.beta, 0};
+  desc.batch = given.batch;
+  if (__builtin_mul_overflow(given.m, given.k, &desc.stride_a) || __builtin_mul_overflow(given.k, given.n, &desc.stride_b) ||
+      __builtin_mul_overflow(given.m, given.n, &desc.stride_c))
+    throw failure(exit_code::usage, "the matrices are too large to be addressed");
+  sg_plan *plan = nullptr;
+  check(sg_plan_create(context, &desc, &given.options, &plan), "plan");
+  return plan_handle(plan);
+}
+
+json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
+  sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
+  check(sg_plan_predict(plan, &says), "prediction");
+  const json described = json::parse(describe(plan, SG_PLAN_JSON));
+  json all = {{"device", device_of(context).name},
+              {"m", given.m},
+              {"n", given.n},
+              {"k", given.k},
+              {"batch", given.batch},
+              {"dtype", name_of(input_types, given.dtype)},
+              {"compute", name_of(computes, given.compute)},
+              {"from", name_of(places, given.from)},
+              {"strategy", says.strategy},
+              {"predicted_seconds", says.predicted_seconds},
+              {"bound_seconds", says.bound_seconds},
+              {"ratio", says.bound_seconds > 0 ? json(says.predicted_seconds / says.bound_seconds) : json()},
+              {"serial_seconds", says.serial_seconds},
+              {"flops", says.flops},
+              {"bytes_in", says.bytes_in},
+              {"bytes_out", says.bytes_out},
+              {"device_bytes", says.device_bytes},
+              {"staging_bytes", says.staging_bytes},
+              {"compute_lanes", says.compute_lanes},
+              {"commands", says.commands},
+              {"timeline", describe(plan, SG_PLAN_TIMELINE)}};
+  if (given.commands) all["schedule"] = described;
+  return all;
+}
+
+void run(const plan_arguments &given) {
+  const context_handle context = open_context(given.where);
+  const plan_handle plan = make_plan(context.get(), given);
+  if (given.json) {
+    print_json(to_json(context.get(), plan.get(), given));
+    return;
+  }
+  std::printf("%s\n%s", describe(plan.get(), SG_PLAN_TEXT).c_str(), describe(plan.get(), SG_PLAN_TIMELINE).c_str());
+  if (given.commands) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_JSON).c_str());
+}
+
+}  // namespace
+
+void add_plan(CLI::App &app) {
+  auto given = std::make_shared<plan_arguments>();
+  CLI::App *verb = app.add_subcommand("plan", "Predict a product on a device without running it");
+  verb->add_option("--m", given->m, "Rows of C")->required()->check(CLI::PositiveNumber);
+  verb->add_option("--n", given->n, "Columns of C")->required()->check(CLI::PositiveNumber);
+  verb->add_option("--k", given->k, "Summed dimension")->required()->check(CLI::PositiveNumber);
+  verb->add_option("--batch", given->batch, "Items, one behind the other")->check(CLI::PositiveNumber);
+  add_choice(*verb, "--dtype", given->dtype, input_types, "Type of A and B (default f32)");
+  add_choice(*verb, "--out-dtype", given->output, output_types, "Type of C (default: that of A and B; i32 for i8)");
+  add_choice(*verb, "--compute", given->compute, computes, "Least accurate arithmetic allowed (default exact)");
+  add_choice(*verb, "--ta", given->op_a, ops, "Operation on A (default N)");
+  add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
+  add_choice(*verb, "--layout", given->layout, layouts, "Layout of all three (default row)");
+  verb->add_option("--beta", given->beta, "C = A*B + beta*C (default 0)");
+  add_choice(*verb, "--from", given->from, places, "Where the operands lie (default pinned)");
+  verb->add_option("--device", given->where.device, "Device or device model (default auto)");
+  verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
+      ->transform(CLI::AsSizeValue(true));
+  add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
+  verb->add_option("--parts", given->options.parts, "Parts of the split")->check(CLI::NonNegativeNumber);
+  verb->add_option("--streams", given->options.streams, "Compute streams to use at most")->check(CLI::NonNegativeNumber);
+  verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(CLI::NonNegativeNumber);
+  verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(CLI::NonNegativeNumber);
+  verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(CLI::NonNegativeNumber);
+  verb->add_flag("--commands", given->commands, "Show every command with its start and end");
+  verb->add_flag("--json", given->json, "Print JSON");
+  verb->callback([given] {
+    given->options.place_a = given->options.place_b = given->options.place_c = given->from;
+    given->where.compute_lanes = given->options.streams;
+    run(*given);
+  });
+}
+
+}  // namespace sg::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line on stderr that tells how far long work is. Silent when stderr is no terminal, and for the first half second.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace sg::cli {
+
+class progress {
+ public:
+  explicit progress(std::string label);
+  ~progress();  // takes the line away
+  progress(const progress &) = delete;
+  progress &operator=(const progress &) = delete;
+
+  void fraction(double done);  // 0 to 1
+  void elapsed();              // for work that cannot tell how far it is
+
+ private:
+  void show(const std::string &text);
+  double seconds() const;
+
+  std::string label_;
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace sg::cli
