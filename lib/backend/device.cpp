@@ -77,7 +77,7 @@ void device::check(sg_status status, const char *what) const {
   if (status == SG_STATUS_OK) return;
   const char *text = ops_.last_message(handle_);
   throw error(status, "%s: %s failed: %s", printable(name_, 80).c_str(), what,
-              text && *text ? printable(text, 300).c_str() : sg_status_name(status));
+              text && *text ? printable(text, 300).c_str() : "it gave no reason");
 }
 
 void *device::mem_alloc(std::uint64_t bytes) const {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the registry finds in a process of its own: one line a backend, then one line for each device named in the
+// arguments ("" among them is the default). With --fork first, all of it in a child after the registry was loaded; with
+// --fork-while-loading, in a child that is made while another thread loads it.
+#include <sys/auxv.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+#include <thread>
+
+#include "backend/registry.hpp"
+#include "base/error.hpp"
+
+namespace {
+
+const char *name_of(sg_status status) {
+  switch (status) {
+    case SG_STATUS_NO_DEVICE: return "SG_STATUS_NO_DEVICE";
+    case SG_STATUS_INVALID_ARGUMENT: return "SG_STATUS_INVALID_ARGUMENT";
+    default: return "another status";
+  }
+}
+
+void report(int count, char **names) {
+  std::printf("secure %lu\n", getauxval(AT_SECURE));
+  for (const sg::backend_entry &entry : sg::backends())
+    std::printf("backend %s|%s|%s|%s\n", entry.name.c_str(), entry.available ? "available" : "missing",
+                entry.origin.c_str(), entry.reason.c_str());
+  for (int i = 0; i < count; ++i) try {
+      const auto device = sg::open_device(names[i]);
+      std::printf("device %s\n", device->name().c_str());
+    } catch (const sg::error &fault) {
+      std::printf("%s %s\n", name_of(fault.status()), fault.what());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  const std::string_view how = argc > 1 ? argv[1] : "";
+  std::thread loader;
+  if (how == "--fork") {
+    sg::backends();
+  } else if (how == "--fork-while-loading") {
+    loader = std::thread([] { sg::backends(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } else {
+    report(argc - 1, argv + 1);
+    return 0;
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    report(argc - 2, argv + 2);
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  if (loader.joinable()) loader.join();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
