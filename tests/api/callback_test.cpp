@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion callbacks: once each, on a thread of the library, free to call anything but a wait for their own job.
+#include <atomic>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "support/counter.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+// A callback as a lambda; lives until it was called.
+class callback {
+ public:
+  explicit callback(std::function<void(sg_job *, sg_status)> body) : body_(std::move(body)) {}
+  static void call(sg_job *job, sg_status status, void *user) {
+    auto *self = static_cast<callback *>(user);
+    self->thread_ = std::this_thread::get_id();
+    if (self->body_) self->body_(job, status);
+    self->status_ = status;
+    self->calls_.add();
+  }
+  void wait() { calls_.wait_for(1); }
+  int calls() { return calls_.value(); }
+  sg_status status() const { return static_cast<sg_status>(status_.load()); }
+  std::thread::id thread() const { return thread_; }
+
+ private:
+  std::function<void(sg_job *, sg_status)> body_;
+  std::atomic<int> status_{99};
+  counter calls_;
+  std::thread::id thread_;
+};
+
+class callbacks : public on_each_device {
+ protected:
+  job multiply(double *c) {
+    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    job result;
+    EXPECT_OK(sg_gemm_async(context_, &desc, nullptr, result.out()));
+    return result;
+  }
+  double a_ = 2, b_ = 3, c_ = 0;
+};
+
+TEST_P(callbacks, called_once_with_the_status) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  callback before([](sg_job *, sg_status) {}), twice([](sg_job *, sg_status) {}), after([](sg_job *, sg_status) {});
+  ASSERT_OK(sg_job_on_complete(gated.get(), callback::call, &before));
+  ASSERT_OK(sg_job_on_complete(gated.get(), callback::call, &twice));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(0, before.calls());
+  gated.open();
+  before.wait();
+  twice.wait();
+  ASSERT_OK(sg_job_on_complete(gated.get(), callback::call, &after));
+  after.wait();
+  ASSERT_OK(sg_context_synchronize(context_));
+  for (callback *seen : {&before, &twice, &after}) {
+    EXPECT_EQ(1, seen->calls());
+    EXPECT_EQ(SG_STATUS_OK, seen->status());
+    EXPECT_NE(std::this_thread::get_id(), seen->thread()) << "on a thread of the library, even when the job has ended";
+  }
+  EXPECT_EQ(before.thread(), after.thread());
+}
+
+TEST_P(callbacks, called_for_cancelled_jobs_too) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = &first;
+  options.after_count = 1;
+  const sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);
+  job cancelled;
+  ASSERT_OK(sg_gemm_async(context_, &desc, &options, cancelled.out()));
+  callback seen(nullptr);
+  ASSERT_OK(sg_job_on_complete(cancelled, callback::call, &seen));
+  ASSERT_OK(sg_job_cancel(cancelled));
+  gated.open();
+  seen.wait();
+  EXPECT_EQ(SG_STATUS_CANCELLED, seen.status());
+}
+
+// Each callback submits the next job, a hundred times over.
+TEST_P(callbacks, a_callback_may_submit) {
+  std::vector<double> c(100);
+  std::promise<void> finished;
+  std::size_t next = 0;
+  std::function<void(sg_job *, sg_status)> step;
+  callback chain([&](sg_job *job, sg_status status) { step(job, status); });
+  step = [&](sg_job *, sg_status status) {
+    EXPECT_EQ(SG_STATUS_OK, status);
+    if (next == c.size()) return finished.set_value();
+    job link = multiply(&c[next++]);
+    EXPECT_OK(sg_job_on_complete(link, callback::call, &chain));
+  };
+  step(nullptr, SG_STATUS_OK);
+  finished.get_future().wait();
+  EXPECT_EQ(std::vector<double>(100, 6.0), c);
+}
+
+TEST_P(callbacks, a_callback_may_release_its_own_job) {
+  for (int i = 0; i < 20; ++i) {
+    std::promise<sg_status> released;
+    job handle = multiply(&c_);
+    callback seen([&](sg_job *job, sg_status) { released.set_value(sg_job_release(job)); });
+    ASSERT_OK(sg_job_on_complete(handle.give_up(), callback::call, &seen));
+    EXPECT_EQ(SG_STATUS_OK, released.get_future().get());
+    seen.wait();
+  }
+}
+
+// Whatever would wait for the callback's own end answers, instead of hanging.
+TEST_P(callbacks, waiting_for_oneself_is_a_deadlock) {
+  stream own;
+  ASSERT_OK(sg_stream_acquire(context_, 0, own.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = own;
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  sg_status waited = SG_STATUS_OK, all = SG_STATUS_OK, any = SG_STATUS_OK, context_wide = SG_STATUS_OK,
+            stream_wide = SG_STATUS_OK;
+  callback seen([&](sg_job *job, sg_status) {
+    std::int32_t index = 0;
+    waited = sg_job_wait(job, SG_FOREVER);
+    all = sg_job_wait_all(&job, 1, SG_FOREVER);
+    any = sg_job_wait_any(&job, 1, SG_FOREVER, &index);
+    context_wide = sg_context_synchronize(context_);
+    stream_wide = sg_stream_synchronize(own, SG_FOREVER);
+  });
+  ASSERT_OK(sg_job_on_complete(gated.get(), callback::call, &seen));
+  gated.open();
+  seen.wait();
+  EXPECT_STATUS(SG_STATUS_DEADLOCK, waited);
+  EXPECT_STATUS(SG_STATUS_DEADLOCK, all);
+  EXPECT_STATUS(SG_STATUS_DEADLOCK, any);
+  EXPECT_STATUS(SG_STATUS_DEADLOCK, context_wide);
+  EXPECT_STATUS(SG_STATUS_DEADLOCK, stream_wide);
+}
+
+// Another job's end needs no callback to return, so waiting for it from a callback is right.
+TEST_P(callbacks, a_callback_may_wait_for_another_job) {
+  job first = multiply(&c_);
+  double other = 0;
+  sg_status status = SG_STATUS_INTERNAL;
+  callback seen([&](sg_job *, sg_status) {
+    job second = multiply(&other);
+    status = sg_job_wait(second, SG_FOREVER);
+  });
+  ASSERT_OK(sg_job_on_complete(first, callback::call, &seen));
+  seen.wait();
+  EXPECT_EQ(SG_STATUS_OK, status);
+  EXPECT_EQ(6, other);
+}
+
+TEST_P(callbacks, the_job_answers_inside_its_callback) {
+  job handle = multiply(&c_);
+  sg_status polled = SG_STATUS_INTERNAL, stats_status = SG_STATUS_INTERNAL, text_status = SG_STATUS_INTERNAL;
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  callback seen([&](sg_job *job, sg_status) {
+    char text[10];
+    polled = sg_job_poll(job);
+    stats_status = sg_job_stats(job, &stats);
+    text_status = sg_job_message(job, text, sizeof text);
+  });
+  ASSERT_OK(sg_job_on_complete(handle, callback::call, &seen));
+  seen.wait();
+  EXPECT_EQ(SG_STATUS_OK, polled);
+  EXPECT_EQ(SG_STATUS_OK, stats_status);
+  EXPECT_EQ(SG_STATUS_OK, text_status);
+  EXPECT_EQ(2.0, stats.flops);
+}
+
+// A callback that takes its time holds up no work, only other callbacks.
+TEST_P(callbacks, a_slow_callback_holds_up_no_work) {
+  std::promise<void> release;
+  auto released = release.get_future().share();
+  job first = multiply(&c_);
+  callback slow([released](sg_job *, sg_status) { released.wait(); });
+  ASSERT_OK(sg_job_on_complete(first, callback::call, &slow));
+  std::vector<double> c(50);
+  for (double &x : c) EXPECT_OK(sg_job_wait(multiply(&x), SG_FOREVER));
+  EXPECT_EQ(std::vector<double>(50, 6.0), c);
+  EXPECT_EQ(0, slow.calls());
+  release.set_value();
+  slow.wait();
+}
+
+// The last reference to everything goes inside a callback.
+TEST_P(callbacks, the_last_reference_to_the_context_dropped_in_a_callback) {
+  for (int i = 0; i < 20; ++i) {
+    context last = open_context(GetParam());
+    stream s;
+    ASSERT_OK(sg_stream_acquire(last, 0, s.out()));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = s;
+    const sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);
+    job handle;
+    ASSERT_OK(sg_gemm_async(last, &desc, &options, handle.out()));
+    std::promise<void> dropped;
+    callback seen([&](sg_job *job, sg_status) {
+      EXPECT_OK(sg_job_release(job));
+      EXPECT_OK(s.reset());
+      EXPECT_OK(last.reset());
+      dropped.set_value();
+    });
+    ASSERT_OK(sg_job_on_complete(handle.give_up(), callback::call, &seen));
+    dropped.get_future().wait();
+    seen.wait();
+  }
+}
+
+ON_EACH_DEVICE(callbacks);
+
+}  // namespace
+}  // namespace sg_test

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups: products of different shapes, types and scalars as one job.
+#include "support/harness.hpp"
+#include "support/numbers.hpp"
+
+namespace sg_test {
+namespace {
+
+// One product of a group with its own shape and type, and integer data whose result is exact.
+struct member {
+  sg_dtype type;
+  std::int64_t m, n, k;
+  double alpha, beta;
+  std::vector<std::uint8_t> a, b, c;
+  std::vector<number> expected;
+
+  member(sg_dtype t, std::int64_t m_, std::int64_t n_, std::int64_t k_, double alpha_, double beta_, std::uint64_t seed)
+      : type(t), m(m_), n(n_), k(k_), alpha(alpha_), beta(beta_), a(bytes(m * k)), b(bytes(k * n)), c(bytes(m * n)) {
+    random_source random(seed);
+    for (auto *x : {&a, &b, &c})
+      for (std::size_t i = 0; i < x->size(); i += size()) store(type, x->data() + i, random.below(7) - 3);
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        number sum = 0;
+        for (std::int64_t l = 0; l < k; ++l) sum += at(a, i * k + l) * at(b, l * n + j);
+        expected.push_back(static_cast<long double>(alpha) * sum + static_cast<long double>(beta) * at(c, i * n + j));
+      }
+  }
+  std::size_t size() const { return static_cast<std::size_t>(sg_dtype_size(type)); }
+  std::size_t bytes(std::int64_t elements) const { return static_cast<std::size_t>(elements) * size(); }
+  number at(const std::vector<std::uint8_t> &x, std::int64_t i) const { return load(type, x.data() + bytes(i)); }
+
+  sg_gemm_desc desc() {
+    sg_gemm_desc d = SG_GEMM_DESC_INIT;
+    d.a = {a.data(), m, k, 0, type, SG_LAYOUT_ROW_MAJOR};
+    d.b = {b.data(), k, n, 0, type, SG_LAYOUT_ROW_MAJOR};
+    d.c = {c.data(), m, n, 0, type, SG_LAYOUT_ROW_MAJOR};
+    d.alpha.re = alpha;
+    d.beta.re = beta;
+    return d;
+  }
+  void check() const {
+    for (std::int64_t i = 0; i < m * n; ++i) ASSERT_EQ(expected[static_cast<std::size_t>(i)], at(c, i)) << i;
+  }
+};
+
+class gemm_grouped : public on_each_device {
+ protected:
+  static std::vector<member> group(int count) {
+    constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_C128};
+    std::vector<member> members;
+    for (int i = 0; i < count; ++i)
+      members.emplace_back(types[i % 4], 1 + i % 13, 2 + i % 7, 3 + i % 5, 1.0 + i % 3, i % 2, static_cast<std::uint64_t>(i + 1));
+    return members;
+  }
+};
+
+TEST_P(gemm_grouped, each_its_own_shape_type_and_scalars) {
+  for (const int count : {1, 2, 7, 100}) {
+    auto members = group(count);
+    std::vector<sg_gemm_desc> descs;
+    for (member &x : members) descs.push_back(x.desc());
+    job handle;
+    ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), count, nullptr, handle.out()));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    for (const member &x : members) x.check();
+  }
+}
+
+TEST_P(gemm_grouped, members_that_have_nothing_to_do) {
+  auto members = group(3);
+  std::vector<sg_gemm_desc> descs;
+  for (member &x : members) descs.push_back(x.desc());
+  sg_gemm_desc empty = product(nullptr, nullptr, nullptr, 0, 0, 0);
+  double untouched = 42, operand = 1;
+  sg_gemm_desc idle = product(&operand, &operand, &untouched, 1, 1, 1);
+  idle.alpha.re = 0;
+  idle.beta.re = 1;
+  descs.insert(descs.begin() + 1, {empty, idle});
+  job handle;
+  ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(descs.size()), nullptr, handle.out()));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  for (const member &x : members) x.check();
+  EXPECT_EQ(42, untouched);
+}
+
+TEST_P(gemm_grouped, a_batch_inside_a_group) {
+  double a[2] = {2, 3}, b[2] = {5, 7}, c[2] = {}, d = 0;
+  sg_gemm_desc descs[2] = {product(a, b, c, 1, 1, 1), product(a, b, &d, 1, 1, 1)};
+  descs[0].batch = 2;
+  descs[0].stride_a = descs[0].stride_b = descs[0].stride_c = 1;
+  job handle;
+  ASSERT_OK(sg_gemm_grouped_async(context_, descs, 2, nullptr, handle.out()));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  EXPECT_EQ(10, c[0]);
+  EXPECT_EQ(21, c[1]);
+  EXPECT_EQ(10, d);
+}
+
+// A group that uses one operand many times, as the heads of an attention share their input.
+TEST_P(gemm_grouped, shared_inputs) {
+  std::vector<double> a(6, 2.0), b(6, 3.0), c(40);
+  std::vector<sg_gemm_desc> descs;
+  for (int i = 0; i < 10; ++i) descs.push_back(product(a.data(), b.data(), c.data() + 4 * i, 2, 2, 3));
+  job handle;
+  ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), 10, nullptr, handle.out()));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  EXPECT_EQ(std::vector<double>(40, 18.0), c);
+}
+
+// The second member's C is the first one's A, and the other way round; two results in one place.
+TEST_P(gemm_grouped, overlap_between_members_is_refused) {
+  double x[1] = {1}, y[1] = {2}, z[1] = {3}, w[1] = {4};
+  const sg_gemm_desc reads_what_is_written[2] = {product(x, y, z, 1, 1, 1), product(z, y, w, 1, 1, 1)};
+  const sg_gemm_desc writes_what_is_read[2] = {product(x, y, z, 1, 1, 1), product(y, y, x, 1, 1, 1)};
+  const sg_gemm_desc writes_twice[2] = {product(x, y, z, 1, 1, 1), product(x, x, z, 1, 1, 1)};
+  for (const sg_gemm_desc *descs : {reads_what_is_written, writes_what_is_read, writes_twice}) {
+    sg_job *handle = reinterpret_cast<sg_job *>(1);
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_grouped_async(context_, descs, 2, nullptr, &handle));
+    EXPECT_EQ(nullptr, handle);
+  }
+  EXPECT_EQ(3, z[0]);
+  EXPECT_EQ(1, x[0]);
+}
+
+ON_EACH_DEVICE(gemm_grouped);
+
+}  // namespace
+}  // namespace sg_test

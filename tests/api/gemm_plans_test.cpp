@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products under every way of running them: forced splits, tiles, memory limits, places of the operands, batches.
+#include <map>
+#include <set>
+
+#include "support/gemm_case.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr sg_memory_kind places[] = {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED, SG_MEMORY_DEVICE};
+
+class gemm_plans : public on_each_device {};
+
+TEST_P(gemm_plans, every_place_of_every_operand) {
+  for (const sg_memory_kind a : places)
+    for (const sg_memory_kind b : places)
+      for (const sg_memory_kind c : places)
+        for (const int layout : {0, 1})
+          for (const double beta : {0.0, 2.0}) {
+            gemm_case g;
+            g.m = 33;
+            g.n = 20;
+            g.k = 17;
+            g.pad = 2;
+            g.place_a = a;
+            g.place_b = b;
+            g.place_c = c;
+            g.layout_a = g.layout_c = static_cast<sg_layout>(layout);
+            g.op_b = SG_OP_T;
+            g.beta = {beta, 0};
+            ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+          }
+}
+
+TEST_P(gemm_plans, forced_splits) {
+  for (const sg_split split : {SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K})
+    for (const std::int32_t parts : {0, 2, 3, 7})
+      for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_BF16, SG_DTYPE_I8})
+        for (const double beta : {0.0, -1.0})
+          for (const sg_memory_kind place : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {
+            if (split == SG_SPLIT_NONE && parts > 1) continue;
+            gemm_case g;
+            g.in = type;
+            g.out = type == SG_DTYPE_I8 ? SG_DTYPE_I32 : type;
+            g.m = 45;
+            g.n = 52;
+            g.k = 61;
+            g.pad = 3;
+            g.beta = {beta, 0};
+            g.op_a = SG_OP_T;
+            g.place_a = g.place_b = g.place_c = place;
+            g.options.split = split;
+            g.options.parts = parts;
+            ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+          }
+}
+
+// A split only changes who adds which terms: sums of integers cannot tell the difference.
+TEST_P(gemm_plans, integers_are_exact_under_every_split) {
+  for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K})
+    for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_C128, SG_DTYPE_F16, SG_DTYPE_BF16}) {
+      gemm_case g;
+      g.integers = true;
+      g.in = g.out = type;
+      g.m = 40;
+      g.n = 30;
+      g.k = 100;
+      g.beta = {1, 0};
+      g.options.split = split;
+      g.options.parts = split >= SG_SPLIT_M ? 4 : 0;
+      ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+    }
+}
+
+TEST_P(gemm_plans, forced_tiles) {
+  constexpr std::int64_t tiles[][3] = {{8, 8, 8}, {16, 5, 100}, {1, 50, 7}, {50, 1, 1}, {13, 17, 19}, {0, 9, 0}, {1000, 0, 3}};
+  for (const auto &tile : tiles)
+    for (const sg_memory_kind place : {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED})
+      for (const int layout : {0, 1})
+        for (const double beta : {0.0, 3.0}) {
+          gemm_case g;
+          g.m = 37;
+          g.n = 41;
+          g.k = 29;
+          g.pad = 1;
+          g.place_a = g.place_b = g.place_c = place;
+          g.layout_b = static_cast<sg_layout>(layout);
+          g.beta = {beta, 0};
+          g.options.tile_m = tile[0];
+          g.options.tile_n = tile[1];
+          g.options.tile_k = tile[2];
+          ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+        }
+}
+
+TEST_P(gemm_plans, streams_from_one_to_many) {
+  for (const std::int32_t streams : {1, 2, 3, 16})
+    for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_N}) {
+      gemm_case g;
+      g.m = g.n = g.k = 70;
+      g.options.streams = streams;
+      g.options.split = split;
+      ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+    }
+}
+
+TEST_P(gemm_plans, batches) {
+  for (const batch_form form : {batch_form::strided, batch_form::shared_a, batch_form::pointers})
+    for (const std::int64_t batch : {1, 2, 5, 33})
+      for (const sg_memory_kind place : places)
+        for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_BATCH})
+          for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_C128, SG_DTYPE_F16}) {
+            if (split == SG_SPLIT_BATCH && batch < 2) continue;
+            gemm_case g;
+            g.in = g.out = type;
+            g.m = 9;
+            g.n = 8;
+            g.k = 11;
+            g.pad = 2;
+            g.form = form;
+            g.batch = batch;
+            g.beta = {1, 0};
+            g.layout_c = SG_LAYOUT_COLUMN_MAJOR;
+            g.place_a = g.place_b = g.place_c = place;
+            g.options.split = split;
+            g.options.parts = split == SG_SPLIT_BATCH ? 2 : 0;
+            ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+          }
+}
+
+ON_EACH_DEVICE(gemm_plans);
+
+// Operands larger than the memory that the job may use: they pass through it piece by piece.
+TEST(gemm_memory_limits, less_memory_than_any_operand) {
+  const context context = open_context("sim:h200");
+  std::set<std::uint64_t> bytes_moved;
+  for (const std::uint64_t limit : {std::uint64_t{0}, std::uint64_t{1} << 20, std::uint64_t{96} << 10, std::uint64_t{24} << 10})
+    for (const sg_memory_kind place : {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED})
+      for (const int layout : {0, 1})
+        for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+          gemm_case g;
+          g.in = g.out = SG_DTYPE_F32;
+          g.m = 150;
+          g.n = 140;
+          g.k = 160;
+          g.beta = {2, 0};
+          g.op_a = op;
+          g.layout_b = static_cast<sg_layout>(layout);
+          g.place_a = g.place_b = g.place_c = place;
+          g.options.memory_limit = limit;
+          sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+          ASSERT_EQ("", run_gemm_case(context, g, &stats)) << g.text();
+          bytes_moved.insert(stats.bytes_in);
+        }
+  EXPECT_GT(bytes_moved.size(), 1u) << "the limits made no difference, so they were not tested";
+}
+
+TEST(gemm_memory_limits, a_limit_that_no_tile_fits) {
+  const context context = open_context("sim:h200");
+  gemm_case g;
+  g.m = g.n = g.k = 64;
+  g.options.memory_limit = 64;
+  const std::string seen = run_gemm_case(context, g);
+  EXPECT_NE(std::string::npos, seen.find("SG_STATUS_OUT_OF_MEMORY")) << seen;
+}
+
+// With beta == 0 nothing of C goes to the device, whatever the strategy; with beta != 0 all of it does.
+TEST(gemm_traffic, each_byte_moves_once) {
+  const context context = open_context("sim:h200");
+  for (const double beta : {0.0, 1.0})
+    for (const sg_memory_kind place : {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED}) {
+      gemm_case g;
+      g.m = 64;
+      g.n = 48;
+      g.k = 32;
+      g.beta = {beta, 0};
+      g.place_a = g.place_b = g.place_c = place;
+      sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+      ASSERT_EQ("", run_gemm_case(context, g, &stats)) << g.text();
+      const std::uint64_t inputs = 8 * (64 * 32 + 32 * 48), result = 8 * 64 * 48;
+      EXPECT_EQ(inputs + (beta != 0 ? result : 0), stats.bytes_in);
+      EXPECT_EQ(result, stats.bytes_out);
+      EXPECT_EQ(2.0 * 64 * 48 * 32, stats.flops);
+    }
+}
+
+}  // namespace
+}  // namespace sg_test

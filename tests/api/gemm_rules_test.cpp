@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// BLAS semantics: what is read, what is skipped, how NaN and Inf travel, and that f32 stays f32.
+#include <cmath>
+#include <limits>
+
+#include "support/gemm_case.hpp"
+#include "support/guarded.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+class gemm_rules : public on_each_device {
+ protected:
+  // Fresh operands for a product of n x n matrices: A all 1, B all 1, C as given.
+  void reset(double c) {
+    a_.assign(n * n, 1.0);
+    b_.assign(n * n, 1.0);
+    c_.assign(n * n, c);
+  }
+  void multiply(double alpha, double beta, sg_split split = SG_SPLIT_AUTO) {
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.split = split;
+    options.parts = split == SG_SPLIT_AUTO || split == SG_SPLIT_NONE ? 0 : 3;
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.plan = &options;
+    sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+    desc.alpha.re = alpha;
+    desc.beta.re = beta;
+    EXPECT_OK(sg_gemm(context_, &desc, &submit));
+  }
+  static constexpr int n = 24;
+  std::vector<double> a_, b_, c_;
+};
+constexpr sg_split splits[] = {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K};
+
+TEST_P(gemm_rules, beta_zero_never_reads_c) {
+  for (const sg_split split : splits)
+    for (const double poison : {nan, inf}) {
+      reset(poison);
+      multiply(2, 0, split);
+      for (const double x : c_) ASSERT_EQ(2.0 * n, x);
+    }
+}
+
+TEST_P(gemm_rules, nan_and_inf_of_a_and_b_propagate) {
+  for (const sg_split split : splits)
+    for (const double poison : {nan, inf}) {
+      reset(0);
+      a_[3 * n + 5] = poison;
+      multiply(1, 0, split);
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j)
+          ASSERT_EQ(i != 3, std::isfinite(c_[static_cast<std::size_t>(i * n + j)])) << i << ' ' << j << ' ' << split;
+    }
+}
+
+TEST_P(gemm_rules, zero_times_nan_is_nan) {
+  for (const sg_split split : splits) {
+    reset(0);
+    a_.assign(n * n, 0.0);
+    b_[7] = nan;
+    multiply(1, 0, split);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j)
+        ASSERT_EQ(j == 7, std::isnan(c_[static_cast<std::size_t>(i * n + j)])) << i << ' ' << j << ' ' << split;
+  }
+}
+
+TEST_P(gemm_rules, infinities_cancel_into_nan) {
+  reset(0);
+  a_[0] = inf;
+  a_[1] = -inf;
+  multiply(1, 0);
+  for (int j = 0; j < n; ++j) ASSERT_TRUE(std::isnan(c_[static_cast<std::size_t>(j)]));
+}
+
+TEST_P(gemm_rules, nan_of_c_propagates_when_beta_is_not_zero) {
+  for (const sg_split split : splits)
+    for (const double alpha : {0.0, 1.0}) {
+      reset(1);
+      c_[2 * n + 2] = nan;
+      multiply(alpha, 0.5, split);
+      for (int i = 0; i < n * n; ++i) ASSERT_EQ(i == 2 * n + 2, std::isnan(c_[static_cast<std::size_t>(i)])) << split;
+    }
+}
+
+TEST_P(gemm_rules, alpha_zero_and_beta_one_change_nothing) {
+  reset(0);
+  for (int i = 0; i < n * n; ++i) c_[static_cast<std::size_t>(i)] = i % 7 == 0 ? nan : i;
+  const std::vector<double> before = c_;
+  multiply(0, 1);
+  EXPECT_EQ(0, std::memcmp(before.data(), c_.data(), before.size() * sizeof(double)));
+}
+
+// A and B are not even mapped readable: alpha == 0 and k == 0 must not look at them.
+TEST_P(gemm_rules, operands_that_are_not_needed_are_not_read) {
+  guarded a(n * n * sizeof(double)), b(n * n * sizeof(double));
+  a.forbid();
+  b.forbid();
+  for (const double beta : {0.0, 1.0, 2.0})
+    for (const bool empty : {false, true}) {
+      std::vector<double> c(n * n, 5.0);
+      sg_gemm_desc desc = product(reinterpret_cast<double *>(a.data()), reinterpret_cast<double *>(b.data()), c.data(),
+                                  n, n, empty ? 0 : n);
+      desc.alpha.re = empty ? 1.0 : 0.0;
+      desc.beta.re = beta;
+      ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+      for (const double x : c) ASSERT_EQ(5.0 * beta, x);
+    }
+}
+
+// An empty result has nothing to read or write either: no pointer is needed.
+TEST_P(gemm_rules, empty_results_succeed_without_memory) {
+  for (const int empty : {0, 1}) {
+    sg_gemm_desc desc = product(nullptr, nullptr, nullptr, empty ? 4 : 0, empty ? 0 : 4, 3);
+    std::vector<double> kept(12, 1.0);
+    (empty ? desc.a : desc.b).data = kept.data();
+    ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+    for (const double x : kept) ASSERT_EQ(1.0, x);
+  }
+}
+
+// Every operand lies against an unreadable page, at its end and at its start, in types whose kernels like to read ahead.
+TEST_P(gemm_rules, nothing_outside_the_operands_is_touched) {
+  for (const flush where : {flush::to_end, flush::to_start})
+    for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_BF16, SG_DTYPE_I8, SG_DTYPE_C64})
+      for (const std::int64_t m : {1, 3, 16, 47})
+        for (const std::int64_t k : {1, 5, 32})
+          for (const int layout : {0, 1}) {
+            const sg_dtype out = type == SG_DTYPE_I8 ? SG_DTYPE_I32 : type;
+            const std::int64_t n = m + 2, in_size = sg_dtype_size(type), out_size = sg_dtype_size(out);
+            guarded a(static_cast<std::size_t>(m * k * in_size), where), b(static_cast<std::size_t>(k * n * in_size), where),
+                c(static_cast<std::size_t>(m * n * out_size), where);
+            sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+            const auto l = static_cast<sg_layout>(layout);
+            desc.a = {a.data(), m, k, 0, type, l};
+            desc.b = {b.data(), k, n, 0, type, l};
+            desc.c = {c.data(), m, n, 0, out, l};
+            for (std::int64_t i = 0; i < m * k; ++i) store(type, a.data() + i * in_size, 1);
+            for (std::int64_t i = 0; i < k * n; ++i) store(type, b.data() + i * in_size, 2);
+            ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+            for (std::int64_t i = 0; i < m * n; ++i)
+              ASSERT_EQ(2.0L * k, load(out, c.data() + i * out_size).real()) << sg_dtype_name(type) << m << ' ' << k;
+          }
+}
+
+// Rounding an operand to tf32, bf16 or f16 on the way would lose the lowest bits of these.
+TEST_P(gemm_rules, f32_is_computed_in_f32) {
+  constexpr int m = 64, n = 48, k = 96;
+  random_source random(5);
+  std::vector<float> a(m * k), b(k * n), c(m * n);
+  for (float &x : a) x = static_cast<float>(2049 + 2 * random.below(1024));
+  for (float &x : b) x = static_cast<float>(random.below(3) - 1);
+  for (const sg_split split : splits)
+    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+      sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+      options.split = split;
+      sg_submit submit = SG_SUBMIT_INIT;
+      submit.plan = &options;
+      job handle;
+      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_COLUMN_MAJOR, op, SG_OP_N, m, n, k, 1.0f, a.data(),
+                               op == SG_OP_N ? m : k, b.data(), k, 0.0f, c.data(), m, &submit, handle.out()));
+      ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < m; ++i) {
+          std::int64_t exact = 0;
+          for (int l = 0; l < k; ++l) {
+            const float x = op == SG_OP_N ? a[static_cast<std::size_t>(i + l * m)] : a[static_cast<std::size_t>(l + i * k)];
+            exact += static_cast<std::int64_t>(x) * static_cast<std::int64_t>(b[static_cast<std::size_t>(l + j * k)]);
+          }
+          ASSERT_EQ(static_cast<float>(exact), c[static_cast<std::size_t>(i + j * m)]) << i << ' ' << j;
+        }
+    }
+}
+
+// i8 sums wrap in 32 bits as two's complement does, and never saturate on the way.
+TEST_P(gemm_rules, i8_extremes) {
+  constexpr int k = 70000;
+  const std::vector<std::int8_t> low(k, -128), high(k, 127);
+  const auto dot = [&](const std::vector<std::int8_t> &x, const std::vector<std::int8_t> &y) {
+    std::int32_t c[4] = {};
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = {const_cast<std::int8_t *>(x.data()), 1, k, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+    desc.b = {const_cast<std::int8_t *>(y.data()), k, 1, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+    desc.c = {c, 1, 1, 0, SG_DTYPE_I32, SG_LAYOUT_ROW_MAJOR};
+    EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+    return c[0];
+  };
+  EXPECT_EQ(static_cast<std::int32_t>(16384ll * k), dot(low, low));
+  EXPECT_EQ(static_cast<std::int32_t>(-16256ll * k), dot(low, high));
+  EXPECT_EQ(static_cast<std::int32_t>(16129ll * k), dot(high, high));
+}
+
+// Leading dimensions far beyond 32 bits of bytes, and beyond 2^31 elements, on memory that is never backed.
+TEST_P(gemm_rules, leading_dimensions_of_2_to_the_30_and_more) {
+  for (const std::int64_t ld : {std::int64_t{1} << 30, (std::int64_t{1} << 31) + 5}) {
+    constexpr std::int64_t rows = 3, cols = 4;
+    const std::size_t bytes = static_cast<std::size_t>(((rows - 1) * ld + cols)) * sizeof(float);
+    const auto unbacked = [&] {
+      void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      return memory == MAP_FAILED ? nullptr : static_cast<float *>(memory);
+    };
+    float *const a = unbacked(), *const c = unbacked();
+    float b[cols * cols] = {};
+    ASSERT_TRUE(a && c);
+    for (std::int64_t j = 0; j < cols; ++j) b[j * cols + (j + 1) % cols] = 1;  // rotates the columns
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < cols; ++j) a[i * ld + j] = static_cast<float>(10 * i + j + 1);
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = {a, rows, cols, ld, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    desc.b = {b, cols, cols, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    desc.c = {c, rows, cols, ld, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < cols; ++j) EXPECT_EQ(a[i * ld + j], c[i * ld + (j + 1) % cols]) << ld;
+    munmap(a, bytes);
+    munmap(c, bytes);
+  }
+}
+
+TEST_P(gemm_rules, the_same_call_gives_the_same_bits) {
+  random_source random(3);
+  for (const auto &[m, n, k] : {std::tuple{200, 180, 220}, std::tuple{8, 8, 5000}, std::tuple{1000, 3, 64}}) {
+    std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n));
+    for (float &x : a) x = static_cast<float>(random.real());
+    for (float &x : b) x = static_cast<float>(random.real());
+    std::vector<std::vector<float>> results(6, std::vector<float>(static_cast<std::size_t>(m * n)));
+    std::vector<job> jobs(results.size());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      ASSERT_OK(sg_sgemm_async(context_, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, m, n, k, 1.0f, a.data(), k, b.data(), n,
+                               0.0f, results[i].data(), n, nullptr, jobs[i].out()));
+    for (const job &j : jobs) ASSERT_OK(sg_job_wait(j, SG_FOREVER));
+    for (const auto &result : results)
+      ASSERT_EQ(0, std::memcmp(result.data(), results[0].data(), result.size() * sizeof(float))) << m;
+  }
+}
+
+TEST_P(gemm_rules, blas_shaped_calls_agree_with_the_descriptor) {
+  for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR}) {
+    reset(1);
+    random_source random(9);
+    for (double &x : a_) x = random.below(100);
+    for (double &x : b_) x = random.below(100);
+    std::vector<double> other = c_;
+    sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+    desc.a.layout = desc.b.layout = desc.c.layout = layout;
+    desc.op_b = SG_OP_T;
+    desc.alpha.re = 2;
+    desc.beta.re = 3;
+    ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+    job handle;
+    ASSERT_OK(sg_dgemm_async(context_, layout, SG_OP_N, SG_OP_T, n, n, n, 2, a_.data(), n, b_.data(), n, 3,
+                             other.data(), n, nullptr, handle.out()));
+    ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_EQ(c_, other);
+  }
+}
+
+ON_EACH_DEVICE(gemm_rules);
+
+}  // namespace
+}  // namespace sg_test

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs: wait, poll, time limits, cancellation, statistics, messages, waiting for many, `after`.
+#include <chrono>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::int64_t ms = 1000000;
+
+// One lane, so that a gated job holds up all others.
+class jobs : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override { context_ = open_context(GetParam(), 1); }
+  job submit(double *c, const sg_submit *options = nullptr) {
+    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    job result;
+    EXPECT_OK(sg_gemm_async(context_, &desc, options, result.out()));
+    return result;
+  }
+  context context_;
+  double a_ = 2, b_ = 5;
+};
+
+TEST_P(jobs, wait_poll_and_time_limits) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 0));
+  const auto start = steady_clock::now();
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 30 * ms));
+  const auto waited = steady_clock::now() - start;
+  EXPECT_GE(waited, milliseconds(30));
+  EXPECT_LT(waited, milliseconds(5000));
+  ASSERT_TRUE(gated.running());
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
+  gated.open();
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_OK(sg_job_poll(gated.get()));
+  EXPECT_OK(sg_job_wait(gated.get(), 0));
+  EXPECT_EQ(gated_job::expected, *gated.result());
+}
+
+TEST_P(jobs, a_wait_that_ends_before_its_limit) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    gated.open();
+  });
+  EXPECT_OK(sg_job_wait(gated.get(), 60000 * ms));
+  opener.join();
+}
+
+TEST_P(jobs, many_threads_wait_for_one_job) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 8; ++i) waiters.emplace_back([&] { EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER)); });
+  std::this_thread::sleep_for(milliseconds(5));
+  gated.open();
+  for (std::thread &waiter : waiters) waiter.join();
+}
+
+TEST_P(jobs, a_queued_job_can_be_cancelled) {
+  double c = -1;
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  sg_submit options = SG_SUBMIT_INIT;
+  sg_job *const first = gated.get();
+  options.after = &first;
+  options.after_count = 1;
+  job waiting = submit(&c, &options);
+  EXPECT_OK(sg_job_cancel(waiting));
+  gated.open();
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(waiting, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_poll(waiting));
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
+  EXPECT_EQ(-1, c) << "a cancelled job that had not started must not write";
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  EXPECT_OK(sg_job_stats(waiting, &stats));
+  EXPECT_EQ(0, stats.commands_run);
+  EXPECT_EQ(0, stats.start_ns);
+  char text[200] = "";
+  EXPECT_OK(sg_job_message(waiting, text, sizeof text));
+  EXPECT_NE(std::string::npos, std::string(text).find("cancel")) << text;
+}
+
+TEST_P(jobs, what_depends_on_a_cancelled_job_does_not_run) {
+  double c = -1, d = -1, e = -1, f = -1;
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = &first;
+  options.after_count = 1;
+  job cancelled = submit(&c, &options);
+  sg_job *const second = cancelled.get();
+  sg_submit named = SG_SUBMIT_INIT;
+  named.after = &second;
+  named.after_count = 1;
+  job by_name = submit(&d, &named);
+  const sg_gemm_desc reader = product(&c, &b_, &e, 1, 1, 1);
+  job by_data, independent = submit(&f);
+  ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, by_data.out()));
+  EXPECT_OK(sg_job_cancel(cancelled));
+  gated.open();
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(by_name, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait(by_data, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(independent, SG_FOREVER));
+  EXPECT_EQ(-1, d);
+  EXPECT_EQ(-1, e);
+  EXPECT_EQ(10, f);
+}
+
+// The stream's order alone is no dependence: a later job of the stream that uses other data runs.
+TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
+  double c = -1, d = -1;
+  stream order;
+  ASSERT_OK(sg_stream_acquire(context_, 0, order.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = order;
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  job cancelled = submit(&c, &options), later = submit(&d, &options);
+  EXPECT_OK(sg_job_cancel(cancelled));
+  gated.open();
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(cancelled, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(later, SG_FOREVER));
+  EXPECT_EQ(-1, c);
+  EXPECT_EQ(10, d);
+}
+
+TEST_P(jobs, too_late_to_cancel) {
+  double c = 0;
+  job ended = submit(&c);
+  ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(ended));
+  EXPECT_OK(sg_job_poll(ended));
+}
+
+// A running command ends first; then the job is either cancelled or complete, and it ends in any case.
+TEST_P(jobs, cancelling_a_running_job) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  EXPECT_OK(sg_job_cancel(gated.get()));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 5 * ms)) << "a running command was abandoned";
+  gated.open();
+  const sg_status seen = sg_job_wait(gated.get(), SG_FOREVER);
+  EXPECT_TRUE(seen == SG_STATUS_OK || seen == SG_STATUS_CANCELLED) << sg_status_name(seen);
+  EXPECT_EQ(seen == SG_STATUS_OK ? gated_job::expected : *gated.result(), *gated.result());
+  double c = 0;
+  job next = submit(&c);
+  EXPECT_OK(sg_job_wait(next, SG_FOREVER));
+  EXPECT_EQ(10, c);
+}
+
+TEST_P(jobs, statistics) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_stats(gated.get(), &stats));
+  char text[8] = "x";
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_message(gated.get(), text, sizeof text));
+  gated.open();
+  ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  ASSERT_OK(sg_job_stats(gated.get(), &stats));
+  EXPECT_EQ(2.0, stats.flops);
+  EXPECT_GE(stats.commands, 1);
+  EXPECT_EQ(stats.commands, stats.commands_run);
+  EXPECT_GT(stats.end_ns, stats.start_ns);
+  EXPECT_GT(stats.busy_seconds, 0);
+  EXPECT_GT(stats.predicted_seconds, 0);
+  EXPECT_GT(stats.bound_seconds, 0);
+  EXPECT_STRNE("", stats.strategy);
+  EXPECT_OK(sg_job_message(gated.get(), text, sizeof text));
+  EXPECT_STREQ("", text);
+}
+
+TEST_P(jobs, wait_all) {
+  double c[5] = {};
+  std::vector<job> all;
+  std::vector<sg_job *> handles;
+  for (double &x : c) {
+    all.push_back(submit(&x));
+    handles.push_back(all.back());
+  }
+  EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER));
+  for (const double x : c) EXPECT_EQ(10, x);
+  EXPECT_OK(sg_job_wait_all(nullptr, 0, SG_FOREVER));
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  handles.push_back(gated.get());
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_all(handles.data(), 6, 10 * ms));
+  sg_job *stale = all[2].get();
+  all[2].reset();
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER)) << "or this waits for ever";
+  handles.erase(std::find(handles.begin(), handles.end(), stale));
+  gated.open();
+  EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER));
+}
+
+TEST_P(jobs, wait_all_reports_the_first_failure) {
+  double c = 0, d = 0;
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = &first;
+  options.after_count = 1;
+  job cancelled = submit(&c, &options);
+  sg_job *const second = cancelled;
+  options.after = &second;
+  job dependent = submit(&d, &options);
+  EXPECT_OK(sg_job_cancel(cancelled));
+  gated.open();
+  sg_job *const in_order[] = {first, cancelled, dependent}, *const reversed[] = {dependent, cancelled, first};
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(in_order, 3, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_job_wait_all(reversed, 3, SG_FOREVER));
+}
+
+TEST_P(jobs, wait_any) {
+  double c = 0;
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  context other = open_context(GetParam());
+  const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+  job quick;
+  ASSERT_OK(sg_gemm_async(other, &desc, nullptr, quick.out()));
+  sg_job *const both[] = {gated.get(), quick}, *const closed[] = {gated.get(), gated.get()};
+  std::int32_t index = 77;
+  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
+  EXPECT_EQ(1, index);
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_any(closed, 2, 10 * ms, &index));
+  EXPECT_EQ(-1, index);
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_any(closed, 2, 0, &index));
+  gated.open();
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
+  EXPECT_EQ(0, index) << "both have ended: the lowest";
+}
+
+TEST_P(jobs, wait_any_wakes_for_a_job_that_ends_later) {
+  gated_job first(context_);
+  SKIP_WITHOUT_GATE(first);
+  context other = open_context(GetParam());
+  gated_job second(other);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    second.open();
+  });
+  sg_job *const both[] = {first.get(), second.get()};
+  std::int32_t index = 77;
+  EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
+  EXPECT_EQ(1, index);
+  opener.join();
+}
+
+TEST_P(jobs, after_orders_jobs_without_common_data) {
+  double c = 0, d = 0;
+  const context wide = open_context(GetParam(), 2);
+  gated_job gated(wide);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = &first;
+  options.after_count = 1;
+  const sg_gemm_desc ordered = product(&a_, &b_, &c, 1, 1, 1), free = product(&a_, &b_, &d, 1, 1, 1);
+  job later, beside;
+  ASSERT_OK(sg_gemm_async(wide, &ordered, &options, later.out()));
+  ASSERT_OK(sg_gemm_async(wide, &free, nullptr, beside.out()));
+  EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "what names no predecessor runs beside the gated job";
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(later));
+  EXPECT_EQ(0, c);
+  gated.open();
+  EXPECT_OK(sg_job_wait(later, SG_FOREVER));
+  EXPECT_EQ(10, c);
+}
+
+TEST_P(jobs, after_jobs_of_another_context_and_jobs_that_have_ended) {
+  double c = 0, d = 0;
+  const context other = open_context("cpu", 1);
+  gated_job gated(other);
+  SKIP_WITHOUT_GATE(gated);
+  job ended = submit(&d);
+  ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
+  sg_job *const before[] = {gated.get(), ended};
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = before;
+  options.after_count = 2;
+  job later = submit(&c, &options);
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(later, 10 * ms));
+  gated.open();
+  EXPECT_OK(sg_job_wait(later, SG_FOREVER));
+  EXPECT_EQ(10, c);
+}
+
+TEST_P(jobs, submissions_that_nobody_asks_for) {
+  std::vector<double> c(200);
+  for (double &x : c) {
+    const sg_gemm_desc desc = product(&a_, &b_, &x, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
+  }
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(std::vector<double>(200, 10.0), c);
+}
+
+ON_EACH_DEVICE(jobs);
+
+}  // namespace
+}  // namespace sg_test

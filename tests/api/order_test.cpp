@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of submissions: by overlapping operands, by streams, by priorities, and none where none is due.
+#include <algorithm>
+#include <array>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+using matrix = std::array<double, 4>;  // 2 x 2
+constexpr matrix growth = {1, 1, 1, 0};  // its powers hold the Fibonacci numbers
+
+class order : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override { context_ = open_context(GetParam()); }
+  sg_gemm_desc times(const matrix &a, const matrix &b, matrix &c) { return product(a.data(), b.data(), c.data(), 2, 2, 2); }
+  context context_;
+};
+
+// x[i + 1] = x[i] * growth: each job reads what the one before writes, and nobody says so.
+TEST_P(order, read_after_write) {
+  std::vector<matrix> x(60, matrix{});
+  x[0] = {1, 0, 0, 1};
+  std::vector<job> jobs(x.size() - 1);
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+    const sg_gemm_desc desc = times(x[i], growth, x[i + 1]);
+    ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, jobs[i].out()));
+  }
+  ASSERT_OK(sg_job_wait(jobs.back(), SG_FOREVER));
+  EXPECT_EQ(956722026041.0, x[59][1]) << "the 59th Fibonacci number";
+}
+
+// Jobs alternate between reading a matrix and overwriting it: every reader must see the value of its turn.
+TEST_P(order, write_after_read) {
+  matrix shared = {1, 0, 0, 1};
+  std::vector<matrix> seen(40), values(40);
+  std::vector<job> jobs;
+  const matrix identity = {1, 0, 0, 1};
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    values[i] = {double(i) + 2, 0, 0, 1};
+    job reader, writer;
+    const sg_gemm_desc read = times(shared, identity, seen[i]), write = times(values[i], identity, shared);
+    ASSERT_OK(sg_gemm_async(context_, &read, nullptr, reader.out()));
+    ASSERT_OK(sg_gemm_async(context_, &write, nullptr, writer.out()));
+    jobs.push_back(std::move(reader));
+    jobs.push_back(std::move(writer));
+  }
+  ASSERT_OK(sg_context_synchronize(context_));
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(double(i) + 1, seen[i][0]) << i;
+  EXPECT_EQ(41.0, shared[0]);
+}
+
+// c = c * 3 + i, for jobs that all write the same place: only one order gives this result.
+TEST_P(order, write_after_write) {
+  double c = 0, one = 1;
+  std::vector<double> addends(30);
+  double expected = 0;
+  for (std::size_t i = 0; i < addends.size(); ++i) {
+    addends[i] = double(i);
+    expected = expected * 3 + double(i);
+    sg_gemm_desc desc = product(&addends[i], &one, &c, 1, 1, 1);
+    desc.beta.re = 3;
+    ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
+  }
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(expected, c);
+}
+
+// The operands overlap in one element only: the last of the writer's is the first of the reader's.
+TEST_P(order, partial_overlap) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  double a[2] = {2, 3}, one = 1, memory[3] = {}, out[2] = {};
+  sg_submit options = SG_SUBMIT_INIT;
+  sg_job *const first = gated.get();
+  options.after = &first;
+  options.after_count = 1;
+  const sg_gemm_desc write = product(a, &one, memory, 2, 1, 1), read = product(memory + 1, &one, out, 2, 1, 1);
+  job reader;
+  ASSERT_OK(sg_gemm_async(context_, &write, &options, nullptr));
+  ASSERT_OK(sg_gemm_async(context_, &read, nullptr, reader.out()));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(reader, 5000000));
+  gated.open();
+  ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
+  EXPECT_EQ(3, out[0]);
+}
+
+// Tiles of one matrix, side by side: their address ranges interleave but they share no element, so they do not wait.
+TEST_P(order, disjoint_tiles_of_one_matrix_run_beside_each_other) {
+  const context wide = open_context(GetParam(), 2);
+  gate *const g = gate_new(4 * sizeof(double));
+  if (!g) GTEST_SKIP() << "userfaultfd is not available here";
+  double column[4] = {1, 2, 3, 4}, b[2] = {3, 5}, c[4][4] = {};
+  std::copy(column, column + 4, static_cast<double *>(gate_content(g)));
+  sg_gemm_desc left = product(static_cast<double *>(gate_memory(g)), b, &c[0][0], 4, 2, 1);
+  sg_gemm_desc right = product(column, b, &c[0][2], 4, 2, 1);
+  left.c.ld = right.c.ld = 4;
+  job held, free;
+  ASSERT_OK(sg_gemm_async(wide, &left, nullptr, held.out()));
+  ASSERT_OK(sg_gemm_async(wide, &right, nullptr, free.out()));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(held));
+  gate_open(g);
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) EXPECT_EQ(b[j % 2] * (i + 1), c[i][j]);
+  gate_free(g);
+}
+
+TEST_P(order, many_tiles_of_one_matrix_are_correct) {
+  constexpr int tiles = 6, size = 5, ld = tiles * size;
+  std::vector<double> a(size * size, 1.0), c(ld * ld, -1.0);
+  std::vector<std::vector<double>> b;
+  for (int i = 0; i < tiles * tiles; ++i) b.emplace_back(size * size, double(i));
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < tiles * tiles; ++i) {
+      sg_gemm_desc desc = product(a.data(), b[static_cast<std::size_t>(i)].data(),
+                                  c.data() + (i / tiles) * size * ld + (i % tiles) * size, size, size, size);
+      desc.c.ld = ld;
+      desc.beta.re = round ? 2 : 0;
+      ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
+    }
+  ASSERT_OK(sg_context_synchronize(context_));
+  for (int i = 0; i < ld; ++i)
+    for (int j = 0; j < ld; ++j)
+      ASSERT_EQ(7.0 * size * ((i / size) * tiles + j / size), c[static_cast<std::size_t>(i * ld + j)]);
+}
+
+// The caller promises independence; the library then starts the second at once, though it reads what the first writes.
+TEST_P(order, untracked_submissions_do_not_wait) {
+  const context wide = open_context(GetParam(), 2);
+  gate *const g = gate_new(sizeof(double));
+  if (!g) GTEST_SKIP() << "userfaultfd is not available here";
+  double b = 3, c = 100, d = 0, one = 1;
+  const sg_gemm_desc write = product(static_cast<double *>(gate_memory(g)), &b, &c, 1, 1, 1), read = product(&c, &one, &d, 1, 1, 1);
+  job first, second;
+  ASSERT_OK(sg_gemm_async(wide, &write, nullptr, first.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.flags = SG_SUBMIT_UNTRACKED;
+  ASSERT_OK(sg_gemm_async(wide, &read, &options, second.out()));
+  EXPECT_OK(sg_job_wait(second, SG_FOREVER));
+  EXPECT_EQ(100, d);
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(first));
+  gate_open(g);
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
+  gate_free(g);
+}
+
+// Without tracking, only the stream is left to keep this order.
+TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
+  stream one_stream;
+  ASSERT_OK(sg_stream_acquire(context_, 0, one_stream.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = one_stream;
+  options.flags = SG_SUBMIT_UNTRACKED;
+  std::vector<matrix> x(50, matrix{});
+  x[0] = {1, 0, 0, 1};
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+    const sg_gemm_desc desc = times(x[i], growth, x[i + 1]);
+    ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
+  }
+  ASSERT_OK(sg_stream_synchronize(one_stream, SG_FOREVER));
+  EXPECT_EQ(7778742049.0, x[49][1]) << "the 49th Fibonacci number";
+}
+
+TEST_P(order, two_streams_do_not_wait_for_each_other) {
+  const context wide = open_context(GetParam(), 2);
+  stream first, second;
+  ASSERT_OK(sg_stream_acquire(wide, 0, first.out()));
+  ASSERT_OK(sg_stream_acquire(wide, 0, second.out()));
+  sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
+  on_first.stream = first;
+  on_second.stream = second;
+  gated_job gated(wide, &on_first);
+  SKIP_WITHOUT_GATE(gated);
+  double a = 2, b = 4, c = 0, d = 0;
+  const sg_gemm_desc other = product(&a, &b, &c, 1, 1, 1), behind = product(&a, &b, &d, 1, 1, 1);
+  job free, held;
+  ASSERT_OK(sg_gemm_async(wide, &behind, &on_first, held.out()));
+  ASSERT_OK(sg_gemm_async(wide, &other, &on_second, free.out()));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(held));
+  gated.open();
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+}
+
+// Data tracking holds across streams, and for copies as well as products.
+TEST_P(order, copies_and_products_are_ordered_by_data) {
+  stream first, second;
+  ASSERT_OK(sg_stream_acquire(context_, 0, first.out()));
+  ASSERT_OK(sg_stream_acquire(context_, 0, second.out()));
+  sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
+  on_first.stream = first;
+  on_second.stream = second;
+  matrix x = {1, 0, 0, 1}, y = {};
+  for (int i = 0; i < 20; ++i) {
+    const sg_gemm_desc desc = times(x, growth, y);
+    ASSERT_OK(sg_gemm_async(context_, &desc, &on_first, nullptr));
+    ASSERT_OK(sg_copy_async(context_, x.data(), y.data(), sizeof x, &on_second, nullptr));
+  }
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(6765.0, x[1]) << "the 20th Fibonacci number";
+}
+
+// On one lane, behind a job that holds it, the high one goes ahead of those that were submitted before it.
+TEST_P(order, a_high_priority_overtakes) {
+  const context narrow = open_context(GetParam(), 1);
+  gated_job gated(narrow);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  double a = 1, b = 1;
+  std::vector<double> c(40);
+  queue done;
+  ASSERT_OK(sg_queue_create(narrow, done.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.queue = done;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    options.tag = i;
+    options.priority = i + 1 == c.size() ? 1 : -1;
+    const sg_gemm_desc desc = product(&a, &b, &c[i], 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(narrow, &desc, &options, nullptr));
+  }
+  gated.open();
+  std::vector<std::uint64_t> finished;
+  while (finished.size() < c.size()) {
+    sg_completion completions[8];
+    std::int32_t count = 0;
+    ASSERT_OK(sg_queue_next_batch(done, completions, 8, SG_FOREVER, &count));
+    for (int i = 0; i < count; ++i) finished.push_back(completions[i].tag);
+  }
+  const auto high = std::find(finished.begin(), finished.end(), c.size() - 1) - finished.begin();
+  EXPECT_LT(high, 20) << "a handful may have been handed to the lane before; the rest must wait";
+}
+
+// The same through streams: a submission has its stream's priority unless it says otherwise.
+TEST_P(order, a_high_stream_overtakes) {
+  const context narrow = open_context(GetParam(), 1);
+  gated_job gated(narrow);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  stream high;
+  ASSERT_OK(sg_stream_acquire(narrow, 1, high.out()));
+  double a = 1, b = 1, urgent = 0;
+  std::vector<double> c(40);
+  job last, first;
+  for (double &x : c) {
+    const sg_gemm_desc desc = product(&a, &b, &x, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(narrow, &desc, nullptr, last.out()));
+  }
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = high;
+  const sg_gemm_desc desc = product(&a, &b, &urgent, 1, 1, 1);
+  ASSERT_OK(sg_gemm_async(narrow, &desc, &options, first.out()));
+  gated.open();
+  ASSERT_OK(sg_job_wait(first, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(last, SG_FOREVER));
+  sg_job_statistics early = SG_JOB_STATISTICS_INIT, late = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(sg_job_stats(first, &early));
+  ASSERT_OK(sg_job_stats(last, &late));
+  EXPECT_LE(early.end_ns, late.start_ns);
+}
+
+ON_EACH_DEVICE(order);
+
+}  // namespace
+}  // namespace sg_test

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans: create, predict, describe, run, and what a run must have in common with its plan.
+#include <cstring>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+class plans : public on_each_device {
+ protected:
+  static constexpr int n = 20;
+  plan make(double beta = 0, const sg_plan_options *options = nullptr) {
+    sg_gemm_desc desc = product(nullptr, nullptr, nullptr, n, n, n);
+    desc.beta.re = beta;
+    plan result;
+    EXPECT_OK(sg_plan_create(context_, &desc, options, result.out()));
+    return result;
+  }
+  static sg_plan_options on_the_host() {
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
+    return options;
+  }
+  std::vector<double> a_ = std::vector<double>(n * n, 2), b_ = std::vector<double>(n * n, 3), c_ = std::vector<double>(n * n, 1);
+};
+
+TEST_P(plans, predictions) {
+  const plan p = make();
+  sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+  ASSERT_OK(sg_plan_predict(p, &prediction));
+  EXPECT_EQ(2.0 * n * n * n, prediction.flops);
+  EXPECT_GT(prediction.predicted_seconds, 0);
+  EXPECT_GT(prediction.bound_seconds, 0);
+  EXPECT_GE(prediction.predicted_seconds, prediction.bound_seconds * (1 - 1e-9)) << "nothing beats the bound";
+  EXPECT_GE(prediction.serial_seconds, prediction.predicted_seconds * (1 - 1e-9));
+  EXPECT_GE(prediction.commands, 1);
+  EXPECT_GE(prediction.compute_lanes, 1);
+  EXPECT_EQ(0u, prediction.bytes_in) << "without pointers the operands are said to lie on the device";
+  EXPECT_STRNE("", prediction.strategy);
+}
+
+TEST_P(plans, descriptions) {
+  const plan p = make();
+  for (const sg_plan_format format : {SG_PLAN_TEXT, SG_PLAN_JSON, SG_PLAN_TIMELINE}) {
+    std::uint64_t size = 0, again = 0;
+    ASSERT_OK(sg_plan_describe(p, format, nullptr, 0, &size));
+    ASSERT_GT(size, 20u);
+    std::string whole(size, 'x'), cut(size, 'x');
+    ASSERT_OK(sg_plan_describe(p, format, whole.data(), size, &again));
+    EXPECT_EQ(size, again);
+    EXPECT_EQ(size - 1, std::strlen(whole.c_str()));
+    ASSERT_OK(sg_plan_describe(p, format, cut.data(), 10, nullptr));
+    EXPECT_EQ(9u, std::strlen(cut.c_str()));
+    EXPECT_EQ(0, std::memcmp(whole.data(), cut.data(), 9));
+    EXPECT_EQ('x', cut[10]) << "written behind the end";
+  }
+  char json[20000];
+  ASSERT_OK(sg_plan_describe(p, SG_PLAN_JSON, json, sizeof json, nullptr));
+  EXPECT_EQ('{', json[0]);
+  for (const char *key : {"predicted_seconds", "bound_seconds", "ratio", "strategy", "commands"})
+    EXPECT_NE(nullptr, std::strstr(json, key)) << key;
+}
+
+TEST_P(plans, run_many_times) {
+  const sg_plan_options options = on_the_host();
+  const plan p = make(0.5, &options);
+  sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+  double expected = 1;
+  for (int i = 0; i < 20; ++i) {
+    desc.alpha.re = i + 1;
+    desc.beta.re = 0.5;
+    expected = (i + 1) * 6.0 * n + 0.5 * expected;
+    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, nullptr));
+  }
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(std::vector<double>(n * n, expected), c_);
+}
+
+TEST_P(plans, run_at_the_same_time_on_several_matrices) {
+  const sg_plan_options options = on_the_host();
+  const plan p = make(0, &options);
+  std::vector<std::vector<double>> results(16, std::vector<double>(n * n));
+  std::vector<std::thread> threads;
+  for (auto &result : results)
+    threads.emplace_back([&] {
+      const sg_gemm_desc desc = product(a_.data(), b_.data(), result.data(), n, n, n);
+      job handle;
+      ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, handle.out()));
+      EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    });
+  for (std::thread &t : threads) t.join();
+  for (const auto &result : results) EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), result);
+}
+
+TEST_P(plans, run_on_device_memory) {
+  const plan p = make();
+  constexpr std::uint64_t bytes = n * n * sizeof(double);
+  buffer device[3];
+  void *data[3];
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(sg_buffer_create(context_, bytes, device[i].out()));
+    ASSERT_OK(sg_buffer_data(device[i], &data[i]));
+  }
+  ASSERT_OK(sg_copy(context_, data[0], a_.data(), bytes, nullptr));
+  ASSERT_OK(sg_copy(context_, data[1], b_.data(), bytes, nullptr));
+  const sg_gemm_desc desc =
+      product(static_cast<double *>(data[0]), static_cast<double *>(data[1]), static_cast<double *>(data[2]), n, n, n);
+  ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, nullptr));
+  ASSERT_OK(sg_copy(context_, c_.data(), data[2], bytes, nullptr));
+  EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c_);
+}
+
+TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
+  const sg_plan_options options = on_the_host();
+  const plan p = make(0, &options);
+  const sg_gemm_desc good = product(a_.data(), b_.data(), c_.data(), n, n, n);
+  std::vector<sg_gemm_desc> wrong(8, good);
+  wrong[0].beta.re = 1;
+  wrong[1].alpha.re = 0;
+  wrong[2].a.rows = wrong[2].c.rows = n - 1;
+  wrong[3].a.ld = n + 1;
+  wrong[4].op_a = SG_OP_T;
+  wrong[5].a.dtype = wrong[5].b.dtype = wrong[5].c.dtype = SG_DTYPE_F32;
+  wrong[6].a.data = nullptr;
+  wrong[7].b.layout = SG_LAYOUT_COLUMN_MAJOR;
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    sg_job *out = reinterpret_cast<sg_job *>(1);
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &wrong[i], nullptr, &out)) << i;
+    EXPECT_EQ(nullptr, out);
+  }
+  EXPECT_EQ(std::vector<double>(n * n, 1.0), c_);
+  ASSERT_OK(sg_plan_run_async(p, &good, nullptr, nullptr));
+  ASSERT_OK(sg_context_synchronize(context_));
+}
+
+TEST_P(plans, outlive_their_context_handle) {
+  plan p = make();
+  context_.reset();
+  sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+  EXPECT_OK(sg_plan_predict(p, &prediction));
+}
+
+ON_EACH_DEVICE(plans);
+
+TEST(plans_on_a_model, matrices_must_lie_where_the_plan_has_them) {
+  const context context = open_context("sim:h200");
+  const sg_gemm_desc shape = product(nullptr, nullptr, nullptr, 2, 2, 2);
+  plan p;
+  ASSERT_OK(sg_plan_create(context, &shape, nullptr, p.out()));
+  double a[4] = {}, b[4] = {}, c[4] = {};
+  const sg_gemm_desc on_host = product(a, b, c, 2, 2, 2);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &on_host, nullptr, nullptr));
+}
+
+// A plan is arithmetic: a card that is not here and matrices that no machine here holds.
+TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
+  const context context = open_context("sim:h200");
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a.rows = desc.a.cols = desc.b.rows = desc.b.cols = desc.c.rows = desc.c.cols = 8192;
+  desc.compute = SG_COMPUTE_TF32;
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  options.place_a = options.place_b = options.place_c = SG_MEMORY_PINNED;
+  plan p;
+  ASSERT_OK(sg_plan_create(context, &desc, &options, p.out()));
+  sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+  ASSERT_OK(sg_plan_predict(p, &prediction));
+  EXPECT_EQ(2u * 4 * 8192 * 8192, prediction.bytes_in);
+  EXPECT_EQ(4u * 8192 * 8192, prediction.bytes_out);
+  EXPECT_LE(prediction.predicted_seconds, 1.10 * prediction.bound_seconds);
+  EXPECT_GE(prediction.predicted_seconds, prediction.bound_seconds);
+  EXPECT_NEAR(9.76e-3, prediction.bound_seconds, 0.05e-3);
+}
+
+// The automatic choice is never one that the model itself calls slower than a forced one.
+TEST(plans_on_a_model, the_automatic_choice_is_the_fastest) {
+  const context context = open_context("sim:h200");
+  for (const auto &[m, n, k] : {std::tuple{4096, 4096, 4096}, std::tuple{64, 64, 100000}, std::tuple{300, 20000, 500}})
+    for (const sg_memory_kind place : {SG_MEMORY_DEVICE, SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+      double automatic = 0;
+      for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K}) {
+        const sg_gemm_desc desc = product(nullptr, nullptr, nullptr, m, n, k);
+        sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+        options.split = split;
+        options.place_a = options.place_b = options.place_c = place;
+        plan p;
+        ASSERT_OK(sg_plan_create(context, &desc, &options, p.out()));
+        sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+        ASSERT_OK(sg_plan_predict(p, &prediction));
+        if (split == SG_SPLIT_AUTO) automatic = prediction.predicted_seconds;
+        EXPECT_LE(automatic, prediction.predicted_seconds * (1 + 1e-9)) << m << ' ' << split << ' ' << place;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace sg_test

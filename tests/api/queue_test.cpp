@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion queues: tags, order, time limits, closing, file descriptors, several consumers.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t ms = 1000000;
+
+class queues : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override {
+    context_ = open_context(GetParam());
+    ASSERT_OK(sg_queue_create(context_, queue_.out()));
+  }
+  sg_submit posting(std::uint64_t tag) {
+    sg_submit options = SG_SUBMIT_INIT;
+    options.queue = queue_;
+    options.tag = tag;
+    return options;
+  }
+  void submit(std::uint64_t tag, double *c) {
+    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_submit options = posting(tag);
+    ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
+  }
+  static bool readable(int fd, int timeout_ms) {
+    pollfd wait = {fd, POLLIN, 0};
+    return poll(&wait, 1, timeout_ms) == 1 && (wait.revents & POLLIN);
+  }
+  context context_;
+  queue queue_;
+  double a_ = 2, b_ = 3;
+};
+
+TEST_P(queues, every_tag_comes_back_once) {
+  constexpr std::size_t count = 500;
+  std::vector<double> c(count);
+  for (std::size_t i = 0; i < count; ++i) submit(i * 0x0123456789abcdefu, &c[i]);
+  std::set<std::uint64_t> tags;
+  std::size_t received = 0;
+  while (received < count) {
+    sg_completion completions[64];
+    std::int32_t n = -1;
+    ASSERT_OK(sg_queue_next_batch(queue_, completions, 64, SG_FOREVER, &n));
+    ASSERT_TRUE(n >= 1 && n <= 64);
+    for (int i = 0; i < n; ++i) {
+      EXPECT_EQ(SG_STATUS_OK, completions[i].status);
+      EXPECT_STREQ("", completions[i].message);
+      tags.insert(completions[i].tag);
+    }
+    received += static_cast<std::size_t>(n);
+  }
+  EXPECT_EQ(count, tags.size());
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(1u, tags.count(i * 0x0123456789abcdefu));
+  EXPECT_EQ(std::vector<double>(count, 6.0), c);
+}
+
+TEST_P(queues, oldest_first) {
+  stream one;
+  ASSERT_OK(sg_stream_acquire(context_, 0, one.out()));
+  std::vector<double> c(100);
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    sg_submit options = posting(i);
+    options.stream = one;
+    const sg_gemm_desc desc = product(&a_, &b_, &c[i], 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
+  }
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    sg_completion completion;
+    std::int32_t n = 0;
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+    ASSERT_EQ(i, completion.tag);
+  }
+}
+
+TEST_P(queues, time_limits) {
+  sg_completion completion;
+  std::int32_t n = 7;
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 0, &n));
+  EXPECT_EQ(0, n);
+  n = 7;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 20 * ms, &n));
+  EXPECT_EQ(0, n);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(20));
+}
+
+TEST_P(queues, failures_carry_their_text) {
+  const sg_submit options = posting(5);
+  const context narrow = open_context(GetParam(), 1);
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit behind = options;
+  behind.after = &first;
+  behind.after_count = 1;
+  double c = 0;
+  job cancelled;
+  const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+  ASSERT_OK(sg_gemm_async(context_, &desc, &behind, cancelled.out()));
+  ASSERT_OK(sg_job_cancel(cancelled));
+  gated.open();
+  sg_completion completion;
+  std::int32_t n = 0;
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_EQ(5u, completion.tag);
+  EXPECT_EQ(SG_STATUS_CANCELLED, completion.status);
+  EXPECT_STRNE("", completion.message);
+}
+
+TEST_P(queues, closing_ends_the_waits) {
+  std::thread waiter([&] {
+    sg_completion completion;
+    std::int32_t n = 7;
+    EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+    EXPECT_EQ(0, n);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_OK(sg_queue_close(queue_));
+  waiter.join();
+  EXPECT_OK(sg_queue_close(queue_)) << "closing twice";
+}
+
+TEST_P(queues, a_closed_queue_gives_what_it_holds_and_still_takes) {
+  double c[2] = {};
+  submit(1, &c[0]);
+  ASSERT_OK(sg_context_synchronize(context_));
+  ASSERT_OK(sg_queue_close(queue_));
+  sg_completion completion;
+  std::int32_t n = 0;
+  EXPECT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_EQ(1u, completion.tag);
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  submit(2, &c[1]);
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_EQ(2u, completion.tag);
+}
+
+TEST_P(queues, the_descriptor_follows_the_queue) {
+  std::int32_t fd = -1, again = -1;
+  ASSERT_OK(sg_queue_fd(queue_, &fd));
+  ASSERT_OK(sg_queue_fd(queue_, &again));
+  EXPECT_EQ(fd, again);
+  EXPECT_FALSE(readable(fd, 0));
+  double c[3] = {};
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 3; ++i) submit(static_cast<std::uint64_t>(i), &c[i]);
+    ASSERT_OK(sg_context_synchronize(context_));
+    for (int left = 3; left > 0; --left) {
+      EXPECT_TRUE(readable(fd, 10000)) << left << " completions are waiting";
+      sg_completion completion;
+      std::int32_t n = 0;
+      ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 0, &n));
+    }
+    EXPECT_FALSE(readable(fd, 0)) << "the queue is empty again";
+  }
+  ASSERT_OK(sg_queue_close(queue_));
+  EXPECT_TRUE(readable(fd, 10000)) << "the queue is closed";
+}
+
+TEST_P(queues, a_descriptor_asked_for_late_is_readable_at_once) {
+  double c = 0;
+  submit(1, &c);
+  ASSERT_OK(sg_context_synchronize(context_));
+  std::int32_t fd = -1;
+  ASSERT_OK(sg_queue_fd(queue_, &fd));
+  EXPECT_TRUE(readable(fd, 10000));
+}
+
+TEST_P(queues, epoll) {
+  std::int32_t fd = -1;
+  ASSERT_OK(sg_queue_fd(queue_, &fd));
+  const int watch = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event interest = {};
+  interest.events = EPOLLIN;
+  ASSERT_EQ(0, epoll_ctl(watch, EPOLL_CTL_ADD, fd, &interest));
+  epoll_event seen;
+  EXPECT_EQ(0, epoll_wait(watch, &seen, 1, 0));
+  std::vector<double> c(50);
+  std::size_t received = 0;
+  for (std::size_t i = 0; i < c.size(); ++i) submit(i, &c[i]);
+  while (received < c.size()) {
+    ASSERT_EQ(1, epoll_wait(watch, &seen, 1, 30000)) << received;
+    sg_completion completions[7];
+    std::int32_t n = 0;
+    const sg_status status = sg_queue_next_batch(queue_, completions, 7, 0, &n);
+    ASSERT_TRUE(status == SG_STATUS_OK || status == SG_STATUS_TIMEOUT);
+    received += static_cast<std::size_t>(n);
+  }
+  close(watch);
+}
+
+TEST_P(queues, the_descriptor_is_closed_with_the_queue) {
+  std::int32_t fd = -1;
+  ASSERT_OK(sg_queue_fd(queue_, &fd));
+  EXPECT_OK(queue_.reset());
+  pollfd wait = {fd, POLLIN, 0};
+  ASSERT_EQ(1, poll(&wait, 1, 0));
+  EXPECT_TRUE(wait.revents & POLLNVAL);
+}
+
+TEST_P(queues, several_consumers_share_the_completions) {
+  constexpr std::uint64_t count = 2000;
+  std::vector<double> c(count);
+  std::vector<std::atomic<int>> seen(count);
+  std::vector<std::thread> consumers;
+  for (int t = 0; t < 4; ++t)
+    consumers.emplace_back([&] {
+      for (;;) {
+        sg_completion completions[5];
+        std::int32_t n = 0;
+        const sg_status status = sg_queue_next_batch(queue_, completions, 5, SG_FOREVER, &n);
+        if (status == SG_STATUS_CANCELLED) return;
+        ASSERT_OK(status);
+        for (int i = 0; i < n; ++i) seen[completions[i].tag]++;
+      }
+    });
+  for (std::uint64_t i = 0; i < count; ++i) submit(i, &c[i]);
+  EXPECT_OK(sg_context_synchronize(context_));
+  EXPECT_OK(sg_queue_close(queue_));
+  for (std::thread &consumer : consumers) consumer.join();
+  for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(1, seen[i]) << i;
+}
+
+// Jobs in flight keep the queue until they have posted; nobody is left to read it, and that is no error.
+TEST_P(queues, released_before_its_jobs_have_ended) {
+  const sg_submit options = posting(1);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  std::int32_t fd = -1;
+  ASSERT_OK(sg_queue_fd(queue_, &fd));
+  EXPECT_OK(queue_.reset());
+  gated.open();
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+}
+
+TEST_P(queues, copies_post_too) {
+  char from[4] = "abc", to[4] = "";
+  const sg_submit options = posting(9);
+  ASSERT_OK(sg_copy_async(context_, to, from, 4, &options, nullptr));
+  sg_completion completion;
+  std::int32_t n = 0;
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_EQ(9u, completion.tag);
+  EXPECT_STREQ("abc", to);
+}
+
+// What has nothing to do still ends, and says so.
+TEST_P(queues, empty_submissions_post) {
+  sg_gemm_desc nothing = product(nullptr, nullptr, nullptr, 0, 0, 0);
+  const sg_submit first = posting(1), second = posting(2);
+  ASSERT_OK(sg_gemm_async(context_, &nothing, &first, nullptr));
+  ASSERT_OK(sg_copy_async(context_, nullptr, nullptr, 0, &second, nullptr));
+  std::set<std::uint64_t> tags;
+  while (tags.size() < 2) {
+    sg_completion completion;
+    std::int32_t n = 0;
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 30000 * ms, &n));
+    tags.insert(completion.tag);
+  }
+}
+
+TEST_P(queues, a_queue_of_another_context) {
+  const context other = open_context("cpu");
+  double c = 0;
+  const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+  const sg_submit options = posting(3);
+  const sg_status status = sg_gemm_async(other, &desc, &options, nullptr);
+  EXPECT_TRUE(status == SG_STATUS_OK || status == SG_STATUS_INVALID_ARGUMENT) << sg_status_name(status);
+  if (status != SG_STATUS_OK) return;
+  sg_completion completion;
+  std::int32_t n = 0;
+  EXPECT_OK(sg_queue_next_batch(queue_, &completion, 1, 30000 * ms, &n));
+  EXPECT_EQ(3u, completion.tag);
+}
+
+ON_EACH_DEVICE(queues);
+
+}  // namespace
+}  // namespace sg_test

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events: query, synchronize, wait for events, record, elapsed time, callbacks.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "support/counter.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t ms = 1000000;
+
+class streams : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override {
+    context_ = open_context(GetParam(), 2);
+    ASSERT_OK(sg_stream_acquire(context_, 0, first_.out()));
+    ASSERT_OK(sg_stream_acquire(context_, 0, second_.out()));
+    ASSERT_OK(sg_event_create(context_, event_.out()));
+  }
+  static sg_submit on(sg_stream *s) {
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = s;
+    return options;
+  }
+  job multiply(double *c, sg_stream *s) {
+    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_submit options = on(s);
+    job result;
+    EXPECT_OK(sg_gemm_async(context_, &desc, &options, result.out()));
+    return result;
+  }
+  context context_;
+  stream first_, second_;
+  event event_;
+  double a_ = 2, b_ = 3;
+};
+
+TEST_P(streams, query_and_synchronize) {
+  EXPECT_OK(sg_stream_query(first_));
+  EXPECT_OK(sg_stream_synchronize(first_, 0));
+  const sg_submit options = on(first_);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(first_));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(first_, 0));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(first_, 10 * ms));
+  EXPECT_OK(sg_stream_query(second_));
+  EXPECT_OK(sg_stream_synchronize(second_, SG_FOREVER));
+  gated.open();
+  EXPECT_OK(sg_stream_synchronize(first_, SG_FOREVER));
+  EXPECT_OK(sg_stream_query(first_));
+  EXPECT_EQ(gated_job::expected, *gated.result());
+}
+
+TEST_P(streams, priorities_are_kept) {
+  for (const std::int32_t priority : {-1, 0, 1}) {
+    stream s;
+    std::int32_t seen = 7;
+    ASSERT_OK(sg_stream_acquire(context_, priority, s.out()));
+    EXPECT_OK(sg_stream_priority(s, &seen));
+    EXPECT_EQ(priority, seen);
+  }
+}
+
+TEST_P(streams, native_streams_do_not_exist_here) {
+  stream s;
+  int native = 0;
+  sg_stream *out = reinterpret_cast<sg_stream *>(1);
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_stream_wrap(context_, &native, &out));
+  EXPECT_EQ(nullptr, out);
+}
+
+// Streams are cheap: far more of them than lanes, all in use at once.
+TEST_P(streams, hundreds_of_streams) {
+  std::vector<stream> many(300);
+  std::vector<double> c(many.size());
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    ASSERT_OK(sg_stream_acquire(context_, static_cast<int>(i % 3) - 1, many[i].out()));
+    multiply(&c[i], many[i]);
+  }
+  for (const stream &s : many) ASSERT_OK(sg_stream_synchronize(s, SG_FOREVER));
+  EXPECT_EQ(std::vector<double>(many.size(), 6.0), c);
+}
+
+// A stream given back and taken again carries nothing over.
+TEST_P(streams, a_stream_from_the_pool_is_idle) {
+  const sg_submit options = on(first_);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  first_.reset();
+  for (int i = 0; i < 4; ++i) {
+    stream fresh;
+    double c = 0;
+    ASSERT_OK(sg_stream_acquire(context_, 0, fresh.out()));
+    EXPECT_OK(sg_stream_query(fresh));
+    EXPECT_OK(sg_job_wait(multiply(&c, fresh), SG_FOREVER));
+    EXPECT_EQ(6, c);
+  }
+}
+
+TEST_P(streams, an_event_never_recorded_has_happened) {
+  EXPECT_OK(sg_event_query(event_));
+  EXPECT_OK(sg_event_wait(event_, 0));
+  EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
+  EXPECT_OK(sg_stream_wait_event(first_, event_));
+  double c = 0;
+  EXPECT_OK(sg_job_wait(multiply(&c, first_), SG_FOREVER));
+}
+
+TEST_P(streams, an_event_happens_when_what_was_before_it_has_ended) {
+  const sg_submit options = on(first_);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_OK(sg_event_record(event_, first_));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(event_));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_event_wait(event_, 0));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_event_wait(event_, 10 * ms));
+  gated.open();
+  EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
+  EXPECT_OK(sg_event_query(event_));
+  EXPECT_OK(sg_job_poll(gated.get())) << "the event came before the job it stands behind";
+}
+
+TEST_P(streams, a_stream_waits_for_the_event_of_another) {
+  const sg_submit options = on(first_);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  double before = 0, after = 0;
+  ASSERT_OK(sg_event_record(event_, first_));
+  job free = multiply(&before, second_);
+  ASSERT_OK(sg_stream_wait_event(second_, event_));
+  job held = multiply(&after, second_);
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER)) << "submitted before the wait";
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(held, 10 * ms));
+  gated.open();
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  EXPECT_EQ(6, after);
+}
+
+// Recording again moves the event; waits already begun keep to the earlier point.
+TEST_P(streams, recording_again) {
+  const sg_submit on_first = on(first_);
+  double c = 0;
+  ASSERT_OK(sg_event_record(event_, second_));  // an idle stream: happens at once
+  ASSERT_OK(sg_stream_wait_event(second_, event_));
+  gated_job gated(context_, &on_first);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_OK(sg_event_record(event_, first_));
+  EXPECT_OK(sg_job_wait(multiply(&c, second_), SG_FOREVER)) << "the stream waits for the earlier point";
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(event_));
+  ASSERT_OK(sg_event_record(event_, second_));
+  EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
+  gated.open();
+}
+
+TEST_P(streams, an_event_outlives_its_stream_in_waits) {
+  const sg_submit on_first = on(first_);
+  gated_job gated(context_, &on_first);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_OK(sg_event_record(event_, first_));
+  ASSERT_OK(sg_stream_wait_event(second_, event_));
+  std::atomic<bool> woke = false;
+  std::thread waiter([&, e = event_.get()] {
+    EXPECT_OK(sg_event_wait(e, SG_FOREVER));
+    woke = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  first_.reset();
+  event_.reset();
+  double c = 0;
+  job held = multiply(&c, second_);
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(held, 5 * ms));
+  EXPECT_FALSE(woke);
+  gated.open();
+  EXPECT_OK(sg_job_wait(held, SG_FOREVER));
+  waiter.join();
+}
+
+TEST_P(streams, elapsed_time) {
+  event end;
+  double seconds = -1;
+  ASSERT_OK(sg_event_create(context_, end.out()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_event_elapsed(event_, end, &seconds));
+  EXPECT_EQ(0, seconds);
+  ASSERT_OK(sg_event_record(event_, first_));
+  const sg_submit options = on(first_);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_OK(sg_event_record(end, first_));
+  seconds = -1;
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_elapsed(event_, end, &seconds));
+  EXPECT_EQ(0, seconds);
+  gated.open();
+  ASSERT_OK(sg_event_wait(end, SG_FOREVER));
+  EXPECT_OK(sg_event_elapsed(event_, end, &seconds));
+  EXPECT_GT(seconds, 0);
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(sg_job_stats(gated.get(), &stats));
+  EXPECT_GE(seconds, 0.99e-9 * static_cast<double>(stats.end_ns - stats.start_ns));
+  double back = 0;
+  EXPECT_OK(sg_event_elapsed(end, event_, &back));
+  EXPECT_EQ(-seconds, back);
+}
+
+struct seen_callback {
+  counter calls;
+  std::atomic<int> status{99};
+  static void on_event(sg_event *, sg_status status, void *user) {
+    auto *seen = static_cast<seen_callback *>(user);
+    seen->status = status;
+    seen->calls.add();
+  }
+};
+
+TEST_P(streams, event_callbacks) {
+  seen_callback at_once, later;
+  EXPECT_OK(sg_event_on_complete(event_, seen_callback::on_event, &at_once));
+  at_once.calls.wait_for(1);
+  EXPECT_EQ(SG_STATUS_OK, at_once.status);
+  const sg_submit options = on(first_);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_OK(sg_event_record(event_, first_));
+  EXPECT_OK(sg_event_on_complete(event_, seen_callback::on_event, &later));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(0, later.calls.value());
+  gated.open();
+  later.calls.wait_for(1);
+  EXPECT_EQ(SG_STATUS_OK, later.status);
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(1, at_once.calls.value());
+  EXPECT_EQ(1, later.calls.value());
+}
+
+TEST_P(streams, synchronize_waits_for_everything) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  std::vector<double> c(30);
+  for (double &x : c) multiply(&x, second_);
+  std::atomic<bool> done = false;
+  std::thread waiter([&] {
+    EXPECT_OK(sg_context_synchronize(context_));
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(done);
+  gated.open();
+  waiter.join();
+  EXPECT_OK(sg_job_poll(gated.get()));
+  EXPECT_EQ(std::vector<double>(30, 6.0), c);
+}
+
+TEST_P(streams, an_event_of_another_context_is_refused) {
+  const context other = open_context(GetParam());
+  event foreign;
+  ASSERT_OK(sg_event_create(other, foreign.out()));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_wait_event(first_, foreign));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_event_record(foreign, first_));
+}
+
+ON_EACH_DEVICE(streams);
+
+}  // namespace
+}  // namespace sg_test

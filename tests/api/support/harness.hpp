@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every test of the public API needs: owned handles, contexts by name, gates, checks that print the message.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <streamgemm/streamgemm.h>
+
+#include "support/gate.h"
+
+namespace sg_test {
+
+// Owns one reference.
+template <class T, sg_status (*Release)(T *)>
+class owned {
+ public:
+  owned() = default;
+  explicit owned(T *handle) : handle_(handle) {}
+  owned(owned &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  owned &operator=(owned &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~owned() { Release(handle_); }
+  T *get() const noexcept { return handle_; }
+  operator T *() const noexcept { return handle_; }
+  // For an output argument; what was owned is given back first.
+  T **out() {
+    reset();
+    return &handle_;
+  }
+  sg_status reset() { return Release(std::exchange(handle_, nullptr)); }
+  T *give_up() { return std::exchange(handle_, nullptr); }
+
+ private:
+  T *handle_ = nullptr;
+};
+
+using context = owned<sg_context, sg_context_release>;
+using stream = owned<sg_stream, sg_stream_release>;
+using event = owned<sg_event, sg_event_release>;
+using buffer = owned<sg_buffer, sg_buffer_release>;
+using job = owned<sg_job, sg_job_release>;
+using queue = owned<sg_queue, sg_queue_release>;
+using plan = owned<sg_plan, sg_plan_release>;
+
+// The message is read after the call, and is the failed call's own.
+#define EXPECT_STATUS(expected, call) \
+  EXPECT_STREQ(sg_status_name(expected), sg_status_name(call)) << sg_last_error_message() << ' '
+#define ASSERT_STATUS(expected, call) \
+  ASSERT_STREQ(sg_status_name(expected), sg_status_name(call)) << sg_last_error_message() << ' '
+#define EXPECT_OK(call) EXPECT_STATUS(SG_STATUS_OK, call)
+#define ASSERT_OK(call) ASSERT_STATUS(SG_STATUS_OK, call)
+
+inline context open_context(const char *device, std::int32_t lanes = 0, std::uint32_t flags = SG_CONTEXT_CHECK_HAZARDS) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = device;
+  options.compute_lanes = lanes;
+  options.flags = flags;
+  context result;
+  EXPECT_OK(sg_context_create(&options, result.out()));
+  return result;
+}
+
+// C = A * B for row-major f64 matrices without gaps.
+inline sg_gemm_desc product(const double *a, const double *b, double *c, std::int64_t m, std::int64_t n,
+                            std::int64_t k) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = {const_cast<double *>(a), m, k, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  desc.b = {const_cast<double *>(b), k, n, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  desc.c = {c, m, n, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  return desc;
+}
+
+// A job that runs until the test lets it end: c = a * b where a stands behind a gate.
+class gated_job {
+ public:
+  explicit gated_job(sg_context *context, const sg_submit *submit = nullptr) : gate_(gate_new(sizeof(double))) {
+    if (!gate_) return;
+    *static_cast<double *>(gate_content(gate_)) = 3.0;
+    const sg_gemm_desc desc = product(static_cast<const double *>(gate_memory(gate_)), &b_, &c_, 1, 1, 1);
+    EXPECT_OK(sg_gemm_async(context, &desc, submit, job_.out()));
+  }
+  ~gated_job() {
+    if (!gate_) return;
+    gate_open(gate_);
+    sg_job_wait(job_, SG_FOREVER);
+    gate_free(gate_);
+  }
+  gated_job(const gated_job &) = delete;
+  gated_job &operator=(const gated_job &) = delete;
+
+  explicit operator bool() const { return gate_ != nullptr; }
+  sg_job *get() const { return job_; }
+  job &handle() { return job_; }
+  void open() { gate_open(gate_); }
+  bool running() { return gate_reached(gate_, 10000) == 1; }
+  const double *result() const { return &c_; }  // 3 * 7 in the end
+  static constexpr double expected = 21.0;
+
+ private:
+  gate *gate_;
+  double b_ = 7.0, c_ = 0.0;
+  job job_;
+};
+
+#define SKIP_WITHOUT_GATE(gated) \
+  if (!(gated)) GTEST_SKIP() << "userfaultfd is not available here"
+
+inline std::vector<const char *> devices_under_test() { return {"cpu", "sim:h200"}; }
+
+// For the names of parameterised tests: letters, digits and underscores only.
+inline std::string test_name(std::string text) {
+  for (char &c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return text;
+}
+
+// A suite that runs on every device of the list above.
+class on_each_device : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override { context_ = open_context(GetParam()); }
+  context context_;
+};
+
+#define ON_EACH_DEVICE(suite)                                                                          \
+  INSTANTIATE_TEST_SUITE_P(devices, suite, testing::ValuesIn(::sg_test::devices_under_test()),          \
+                           [](const auto &info) { return ::sg_test::test_name(info.param); })
+
+}  // namespace sg_test
