@@ -16,12 +16,7 @@ constexpr std::int64_t largest_ld = std::int64_t{1} << 24;
 
 bool takes(const kernel &x, const product &p) noexcept {
   if (!x || std::max({p.m, p.n, p.k}) > largest_dimension || std::max({p.lda, p.ldb, p.ldc}) > largest_ld) return false;
-  switch (x.takes) {
-    case scalars::any: return true;
-    case scalars::one_and_zero_or_one: return is_one(p.alpha) && (is_zero(p.beta) || is_one(p.beta));
-    case scalars::one_and_zero: return is_one(p.alpha) && is_zero(p.beta);
-  }
-  return false;
+  return x.takes == scalars::any || (is_one(p.alpha) && (is_zero(p.beta) || is_one(p.beta)));
 }
 
 template <class Pointer>

@@ -28,7 +28,6 @@ inline bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0;
 enum class scalars : std::uint8_t {
   any,
   one_and_zero_or_one,  // alpha 1, beta 0 or 1
-  one_and_zero,         // alpha 1, beta 0
 };
 
 struct kernel {

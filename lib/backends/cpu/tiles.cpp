@@ -45,14 +45,14 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
   const sg_dtype sum_type = sum_type_of(out);
   const std::int64_t panel_size = element_size(panels.in), sum_size = element_size(sum_type);
   const std::int64_t tm = std::min(tile_m, p.m), tn = std::min(tile_n, p.n), tk = std::min(tile_k, p.k);
-  // A kernel that cannot add to the sums itself (i8's) writes each part behind them.
-  const bool adds = panels.out == sum_type && panels.takes != scalars::one_and_zero;
+  // Sums of i8 by way of f32: each part is computed behind the sums and added as whole numbers.
+  const bool whole = panels.out != sum_type;
   const auto bytes = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   void *panel_a = space.get(scratch::panel_a, bytes(tm * tk * panel_size));
   void *panel_b = space.get(scratch::panel_b, bytes(tk * tn * panel_size));
-  auto *sums = static_cast<char *>(space.get(scratch::sums, bytes(tm * tn * sum_size * (adds ? 1 : 2))));
+  auto *sums = static_cast<char *>(space.get(scratch::sums, bytes(tm * tn * sum_size * (whole ? 2 : 1))));
   if (panel_a == nullptr || panel_b == nullptr || sums == nullptr) return SG_STATUS_OUT_OF_MEMORY;
-  void *part = adds ? sums : sums + tm * tn * sum_size;
+  void *part = whole ? sums + tm * tn * sum_size : sums;
 
   for (std::int64_t j = 0; j < p.n; j += tn)
     for (std::int64_t i = 0; i < p.m; i += tm) {
@@ -61,25 +61,21 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
         const std::int64_t depth = std::min(tk, p.k - l);
         pack(panel_a, panels.in, p.a, in, p.lda, p.op_a, i, l, rows, depth);
         pack(panel_b, panels.in, p.b, in, p.ldb, p.op_b, l, j, depth, cols);
-        const bool first = l == 0;
         const product piece = {.m = rows,
                                .n = cols,
                                .k = depth,
-                               .beta = {adds && !first ? 1.0 : 0.0, 0},
+                               .beta = {whole || l == 0 ? 0.0 : 1.0, 0},
                                .a = panel_a,
                                .b = panel_b,
-                               .c = first && panels.out == sum_type ? sums : part,
+                               .c = part,
                                .lda = rows,
                                .ldb = depth,
                                .ldc = rows};
         if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
-        if (adds || piece.c == sums) continue;
-        if (panels.out == sum_type) {
-          simd().add(sum_type, sums, part, rows * cols);
-        } else {
-          if (first) std::fill_n(reinterpret_cast<std::int32_t *>(sums), rows * cols, 0);
-          simd().i32_add_f32(reinterpret_cast<std::int32_t *>(sums), static_cast<const float *>(part), rows * cols);
-        }
+        if (!whole) continue;
+        auto *totals = reinterpret_cast<std::int32_t *>(sums);
+        if (l == 0) std::fill_n(totals, rows * cols, 0);
+        simd().i32_add_f32(totals, static_cast<const float *>(part), rows * cols);
       }
       for (std::int64_t column = 0; column < cols; ++column)
         finish(static_cast<char *>(p.c) + (i + (j + column) * p.ldc) * element_size(out), out, p,

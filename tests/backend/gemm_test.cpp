@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products: every type, op, scalar class and batch form, at sizes around the edges of tiles.
+#include "product_case.hpp"
+
+namespace sg::test {
+namespace {
+
+class gemm : public conformance {
+ protected:
+  void try_shape(const product_shape &shape) {
+    product_case x(shape, seed_++);
+    ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK) << shape.text();
+    x.check();
+  }
+
+  stream stream_{dev()};
+
+ private:
+  std::uint64_t seed_ = 1;
+};
+
+constexpr struct {
+  std::int64_t m, n, k;
+} sizes[] = {{1, 1, 1},    {1, 1, 70},   {1, 9, 3},    {9, 1, 4},    {2, 3, 1},     {5, 4, 8},     {16, 16, 16},
+             {17, 15, 33}, {24, 24, 24}, {25, 24, 24}, {31, 64, 65}, {64, 48, 130}, {1, 100, 130}, {100, 1, 130}};
+
+struct scalar_pair {
+  sg_scalar alpha, beta;
+};
+
+std::vector<scalar_pair> scalars_for(sg_dtype out) {
+  if (is_integer(out)) return {{{1, 0}, {0, 0}}, {{1, 0}, {1, 0}}, {{-3, 0}, {0, 0}}, {{2, 0}, {-7, 0}}};
+  // The imaginary parts are ignored for real types.
+  return {{{1, 0}, {0, 0}}, {{1, 0}, {1, 0}}, {{-1.5, 0.25}, {0, 0}}, {{1, 0}, {0.5, 0}}, {{0.75, -2}, {-0.5, 1}}};
+}
+
+std::vector<sg_op> ops_for(sg_dtype type) {
+  return is_complex(type) ? std::vector{SG_OP_N, SG_OP_T, SG_OP_C} : std::vector{SG_OP_N, SG_OP_T};
+}
+
+TEST_P(gemm, every_type_op_and_scalar) {
+  for (const pair_of_types types : all_pairs)
+    for (const sg_op op_a : ops_for(types.in))
+      for (const sg_op op_b : ops_for(types.in))
+        for (const scalar_pair &s : scalars_for(types.out))
+          for (const auto &size : sizes) {
+            try_shape({.types = types,
+                       .m = size.m,
+                       .n = size.n,
+                       .k = size.k,
+                       .op_a = op_a,
+                       .op_b = op_b,
+                       .alpha = s.alpha,
+                       .beta = s.beta,
+                       .gap = (size.m + size.n) % 4});
+            if (HasFatalFailure()) return;
+          }
+}
+
+// Beyond one tile, and one element more, in each dimension.
+TEST_P(gemm, sizes_beyond_a_tile) {
+  for (const pair_of_types types : all_pairs)
+    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+      for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{2, 0}}) {
+        try_shape({.types = types,
+                   .m = 1025,
+                   .n = 3,
+                   .k = 5,
+                   .op_a = op,
+                   .op_b = op,
+                   .alpha = {3, 0},
+                   .beta = beta,
+                   .gap = 1});
+        try_shape({.types = types, .m = 3, .n = 1025, .k = 5, .op_a = op, .op_b = op, .beta = beta});
+        try_shape({.types = types, .m = 5, .n = 7, .k = 1025, .op_a = op, .op_b = op, .beta = beta, .gap = 3});
+      }
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(gemm, batches) {
+  for (const pair_of_types types : all_pairs)
+    for (const batching form : {batching::strided, batching::shared_a, batching::pointers})
+      for (const std::int64_t batch : {1, 2, 7}) {
+        try_shape({.types = types,
+                   .m = 6,
+                   .n = 5,
+                   .k = 9,
+                   .op_b = SG_OP_T,
+                   .beta = {1, 0},
+                   .gap = 2,
+                   .batch = batch,
+                   .form = form});
+        try_shape({.types = types, .m = 40, .n = 33, .k = 17, .alpha = {2, 0}, .batch = batch, .form = form});
+        if (HasFatalFailure()) return;
+      }
+}
+
+// A format shorter than f32 cannot hold odd numbers from 2049 to 4095: it must not be used, whatever the environment
+// says.
+TEST_P(gemm, f32_is_computed_in_f32) {
+  constexpr struct {
+    std::int64_t m, n, k;
+  } shapes[] = {{8, 8, 8}, {24, 24, 24}, {33, 17, 64}, {64, 64, 1024}, {256, 200, 300}};
+  for (const auto &s : shapes)
+    for (const sg_op op : {SG_OP_N, SG_OP_T}) {
+      product_case x({.m = s.m, .n = s.n, .k = s.k, .op_a = op, .op_b = op});
+      std::mt19937 random(7);
+      for (std::int64_t i = 0; i < s.m * s.k; ++i)
+        store(&x.a.bytes[static_cast<std::size_t>(4 * i)], SG_DTYPE_F32, 2049 + 2 * static_cast<int>(random() % 1024));
+      for (std::int64_t i = 0; i < s.k * s.n; ++i)
+        store(&x.b.bytes[static_cast<std::size_t>(4 * i)], SG_DTYPE_F32, static_cast<int>(random() % 3) - 1);
+      ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
+      for (std::int64_t i = 0; i < s.m; ++i)
+        for (std::int64_t j = 0; j < s.n; ++j) {
+          number exact = 0;
+          for (std::int64_t l = 0; l < s.k; ++l)
+            exact += (op == SG_OP_N ? x.a.get(0, i, l) : x.a.get(0, l, i)).real() *
+                     (op == SG_OP_N ? x.b.get(0, l, j) : x.b.get(0, j, l)).real();
+          ASSERT_EQ(x.c.get(0, i, j), exact) << x.shape.text() << " at " << i << ", " << j;
+        }
+    }
+}
+
+// Sums of i8 products are exact, and wrap beyond 2^31 as two's complement does.
+TEST_P(gemm, i8_sums_are_exact_at_any_depth) {
+  for (const std::int64_t k : {1024, 1025, 70000, 140000})
+    for (const auto &[x, y] : {std::pair{-128, -128}, {-128, 127}, {127, 127}})
+      for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{1, 0}}) {
+        product_case p({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 18, .k = k, .op_a = SG_OP_T, .beta = beta});
+        std::memset(p.a.bytes.data(), x, p.a.bytes.size());
+        std::memset(p.b.bytes.data(), y, p.b.bytes.size());
+        ASSERT_EQ(p.run(dev(), stream_), SG_STATUS_OK);
+        p.check();
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST_P(gemm, i32_keeps_what_f32_would_round) {
+  product_case x({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 20, .n = 20, .k = 20, .beta = {1, 0}});
+  for (std::int64_t j = 0; j < 20; ++j)
+    for (std::int64_t i = 0; i < 20; ++i) x.c.set(0, i, j, (std::int64_t{1} << 30) + 20 * j + i + 1);
+  ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
+  x.check();
+}
+
+// NaN and infinity reach every element that they take part in, and no other; nothing is skipped for a zero.
+TEST_P(gemm, nan_and_infinity_propagate) {
+  const real inf = std::numeric_limits<real>::infinity(), nan = std::numeric_limits<real>::quiet_NaN();
+  for (const pair_of_types types : all_pairs) {
+    if (is_integer(types.in)) continue;
+    for (const std::int64_t n : {3, 40}) {
+      product_case x({.types = types, .m = n, .n = n, .k = n});
+      x.a.set(0, 1, 1, nan);
+      for (std::int64_t l = 0; l < n; ++l) x.a.set(0, 2, l, 0);
+      x.b.set(0, 0, 2, inf);
+      ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const number found = x.c.get(0, i, j);
+          const std::string where = x.shape.text() + " at " + std::to_string(i) + ", " + std::to_string(j);
+          if (i == 1 || (i == 2 && j == 2)) {
+            EXPECT_TRUE(std::isnan(found.real())) << where;
+          } else if (j != 2) {
+            EXPECT_TRUE(std::isfinite(found.real())) << where;
+          } else if (!is_complex(types.in)) {
+            EXPECT_TRUE(std::isinf(found.real())) << where;
+          }
+        }
+    }
+  }
+}
+
+TEST_P(gemm, overflow_of_a_short_result_is_infinity) {
+  product_case x({.types = {SG_DTYPE_F16, SG_DTYPE_F16}, .m = 4, .n = 4, .k = 4});
+  for (std::int64_t l = 0; l < 4; ++l) {
+    for (std::int64_t i = 0; i < 4; ++i) x.a.set(0, i, l, i == 0 ? 128 : 127.9375);
+    for (std::int64_t j = 0; j < 4; ++j) x.b.set(0, l, j, 128);
+  }
+  ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
+  for (std::int64_t j = 0; j < 4; ++j) {
+    EXPECT_TRUE(std::isinf(x.c.get(0, 0, j).real()));  // 65536
+    EXPECT_EQ(x.c.get(0, 1, j), number(65504));        // the largest
+  }
+}
+
+TEST_P(gemm, same_call_same_bits) {
+  stream other(dev());
+  for (const pair_of_types types : all_pairs)
+    for (const std::int64_t n : {7, 65, 200}) {
+      const product_shape shape = {.types = types, .m = n, .n = n + 1, .k = 2 * n, .op_a = SG_OP_T, .beta = {1, 0}};
+      product_case first(shape), second(shape), third(shape);
+      ASSERT_EQ(first.run(dev(), stream_), SG_STATUS_OK);
+      try_shape({.types = types, .m = 3, .n = 50, .k = 20});
+      ASSERT_EQ(second.run(dev(), other), SG_STATUS_OK);
+      ASSERT_EQ(third.run(dev(), stream_), SG_STATUS_OK);
+      EXPECT_EQ(first.c.bytes, second.c.bytes) << shape.text();
+      EXPECT_EQ(first.c.bytes, third.c.bytes) << shape.text();
+    }
+}
+
+// More shapes than any cache of generated code keeps, each of them twice.
+TEST_P(gemm, many_shapes) {
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t n = 1; n <= 80; ++n) {
+      try_shape({.types = {SG_DTYPE_BF16, SG_DTYPE_F32}, .m = n, .n = 5, .k = 4});
+      try_shape({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 4, .n = n, .k = 6});
+      if (HasFatalFailure()) return;
+    }
+}
+
+SG_CONFORMANCE(gemm);
+
+}  // namespace
+}  // namespace sg::test

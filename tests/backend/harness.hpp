@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the conformance tests stand on: a device under test, its memory and streams as owners, and a listener for what
+// is told when a command ends.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <streamgemm/backend.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backend/device.hpp"
+
+namespace sg::test {
+
+// Names of the devices to test: SG_TEST_DEVICES, separated by commas; otherwise "cpu,sim:h200".
+std::vector<std::string> devices_under_test();
+
+class conformance : public testing::TestWithParam<std::string> {
+ protected:
+  conformance() : device_(open_device(GetParam().c_str())) {}
+
+  const sg_backend_ops &ops() const { return device_->ops(); }
+  sg_backend_device *handle() const { return device_->handle(); }
+  bool unified() const { return device_->unified(); }
+  const std::shared_ptr<device> &dev() const { return device_; }
+
+ private:
+  std::shared_ptr<device> device_;
+};
+
+// Instantiates a suite for every device under test.
+std::string printable(const testing::TestParamInfo<std::string> &info);
+#define SG_CONFORMANCE(suite) \
+  INSTANTIATE_TEST_SUITE_P(Devices, suite, testing::ValuesIn(sg::test::devices_under_test()), sg::test::printable)
+
+// Hears what is told of any number of commands.
+class listener {
+ public:
+  sg_backend_done done() {
+    return {[](void *self, const sg_backend_result *r) { static_cast<listener *>(self)->hear(*r); }, this};
+  }
+
+  // Waits until `count` have been told; false after a minute.
+  bool wait(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return heard_.wait_for(lock, std::chrono::minutes(1), [&] { return results_.size() >= count; });
+  }
+
+  struct told {
+    sg_status status;
+    std::string message;
+    std::int64_t start_ns, end_ns;
+    std::thread::id thread;
+  };
+  std::vector<told> results() {
+    const std::lock_guard lock(mutex_);
+    return results_;
+  }
+
+ private:
+  void hear(const sg_backend_result &r) {
+    const std::lock_guard lock(mutex_);
+    results_.push_back(
+        {r.status, r.message == nullptr ? "" : r.message, r.start_ns, r.end_ns, std::this_thread::get_id()});
+    heard_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable heard_;
+  std::vector<told> results_;
+};
+
+// A stream; waits for what is in it before it is destroyed.
+class stream {
+ public:
+  explicit stream(std::shared_ptr<device> of, std::int32_t priority = 0)
+      : device_(std::move(of)), handle_(device_->stream_create(priority)) {}
+  ~stream() {
+    finish();
+    device_->ops().stream_destroy(handle_);
+  }
+  stream(const stream &) = delete;
+  stream &operator=(const stream &) = delete;
+
+  sg_backend_stream *handle() const { return handle_; }
+
+  // Waits for what is in the stream; its own completion's status.
+  sg_status finish() {
+    listener end;
+    if (device_->ops().notify(handle_, end.done()) != SG_STATUS_OK) return SG_STATUS_SHUTDOWN;
+    EXPECT_TRUE(end.wait(1));
+    return end.results().at(0).status;
+  }
+
+ private:
+  std::shared_ptr<device> device_;
+  sg_backend_stream *handle_;
+};
+
+class event {
+ public:
+  explicit event(std::shared_ptr<device> of) : device_(std::move(of)), handle_(device_->event_create()) {}
+  ~event() { device_->ops().event_destroy(handle_); }
+  event(const event &) = delete;
+  event &operator=(const event &) = delete;
+  sg_backend_event *handle() const { return handle_; }
+
+ private:
+  std::shared_ptr<device> device_;
+  sg_backend_event *handle_;
+};
+
+// Device memory with its image on the host, moved by the device's own copies.
+class memory {
+ public:
+  memory(std::shared_ptr<device> of, std::int64_t bytes)
+      : device_(std::move(of)), bytes_(bytes), data_(device_->mem_alloc(static_cast<std::uint64_t>(bytes))) {}
+  ~memory() { device_->ops().mem_free(device_->handle(), data_); }
+  memory(const memory &) = delete;
+  memory &operator=(const memory &) = delete;
+
+  char *data() const { return static_cast<char *>(data_); }
+  void write(stream &in, const void *from) { move(in, data_, from, 1, 0); }
+  void read(stream &in, void *to) { move(in, to, data_, 0, 1); }
+
+ private:
+  void move(stream &in, void *dst, const void *src, int to_device, int from_device) {
+    if (bytes_ == 0) return;
+    const sg_backend_copy copy = {dst, src, bytes_, bytes_, bytes_, 1, to_device, from_device};
+    listener end;
+    ASSERT_EQ(device_->ops().copy(in.handle(), &copy, end.done()), SG_STATUS_OK)
+        << device_->ops().last_message(device_->handle());
+    ASSERT_TRUE(end.wait(1));
+    ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK) << end.results().at(0).message;
+  }
+
+  std::shared_ptr<device> device_;
+  std::int64_t bytes_;
+  void *data_;
+};
+
+}  // namespace sg::test

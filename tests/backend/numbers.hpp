@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element types as the tests see them: written from, and read as, long double numbers. Rounding is done here by
+// the definition of each format, with nothing of the library's.
+#pragma once
+
+#include <streamgemm/types.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace sg::test {
+
+using real = long double;
+using number = std::complex<real>;
+
+inline std::int64_t size_of(sg_dtype type) {
+  switch (type) {
+    case SG_DTYPE_C128: return 16;
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C64: return 8;
+    case SG_DTYPE_F32:
+    case SG_DTYPE_I32: return 4;
+    case SG_DTYPE_F16:
+    case SG_DTYPE_BF16: return 2;
+    case SG_DTYPE_I8: return 1;
+  }
+  return 0;
+}
+
+inline bool is_complex(sg_dtype type) { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
+inline bool is_integer(sg_dtype type) { return type == SG_DTYPE_I8 || type == SG_DTYPE_I32; }
+
+// A binary format: bits of the significand (the hidden one included), least normal exponent, largest exponent.
+struct format {
+  int precision, least, largest;
+};
+inline constexpr format f16_format = {11, -14, 15};
+inline constexpr format bf16_format = {8, -126, 127};
+
+// To nearest, ties to even; beyond the largest: infinity.
+inline real round_to(const format &f, real value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int exponent = std::max(std::ilogb(value), f.least);
+  const real unit = std::ldexp(real{1}, exponent - f.precision + 1);
+  const real rounded = std::nearbyint(value / unit) * unit;
+  const real largest = std::ldexp(real{2} - std::ldexp(real{1}, 1 - f.precision), f.largest);
+  return std::abs(rounded) > largest ? std::copysign(std::numeric_limits<real>::infinity(), value) : rounded;
+}
+
+inline std::uint16_t encode_16(const format &f, real value) {
+  const int fraction_bits = f.precision - 1;
+  const std::uint32_t sign = std::signbit(value) ? 0x8000u : 0;
+  const std::uint32_t all_ones = ((1u << (15 - fraction_bits)) - 1) << fraction_bits;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | all_ones | 1u << (fraction_bits - 1));
+  const real magnitude = std::abs(round_to(f, value));
+  if (std::isinf(magnitude)) return static_cast<std::uint16_t>(sign | all_ones);
+  if (magnitude == 0) return static_cast<std::uint16_t>(sign);
+  const int exponent = std::max(std::ilogb(magnitude), f.least);
+  const auto significand = static_cast<std::uint32_t>(std::ldexp(magnitude, fraction_bits - exponent));
+  const bool normal = significand >> fraction_bits != 0;
+  const std::uint32_t biased = normal ? static_cast<std::uint32_t>(exponent - f.least + 1) : 0;
+  return static_cast<std::uint16_t>(sign | biased << fraction_bits | (significand & ((1u << fraction_bits) - 1)));
+}
+
+inline real decode_16(const format &f, std::uint16_t bits) {
+  const int fraction_bits = f.precision - 1;
+  const std::uint32_t fraction = bits & ((1u << fraction_bits) - 1);
+  const int biased = (bits & 0x7fff) >> fraction_bits;
+  real magnitude;
+  if (biased == (1 << (15 - fraction_bits)) - 1)
+    magnitude = fraction != 0 ? std::numeric_limits<real>::quiet_NaN() : std::numeric_limits<real>::infinity();
+  else if (biased == 0)
+    magnitude = std::ldexp(real(fraction), f.least - fraction_bits);
+  else
+    magnitude = std::ldexp(real(fraction | 1u << fraction_bits), biased - 1 + f.least - fraction_bits);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+inline void store(void *to, sg_dtype type, number value) {
+  const auto put = [to](auto x) { std::memcpy(to, &x, sizeof x); };
+  switch (type) {
+    case SG_DTYPE_F64: return put(static_cast<double>(value.real()));
+    case SG_DTYPE_F32: return put(static_cast<float>(value.real()));
+    case SG_DTYPE_C64: return put(std::complex<float>(value));
+    case SG_DTYPE_C128: return put(std::complex<double>(value));
+    case SG_DTYPE_F16: return put(encode_16(f16_format, value.real()));
+    case SG_DTYPE_BF16: return put(encode_16(bf16_format, value.real()));
+    case SG_DTYPE_I8: return put(static_cast<std::int8_t>(value.real()));
+    case SG_DTYPE_I32: return put(static_cast<std::int32_t>(value.real()));
+  }
+}
+
+inline number load(const void *from, sg_dtype type) {
+  const auto get = [from]<class T>(T x) {
+    std::memcpy(&x, from, sizeof x);
+    return x;
+  };
+  switch (type) {
+    case SG_DTYPE_F64: return get(double{});
+    case SG_DTYPE_F32: return get(float{});
+    case SG_DTYPE_C64: return number(get(std::complex<float>{}));
+    case SG_DTYPE_C128: return number(get(std::complex<double>{}));
+    case SG_DTYPE_F16: return decode_16(f16_format, get(std::uint16_t{}));
+    case SG_DTYPE_BF16: return decode_16(bf16_format, get(std::uint16_t{}));
+    case SG_DTYPE_I8: return real(get(std::int8_t{}));
+    case SG_DTYPE_I32: return real(get(std::int32_t{}));
+  }
+  return 0;
+}
+
+// Unit roundoffs of a result's format and of its accumulator, and the least normal number of the narrower one.
+struct precision {
+  real out, sum, tiny;
+};
+
+inline precision precision_of(sg_dtype out, bool from_16_bits) {
+  const real sum_16 = std::ldexp(real{1}, -23);  // tensor cores truncate their sums
+  switch (out) {
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C128: return {0, std::ldexp(real{1}, -53), std::ldexp(real{1}, -1022)};
+    case SG_DTYPE_F16: return {std::ldexp(real{1}, -11), sum_16, std::ldexp(real{1}, -24)};
+    case SG_DTYPE_BF16: return {std::ldexp(real{1}, -8), sum_16, std::ldexp(real{1}, -126)};
+    default: return {0, from_16_bits ? sum_16 : std::ldexp(real{1}, -24), std::ldexp(real{1}, -126)};
+  }
+}
+
+}  // namespace sg::test

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of the process, fork, and a device of another name.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/error.hpp"
+#include "product_case.hpp"
+
+namespace sg::test {
+namespace {
+
+class process : public conformance {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+const product_shape large = {.m = 700, .n = 700, .k = 700};
+
+// Many products in flight on a device's streams; they and their operands live on for ever.
+struct busy_device {
+  explicit busy_device(const std::shared_ptr<device> &of) : on(of) {
+    for (int i = 0; i < 2; ++i) {
+      in.push_back(new stream(on));
+      for (host_operand *x : {&data.a, &data.b, &data.c}) {
+        places.push_back(new memory(on, static_cast<std::int64_t>(x->bytes.size())));
+        places.back()->write(*in.back(), x->bytes.data());
+      }
+    }
+  }
+  int enqueue(int count, listener &told) {
+    int accepted = 0;
+    for (int i = 0; i < count; ++i) {
+      const auto first = static_cast<std::size_t>(3 * (i % 2));
+      const sg_backend_gemm x =
+          data.command(places[first]->data(), places[first + 1]->data(), places[first + 2]->data());
+      accepted += on->ops().gemm(in[static_cast<std::size_t>(i % 2)]->handle(), &x, told.done()) == SG_STATUS_OK;
+    }
+    return accepted;
+  }
+
+  std::shared_ptr<device> on;
+  product_case data{large};
+  std::vector<stream *> in;
+  std::vector<memory *> places;
+};
+
+TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
+  if (ops().drain == nullptr) GTEST_SKIP() << "needs no draining";
+  auto *told = new listener;
+  auto *busy = new busy_device(dev());
+  const int accepted = busy->enqueue(60, *told);
+  EXPECT_EQ(accepted, 60);
+  ops().drain(handle());
+  ASSERT_TRUE(told->wait(60));
+  ASSERT_EQ(told->results().size(), 60u);
+  int ended = 0, dropped = 0;
+  for (const listener::told &x : told->results()) {
+    ended += x.status == SG_STATUS_OK;
+    dropped += x.status == SG_STATUS_SHUTDOWN;
+  }
+  EXPECT_EQ(ended + dropped, 60);
+  EXPECT_GT(dropped, 0);
+  EXPECT_EQ(busy->enqueue(2, *told), 0);
+  for (memory *x : busy->places) delete x;
+  for (stream *x : busy->in) delete x;
+  delete busy;
+  delete told;
+}
+
+std::shared_ptr<device> *exiting = nullptr;
+
+[[noreturn]] void exit_while_busy(const std::shared_ptr<device> &on) {
+  exiting = new std::shared_ptr<device>(on);
+  std::atexit([] { (*exiting)->drain(); });
+  auto *busy = new busy_device(on);
+  busy->enqueue(100, *new listener);
+  usleep(3000);
+  std::exit(0);
+}
+
+TEST_P(process, exits_cleanly_with_work_in_flight) {
+  for (int i = 0; i < 3; ++i) EXPECT_EXIT(exit_while_busy(dev()), testing::ExitedWithCode(0), "");
+}
+
+// The child of a busy process opens a device of its own.
+TEST_P(process, a_child_of_fork_may_open_a_device) {
+  if (!unified()) GTEST_SKIP() << "drivers of devices need not survive fork";
+  listener told;
+  busy_device busy(dev());
+  for (int round = 0; round < 10; ++round) {
+    ASSERT_EQ(busy.enqueue(6, told), 6);
+    // New shapes meanwhile, so that code is being generated while we fork.
+    stream generating(dev());
+    std::thread other([&] {
+      for (std::int64_t n = 0; n < 5; ++n) {
+        product_case x({.types = {SG_DTYPE_BF16, SG_DTYPE_F32}, .m = 20 + n, .n = 30 + round, .k = 10});
+        EXPECT_EQ(x.run(dev(), generating), SG_STATUS_OK);
+      }
+    });
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      for (const pair_of_types types : all_pairs) {
+        const std::shared_ptr<device> own = open_device(GetParam().c_str());
+        stream in(own);
+        product_case x({.types = types, .m = 60, .n = 50, .k = 40});
+        if (x.run(own, in) != SG_STATUS_OK) _exit(1);
+        x.check();
+        if (HasFatalFailure()) _exit(2);
+      }
+      _exit(0);
+    }
+    other.join();
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round << ": " << status;
+  }
+  ASSERT_TRUE(told.wait(60));
+  for (stream *x : busy.in) delete x;
+  for (memory *x : busy.places) delete x;
+}
+
+TEST_P(process, a_worker_takes_no_signal) {
+  struct seen {
+    listener end;
+    bool blocked = false;
+  } own;
+  stream in(dev());
+  ASSERT_EQ(ops().notify(in.handle(), {[](void *user, const sg_backend_result *result) {
+                                         auto &to = *static_cast<seen *>(user);
+                                         sigset_t mask;
+                                         pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+                                         to.blocked =
+                                             sigismember(&mask, SIGALRM) == 1 && sigismember(&mask, SIGINT) == 1;
+                                         to.end.done().fn(&to.end, result);
+                                       },
+                                       &own}),
+            SG_STATUS_OK);
+  ASSERT_TRUE(own.end.wait(1));
+  EXPECT_TRUE(own.blocked);
+}
+
+TEST_P(process, a_device_of_another_name_is_refused) {
+  const std::string backend = GetParam().substr(0, GetParam().find(':'));
+  try {
+    open_device((backend + ":no-such-device").c_str());
+    FAIL() << "it was opened";
+  } catch (const error &e) {
+    EXPECT_LT(e.status(), 0);
+    EXPECT_STRNE(e.what(), "");
+  }
+}
+
+SG_CONFORMANCE(process);
+
+}  // namespace
+}  // namespace sg::test

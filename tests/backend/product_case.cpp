@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "product_case.hpp"
+
+#include <sstream>
+
+#include "base/dtype.hpp"
+
+namespace sg::test {
+
+std::string product_shape::text() const {
+  std::ostringstream out;
+  out << name_of(types.in) << "->" << name_of(types.out) << " " << m << "x" << n << "x" << k << " "
+      << "NTC"[op_a] << "NTC"[op_b] << " alpha " << alpha.re << "," << alpha.im << " beta " << beta.re << "," << beta.im
+      << " gap " << gap << " batch " << batch;
+  return out.str();
+}
+
+host_operand::host_operand(sg_dtype type, std::int64_t rows, std::int64_t cols, std::int64_t gap, std::int64_t items)
+    : type(type),
+      rows(rows),
+      cols(cols),
+      ld(rows + gap),
+      items(items),
+      bytes(static_cast<std::size_t>((rows + gap) * cols * items * size_of(type))) {
+  poison();
+}
+
+void host_operand::poison() {
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  const number value = type == SG_DTYPE_I8 ? number(77) : type == SG_DTYPE_I32 ? number(-1234567890) : number(nan, nan);
+  for (std::size_t i = 0; i < bytes.size(); i += static_cast<std::size_t>(size_of(type))) store(&bytes[i], type, value);
+}
+
+void host_operand::randomise(std::mt19937_64 &from) {
+  std::uniform_real_distribution<double> unit(-1, 1);
+  std::uniform_int_distribution<int> whole(-128, 127);
+  for (std::int64_t item = 0; item < items; ++item)
+    for (std::int64_t j = 0; j < cols; ++j)
+      for (std::int64_t i = 0; i < rows; ++i)
+        set(item, i, j, is_integer(type) ? number(whole(from)) : number(unit(from), is_complex(type) ? unit(from) : 0));
+}
+
+product_case::product_case(const product_shape &s, std::uint64_t seed)
+    : shape(s),
+      a(s.types.in, s.op_a == SG_OP_N ? s.m : s.k, s.op_a == SG_OP_N ? s.k : s.m, s.gap,
+        s.form == batching::shared_a ? 1 : s.batch),
+      b(s.types.in, s.op_b == SG_OP_N ? s.k : s.n, s.op_b == SG_OP_N ? s.n : s.k, s.gap, s.batch),
+      c(s.types.out, s.m, s.n, s.gap, s.batch) {
+  std::mt19937_64 random(seed);
+  a.randomise(random);
+  b.randomise(random);
+  // With beta == 0, C is never read: it stays poisoned.
+  if (s.beta.re != 0 || s.beta.im != 0) c.randomise(random);
+}
+
+sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *at_c) const {
+  sg_backend_gemm x = {};
+  x.m = shape.m, x.n = shape.n, x.k = shape.k, x.batch = shape.batch;
+  x.op_a = shape.op_a, x.op_b = shape.op_b;
+  x.in_type = shape.types.in, x.out_type = shape.types.out;
+  x.alpha = shape.alpha, x.beta = shape.beta;
+  x.a = at_a, x.b = at_b, x.c = at_c;
+  x.lda = a.ld, x.ldb = b.ld, x.ldc = c.ld;
+  x.stride_a = shape.form == batching::shared_a ? 0 : a.item_elements();
+  x.stride_b = b.item_elements(), x.stride_c = c.item_elements();
+  return x;
+}
+
+sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
+  before_ = c.bytes;
+  const auto size = [](const host_operand &x) { return static_cast<std::int64_t>(x.bytes.size()); };
+  memory at_a(on, size(a)), at_b(on, size(b)), at_c(on, size(c));
+  at_a.write(in, a.bytes.data());
+  at_b.write(in, b.bytes.data());
+  at_c.write(in, c.bytes.data());
+  sg_backend_gemm x = command(at_a.data(), at_b.data(), at_c.data());
+  std::vector<const void *> array_a, array_b;
+  std::vector<void *> array_c;
+  if (shape.form == batching::pointers) {
+    for (std::int64_t i = 0; i < shape.batch; ++i) {
+      array_a.push_back(at_a.data() + i * a.item_elements() * size_of(a.type));
+      array_b.push_back(at_b.data() + i * b.item_elements() * size_of(b.type));
+      array_c.push_back(at_c.data() + i * c.item_elements() * size_of(c.type));
+    }
+    x.a = x.b = x.c = nullptr;
+    x.a_array = array_a.data(), x.b_array = array_b.data(), x.c_array = array_c.data();
+  }
+  listener end;
+  const sg_status accepted = on->ops().gemm(in.handle(), &x, end.done());
+  // The arrays are read during the call only.
+  std::fill(array_a.begin(), array_a.end(), nullptr);
+  std::fill(array_b.begin(), array_b.end(), nullptr);
+  std::fill(array_c.begin(), array_c.end(), nullptr);
+  if (accepted != SG_STATUS_OK) return accepted;
+  EXPECT_TRUE(end.wait(1));
+  at_c.read(in, c.bytes.data());
+  return end.results().at(0).status;
+}
+
+namespace {
+
+// The lines x length numbers op(X), line after line: rows of op(A), or columns of op(B).
+std::vector<number> lines_of(host_operand &x, std::int64_t item, bool line_is_row_of_x, bool conjugated) {
+  std::vector<number> lines;
+  const std::int64_t count = line_is_row_of_x ? x.rows : x.cols, length = line_is_row_of_x ? x.cols : x.rows;
+  for (std::int64_t line = 0; line < count; ++line)
+    for (std::int64_t l = 0; l < length; ++l) {
+      const number value = line_is_row_of_x ? x.get(item, line, l) : x.get(item, l, line);
+      lines.push_back(conjugated ? std::conj(value) : value);
+    }
+  return lines;
+}
+
+}  // namespace
+
+// |C - R| <= u_out |R| + (1 + u_out) gamma(k + 3, u_sum) g + (k + 1) tiny, with g the product of the magnitudes.
+// Complex: the same for the whole number, with four products and sums of two parts in each multiply-add.
+void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t j) {
+  const bool reads_c = shape.beta.re != 0 || shape.beta.im != 0;
+  const number alpha(shape.alpha.re, is_complex(c.type) ? shape.alpha.im : 0),
+      beta(shape.beta.re, is_complex(c.type) ? shape.beta.im : 0);
+  number sum = 0;
+  real magnitude = 0;
+  const number *x = &row_of_a_[static_cast<std::size_t>(i * shape.k)],
+               *y = &col_of_b_[static_cast<std::size_t>(j * shape.k)];
+  if (is_complex(c.type)) {
+    for (std::int64_t l = 0; l < shape.k; ++l) {
+      sum += x[l] * y[l];
+      magnitude += std::abs(x[l]) * std::abs(y[l]);
+    }
+  } else {
+    real plain = 0;
+    for (std::int64_t l = 0; l < shape.k; ++l) {
+      plain += x[l].real() * y[l].real();
+      magnitude += std::abs(x[l].real() * y[l].real());
+    }
+    sum = plain;
+  }
+  const number old =
+      reads_c ? load(&before_[static_cast<std::size_t>(((item * c.cols + j) * c.ld + i) * size_of(c.type))], c.type)
+              : 0;
+  const number expected = alpha * sum + (reads_c ? beta * old : number(0));
+  const number found = c.get(item, i, j);
+  const std::string where =
+      shape.text() + " at item " + std::to_string(item) + " (" + std::to_string(i) + ", " + std::to_string(j) + ")";
+  if (c.type == SG_DTYPE_I32) {
+    const auto wrapped =
+        static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(expected.real())));
+    ASSERT_EQ(static_cast<std::int64_t>(found.real()), wrapped) << where;
+    return;
+  }
+  const precision p = precision_of(c.type, size_of(a.type) == 2);
+  const real n = real(shape.k) + 3 + (is_complex(c.type) ? 2 : 0);
+  const real gamma = n * p.sum / (1 - n * p.sum);
+  const real g = std::abs(alpha) * magnitude + (reads_c ? std::abs(beta) * std::abs(old) : 0);
+  const real parts = is_complex(c.type) ? std::sqrt(real{2}) : 1;
+  const real bound = p.out * std::abs(expected) + (1 + p.out) * parts * gamma * g + real(shape.k + 1) * p.tiny;
+  ASSERT_LE(std::abs(found - expected), bound) << where << ": " << found << " instead of " << expected;
+}
+
+void product_case::check() {
+  for (std::int64_t item = 0; item < c.items; ++item) {
+    row_of_a_ = lines_of(a, shape.form == batching::shared_a ? 0 : item, shape.op_a == SG_OP_N, shape.op_a == SG_OP_C);
+    col_of_b_ = lines_of(b, item, shape.op_b != SG_OP_N, shape.op_b == SG_OP_C);
+    for (std::int64_t j = 0; j < c.cols; ++j) {
+      for (std::int64_t i = 0; i < c.rows; ++i) {
+        check_element(item, i, j);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+      const auto gap = static_cast<std::size_t>(((item * c.cols + j) * c.ld + c.rows) * size_of(c.type));
+      ASSERT_EQ(
+          std::memcmp(&before_[0] + gap, &c.bytes[0] + gap, static_cast<std::size_t>(shape.gap * size_of(c.type))), 0)
+          << shape.text() << ": written behind column " << j;
+    }
+  }
+}
+
+}  // namespace sg::test

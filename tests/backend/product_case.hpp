@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// One product to be tried: its operands on the host, what it should give, and how far a device may be from that.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+#include "numbers.hpp"
+
+namespace sg::test {
+
+struct pair_of_types {
+  sg_dtype in, out;
+};
+inline constexpr pair_of_types all_pairs[] = {
+    {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32},  {SG_DTYPE_C64, SG_DTYPE_C64},
+    {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
+    {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}};
+
+enum class batching { strided, shared_a, pointers };
+
+// Everything about a product but its data.
+struct product_shape {
+  pair_of_types types = {SG_DTYPE_F32, SG_DTYPE_F32};
+  std::int64_t m = 1, n = 1, k = 1;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_scalar alpha = {1, 0}, beta = {0, 0};
+  std::int64_t gap = 0;  // between the end of a column and the start of the next one, in elements
+  std::int64_t batch = 1;
+  batching form = batching::strided;
+
+  std::string text() const;
+};
+
+// A column-major operand: `items` matrices behind each other, gaps included.
+struct host_operand {
+  sg_dtype type;
+  std::int64_t rows, cols, ld, items;
+  std::vector<char> bytes;
+
+  host_operand(sg_dtype type, std::int64_t rows, std::int64_t cols, std::int64_t gap, std::int64_t items);
+  std::int64_t item_elements() const { return ld * cols; }
+  char *at(std::int64_t item, std::int64_t row, std::int64_t col) {
+    return bytes.data() + (item * item_elements() + col * ld + row) * size_of(type);
+  }
+  number get(std::int64_t item, std::int64_t row, std::int64_t col) { return load(at(item, row, col), type); }
+  void set(std::int64_t item, std::int64_t row, std::int64_t col, number value) {
+    store(at(item, row, col), type, value);
+  }
+  // Every element, gaps included: NaN, or a telling whole number.
+  void poison();
+  // Random elements in [-1, 1] (i8: all of its values); the gaps stay as they are.
+  void randomise(std::mt19937_64 &from);
+};
+
+class product_case {
+ public:
+  explicit product_case(const product_shape &shape, std::uint64_t seed = 1);
+
+  product_shape shape;
+  host_operand a, b, c;
+
+  // Runs it on the device, in memory of the device's, and brings C back. The completion's status.
+  sg_status run(const std::shared_ptr<device> &on, stream &in);
+  // Runs it where the operands are given: device addresses. The shape's batch must be 1 or strided.
+  sg_backend_gemm command(const void *at_a, const void *at_b, void *at_c) const;
+
+  // Compares C with the reference, element by element, and the gaps with what they were. Reports the first deviation.
+  void check();
+
+ private:
+  void check_element(std::int64_t item, std::int64_t i, std::int64_t j);
+
+  std::vector<char> before_;                 // C
+  std::vector<number> row_of_a_, col_of_b_;  // op(A) by rows and op(B) by columns, of the item being checked
+};
+
+}  // namespace sg::test
