@@ -35,6 +35,7 @@ void report(int count, char **names) {
     } catch (const sg::error &fault) {
       std::printf("%s %s\n", name_of(fault.status()), fault.what());
     }
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -55,7 +56,6 @@ int main(int argc, char **argv) {
   if (child == 0) {
     alarm(30);
     report(argc - 2, argv + 2);
-    std::fflush(stdout);
     _exit(0);
   }
   int status = 1;

@@ -183,4 +183,22 @@ inline sg_backend_gemm square_gemm(std::int64_t size, const void *a, const void 
   return gemm;
 }
 
+// Runs one command and gives its outcome, or the status with which it was refused.
+template <class Enqueue>
+outcome run(sim_device &device, Enqueue &&enqueue) {
+  completion end;
+  const sg_status accepted = enqueue(end.done());
+  return accepted == SG_STATUS_OK ? end.wait() : outcome{accepted, device.last_message(), 0, 0};
+}
+inline outcome run_copy(sim_device &device, sim_stream &stream, sg_backend_copy copy) {
+  return run(device, [&](sg_backend_done done) { return device.ops().copy(stream.handle(), &copy, done); });
+}
+inline outcome run_gemm(sim_device &device, sim_stream &stream, sg_backend_gemm gemm) {
+  return run(device, [&](sg_backend_done done) { return device.ops().gemm(stream.handle(), &gemm, done); });
+}
+
+inline void expect_text(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
 }  // namespace sg::test

@@ -3,7 +3,7 @@
 // one rounding (to nearest, ties to even).
 #pragma once
 
-#include <streamgemm/types.h>
+#include <streamgemm/backend.h>
 
 #include <bit>
 #include <cmath>

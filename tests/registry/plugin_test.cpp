@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugins: where they are looked for, sound and spoilt ones, and hostile values of SG_PLUGIN_PATH.
+#include <sys/stat.h>
+
+#include "registry_process.hpp"
+
+namespace sg::test {
+namespace {
+
+TEST(Plugins, NoneIsNeeded) {
+  const string text = report({});
+  expect_in(text, "backend cpu|available|built in|\n");
+  expect_in(text, "backend sim|available|built in|\n");
+  expect_in(text, "backend cuda|missing||no such plugin in /");
+}
+
+TEST(Plugins, AGoodOneWorks) {
+  const string text = report({plugin_path(plugin("good"))}, {"tiny:a100", "tiny", "tiny:", "tiny:nothing"});
+  expect_in(text, "backend tiny|available|" + plugin("good") + "|\n");
+  expect_in(text, "device tiny:a100\ndevice tiny:h200\ndevice tiny:h200\n");
+  expect_in(text, "SG_STATUS_NO_DEVICE device \"tiny:nothing\": no simulated device \"nothing\"");
+  expect_in(text, "backend cuda|missing||SG_PLUGIN_PATH");
+}
+
+TEST(Plugins, AnOlderTableIsCompletedWithNull) {
+  expect_in(report({plugin_path(plugin("short-but-sound"))}, {"tiny:a100"}), "device tiny:a100\n");
+}
+
+TEST(Plugins, SpoiltOnesAreRefusedWithAReason) {
+  const struct {
+    string variant, reason;
+  } cases[] = {
+      {"unwilling", "the bell\\x07 is out of order"},
+      {"wrong-version", "version 2, this library works with version 1"},
+      {"missing-slot", "required function \"event_record\" is missing"},
+      {"half-a-pair", "only one of host_register and host_unregister"},
+      {"too-short", "too short"},
+      {"cut-off", "required function \"gemm\" is missing"},
+      {"nameless", "its name must be"},
+      {"impostor", "it calls itself \"cpu\""},
+      {"no-table", "it offers no table"},
+      {"no-symbol", "no symbol sg_backend_entry_1"},
+  };
+  for (const auto &spoilt : cases) {
+    const string text = report({plugin_path(plugin(spoilt.variant))}, {"tiny", "sim:a100"});
+    expect_in(text, "|missing|" + plugin(spoilt.variant) + "|");
+    expect_in(text, spoilt.reason);
+    expect_in(text, "SG_STATUS_NO_DEVICE");
+    expect_in(text, "device sim:a100\n");
+    expect_in(text, "backend cpu|available|built in|");
+    expect_printable(text);
+  }
+}
+
+TEST(Plugins, AFolderIsLoadedInTheOrderOfNames) {
+  const temporary_folder folder;
+  fs::copy(plugin("wrong-version"), folder / "libstreamgemm-a.so");
+  fs::copy(plugin("good"), folder / "libstreamgemm-b.so");
+  fs::copy(plugin("short-but-sound"), folder / "libstreamgemm-c.so");
+  fs::copy(plugin("good"), folder / "other.so");
+  fs::create_directory(folder / "libstreamgemm-d.so");
+  const string text = report({plugin_path(folder.path())}, {"tiny"});
+  expect_in(text, "backend a|missing|");
+  expect_in(text, "backend tiny|available|" + folder.path() + "/libstreamgemm-b.so|");
+  expect_in(text, "backend c|missing|");
+  expect_in(text, "there is a backend of that name");
+  expect_in(text, "backend d|missing|");
+  expect_not_in(text, "other");
+}
+
+TEST(Plugins, TheFolderBesideTheLibraryIsSearched) {
+  const temporary_folder folder;
+  fs::copy(report_program, folder / "report");
+  fs::create_directory(folder / "streamgemm");
+  fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-good.so");
+  expect_in(output_of(folder / "report", {}, {}), "backend tiny|available|" + folder.path() + "/streamgemm/");
+  // A variable that names something else takes its place.
+  expect_not_in(output_of(folder / "report", {plugin_path("/nonexistent")}, {}), "backend tiny");
+}
+
+TEST(Plugins, TheCurrentFolderIsNeverSearched) {
+  const temporary_folder folder;
+  fs::copy(plugin("good"), folder / "libstreamgemm-cuda.so");
+  fs::create_directory(folder / "streamgemm");
+  fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-cuda.so");
+  for (const char *value : {"", ".", "./", "..", "libstreamgemm-cuda.so", "streamgemm", "./libstreamgemm-cuda.so"}) {
+    const string text = report({plugin_path(value)}, {}, folder.path());
+    expect_not_in(text, "tiny");
+    expect_in(text, "backend cuda|missing||");
+  }
+  expect_not_in(report({"LD_LIBRARY_PATH=."}, {}, folder.path()), "tiny");
+}
+
+TEST(Plugins, HostileVariablesOnlyGiveReasons) {
+  const temporary_folder folder;
+  const string text_file = (folder / "libstreamgemm-text.so").string(), pipe_file = (folder / "pipe").string();
+  FILE *file = fopen(text_file.c_str(), "w");
+  fputs(string(5000, 'x').c_str(), file);
+  fclose(file);
+  ASSERT_EQ(mkfifo(pipe_file.c_str(), 0600), 0);
+  const struct {
+    string value, reason;
+  } cases[] = {
+      {"relative/path", "not an absolute path"},
+      {"\x1b[2J\nbackend cuda|available", "\\x1b[2J\\x0abackend cuda|available\" is not an absolute path"},
+      {"/\xff\x01", "\\xff\\x01"},
+      {"/nonexistent", "No such file or directory"},
+      {string(100000, '/'), "longer than 4096 bytes"},
+      {"/" + string(4095, 'x'), "File name too long"},
+      {text_file, "invalid ELF header"},
+      {pipe_file, "holds no such plugin"},
+      {"/dev/null", "holds no such plugin"},
+      {"/proc/self/mem", ""},
+  };
+  for (const auto &hostile : cases) {
+    const string text = report({plugin_path(hostile.value)}, {"sim:h200"});
+    expect_in(text, hostile.reason);
+    expect_in(text, "backend cuda|missing|");
+    expect_in(text, "device sim:h200\n");
+    expect_printable(text);
+  }
+}
+
+TEST(Plugins, ASetuidProgramIgnoresTheVariables) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a setuid program of another user";
+  const temporary_folder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
+  const fs::path program = folder / "report";
+  fs::copy(report_program, program);
+  fs::create_directory(folder / "streamgemm");
+  fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-good.so");
+  const strings variables{plugin_path(plugin("good")), "SG_DEVICE=sim:a100"};
+  const string before = output_of(program, variables, {""});
+  expect_in(before, "backend tiny|available|" + plugin("good"));
+  expect_in(before, "device sim:a100\n");
+  constexpr uid_t nobody = 65534;
+  ASSERT_EQ(chown(program.c_str(), nobody, nobody), 0);
+  ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+  const string after = output_of(program, variables, {""});
+  if (after.find("secure 1") == string::npos) GTEST_SKIP() << "this file system or sandbox honours no setuid bit";
+  expect_in(after, "backend sim|available|");
+  expect_not_in(after, "backend tiny");
+  expect_not_in(after, "device sim:a100");
+}
+
+}  // namespace
+}  // namespace sg::test

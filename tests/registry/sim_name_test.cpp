@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of simulated devices, good and bad.
+#include <sys/stat.h>
+
+#include "sim_device.hpp"
+
+namespace sg::test {
+namespace {
+
+using std::string;
+
+const sg_backend_ops &ops = *sg_sim_backend();
+
+TEST(SimNames, CountedDevicesOpen) {
+  ASSERT_EQ(ops.device_count(), 3);
+  const char *expected[] = {"h200", "a100", "pcie3"};
+  for (int i = 0; i < 3; ++i) {
+    char name[64];
+    ASSERT_EQ(ops.device_name(i, name, sizeof name), SG_STATUS_OK);
+    EXPECT_STREQ(name, expected[i]);
+    sim_device device(name);
+    ASSERT_EQ(device.status(), SG_STATUS_OK) << device.open_message();
+    expect_text(ops.device_model(device.handle()), string("\"") + name + "\"");
+  }
+  char name[64];
+  EXPECT_EQ(ops.device_name(3, name, sizeof name), SG_STATUS_NO_DEVICE);
+  EXPECT_EQ(ops.device_name(-1, name, sizeof name), SG_STATUS_NO_DEVICE);
+}
+
+TEST(SimNames, ModelFileOpens) {
+  const temporary_file model(unit_model());
+  sim_device device(model.path() + "?memory=4MiB&timing-only");
+  ASSERT_EQ(device.status(), SG_STATUS_OK) << device.open_message();
+  expect_text(ops.device_model(device.handle()), "\"memory_bytes\": 4194304");
+}
+
+TEST(SimNames, WrongOnesAreRefusedWithAReason) {
+  const temporary_file broken("{"), array("[1]"), unknown(R"({"name": "x", "wheels": 4})");
+  const temporary_file unified(R"({"unified_memory": true})");
+  const string pipe = "/tmp/sg-pipe-" + std::to_string(getpid()) + ".json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const struct {
+    string name;
+    sg_status status;
+    string reason;
+  } cases[] = {
+      {"h300", SG_STATUS_NO_DEVICE, "h200, a100, pcie3"},
+      {"", SG_STATUS_NO_DEVICE, "h200"},
+      {"h200?", SG_STATUS_INVALID_ARGUMENT, "no option \"\""},
+      {"h200?fast", SG_STATUS_INVALID_ARGUMENT, "timing-only"},
+      {"h200?timing-only=1", SG_STATUS_INVALID_ARGUMENT, "no option"},
+      {"h200?fail-alloc", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?fail-alloc=0", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?fail-copy=-1", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?fail-launch=99999999999999999999", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?fail-launch=1x", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?late-copy=1", SG_STATUS_INVALID_ARGUMENT, "MICROSECONDS"},
+      {"h200?late-copy=1:60000001", SG_STATUS_INVALID_ARGUMENT, "minute"},
+      {"h200?memory=GiB", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?memory=9999999999TiB", SG_STATUS_INVALID_ARGUMENT, "63 bits"},
+      {"h200?memory=8388607TiB", SG_STATUS_INVALID_ARGUMENT, "memory_bytes"},
+      {"h200?timing-only&&", SG_STATUS_INVALID_ARGUMENT, "no option"},
+      {"/nonexistent/model", SG_STATUS_INVALID_ARGUMENT, "No such file"},
+      {"nonexistent.json", SG_STATUS_INVALID_ARGUMENT, "No such file"},
+      {"/tmp/", SG_STATUS_INVALID_ARGUMENT, "regular file"},
+      {"/dev/zero", SG_STATUS_INVALID_ARGUMENT, "regular file"},
+      {pipe, SG_STATUS_INVALID_ARGUMENT, "regular file"},
+      {broken.path(), SG_STATUS_INVALID_ARGUMENT, "not a JSON object"},
+      {array.path(), SG_STATUS_INVALID_ARGUMENT, "not a JSON object"},
+      {unknown.path(), SG_STATUS_INVALID_ARGUMENT, "missing"},
+      {unified.path(), SG_STATUS_INVALID_ARGUMENT, "unified_memory"},
+      {string(4000, 'x') + "/", SG_STATUS_INVALID_ARGUMENT, "cannot be read"},
+  };
+  for (const auto &wrong : cases) {
+    sim_device device(wrong.name);
+    EXPECT_EQ(device.status(), wrong.status) << wrong.name << ": " << device.open_message();
+    EXPECT_EQ(device.handle(), nullptr);
+    expect_text(device.open_message(), wrong.reason);
+  }
+  unlink(pipe.c_str());
+}
+
+}  // namespace
+}  // namespace sg::test
