@@ -2,6 +2,7 @@
 #include "plan/stream.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 
 #include "base/checked.hpp"
@@ -74,17 +75,21 @@ class holder {
 
   bool is_held(std::int32_t panel) const { return slot_of_[panel] >= 0; }
 
-  // Gives the panel a slot: a free one, else the one whose panel is needed last (of those, the one idle for longest).
-  void take(std::int32_t panel, std::int64_t step) {
-    std::int32_t best = panel;
-    if (x_.how == residency::slots) {
-      best = 0;
-      for (std::int32_t i = 1; i < std::int32_t(slots_.size()); ++i)
-        if (preferred(slots_[i], slots_[best], step)) best = i;
-      if (slots_[best].panel >= 0) slot_of_[slots_[best].panel] = -1;
-    }
-    slots_[best].panel = panel;
-    slot_of_[panel] = best;
+  // A slot for the panel: a free one, else the one whose panel is needed last (of those, the one idle for longest).
+  std::int32_t choose(std::int32_t panel, std::int64_t step) const {
+    if (x_.how != residency::slots) return panel;
+    std::int32_t best = 0;
+    for (std::int32_t i = 1; i < std::int32_t(slots_.size()); ++i)
+      if (preferred(slots_[i], slots_[best], step)) best = i;
+    return best;
+  }
+
+  std::int32_t panel_in(std::int32_t slot) const { return slots_[slot].panel; }
+
+  void take(std::int32_t panel, std::int32_t slot) {
+    if (slots_[slot].panel >= 0) slot_of_[slots_[slot].panel] = -1;
+    slots_[slot].panel = panel;
+    slot_of_[panel] = slot;
   }
 
   std::vector<std::uint32_t> &ready(std::int32_t panel) { return slots_[slot_of_[panel]].ready; }
@@ -171,31 +176,42 @@ class accumulator_ring {
 
 class stream_build {
  public:
-  stream_build(const problem &p, const stream_layout &layout, const device_model &model, int lanes)
+  stream_build(const problem &p, const stream_layout &layout, const device_model &model, int lanes, worker_use use)
       : p_(p), layout_(layout), lanes_(lanes), builder_({&p, 1}), a_(builder_, operand_name::a, layout, layout.a),
         b_(builder_, operand_name::b, layout, layout.b), c_(builder_, operand_name::c, layout, layout.c),
-        sums_(builder_, p, layout), moves_(builder_, 0, model, pageable_in(), pageable_out()) {}
+        sums_(builder_, p, layout), moves_(builder_, 0, model, {pageable_in(), pageable_out()}, use) {}
 
   schedule run() {
     for (std::size_t i = 0; i < layout_.steps.size(); ++i) add_step(layout_.steps[i], std::int64_t(i));
+    while (!leaving_.empty()) store_next();
     return builder_.finish(layout_.name);
   }
 
  private:
-  static double pageable_bytes(const problem &p, const operand &x) {
+  // Panels of C that are final, and how many chunks had been packed by then. Host workers take what they do in order, so
+  // an unpacking is put behind the packings that it would hold up while it waits for its product.
+  struct leaving {
+    std::int32_t panel;
+    std::int64_t chunks_in;
+  };
+
+  static double bytes_if_pageable(const problem &p, const operand &x) {
     return x.place == SG_MEMORY_PAGEABLE ? problem::bytes(x, p.batch) : 0;
   }
   double pageable_in() const {
-    return (p_.no_product ? 0 : pageable_bytes(p_, p_.a) + pageable_bytes(p_, p_.b)) +
-           (p_.beta_zero ? 0 : pageable_bytes(p_, p_.c));
+    return (p_.no_product ? 0 : bytes_if_pageable(p_, p_.a) + bytes_if_pageable(p_, p_.b)) +
+           (p_.beta_zero ? 0 : bytes_if_pageable(p_, p_.c));
   }
-  double pageable_out() const { return pageable_bytes(p_, p_.c); }
+  double pageable_out() const { return bytes_if_pageable(p_, p_.c); }
 
   void hold(holder &h, operand_name name, const stream_operand &x, panel_range range, std::int64_t step) {
     const bool loads = x.how != residency::device && (name != operand_name::c || !p_.beta_zero);
     for (std::int32_t i = range.first; i < range.first + range.count; ++i) {
       if (h.is_held(i)) continue;
-      h.take(i, step);
+      const std::int32_t slot = h.choose(i, step);
+      if (name == operand_name::c)
+        while (is_leaving(h.panel_in(slot))) store_next();
+      h.take(i, slot);
       if (!loads) continue;
       auto &users = h.users(i);
       const std::uint32_t last = moves_.in(name, x.panels[i], h.place(i), users);
@@ -227,10 +243,19 @@ class stream_build {
     else
       add_product(s, lane_index, waits);
     if (s.stores && layout_.c.how != residency::device)
-      for (std::int32_t i = s.c.first; i < s.c.first + s.c.count; ++i) {
-        const std::uint32_t last = moves_.out(operand_name::c, layout_.c.panels[i], c_.place(i), c_.users(i));
-        c_.users(i).assign(1, last);
-      }
+      for (std::int32_t i = s.c.first; i < s.c.first + s.c.count; ++i) leaving_.push_back({i, moves_.chunks_in()});
+    while (!leaving_.empty() && moves_.chunks_in() >= leaving_.front().chunks_in + moves_.chunks_ahead()) store_next();
+  }
+
+  bool is_leaving(std::int32_t panel) const {
+    return std::any_of(leaving_.begin(), leaving_.end(), [&](const leaving &l) { return l.panel == panel; });
+  }
+
+  void store_next() {
+    const std::int32_t i = leaving_.front().panel;
+    leaving_.pop_front();
+    const std::uint32_t last = moves_.out(operand_name::c, layout_.c.panels[i], c_.place(i), c_.users(i));
+    c_.users(i).assign(1, last);
   }
 
   void used(const stream_step &s, std::uint32_t command) {
@@ -295,6 +320,7 @@ class stream_build {
   holder a_, b_, c_;
   accumulator_ring sums_;
   transfers moves_;
+  std::deque<leaving> leaving_;
 };
 
 }  // namespace
@@ -328,8 +354,9 @@ std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t lim
   return used;
 }
 
-schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes) {
-  return stream_build(p, layout, model, lanes).run();
+schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes,
+                      worker_use use) {
+  return stream_build(p, layout, model, lanes, use).run();
 }
 
 }  // namespace sg

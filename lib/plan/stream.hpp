@@ -50,6 +50,7 @@ struct stream_layout {
 std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit);
 
 // lanes: compute lanes that panels of C are dealt to.
-schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes);
+schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes,
+                      worker_use use = worker_use::together);
 
 }  // namespace sg

@@ -50,24 +50,28 @@ class panel_writer {
       : p_(p), along_n_(choice.along == axis::n), out_(out), stays_(along_n_ ? out.a : out.b),
         passes_(along_n_ ? out.b : out.a) {}
 
+  // What is added from now on belongs to this item.
+  void begin_item(std::int64_t item) { items_ = {item, 1}; }
+
   std::int64_t along_size() const { return along_n_ ? p_.n : p_.m; }
   std::int64_t across_size() const { return along_n_ ? p_.m : p_.n; }
 
   panel_range add_staying(range across, range k) {
-    stays_.panels.push_back({{0, 1}, along_n_ ? block_of_a(p_, across, k) : block_of_b(p_, k, across)});
+    stays_.panels.push_back({items_, along_n_ ? block_of_a(p_, across, k) : block_of_b(p_, k, across)});
     return {count_of(stays_.panels) - 1, 1};
   }
   panel_range add_passing(range along, range k) {
-    passes_.panels.push_back({{0, 1}, along_n_ ? block_of_b(p_, k, along) : block_of_a(p_, along, k)});
+    passes_.panels.push_back({items_, along_n_ ? block_of_b(p_, k, along) : block_of_a(p_, along, k)});
     return {count_of(passes_.panels) - 1, 1};
   }
-  void add_result(range along) {
-    const range across{0, across_size()};
-    out_.c.panels.push_back({{0, 1}, along_n_ ? block_of_c(across, along) : block_of_c(along, across)});
+  panel_range add_result(range along, range across) {
+    out_.c.panels.push_back({items_, along_n_ ? block_of_c(across, along) : block_of_c(along, across)});
+    return {count_of(out_.c.panels) - 1, 1};
   }
   void add_step(range along, range across, range k, panel_range staying, panel_range passing, panel_range result,
                 bool begins, bool ends, bool stores) {
     stream_step s;
+    s.items = items_;
     s.m = along_n_ ? across : along;
     s.n = along_n_ ? along : across;
     s.k = k;
@@ -84,52 +88,108 @@ class panel_writer {
   bool along_n_;
   stream_layout &out_;
   stream_operand &stays_, &passes_;
+  range items_{0, 1};
+};
+
+}  // namespace
+
+namespace {
+
+// The panels of one item.
+class panel_item {
+ public:
+  panel_item(const problem &p, const panel_choice &choice, panel_writer &writer, std::int64_t item)
+      : p_(p), choice_(choice), w_(writer), all_along_{0, writer.along_size()}, all_across_{0, writer.across_size()},
+        panels_(cut_panels(all_along_.size, choice.panels, item == 0 ? choice.head : 1,
+                           choice.taper && item == p.batch - 1)) {
+    // What can be of use before the last piece has come is cut out of the first panel of C.
+    pieces_ = cut(choice.pieces_of_depth ? depth().size : all_across_.size, choice.pieces, grain);
+    w_.begin_item(item);
+    if (choice.pieces_of_depth)
+      results_.push_back(w_.add_result(panels_[0], all_across_));
+    else
+      for (const range &across : pieces_) results_.push_back(w_.add_result(panels_[0], across));
+    first_results_ = std::int32_t(results_.size());
+    for (std::size_t i = 1; i < panels_.size(); ++i) results_.push_back(w_.add_result(panels_[i], all_across_));
+  }
+
+  std::size_t panels() const noexcept { return panels_.size(); }
+  std::int64_t outer() const {
+    const std::int64_t outer =
+        std::clamp<std::int64_t>(std::int64_t(std::llround(double(p_.k) * choice_.outer)), 0, p_.k - 1);
+    return outer >= grain ? outer / grain * grain : outer;
+  }
+
+  void add() {
+    add_outer();
+    const panel_range passing = w_.add_passing(panels_[0], depth());
+    const panel_range staying = add_first_panel(passing);
+    for (std::size_t i = 1; i < panels_.size(); ++i)
+      w_.add_step(panels_[i], all_across_, depth(), staying, w_.add_passing(panels_[i], depth()),
+                  results_[std::size_t(first_results_) + i - 1], outer() == 0, true, true);
+  }
+
+ private:
+  // The part of the depth that is streamed panel by panel.
+  range depth() const { return {outer(), p_.k - outer()}; }
+
+  void add_outer() {
+    if (outer() == 0) return;
+    const panel_range every_result{results_.front().first, std::int32_t(results_.size())};
+    for (const range &k : cut(outer(), choice_.outer_pieces, grain)) {
+      const panel_range staying = w_.add_staying(all_across_, k);
+      w_.add_step(all_along_, all_across_, k, staying, w_.add_passing(all_along_, k), every_result, k.first == 0, false,
+                  false);
+    }
+  }
+
+  // Uses the staying operand piece by piece as it arrives; returns all of its pieces.
+  panel_range add_first_panel(panel_range passing) {
+    const bool fresh = outer() == 0;
+    panel_range staying{-1, 0};
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const bool last = i + 1 == pieces_.size();
+      panel_range piece;
+      if (choice_.pieces_of_depth) {
+        const range k = {pieces_[i].first + outer(), pieces_[i].size};
+        piece = w_.add_staying(all_across_, k);
+        w_.add_step(panels_[0], all_across_, k, piece, passing, results_[0], fresh && i == 0, last, last);
+      } else {
+        piece = w_.add_staying(pieces_[i], depth());
+        w_.add_step(panels_[0], pieces_[i], depth(), piece, passing, results_[i], fresh, true, true);
+      }
+      if (i == 0) staying.first = piece.first;
+      ++staying.count;
+    }
+    return staying;
+  }
+
+  const problem &p_;
+  const panel_choice &choice_;
+  panel_writer &w_;
+  range all_along_, all_across_;
+  std::vector<range> panels_, pieces_;
+  std::vector<panel_range> results_;  // of the first panel's pieces, then of each other panel
+  std::int32_t first_results_ = 1;
 };
 
 }  // namespace
 
 stream_layout panel_layout(const problem &p, const panel_choice &choice) {
   stream_layout layout;
-  panel_writer w(p, choice, layout);
-  const range all_along{0, w.along_size()}, all_across{0, w.across_size()};
-  const auto panels = cut_panels(w.along_size(), choice.panels, choice.head, choice.taper);
-  for (const range &along : panels) w.add_result(along);
-
-  // The part of the depth that is streamed for all of C at once.
-  std::int64_t outer = std::clamp<std::int64_t>(std::int64_t(std::llround(double(p.k) * choice.outer)), 0, p.k - 1);
-  if (outer >= grain) outer = outer / grain * grain;
-  const range every_result{0, count_of(layout.c.panels)};
-  if (outer > 0)
-    for (const range &k : cut(outer, choice.outer_pieces, grain)) {
-      const panel_range staying = w.add_staying(all_across, k);
-      w.add_step(all_along, all_across, k, staying, w.add_passing(all_along, k),
-                 {0, std::int32_t(every_result.size)}, k.first == 0, false, false);
-    }
-
-  // The rest, panel by panel; the first one uses the staying operand piece by piece as it arrives.
-  const range depth{outer, p.k - outer};
-  const bool fresh = outer == 0;
-  const panel_range first_passing = w.add_passing(panels[0], depth);
-  const std::int32_t first_piece = count_of(w.stays().panels);
-  if (choice.pieces_of_depth)
-    for (const range &k : shifted(cut(depth.size, choice.pieces, grain), outer)) {
-      const bool last = k.end() == p.k;
-      w.add_step(panels[0], all_across, k, w.add_staying(all_across, k), first_passing, {0, 1},
-                 fresh && k.first == outer, last, last);
-    }
-  else
-    for (const range &across : cut(all_across.size, choice.pieces, grain))
-      w.add_step(panels[0], across, depth, w.add_staying(across, depth), first_passing, {0, 1}, fresh, true,
-                 across.end() == all_across.size);
-  const panel_range staying{first_piece, count_of(w.stays().panels) - first_piece};
-  for (std::int32_t i = 1; i < std::int32_t(panels.size()); ++i)
-    w.add_step(panels[i], all_across, depth, staying, w.add_passing(panels[i], depth), {i, 1}, fresh, true, true);
-
+  panel_writer writer(p, choice, layout);
+  std::size_t panels = 0;
+  std::int64_t outer = 0;
+  for (std::int64_t item = 0; item < p.batch; ++item) {
+    panel_item one(p, choice, writer, item);
+    one.add();
+    panels = one.panels();
+    outer = one.outer();
+  }
   layout.a.how = residency_of(p.a, choice.along == axis::n ? residency::whole : residency::slots);
   layout.b.how = residency_of(p.b, choice.along == axis::m ? residency::whole : residency::slots);
   layout.c.how = residency_of(p.c, outer > 0 ? residency::whole : residency::slots);
-  layout.name = std::string("stream ") + (choice.along == axis::n ? "n" : "m") + "-panels x" +
-                std::to_string(panels.size());
+  layout.name = std::string("stream ") + (choice.along == axis::n ? "n" : "m") + "-panels x" + std::to_string(panels);
   if (choice.pieces > 1) layout.name += ", first by " + std::to_string(choice.pieces);
   if (outer > 0) layout.name += ", " + std::to_string(outer) + " of k first by " + std::to_string(choice.outer_pieces);
   return layout;

@@ -30,7 +30,7 @@ struct panel_choice {
 
   bool operator==(const panel_choice &) const = default;
 };
-// Batches of one item only.
+// Item after item; no operand is shared by several items.
 stream_layout panel_layout(const problem &p, const panel_choice &choice);
 
 // Tiles of C one after the other, each accumulated over the depth: needs three tiles of memory, however large the

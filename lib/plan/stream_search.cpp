@@ -17,7 +17,10 @@ constexpr std::int64_t least_tile = 16;
 // Tile sizes that are estimated best are simulated; so many of them.
 constexpr std::size_t simulated_tiles = 8;
 // Schedules are kept below this many products.
-constexpr double most_steps = 20000;
+constexpr double most_steps = 20000, most_steps_in_core = 600;
+// Bytes of an item below which it is not cut, and above which tiles are tried beside panels.
+constexpr double small_item = 256 << 10, large_item = 64 << 20;
+constexpr std::int64_t most_paneled_items = 16;
 
 // The problem as if its pageable operands were pinned: searching needs no staging commands, of which there are many.
 problem pinned(problem p) {
@@ -47,7 +50,10 @@ class stream_search {
       throw error(SG_STATUS_OUT_OF_MEMORY, "this problem needs at least %lld bytes of device memory, the limit is %lld",
                   static_cast<long long>(least_needed_), static_cast<long long>(terms_.memory_limit));
     if (!is_pageable(p_)) return best_.take();
-    return build_stream(p_, best_layout_, terms_.model, terms_.lanes);
+    best_schedule staged(terms_.model);
+    for (worker_use use : {worker_use::together, worker_use::apart})
+      staged.offer(build_stream(p_, best_layout_, terms_.model, terms_.lanes, use));
+    return staged.take();
   }
 
  private:
@@ -117,11 +123,12 @@ class stream_search {
       for (std::int64_t groups = 2; groups <= std::min<std::int64_t>(p_.batch, 128); groups *= 2)
         offer(item_layout(p_, groups));
       if (p_.batch <= 1024 && p_.batch > 128) offer(item_layout(p_, p_.batch));
-    } else if (!p_.no_product && total > double(1 << 18)) {
-      search_panels();
     }
-    const bool out_of_core = total > double(terms_.memory_limit);
-    if (best_.empty() || out_of_core || total / double(p_.batch) > double(64 << 20)) search_tiles();
+    const double item = total / double(p_.batch);
+    const bool shares = is_shared(p_.a) || is_shared(p_.b);
+    if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
+      search_panels();
+    if (best_.empty() || item > large_item) search_tiles(best_.empty() ? most_steps : most_steps_in_core);
     if (best_.empty()) smallest_tiles();
   }
 
@@ -138,10 +145,12 @@ class stream_search {
     };
     const auto counts = upto({1, 2, 4, 8, 12, 16, 24, 32, 48, 64});
     const auto pieces = upto({1, 2, 4, 8, 16, 32});
+    struct start { double outer; bool pieces_of_depth; };
     for (axis along : {axis::n, axis::m})
-      for (double outer : {0.0, 0.5}) {
+      for (auto [outer, pieces_of_depth] : {start{0, true}, start{0, false}, start{0.5, true}}) {
         panel_choice now;
         now.along = along;
+        now.pieces_of_depth = pieces_of_depth;
         now.panels = std::min<std::int64_t>(16, most);
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
@@ -159,11 +168,10 @@ class stream_search {
             }
           }
         };
-        for (int round = 0; round < 2; ++round) {
+        for (int round = 0; round < (p_.batch == 1 ? 2 : 1); ++round) {
           const panel_choice before = now;
           improve(&panel_choice::panels, counts);
           if (stays_on_host) improve(&panel_choice::pieces, pieces);
-          if (stays_on_host && now.pieces > 1) improve(&panel_choice::pieces_of_depth, std::vector<bool>{true, false});
           if (outer > 0) improve(&panel_choice::outer, std::vector<double>{0.25, 0.5, 0.75, 0.875});
           if (outer > 0) improve(&panel_choice::outer_pieces, pieces);
           improve(&panel_choice::head, std::vector<double>{0.5, 1, 2, 4});
@@ -174,7 +182,7 @@ class stream_search {
   }
 
   // Tiles by halving each dimension; those that a rough estimate likes best are simulated.
-  void search_tiles() {
+  void search_tiles(double steps_allowed) {
     struct estimate {
       tile_choice choice;
       double seconds;
@@ -192,7 +200,7 @@ class stream_search {
         for (std::int64_t k : halvings(p_.k))
           for (axis inner : {axis::m, axis::n}) {
             const tile_choice choice{m, n, k, inner};
-            const double seconds = estimate_tiles(choice);
+            const double seconds = estimate_tiles(choice, steps_allowed);
             if (seconds < HUGE_VAL) estimates.push_back({choice, seconds});
           }
     std::stable_sort(estimates.begin(), estimates.end(),
@@ -202,11 +210,11 @@ class stream_search {
   }
 
   // Traffic, arithmetic, and what cannot be hidden at either end. Infinite for tiles that do not fit twice.
-  double estimate_tiles(const tile_choice &t) const {
+  double estimate_tiles(const tile_choice &t, double steps_allowed) const {
     const device_model &model = terms_.model;
     const double rows = double(ceil_div(p_.m, t.tile_m)), cols = double(ceil_div(p_.n, t.tile_n));
     const double depths = double(ceil_div(std::max<std::int64_t>(1, p_.k), t.tile_k));
-    if (rows * cols * depths * double(p_.batch) > most_steps) return HUGE_VAL;
+    if (rows * cols * depths * double(p_.batch) > steps_allowed) return HUGE_VAL;
     const auto panel_of = [](const operand &x, block w) {
       return on_host(x) ? double(w.rows) * double(w.cols) * double(size_of(x.type)) : 0.0;
     };

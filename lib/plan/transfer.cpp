@@ -11,7 +11,7 @@ namespace {
 
 // Small enough to stay in a core's cache between the worker's write and the engine's read: larger ones are slower.
 constexpr std::int64_t most_slot_bytes = std::int64_t(4) << 20;
-constexpr int slots_per_worker = 3;
+constexpr int slots_per_worker = 2;
 
 // Calls chunk(host, device) for each part of a rectangle that fits `bytes`.
 template <class Chunk>
@@ -44,9 +44,8 @@ constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0};
 
 }  // namespace
 
-staging_ring::staging_ring(schedule_builder &builder, int first_worker, int workers, std::int64_t slots,
-                           std::int64_t slot_bytes)
-    : builder_(builder), first_worker_(first_worker), workers_(workers), slot_bytes_(slot_bytes) {
+staging_ring::staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes)
+    : builder_(builder), workers_(workers), slot_bytes_(slot_bytes) {
   slots_.resize(std::size_t(slots));
   for (slot &s : slots_) s.buffers[SG_DTYPE_I8] = builder.add_staging_buffer(SG_DTYPE_I8, slot_bytes);
 }
@@ -57,25 +56,26 @@ std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
   return s.buffers[type] = builder_.add_alias(s.buffers[SG_DTYPE_I8], type);
 }
 
-transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, double in_bytes,
-                     double out_bytes)
+transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes,
+                     worker_use use)
     : builder_(builder), group_(group) {
-  if (in_bytes + out_bytes <= 0) return;
-  // Packing and unpacking have workers of their own: an unpacking waits for a product, and would hold up the packing
-  // behind it. A single worker does both.
-  const int workers = model.staging_workers;
-  const int share = int(std::lround(workers * in_bytes / (in_bytes + out_bytes)));
-  const bool both = in_bytes > 0 && out_bytes > 0;
-  const int in_workers = both ? std::clamp(share, 1, std::max(1, workers - 1)) : workers;
-  const int first_out = both && workers > 1 ? in_workers : 0;
-  const auto add_ring = [&](int first, int count, double bytes) {
-    const std::int64_t slot_bytes = std::min(most_slot_bytes, round_up(std::int64_t(bytes) + 1, 256));
-    const auto needed = std::int64_t(std::min(1e6, std::ceil(bytes / double(slot_bytes))));
-    rings_.emplace_back(builder, first, count, std::clamp<std::int64_t>(needed, 1, slots_per_worker * count),
-                        slot_bytes);
+  if (bytes.in + bytes.out <= 0) return;
+  const std::int64_t workers = model.staging_workers;
+  const bool both = bytes.in > 0 && bytes.out > 0;
+  const bool apart = both && use == worker_use::apart && workers > 1;
+  const std::int64_t share = std::lround(double(workers) * bytes.in / (bytes.in + bytes.out));
+  const std::int64_t packing = apart ? std::clamp<std::int64_t>(share, 1, workers - 1) : workers;
+  const auto add_ring = [&](range own, double amount) {
+    const std::int64_t slot_bytes = std::min(most_slot_bytes, round_up(std::int64_t(amount) + 1, 256));
+    const auto needed = std::int64_t(std::min(1e6, std::ceil(amount / double(slot_bytes))));
+    const std::int64_t slots = std::clamp<std::int64_t>(needed, 1, slots_per_worker * own.size);
+    rings_.emplace_back(builder, own, slots, slot_bytes);
+    return slots;
   };
-  add_ring(0, in_workers, in_bytes);
-  add_ring(first_out, std::max(1, workers - first_out), out_bytes);
+  const std::int64_t slots_in = add_ring({0, packing}, bytes.in);
+  add_ring(apart ? range{packing, workers - packing} : range{0, workers}, bytes.out);
+  // When so many chunks more have been packed, the slots before them are free: their copies are done.
+  if (both && !apart) chunks_ahead_ = slots_in;
 }
 
 std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
@@ -139,6 +139,7 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype type, std::span<
         builder_.add(move(command_kind::pack, ring.next_worker(), group_, host, staged), slot.users));
     last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
     slot.users = {last};
+    ++chunks_in_;
   });
   return last;
 }

@@ -32,32 +32,44 @@ class staging_ring {
     std::vector<std::uint32_t> users;            // who must be done before it is filled again
   };
 
-  staging_ring(schedule_builder &builder, int first_worker, int workers, std::int64_t slots, std::int64_t slot_bytes);
+  staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes);
 
   slot &next_slot() { return slots_[next_slot_++ % slots_.size()]; }
-  lane next_worker() { return {lane_kind::staging, std::uint16_t(first_worker_ + next_worker_++ % workers_)}; }
+  lane next_worker() { return {lane_kind::staging, std::uint16_t(workers_.first + next_worker_++ % workers_.size)}; }
   std::int32_t buffer_of(slot &s, sg_dtype type);
   std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
 
  private:
   schedule_builder &builder_;
-  int first_worker_, workers_, next_worker_ = 0;
+  range workers_;
+  std::int64_t next_worker_ = 0;
   std::int64_t slot_bytes_;
   std::size_t next_slot_ = 0;
   std::vector<slot> slots_;
 };
 
+// How host workers are divided between packing and unpacking.
+enum class worker_use : std::uint8_t { together, apart };
+
+// Pageable bytes to come in each direction.
+struct pageable_bytes {
+  double in = 0, out = 0;
+};
+
 class transfers {
  public:
-  // in_bytes, out_bytes: pageable bytes to come, which the host workers are divided by.
-  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, double in_bytes,
-            double out_bytes);
+  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes,
+            worker_use use);
 
   // Appends the copies of a panel; returns the last one on the copy lane. `waits`: who must be done with the place.
   std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
   // `waits`: who must have written the place.
   std::uint32_t out(operand_name name, const panel &what, const device_place &from,
                     std::span<const std::uint32_t> waits);
+
+  // Chunks packed so far, and how many are packed ahead of the copies while workers both pack and unpack.
+  std::int64_t chunks_in() const noexcept { return chunks_in_; }
+  std::int64_t chunks_ahead() const noexcept { return chunks_ahead_; }
 
  private:
   struct rectangle {
@@ -70,6 +82,7 @@ class transfers {
   schedule_builder &builder_;
   std::int32_t group_;
   std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
+  std::int64_t chunks_in_ = 0, chunks_ahead_ = 0;
 };
 
 }  // namespace sg
