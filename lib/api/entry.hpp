@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every exported function does first and last: exceptions to statuses, handles to objects, option structs to values.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <streamgemm/types.h>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+
+namespace sg {
+
+// Remembers the message for the calling thread.
+inline sg_status failed(const error &e) noexcept {
+  set_last_error(e.what());
+  return e.status();
+}
+
+// Throws unless a pointer argument is given.
+inline void require(const void *pointer, const char *name) {
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name);
+}
+
+inline void require_reserved(std::uint32_t reserved, const char *name) {
+  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %u; it must be 0", name, reserved);
+}
+
+// Throws unless lowest <= value <= highest.
+inline void require_range(std::int64_t value, std::int64_t lowest, std::int64_t highest, const char *name) {
+  if (value < lowest || value > highest)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %lld; it must be from %lld to %lld", name,
+                static_cast<long long>(value), static_cast<long long>(lowest), static_cast<long long>(highest));
+}
+
+template <class Handle>
+handle_bits bits_of(const Handle *handle) noexcept {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+
+template <class Handle>
+Handle *handle_of(handle_bits bits) noexcept {
+  return reinterpret_cast<Handle *>(static_cast<std::uintptr_t>(bits));
+}
+
+[[noreturn]] inline void throw_invalid_handle(const void *handle, const char *name) {
+  throw error(SG_STATUS_INVALID_HANDLE, "%s is %p, which is not such a handle (released, of another type, or from before "
+              "a fork)", name, handle);
+}
+
+// The object behind a handle. Throws SG_STATUS_INVALID_HANDLE naming the argument.
+template <class Object, class Handle>
+ref<Object> object_of(const Handle *handle, object_type type, const char *name) {
+  ref<object> found = find_object(bits_of(handle), type);
+  if (!found) throw_invalid_handle(handle, name);
+  return ref<Object>::adopt(static_cast<Object *>(found.release()));
+}
+
+// `retain` and `release` of every type.
+template <class Handle>
+sg_status retain(const Handle *handle, object_type type, const char *name) noexcept {
+  return guarded([&] {
+    if (handle && !retain_handle(bits_of(handle), type)) throw_invalid_handle(handle, name);
+  });
+}
+
+template <class Handle>
+sg_status release(const Handle *handle, object_type type, const char *name) noexcept {
+  return guarded([&] {
+    if (handle && !release_handle(bits_of(handle), type)) throw_invalid_handle(handle, name);
+  });
+}
+
+// Copies what the caller's struct has over `defaults`. The size lets a program built with older headers leave out what
+// came later, and one built with newer headers add what is not known here.
+template <class Struct>
+Struct options_of(const Struct *given, const Struct &defaults, const char *name) {
+  Struct result = defaults;
+  if (!given) return result;
+  const std::size_t size = given->struct_size;
+  if (size < sizeof(std::size_t) || size > 65536)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu; initialise the struct with its INIT macro", name,
+                size);
+  std::memcpy(&result, given, size < sizeof result ? size : sizeof result);
+  result.struct_size = sizeof result;
+  return result;
+}
+
+// Writes as much of `value` as the caller's struct has room for.
+template <class Struct>
+void write_out(Struct *out, Struct value, const char *name) {
+  require(out, name);
+  const std::size_t size = out->struct_size;
+  if (size < sizeof(std::size_t) || size > 65536)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu; initialise the struct with its INIT macro", name,
+                size);
+  value.struct_size = size;
+  std::memcpy(out, &value, size < sizeof value ? size : sizeof value);
+}
+
+}  // namespace sg

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/gemm.h>
+
+#include "api/entry.hpp"
+#include "api/problem_of.hpp"
+#include "api/submission.hpp"
+#include "api/wait.hpp"
+
+namespace sg {
+namespace {
+
+// Gives a job the plan and the addresses of a group.
+void give_work(context &on, job &work, std::vector<checked_gemm> &&products, const plan_request &request) {
+  std::vector<problem> shapes;
+  for (const checked_gemm &g : products) shapes.push_back(g.shape);
+  work.kind = work_kind::schedule;
+  work.plan = on.plan_for(shapes.data(), shapes.size(), request);
+  work.operands.first = products[0].where;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    if (i > 0) work.operands.others.push_back(products[i].where);
+    for (auto &list : products[i].pointers) work.operands.pointers.push_back(std::move(list));
+  }
+  if (!work.plan->is_single()) work.run = std::make_unique<schedule_run>(*work.plan);
+}
+
+void submit_one(const ref<context> &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  require(desc, "desc");
+  const sg_gemm_desc d = options_of(desc, SG_GEMM_DESC_INIT, "desc");
+  checked_submit order(*on, submit);
+  places known;
+  const plan_request request = request_for(d, check_plan_options(order.plan(), "submit->plan", known));
+  checked_gemm product = check_gemm(*on, d, known, true, "desc");
+  if (product.nothing_to_do) return order.go(on->new_job(), nullptr, 0, out_job);
+  auto plan = on->plan_for(&product.shape, 1, request);
+  submit_product(*on, std::move(product), std::move(plan), order, out_job);
+}
+
+void submit_group(const ref<context> &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,
+                  sg_job **out_job) {
+  require_range(count, 1, 1 << 20, "count");
+  require(descs, "descs");
+  checked_submit order(*on, submit);
+  places known;
+  plan_request request = check_plan_options(order.plan(), "submit->plan", known);
+  std::vector<checked_gemm> products;
+  std::vector<access> accesses;
+  products.reserve(static_cast<std::size_t>(count));
+  // An array of structs has one stride, that of the program's own version of the struct.
+  const auto *at = reinterpret_cast<const char *>(descs);
+  const std::size_t stride = descs->struct_size;
+  for (std::int32_t i = 0; i < count; ++i, at += stride) {
+    char name[32];
+    std::snprintf(name, sizeof name, "descs[%d]", i);
+    const auto *given = reinterpret_cast<const sg_gemm_desc *>(at);
+    if (given->struct_size != stride)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and descs[0].struct_size is %zu", name,
+                  given->struct_size, stride);
+    const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
+    if (i == 0) request = request_for(d, request);
+    checked_gemm product = check_gemm(*on, d, known, true, name);
+    if (product.nothing_to_do) continue;
+    if (d.c_array) check_items_apart(product, "items of one c_array in descs");
+    list_accesses(product, accesses);
+    products.push_back(std::move(product));
+  }
+  check_products_apart(products);
+  ref<job> work = on->new_job();
+  if (!products.empty()) give_work(*on, *work, std::move(products), request);
+  order.go(work, accesses.data(), accesses.size(), out_job);
+}
+
+template <class Scalar>
+sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                       Scalar alpha, const Scalar *a, std::int64_t lda, const Scalar *b, std::int64_t ldb, Scalar beta,
+                       Scalar *c, std::int64_t ldc, sg_dtype type) {
+  require_range(op_a, SG_OP_N, SG_OP_C, "op_a");
+  require_range(op_b, SG_OP_N, SG_OP_C, "op_b");
+  require_range(layout, SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR, "layout");
+  require_range(m, 0, INT64_MAX, "m");
+  require_range(n, 0, INT64_MAX, "n");
+  require_range(k, 0, INT64_MAX, "k");
+  const bool by_rows = layout == SG_LAYOUT_ROW_MAJOR;
+  const auto least = [by_rows](std::int64_t rows, std::int64_t cols) {
+    return std::max<std::int64_t>(1, by_rows ? cols : rows);
+  };
+  const std::int64_t a_rows = op_a == SG_OP_N ? m : k, a_cols = op_a == SG_OP_N ? k : m;
+  const std::int64_t b_rows = op_b == SG_OP_N ? k : n, b_cols = op_b == SG_OP_N ? n : k;
+  require_range(lda, least(a_rows, a_cols), INT64_MAX, "lda");
+  require_range(ldb, least(b_rows, b_cols), INT64_MAX, "ldb");
+  require_range(ldc, least(m, n), INT64_MAX, "ldc");
+  const bool touched = m > 0 && n > 0;
+  if (touched && k > 0 && alpha != 0) {
+    require(a, "a");
+    require(b, "b");
+  }
+  if (touched) require(c, "c");
+  sg_gemm_desc d = SG_GEMM_DESC_INIT;
+  d.a = {const_cast<Scalar *>(a), a_rows, a_cols, lda, type, layout};
+  d.b = {const_cast<Scalar *>(b), b_rows, b_cols, ldb, type, layout};
+  d.c = {c, m, n, ldc, type, layout};
+  d.op_a = op_a;
+  d.op_b = op_b;
+  d.alpha = {double(alpha), 0};
+  d.beta = {double(beta), 0};
+  return d;
+}
+
+}  // namespace
+}  // namespace sg
+
+using sg::context;
+using sg::guarded;
+using sg::object_type;
+using sg::ref;
+
+sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    sg::submit_one(sg::object_of<context>(handle, object_type::context, "context"), desc, submit, out_job);
+  });
+}
+
+sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_gemm_async(handle, desc, submit, out_job); });
+}
+
+sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit,
+                                sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    sg::submit_group(sg::object_of<context>(handle, object_type::context, "context"), descs, count, submit, out_job);
+  });
+}
+
+sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+                         float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                         int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const auto on = sg::object_of<context>(handle, object_type::context, "context");
+    const sg_gemm_desc desc =
+        sg::blas_desc(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, SG_DTYPE_F32);
+    sg::submit_one(on, &desc, submit, out_job);
+  });
+}
+
+sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+                         double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                         double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const auto on = sg::object_of<context>(handle, object_type::context, "context");
+    const sg_gemm_desc desc =
+        sg::blas_desc(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, SG_DTYPE_F64);
+    sg::submit_one(on, &desc, submit, out_job);
+  });
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/job.h>
+
+#include <vector>
+
+#include "api/entry.hpp"
+#include "api/wait.hpp"
+#include "run/context.hpp"
+
+namespace sg {
+namespace {
+
+ref<job> job_of(const sg_job *handle, const char *name = "job") {
+  return object_of<job>(handle, object_type::job, name);
+}
+
+std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
+  if (count > 0) require(handles, "jobs");
+  std::vector<ref<job>> jobs;
+  jobs.reserve(static_cast<std::size_t>(count));
+  for (std::int32_t i = 0; i < count; ++i) jobs.push_back(job_of(handles[i], "a job in jobs"));
+  for (const ref<job> &j : jobs) refuse_own_callback(j.get());
+  return jobs;
+}
+
+void call(handle_bits handle, sg_status status, void *user, void *fn) {
+  reinterpret_cast<sg_job_callback>(fn)(handle_of<sg_job>(handle), status, user);
+}
+
+}  // namespace
+}  // namespace sg
+
+using sg::guarded;
+using sg::job_of;
+using sg::object_type;
+using sg::ref;
+
+sg_status sg_job_retain(sg_job *job) { return sg::retain(job, object_type::job, "job"); }
+
+sg_status sg_job_release(sg_job *job) { return sg::release(job, object_type::job, "job"); }
+
+sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto job = job_of(handle);
+    sg::refuse_own_callback(job.get());
+    result = job->wait(sg::deadline(timeout_ns)) ? sg::outcome_of(*job) : SG_STATUS_TIMEOUT;
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_poll(sg_job *handle) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto job = job_of(handle);
+    result = job->done() ? sg::outcome_of(*job) : SG_STATUS_NOT_READY;
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_cancel(sg_job *handle) {
+  return guarded([&] {
+    if (!job_of(handle)->request_cancel()) throw sg::error(SG_STATUS_BUSY, "the job had already ended");
+  });
+}
+
+sg_status sg_job_on_complete(sg_job *handle, sg_job_callback callback, void *user) {
+  return guarded([&] {
+    const auto job = job_of(handle);
+    sg::require(reinterpret_cast<void *>(callback), "callback");
+    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call, reinterpret_cast<void *>(callback), user);
+  });
+}
+
+sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto job = job_of(handle);
+    sg::require(text, "text");
+    if (size == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "size is 0; the text needs room for its NUL");
+    text[0] = '\0';
+    if (!job->done())
+      result = SG_STATUS_NOT_READY;
+    else
+      sg::copy_text(text, size, job->message());
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_stats(sg_job *handle, sg_job_statistics *out_statistics) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto job = job_of(handle);
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    if (job->done())
+      job->statistics(statistics);
+    else
+      result = SG_STATUS_NOT_READY;
+    sg::write_out(out_statistics, statistics, "out_statistics");
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout_ns) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    sg::require_range(count, 0, INT32_MAX, "count");
+    const auto jobs = sg::jobs_of(handles, count);
+    const sg::deadline until(timeout_ns);
+    for (const auto &job : jobs) {
+      if (!job->wait(until)) {
+        result = SG_STATUS_TIMEOUT;
+        return;
+      }
+    }
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job)  // the first failure in the array is said last
+      if ((*job)->status() != SG_STATUS_OK) result = sg::outcome_of(**job);
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout_ns, int32_t *out_index) {
+  if (out_index) *out_index = -1;
+  sg_status result = SG_STATUS_TIMEOUT;
+  const sg_status call = guarded([&] {
+    sg::require(out_index, "out_index");
+    sg::require_range(count, 1, INT32_MAX, "count");
+    const auto jobs = sg::jobs_of(handles, count);
+    const sg::deadline until(timeout_ns);
+    const sg::job_ends ends;
+    for (;;) {
+      const std::uint32_t seen = ends.count();
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (!jobs[i]->done()) continue;
+        jobs[i]->wait(until);  // returns at once; the host has now seen it end
+        *out_index = static_cast<int32_t>(i);
+        result = sg::outcome_of(*jobs[i]);
+        return;
+      }
+      if (until.passed()) return;
+      ends.wait(seen, until);
+    }
+  });
+  return call == SG_STATUS_OK ? result : call;
+}

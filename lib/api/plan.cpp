@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/plan.h>
+
+#include <algorithm>
+#include <string>
+
+#include "api/entry.hpp"
+#include "api/problem_of.hpp"
+#include "api/submission.hpp"
+#include "plan/describe.hpp"
+#include "plan/simulate.hpp"
+#include "run/prepared_plan.hpp"
+
+namespace sg {
+namespace {
+
+ref<prepared_plan> plan_of(const sg_plan *handle) {
+  return object_of<prepared_plan>(handle, object_type::plan, "plan");
+}
+
+places places_of(const problem &p, bool by_rows) {
+  return by_rows ? places{p.b.place, p.a.place, p.c.place} : places{p.a.place, p.b.place, p.c.place};
+}
+
+// Says what differs between a plan's problem and the one given to run.
+void require_as_planned(const problem &planned, const problem &given) {
+  if (planned == given) return;
+  const char *what = "batch, compute or pointer arrays";
+  if (planned.m != given.m || planned.n != given.n || planned.k != given.k)
+    what = "sizes";
+  else if (planned.op_a != given.op_a || planned.op_b != given.op_b)
+    what = "ops or layouts";
+  else if (planned.no_product != given.no_product)
+    what = "alpha (0 or not)";
+  else if (planned.beta_zero != given.beta_zero)
+    what = "beta (0 or not)";
+  else if (planned.a.type != given.a.type || planned.c.type != given.c.type)
+    what = "types";
+  else if (planned.a.ld != given.a.ld || planned.b.ld != given.b.ld || planned.c.ld != given.c.ld)
+    what = "leading dimensions";
+  else if (planned.a.place != given.a.place || planned.b.place != given.b.place || planned.c.place != given.c.place)
+    what = "places of the operands";
+  throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from the plan in its %s", what);
+}
+
+std::string text_of(const prepared_plan &plan, sg_plan_format format) {
+  const schedule &s = *plan.plan()->text;
+  const device_model &model = plan.owner()->model();
+  switch (format) {
+    case SG_PLAN_TEXT: return describe_text(s, model);
+    case SG_PLAN_JSON: return describe_json(s, model);
+    case SG_PLAN_TIMELINE: return timeline_text(s, simulate(s, model));
+  }
+  throw error(SG_STATUS_INVALID_ARGUMENT, "format is %d, which is no format", int{format});
+}
+
+}  // namespace
+}  // namespace sg
+
+using sg::guarded;
+using sg::object_type;
+using sg::plan_of;
+using sg::ref;
+
+sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg_plan_options *options,
+                         sg_plan **out_plan) {
+  if (out_plan) *out_plan = nullptr;
+  return guarded([&] {
+    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    sg::require(desc, "desc");
+    sg::require(out_plan, "out_plan");
+    const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
+    sg::places known;
+    const auto request = sg::request_for(d, sg::check_plan_options(options, "options", known));
+    const bool pointers_given =
+        (d.a.data || d.a_array) && (d.b.data || d.b_array) && (d.c.data || d.c_array);
+    const sg::checked_gemm product = sg::check_gemm(*on, d, known, pointers_given, "desc");
+    if (product.nothing_to_do)
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
+                      static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
+                      static_cast<long long>(product.shape.k));
+    auto made = ref<sg::object>::adopt(new sg::prepared_plan(std::move(on), product.shape, request));
+    *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
+  });
+}
+
+sg_status sg_plan_retain(sg_plan *plan) { return sg::retain(plan, object_type::plan, "plan"); }
+
+sg_status sg_plan_release(sg_plan *plan) { return sg::release(plan, object_type::plan, "plan"); }
+
+sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
+  return guarded([&] {
+    const auto plan = plan_of(handle);
+    const sg::schedule &s = *plan->plan()->text;
+    sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
+    p.predicted_seconds = s.predicted_seconds;
+    p.bound_seconds = s.bound_seconds;
+    for (const sg::interval &i : sg::simulate(s, plan->owner()->model()).commands) p.serial_seconds += i.end - i.start;
+    p.flops = s.flops;
+    p.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
+    p.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
+    p.device_bytes = static_cast<std::uint64_t>(s.device_bytes);
+    p.staging_bytes = static_cast<std::uint64_t>(s.staging_bytes);
+    p.commands = static_cast<std::int32_t>(s.commands.size());
+    p.compute_lanes = s.lanes[static_cast<int>(sg::lane_kind::compute)];
+    sg::copy_text(p.strategy, sizeof p.strategy, s.strategy.c_str());
+    sg::write_out(out_prediction, p, "out_prediction");
+  });
+}
+
+sg_status sg_plan_describe(sg_plan *handle, sg_plan_format format, char *text, uint64_t size, uint64_t *out_size) {
+  if (out_size) *out_size = 0;
+  if (text && size > 0) text[0] = '\0';
+  return guarded([&] {
+    const auto plan = plan_of(handle);
+    if (size > 0) sg::require(text, "text");
+    const std::string whole = sg::text_of(*plan, format);
+    if (out_size) *out_size = whole.size() + 1;
+    if (size > 0) sg::copy_text(text, size, whole.c_str());
+  });
+}
+
+sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const auto plan = plan_of(handle);
+    sg::require(desc, "desc");
+    const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
+    sg::context &on = *plan->owner();
+    sg::checked_submit order(on, submit);
+    const auto known = sg::places_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
+    sg::checked_gemm product = sg::check_gemm(on, d, known, true, "desc");
+    sg::require_as_planned(plan->shape(), product.shape);
+    sg::submit_product(on, std::move(product), plan->plan(), order, out_job);
+  });
+}

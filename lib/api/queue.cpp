@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/queue.h>
+
+#include "api/entry.hpp"
+#include "run/completion_queue.hpp"
+#include "run/context.hpp"
+
+namespace sg {
+namespace {
+
+ref<completion_queue> queue_of(const sg_queue *handle) {
+  return object_of<completion_queue>(handle, object_type::queue, "queue");
+}
+
+}  // namespace
+}  // namespace sg
+
+using sg::guarded;
+using sg::object_type;
+using sg::queue_of;
+using sg::ref;
+
+sg_status sg_queue_create(sg_context *context, sg_queue **out_queue) {
+  if (out_queue) *out_queue = nullptr;
+  return guarded([&] {
+    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    sg::require(out_queue, "out_queue");
+    auto made = ref<sg::object>::adopt(new sg::completion_queue(std::move(on)));
+    *out_queue = sg::handle_of<sg_queue>(sg::make_handle(std::move(made)));
+  });
+}
+
+sg_status sg_queue_retain(sg_queue *queue) { return sg::retain(queue, object_type::queue, "queue"); }
+
+sg_status sg_queue_release(sg_queue *queue) { return sg::release(queue, object_type::queue, "queue"); }
+
+sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, int32_t capacity, int64_t timeout_ns,
+                              int32_t *out_count) {
+  if (out_count) *out_count = 0;
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto from = queue_of(queue);
+    sg::require(out_completions, "out_completions");
+    sg::require(out_count, "out_count");
+    sg::require_range(capacity, 1, INT32_MAX, "capacity");
+    result = from->next_batch(out_completions, capacity, sg::deadline(timeout_ns), *out_count);
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_queue_close(sg_queue *queue) {
+  return guarded([&] { queue_of(queue)->close(); });
+}
+
+sg_status sg_queue_fd(sg_queue *queue, int32_t *out_fd) {
+  if (out_fd) *out_fd = -1;
+  return guarded([&] {
+    const auto of = queue_of(queue);
+    sg::require(out_fd, "out_fd");
+    *out_fd = of->descriptor();
+  });
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/stream.hpp"
+
+#include <streamgemm/stream.h>
+
+#include "api/entry.hpp"
+#include "api/wait.hpp"
+#include "run/event.hpp"
+
+namespace sg {
+namespace {
+
+ref<stream> stream_of(const sg_stream *handle) { return object_of<stream>(handle, object_type::stream, "stream"); }
+
+}  // namespace
+}  // namespace sg
+
+using sg::guarded;
+using sg::object_type;
+using sg::ref;
+
+sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream) {
+  if (out_stream) *out_stream = nullptr;
+  return guarded([&] {
+    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    sg::require(out_stream, "out_stream");
+    sg::require_range(priority, -1, 1, "priority");
+    auto made = ref<sg::object>::adopt(new sg::stream(std::move(on), priority));
+    *out_stream = sg::handle_of<sg_stream>(sg::make_handle(std::move(made)));
+  });
+}
+
+sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stream) {
+  if (out_stream) *out_stream = nullptr;
+  (void)native;
+  return guarded([&] {
+    const auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    sg::require(out_stream, "out_stream");
+    throw sg::error(SG_STATUS_UNSUPPORTED, "%s has no native streams to wrap", on->on().name().c_str());
+  });
+}
+
+sg_status sg_stream_retain(sg_stream *stream) { return sg::retain(stream, object_type::stream, "stream"); }
+
+sg_status sg_stream_release(sg_stream *stream) { return sg::release(stream, object_type::stream, "stream"); }
+
+sg_status sg_stream_priority(sg_stream *stream, int32_t *out_priority) {
+  return guarded([&] {
+    const auto found = sg::stream_of(stream);
+    sg::require(out_priority, "out_priority");
+    *out_priority = found->priority();
+  });
+}
+
+sg_status sg_stream_query(sg_stream *stream) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto latest = sg::stream_of(stream)->latest();
+    if (latest && !latest->done()) result = SG_STATUS_NOT_READY;
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns) {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto latest = sg::stream_of(stream)->latest();
+    sg::refuse_own_callback(latest.get());
+    if (latest && !latest->wait(sg::deadline(timeout_ns))) result = SG_STATUS_TIMEOUT;
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
+  return guarded([&] {
+    const auto waiting = sg::stream_of(stream);
+    const auto happening = sg::object_of<sg::event>(event, object_type::event, "event");
+    if (&waiting->owner() != &happening->owner())
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "event is %p, an event of another context", static_cast<void *>(event));
+    happening->hold_back(*waiting);
+  });
+}

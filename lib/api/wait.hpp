@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for jobs on behalf of a caller.
+#pragma once
+
+#include <memory>
+
+#include <streamgemm/job.h>
+
+#include "api/entry.hpp"
+#include "run/job.hpp"
+#include "run/service.hpp"
+
+namespace sg {
+
+// A job's status once it has ended; its message becomes the thread's.
+inline sg_status outcome_of(const job &ended) noexcept {
+  if (ended.status() != SG_STATUS_OK) set_last_error(ended.message());
+  return ended.status();
+}
+
+inline void refuse_own_callback(const job *about) {
+  if (about && about == job_of_current_callback())
+    throw error(SG_STATUS_DEADLOCK, "a callback waits for the job that it is about");
+}
+
+// Calls `fn` with the handle once the job has ended. The handle keeps valid until then: one reference more is taken.
+inline void request_callback(const ref<job> &about, handle_bits handle, object_type type,
+                             void (*run)(handle_bits, sg_status, void *, void *), void *fn, void *user) {
+  auto request = std::make_unique<callback_request>();
+  if (!retain_handle(handle, type)) throw_invalid_handle(handle_of<void>(handle), "the handle");
+  request->run = run;
+  request->fn = fn;
+  request->user = user;
+  request->handle = handle;
+  request->handle_type = type;
+  request->about = about;
+  about->call_back(request.release());
+}
+
+// Submits by `submit(&job)` and waits for the job.
+template <class Submit>
+sg_status submit_and_wait(Submit &&submit) noexcept {
+  sg_job *handle = nullptr;
+  const sg_status submitted = submit(&handle);
+  if (submitted != SG_STATUS_OK) return submitted;
+  const sg_status ended = sg_job_wait(handle, SG_FOREVER);
+  sg_job_release(handle);
+  return ended;
+}
+
+}  // namespace sg

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory and pinned host memory for runs of schedules. Blocks are kept after a run, because allocating them takes
+// longer than many a product.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "backend/device.hpp"
+
+namespace sg {
+
+// Any thread.
+class arena_pool {
+ public:
+  enum class memory { device, pinned };
+
+  arena_pool(const device &on, memory kind, std::int64_t limit) noexcept : device_(on), kind_(kind), limit_(limit) {}
+  ~arena_pool();
+  arena_pool(const arena_pool &) = delete;
+  arena_pool &operator=(const arena_pool &) = delete;
+
+  // A block of at least `bytes`; 0 bytes give nullptr. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) when neither a kept block
+  // nor the device has one within the limit.
+  char *take(std::int64_t bytes);
+  void give_back(char *block) noexcept;
+  bool idle() noexcept;   // nothing is taken
+  void trim() noexcept;   // frees what is kept
+
+ private:
+  struct block {
+    char *start = nullptr;
+    std::int64_t bytes = 0;
+    bool taken = false;
+  };
+  void free_kept() noexcept;
+  void free_block(char *start) const noexcept;
+
+  const device &device_;
+  const memory kind_;
+  const std::int64_t limit_;
+  std::int64_t held_ = 0, in_use_ = 0;  // bytes, of all blocks and of those taken
+  std::vector<block> blocks_;
+  std::mutex lock_;
+};
+
+}  // namespace sg

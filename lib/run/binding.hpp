@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the buffers of a schedule lie in one run of it, and that run's scalars.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <streamgemm/types.h>
+
+namespace sg {
+
+// One operand: its first element, or one pointer for each item of the batch (`items` belongs to the binding's owner).
+struct operand_address {
+  char *base = nullptr;
+  char *const *items = nullptr;
+};
+
+// The operands and scalars of one problem.
+struct problem_binding {
+  operand_address operands[3];  // A, B, C
+  sg_scalar alpha{1, 0}, beta{0, 0};
+};
+
+struct binding {
+  problem_binding first;                       // of problem 0
+  std::vector<problem_binding> others;         // of problems 1, 2, ... of a group
+  std::vector<std::vector<char *>> pointers;   // storage of `items`
+  char *device_arena = nullptr;
+  char *staging_arena = nullptr;
+
+  const problem_binding &problem(std::int32_t group) const noexcept {
+    return group == 0 ? first : others[static_cast<std::size_t>(group) - 1];
+  }
+  void clear() noexcept {
+    others.clear();
+    pointers.clear();
+    device_arena = staging_arena = nullptr;
+  }
+};
+
+}  // namespace sg

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/context.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "run/completion_queue.hpp"
+#include "run/device_buffer.hpp"
+#include "run/process.hpp"
+#include "run/service.hpp"
+#include "run/stream.hpp"
+
+namespace sg {
+
+namespace {
+
+device_model settled(const device &on, const context_settings &settings) {
+  device_model model = on.model();
+  if (settings.compute_lanes > 0) model.compute_lanes = settings.compute_lanes;
+  if (settings.staging_threads > 0) model.staging_workers = settings.staging_threads;
+  if (settings.memory_limit > 0) model.memory_bytes = std::min(model.memory_bytes, settings.memory_limit);
+  return model;
+}
+
+}  // namespace
+
+ref<context> context::create(const context_settings &settings) {
+  auto opened = open_device(settings.device.empty() ? nullptr : settings.device.c_str());
+  device_model model = settled(*opened, settings);
+  std::unique_ptr<context> made(new context(std::move(opened), std::move(model), settings));
+  register_context(*made);
+  made->registered_ = true;
+  made->service_ = service::start(*made);
+  return ref<context>::adopt(made.release());
+}
+
+context::context(std::shared_ptr<device> opened, device_model model, const context_settings &settings)
+    : object(object_type::context),
+      device_(std::move(opened)),
+      model_(std::move(model)),
+      virtual_clock_(device_->ops().stream_not_before != nullptr),
+      check_hazards_(settings.check_hazards),
+      device_memory_(*device_, arena_pool::memory::device, model_.memory_bytes),
+      staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
+      pinned_(*device_),
+      engine_(std::make_unique<engine>(*device_, model_, device_memory_, staging_memory_)) {}
+
+context::~context() {
+  if (registered_) unregister_context(*this);
+}
+
+void context::last_ref_dropped() noexcept {
+  if (service_)
+    service_->retire();
+  else
+    delete this;
+}
+
+std::shared_ptr<const compiled_plan> context::plan_for(const problem *problems, std::size_t count,
+                                                       const plan_request &request) {
+  return plans_.get(problems, count, request, model_, check_hazards_);
+}
+
+void context::put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count) {
+  // Of several orders after one job the first counts, so those that need its success come first.
+  for (std::size_t i = 0; i < order.after_count; ++i) {
+    job &before = *order.after[i];
+    work.order_after(before, before.incarnation(), true);
+    if (before.done() && before.status() != SG_STATUS_OK) work.fail_dependency();
+  }
+  if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
+  if (!order.untracked) tracker_.add(work, accesses, access_count);
+  if (order.on) order.on->append(work);
+  if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
+}
+
+void context::submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count) {
+  if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  {
+    const std::lock_guard lock(submission_lock_);
+    work->generation = generation_;
+    in_flight_[generation_ % generations].fetch_add(1, std::memory_order_relaxed);
+    try {
+      put_in_order(*work, order, accesses, access_count);
+    } catch (...) {
+      // Others may already know the record, so it has to end like a job, though one that does nothing.
+      work->kind = work_kind::marker;
+      work->queue = {};
+      work->submit();
+      throw;
+    }
+  }
+  work->submit();
+}
+
+void context::synchronize() noexcept {
+  const job_ends ends;
+  const auto wait_for = [&](auto &&condition) {
+    for (std::uint32_t seen = ends.count(); !condition(); seen = ends.count()) ends.wait(seen, deadline(-1));
+  };
+  std::uint32_t mine = 0;
+  wait_for([&] {  // a new generation for what comes, once its counter is free
+    const std::lock_guard lock(submission_lock_);
+    if (in_flight_[(generation_ + 1) % generations].load(std::memory_order_acquire) != 0) return false;
+    mine = generation_++;
+    return true;
+  });
+  wait_for([&] { return ended_up_to(mine); });
+}
+
+void context::job_ended(std::uint32_t generation) noexcept {
+  in_flight_[generation % generations].fetch_sub(1, std::memory_order_acq_rel);
+  if (condemned_count_.load(std::memory_order_acquire) > 0) service_->wake();
+}
+
+bool context::ended_up_to(std::uint32_t generation) const noexcept {
+  for (std::uint32_t back = 0; back + 1 < generations && back <= generation; ++back)
+    if (in_flight_[(generation - back) % generations].load(std::memory_order_acquire) != 0) return false;
+  return true;
+}
+
+void context::condemn(device_buffer &gone) noexcept {
+  {
+    const std::lock_guard lock(submission_lock_);
+    gone.last_user_generation = generation_;
+    if (in_flight_[(generation_ + 1) % generations].load(std::memory_order_acquire) == 0) ++generation_;
+    gone.next_condemned = condemned_;
+    condemned_ = &gone;
+    condemned_count_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  service_->wake();
+}
+
+void context::free_condemned() noexcept {
+  if (condemned_count_.load(std::memory_order_acquire) == 0) return;
+  device_buffer *free_now = nullptr;
+  {
+    const std::lock_guard lock(submission_lock_);
+    for (device_buffer **link = &condemned_; *link;) {
+      device_buffer *const candidate = *link;
+      if (!ended_up_to(candidate->last_user_generation)) {
+        link = &candidate->next_condemned;
+        continue;
+      }
+      *link = candidate->next_condemned;
+      candidate->next_condemned = free_now;
+      free_now = candidate;
+      condemned_count_.fetch_sub(1, std::memory_order_acq_rel);
+    }
+  }
+  while (free_now) {
+    device_buffer *const next = free_now->next_condemned;
+    delete free_now;
+    free_now = next;
+  }
+}
+
+void context::post_callback(callback_request *request) noexcept { service_->post(request); }
+
+void context::host_has_seen(std::int64_t device_ns) noexcept {
+  if (!virtual_clock_) return;
+  std::int64_t now = host_seen_ns_.load(std::memory_order_relaxed);
+  while (now < device_ns && !host_seen_ns_.compare_exchange_weak(now, device_ns, std::memory_order_relaxed)) {
+  }
+}
+
+std::int64_t context::device_now_ns() const noexcept {
+  return virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns();
+}
+
+}  // namespace sg

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command on its way through a backend stream or a staging worker.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <streamgemm/backend.h>
+
+namespace sg {
+
+class job;
+
+// One of the engine's backend streams.
+struct lane_slot {
+  sg_backend_stream *stream = nullptr;
+  std::atomic<std::int32_t> in_flight{0};  // commands
+};
+
+struct flight {
+  flight *next = nullptr;                // in the engine's list of ended commands, or a stager's queue
+  job *about = nullptr;
+  std::uint32_t index = 0;               // command of the schedule
+  lane_slot *lane = nullptr;             // nullptr on a staging worker
+  std::atomic<std::int32_t> pieces{0};   // backend calls that have not ended
+  std::int64_t start_ns = 0, end_ns = 0;
+
+  void begin(job &owner, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
+    about = &owner;
+    index = command;
+    lane = where;
+    start_ns = end_ns = 0;
+    pieces.store(calls, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace sg

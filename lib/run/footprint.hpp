@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes that an operand touches, and whether two operands touch the same.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sg {
+
+// `runs` runs of `run` bytes, `pitch` bytes apart, from address `lo`. One run: pitch == run.
+struct footprint {
+  std::uintptr_t lo = 0;
+  std::uintptr_t hi = 0;  // one past the last byte
+  std::int64_t run = 0;
+  std::int64_t pitch = 0;
+
+  static footprint rectangle(const void *start, std::int64_t run, std::int64_t runs, std::int64_t pitch) noexcept {
+    const auto lo = reinterpret_cast<std::uintptr_t>(start);
+    if (runs == 1 || run == pitch) return {lo, lo + static_cast<std::uintptr_t>(run * runs), run * runs, run * runs};
+    return {lo, lo + static_cast<std::uintptr_t>((runs - 1) * pitch + run), run, pitch};
+  }
+  std::int64_t runs() const noexcept { return (static_cast<std::int64_t>(hi - lo) - run) / pitch + 1; }
+  bool operator==(const footprint &) const = default;
+};
+
+// Exact for rectangles of one pitch, or of single runs; otherwise by range, which may see an overlap that is none.
+inline bool overlap(const footprint &a, const footprint &b) noexcept {
+  if (a.lo >= b.hi || b.lo >= a.hi) return false;
+  if (a.lo > b.lo) return overlap(b, a);
+  // b starts inside a's range. Read both in a's coordinates: (position in a run, number of the run).
+  const bool b_is_one_run = b.runs() == 1;
+  if (a.pitch == a.run) return true;  // a has no gaps
+  if (a.pitch != b.pitch && !(b_is_one_run && b.run <= a.pitch)) return true;
+  const auto distance = static_cast<std::int64_t>(b.lo - a.lo);
+  const std::int64_t position = distance % a.pitch, first = distance / a.pitch;
+  const std::int64_t a_runs = a.runs();
+  if (position < a.run && first < a_runs) return true;                        // b's first column starts in a's rows
+  const std::int64_t wrapped = position + b.run - a.pitch;                    // what reaches into the next run
+  return wrapped > 0 && first + 1 < a_runs;
+}
+
+}  // namespace sg

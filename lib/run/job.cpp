@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/job.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "plan/schedule.hpp"
+#include "run/completion_queue.hpp"
+#include "run/context.hpp"
+#include "run/engine.hpp"
+
+namespace sg {
+
+namespace {
+std::atomic<std::uint32_t> g_ends{0};      // a futex: counts jobs that ended while somebody watched
+std::atomic<std::uint32_t> g_watchers{0};
+}  // namespace
+
+job_ends::job_ends() noexcept { g_watchers.fetch_add(1); }
+job_ends::~job_ends() { g_watchers.fetch_sub(1); }
+std::uint32_t job_ends::count() const noexcept { return g_ends.load(); }
+void job_ends::wait(std::uint32_t seen, const deadline &until) const noexcept { futex_wait(g_ends, seen, until); }
+
+void job_ends::announce() noexcept {
+  if (g_watchers.load() == 0) return;
+  g_ends.fetch_add(1);
+  futex_wake_all(g_ends);
+}
+
+job::job() noexcept : object(object_type::job) {}
+job::~job() = default;
+
+void job::begin(ref<context> owner) noexcept {
+  revive();
+  owner_ = std::move(owner);
+  state_.store(0, std::memory_order_relaxed);
+  cancel_.store(false, std::memory_order_relaxed);
+  dependency_failed_.store(false, std::memory_order_relaxed);
+  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
+  ready_ns_.store(0, std::memory_order_relaxed);
+  status_ = SG_STATUS_OK;
+  message_[0] = '\0';
+  dependency_count_ = 0;
+  start_ns_ = unset;
+  busy_ns_ = 0;
+  end_ns_.store(0, std::memory_order_relaxed);
+  commands_run_ = 0;
+  kind = work_kind::marker;
+  priority = 0;
+  tag = 0;
+  failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
+  const std::uint16_t incarnation = incarnation_.load(std::memory_order_relaxed);
+  successors_.reopen(incarnation);
+  callbacks_.reopen(incarnation);
+}
+
+void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_success) {
+  const dependency *latest = before.successors_.latest();
+  if (latest >= dependencies_ && latest < dependencies_ + inline_dependencies) return;
+  dependency *node;
+  if (dependency_count_ < inline_dependencies) {
+    node = &dependencies_[dependency_count_];
+  } else {
+    more_dependencies_.push_back(std::make_unique<dependency>());
+    node = more_dependencies_.back().get();
+  }
+  node->successor = this;
+  node->needs_success = needs_success;
+  blockers_.fetch_add(1, std::memory_order_relaxed);
+  if (before.successors_.push(node, tag_of_before)) {
+    if (dependency_count_ < inline_dependencies) ++dependency_count_;
+  } else {
+    blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
+    const std::int64_t end_ns = before.end_ns();
+    if (before.incarnation() == tag_of_before) not_before(end_ns);  // it has ended, perhaps later on the device's clock
+  }
+}
+
+void job::not_before(std::int64_t device_ns) noexcept {
+  std::int64_t now = ready_ns_.load(std::memory_order_relaxed);
+  while (now < device_ns && !ready_ns_.compare_exchange_weak(now, device_ns, std::memory_order_relaxed)) {
+  }
+}
+
+void job::submit() noexcept {
+  add_ref();
+  dependency_ended(false, 0);
+}
+
+void job::dependency_ended(bool failed, std::int64_t end_ns) noexcept {
+  if (failed) fail_dependency();
+  not_before(end_ns);
+  if (blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1) owner_->executor().push(*this);
+}
+
+void job::ran(const flight &command) noexcept {
+  ++commands_run_;
+  if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
+  if (start_ns_ == unset || command.start_ns < start_ns_) start_ns_ = command.start_ns;
+  if (command.end_ns > end_ns()) end_ns_.store(command.end_ns, std::memory_order_relaxed);
+  busy_ns_ += command.end_ns - command.start_ns;
+}
+
+void job::fail(sg_status status, const char *message) noexcept {
+  std::int32_t none = SG_STATUS_OK;
+  if (failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel))
+    copy_text(message_, sizeof message_, message);
+}
+
+void job::finish() noexcept {
+  // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
+  const auto engines = ref<job>::adopt(this);
+  const auto keep_owner = owner_;
+  const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
+  status_ = status;
+  if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
+  operands.clear();
+  run.reset();
+  const std::uint32_t before = state_.fetch_or(done_bit, std::memory_order_acq_rel);
+  if (before & waited_bit) futex_wake_all(state_);
+  if (queue) queue->post(ref<job>::share(this));
+
+  for (dependency *node = successors_.close(); node;) {
+    dependency *next = node->next;  // the successor may run and be recycled at once
+    node->successor->dependency_ended(node->needs_success && status != SG_STATUS_OK, end_ns());
+    node = next;
+  }
+  callback_request *reversed = nullptr;
+  for (callback_request *request = callbacks_.close(); request;) {
+    callback_request *next = request->next;
+    request->next = reversed;
+    reversed = request;
+    request = next;
+  }
+  while (reversed) {
+    callback_request *next = reversed->next;
+    keep_owner->post_callback(reversed);
+    reversed = next;
+  }
+  keep_owner->job_ended(generation);
+  job_ends::announce();
+}
+
+bool job::wait(const deadline &until) noexcept {
+  std::uint32_t state = state_.load(std::memory_order_acquire);
+  while (!(state & done_bit)) {
+    if (until.passed()) return false;
+    if (!(state & waited_bit)) {
+      state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
+      continue;
+    }
+    futex_wait(state_, state, until);
+    state = state_.load(std::memory_order_acquire);
+  }
+  owner_->host_has_seen(end_ns());
+  return true;
+}
+
+bool job::request_cancel() noexcept {
+  if (done()) return false;
+  cancel_.store(true, std::memory_order_relaxed);
+  owner_->executor().sweep();
+  return true;
+}
+
+void job::call_back(callback_request *request) noexcept {
+  if (!callbacks_.push(request, incarnation())) owner_->post_callback(request);
+}
+
+void job::statistics(sg_job_statistics &out) const noexcept {
+  out.start_ns = start_ns_ == unset ? 0 : start_ns_;
+  out.end_ns = start_ns_ == unset ? 0 : end_ns();
+  out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
+  out.commands_run = commands_run_;
+  if (kind == work_kind::copy) {
+    const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
+    out.commands = 1;
+    out.bytes_in = copy.to_device && !copy.from_device ? bytes : 0;
+    out.bytes_out = copy.from_device && !copy.to_device ? bytes : 0;
+    copy_text(out.strategy, sizeof out.strategy, "copy");
+  } else if (kind == work_kind::schedule) {
+    const schedule &s = *plan->text;
+    out.commands = static_cast<std::int32_t>(s.commands.size());
+    out.predicted_seconds = s.predicted_seconds;
+    out.bound_seconds = s.bound_seconds;
+    out.flops = s.flops;
+    out.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
+    out.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
+    copy_text(out.strategy, sizeof out.strategy, s.strategy.c_str());
+  } else {
+    copy_text(out.strategy, sizeof out.strategy, "nothing to do");
+  }
+}
+
+void job::last_ref_dropped() noexcept {
+  const auto owner = std::move(owner_);  // goes last: it owns this record
+  plan.reset();
+  queue = {};
+  more_dependencies_.clear();
+  incarnation_.fetch_add(1, std::memory_order_release);
+  owner->jobs().give_back(*this);
+}
+
+}  // namespace sg

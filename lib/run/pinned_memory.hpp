@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pinned host memory that callers own: allocated here, or theirs and registered.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "backend/device.hpp"
+
+namespace sg {
+
+// Any thread.
+class pinned_memory {
+ public:
+  explicit pinned_memory(const device &on) noexcept : device_(on) {}
+  ~pinned_memory();  // frees and unpins what callers have left
+  pinned_memory(const pinned_memory &) = delete;
+  pinned_memory &operator=(const pinned_memory &) = delete;
+
+  void *allocate(std::uint64_t bytes);  // Throws sg::error.
+  void free(void *memory);              // Throws sg::error unless it came from allocate(). nullptr is a no-op.
+  void pin(void *memory, std::uint64_t bytes);
+  void unpin(void *memory);
+
+ private:
+  const device &device_;
+  std::mutex lock_;
+  std::map<std::uintptr_t, std::uint64_t> allocated_, registered_;  // start, bytes
+};
+
+}  // namespace sg

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/plan_cache.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "plan/hazard.hpp"
+#include "plan/planner.hpp"
+
+namespace sg {
+
+namespace {
+
+class hash {
+ public:
+  hash &operator<<(std::int64_t value) noexcept {
+    state_ = (state_ ^ static_cast<std::uint64_t>(value)) * 0x9E3779B97F4A7C15ull;
+    state_ ^= state_ >> 29;
+    return *this;
+  }
+  hash &operator<<(const operand &x) noexcept {
+    return *this << x.rows << x.cols << x.ld << x.item_stride
+                 << (std::int64_t{x.type} | std::int64_t{x.place} << 8 | std::int64_t{x.pointer_array} << 16);
+  }
+  hash &operator<<(const problem &p) noexcept {
+    return *this << p.m << p.n << p.k << p.batch << p.a << p.b << p.c
+                 << (std::int64_t{p.op_a} | std::int64_t{p.op_b} << 4 | std::int64_t{p.compute} << 8 |
+                     std::int64_t{p.no_product} << 16 | std::int64_t{p.beta_zero} << 17);
+  }
+  hash &operator<<(const plan_request &r) noexcept {
+    return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.parts} << 8) << r.streams << r.memory_limit
+                 << r.tile_m << r.tile_n << r.tile_k;
+  }
+  std::uint64_t value() const noexcept { return state_; }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+void prove_sound(const schedule &s) {
+  const auto hazards = check_hazards(s);
+  if (!hazards.empty())
+    throw error(SG_STATUS_INTERNAL, "the schedule \"%s\" has %zu hazards; the first: %s", s.strategy.c_str(),
+                hazards.size(), hazards.front().text.c_str());
+}
+
+}  // namespace
+
+std::shared_ptr<const compiled_plan> plan_cache::get(const problem *problems, std::size_t count,
+                                                     const plan_request &request, const device_model &model,
+                                                     bool check) {
+  hash key;
+  for (std::size_t i = 0; i < count; ++i) key << problems[i];
+  key << request;
+  {
+    const std::lock_guard lock(lock_);
+    const auto [first, last] = entries_.equal_range(key.value());
+    for (auto at = first; at != last; ++at) {
+      const entry &e = at->second;
+      if (e.request == request && std::equal(e.problems.begin(), e.problems.end(), problems, problems + count))
+        return e.plan;
+    }
+  }
+  std::vector<problem> all(problems, problems + count);
+  auto made = make_plan(all, model, request);
+  if (check) prove_sound(*made);
+  auto plan = std::make_shared<const compiled_plan>(std::move(made));
+  const std::lock_guard lock(lock_);
+  if (entries_.size() >= most_entries) entries_.clear();
+  entries_.emplace(key.value(), entry{std::move(all), request, plan});
+  return plan;
+}
+
+}  // namespace sg

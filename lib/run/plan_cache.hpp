@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans by problem: a shape that was planned once is looked up from then on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "plan/device_model.hpp"
+#include "plan/problem.hpp"
+#include "run/compiled_plan.hpp"
+
+namespace sg {
+
+// Any thread.
+class plan_cache {
+ public:
+  // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
+  std::shared_ptr<const compiled_plan> get(const problem *problems, std::size_t count, const plan_request &request,
+                                           const device_model &model, bool check);
+
+ private:
+  struct entry {
+    std::vector<problem> problems;
+    plan_request request;
+    std::shared_ptr<const compiled_plan> plan;
+  };
+  static constexpr std::size_t most_entries = 4096;
+
+  std::mutex lock_;
+  std::unordered_multimap<std::uint64_t, entry> entries_;
+};
+
+}  // namespace sg

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/process.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+#include "run/context.hpp"
+
+namespace sg {
+
+namespace {
+
+std::atomic<bool> g_exiting{false};
+
+// Contexts form a list through themselves, so that registering one needs no memory.
+struct registry_of_contexts {
+  std::mutex lock;
+  context *first = nullptr;
+  bool handlers_installed = false;
+};
+
+// Never destroyed: exit handlers and threads that outlive them use it.
+registry_of_contexts &contexts() noexcept {
+  alignas(registry_of_contexts) static unsigned char place[sizeof(registry_of_contexts)];
+  static registry_of_contexts *const only = new (place) registry_of_contexts;
+  return *only;
+}
+
+void bring_to_rest() noexcept {
+  g_exiting.store(true);
+  const std::lock_guard lock(contexts().lock);
+  for (context *c = contexts().first; c; c = c->next_registered) c->on().drain();
+}
+
+void before_fork() noexcept { contexts().lock.lock(); }
+void after_fork_in_parent() noexcept { contexts().lock.unlock(); }
+
+void after_fork_in_child() noexcept {
+  // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
+  new (&contexts()) registry_of_contexts{{}, nullptr, true};
+  invalidate_all_handles();
+}
+
+}  // namespace
+
+signals_blocked::signals_blocked() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+signals_blocked::~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+bool process_exits() noexcept { return g_exiting.load(std::memory_order_acquire); }
+
+void register_context(context &created) {
+  registry_of_contexts &all = contexts();
+  const std::lock_guard lock(all.lock);
+  if (!all.handlers_installed) {
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0 || std::atexit(bring_to_rest) != 0)
+      throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork and exit could not be installed");
+    all.handlers_installed = true;
+  }
+  created.next_registered = all.first;
+  created.previous_registered = nullptr;
+  if (all.first) all.first->previous_registered = &created;
+  all.first = &created;
+}
+
+void unregister_context(context &retired) noexcept {
+  registry_of_contexts &all = contexts();
+  const std::lock_guard lock(all.lock);
+  (retired.previous_registered ? retired.previous_registered->next_registered : all.first) = retired.next_registered;
+  if (retired.next_registered) retired.next_registered->previous_registered = retired.previous_registered;
+}
+
+}  // namespace sg

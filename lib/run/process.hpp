@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library does at the events of a process: threads' signals, fork, exit.
+#pragma once
+
+#include <csignal>
+
+namespace sg {
+
+class context;
+
+// Blocks all signals for the calling thread, so that a thread it starts never takes one of the application's.
+class signals_blocked {
+ public:
+  signals_blocked() noexcept;
+  ~signals_blocked();
+  signals_blocked(const signals_blocked &) = delete;
+  signals_blocked &operator=(const signals_blocked &) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// True once exit() has begun: no new work is taken, no callback is called.
+bool process_exits() noexcept;
+
+// Contexts that exit() has to bring to rest. The first call installs the handlers; by then the device's libraries are
+// loaded and warm, so theirs run after ours. Throws sg::error.
+void register_context(context &created);
+void unregister_context(context &retired) noexcept;
+
+}  // namespace sg

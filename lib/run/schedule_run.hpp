@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a schedule of several commands: which have gone out, which have ended, and which may go next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "run/compiled_plan.hpp"
+#include "run/flight.hpp"
+
+namespace sg {
+
+class schedule_run {
+ public:
+  explicit schedule_run(const compiled_plan &plan);  // Throws std::bad_alloc.
+
+  enum class step : std::uint8_t { waiting, enqueued, ended };
+
+  struct lane_progress {
+    std::uint32_t next = 0;   // position in compiled_plan::lanes[i].commands
+    bool busy = false;        // a command of the lane is in flight
+    bool started = false;     // a command of the lane has gone out
+  };
+
+  bool idle() const noexcept { return in_flight == 0; }
+  bool complete() const noexcept { return ended == steps.size(); }
+
+  std::vector<step> steps;                  // by command
+  std::vector<lane_progress> lanes;         // by compiled_plan::lanes
+  std::vector<std::uint32_t> lane_of;       // by command: its lane in compiled_plan::lanes
+  std::unique_ptr<flight[]> flights;        // by command
+  std::vector<lane_slot *> slots;           // by command: the backend stream that it went to
+  std::vector<sg_backend_event *> events;   // by command; nullptr where none is needed
+  std::size_t ended = 0;
+  std::int32_t in_flight = 0;
+};
+
+}  // namespace sg

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/service.hpp"
+
+#include <pthread.h>
+
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "base/error.hpp"
+#include "run/context.hpp"
+#include "run/process.hpp"
+
+namespace sg {
+
+namespace {
+thread_local const job *t_about = nullptr;
+thread_local const context *t_context = nullptr;
+}  // namespace
+
+const job *job_of_current_callback() noexcept { return t_about; }
+bool in_callback_of(const context &which) noexcept { return t_context == &which; }
+
+void run_callback(callback_request *request) noexcept {
+  const std::unique_ptr<callback_request> owned(request);
+  t_about = request->about.get();
+  t_context = &request->about->owner();
+  if (!process_exits()) request->run(request->handle, request->about->status(), request->user, request->fn);
+  t_about = nullptr;
+  t_context = nullptr;
+  release_handle(request->handle, request->handle_type);
+}
+
+service *service::start(context &owner) {
+  std::unique_ptr<service> made(new service(owner));
+  try {
+    const signals_blocked quiet;
+    std::thread thread([self = made.get()] { self->run(); });
+    pthread_setname_np(thread.native_handle(), "sg-service");
+    thread.detach();
+  } catch (const std::system_error &e) {
+    throw error(SG_STATUS_OUT_OF_MEMORY, "the context's thread could not be started: %s", e.what());
+  }
+  return made.release();
+}
+
+void service::post(callback_request *request) noexcept {
+  request->next = posted_.load(std::memory_order_relaxed);
+  while (!posted_.compare_exchange_weak(request->next, request, std::memory_order_acq_rel)) {
+  }
+  wake();
+}
+
+void service::wake() noexcept {
+  const std::atomic<std::uint32_t> &word = changes_;  // the context may be gone once the thread has seen the change
+  changes_.fetch_add(2, std::memory_order_release);
+  futex_wake_all(word);
+}
+
+void service::retire() noexcept {
+  // The thread deletes this object as soon as it sees the bit, so nothing but the word's address is used after it is set.
+  const std::atomic<std::uint32_t> &word = changes_;
+  changes_.fetch_or(retired_bit, std::memory_order_release);
+  futex_wake_all(word);
+}
+
+void service::serve() noexcept {
+  callback_request *in_order = nullptr;
+  for (callback_request *r = posted_.exchange(nullptr, std::memory_order_acq_rel); r;) {
+    callback_request *next = r->next;
+    r->next = in_order;
+    in_order = r;
+    r = next;
+  }
+  while (in_order) {
+    callback_request *next = in_order->next;
+    run_callback(in_order);
+    in_order = next;
+  }
+}
+
+void service::run() noexcept {
+  for (;;) {
+    const std::uint32_t seen = changes_.load(std::memory_order_acquire);
+    serve();
+    owner_.free_condemned();
+    if (seen & retired_bit) break;
+    futex_wait(changes_, seen, deadline(-1));
+  }
+  delete &owner_;
+  delete this;
+}
+
+}  // namespace sg

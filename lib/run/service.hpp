@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A context's own thread: it calls the application's callbacks, one at a time, and in the end takes the context down. It
+// belongs to itself, because the last reference to a context may go on any thread, this one and the backend's included.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "run/job.hpp"
+
+namespace sg {
+
+class context;
+
+class service {
+ public:
+  // Starts the thread; `owner` is deleted by it after retire(). Throws sg::error.
+  static service *start(context &owner);
+
+  void post(callback_request *request) noexcept;  // takes it over
+  void wake() noexcept;  // to look for condemned buffers
+  void retire() noexcept;
+
+ private:
+  explicit service(context &owner) noexcept : owner_(owner) {}
+  void run() noexcept;
+  void serve() noexcept;
+
+  context &owner_;
+  std::atomic<callback_request *> posted_{nullptr};
+  static constexpr std::uint32_t retired_bit = 1;
+  std::atomic<std::uint32_t> changes_{0};  // a futex: twice the number of posts, and retired_bit
+};
+
+// The job that the calling thread's callback is about; nullptr outside callbacks. For an event's callback, the job that
+// the event was recorded as.
+const job *job_of_current_callback() noexcept;
+// Whether the calling thread runs a callback of that context.
+bool in_callback_of(const context &which) noexcept;
+
+// Calls it (unless the process exits), drops what it holds and deletes it.
+void run_callback(callback_request *request) noexcept;
+
+}  // namespace sg

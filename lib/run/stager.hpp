@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host threads that move data between pageable memory and pinned slots.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "run/flight.hpp"
+
+namespace sg {
+
+class stager {
+ public:
+  // `move` does the work of one flight, on a worker's thread; it must not throw.
+  stager(int workers, std::function<void(flight &)> move) : wanted_(workers), move_(std::move(move)) {}
+  ~stager();  // nothing is queued any more
+
+  // Throws sg::error when no thread can be started.
+  void add(flight &work);
+
+ private:
+  void work();
+
+  const int wanted_;
+  const std::function<void(flight &)> move_;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  flight *first_ = nullptr, *last_ = nullptr;
+  int idle_ = 0;
+  bool closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sg
