@@ -43,7 +43,7 @@ typedef struct sg_backend_info {
 
 /** Flags of a context. */
 typedef enum sg_context_flags {
-  SG_CONTEXT_DEFAULT = 0,
+  SG_CONTEXT_DEFAULT = 0,      /**< None. */
   SG_CONTEXT_CHECK_HAZARDS = 1 /**< Prove each schedule free of races before it runs (debugging; costs time). */
 } sg_context_flags;
 

@@ -16,6 +16,7 @@
 /** Opens the C linkage block of a public header. */
 #ifdef __cplusplus
 #define SG_BEGIN_DECLS extern "C" {
+/** Closes it. */
 #define SG_END_DECLS }
 #else
 #define SG_BEGIN_DECLS

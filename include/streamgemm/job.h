@@ -54,7 +54,7 @@ typedef struct sg_plan_options {
 
 /** Flags of a submission. */
 typedef enum sg_submit_flags {
-  SG_SUBMIT_DEFAULT = 0,
+  SG_SUBMIT_DEFAULT = 0,  /**< None. */
   SG_SUBMIT_UNTRACKED = 1 /**< The caller promises that no job in flight conflicts with this one beyond stream and `after`. */
 } sg_submit_flags;
 

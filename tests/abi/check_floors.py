@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Includes only run downwards: base < plan < backend < run < api, and a backend sees backend.h and its own files."""
+import pathlib
+import posixpath
+import re
+import sys
+
+FLOORS = ["base", "plan", "backend", "run", "api"]
+# The public headers that a floor may use; those above it describe objects that it does not know.
+CORE = {"export.h", "status.h", "types.h", "version.h"}
+PUBLIC = {"base": CORE, "plan": CORE, "backend": CORE | {"backend.h"}}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
+# A backend's one header for the registry.
+ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
+
+
+def home_of(path):
+    """The floor of a file of lib/, or "backends/<name>"."""
+    return "/".join(path.parts[:2]) if path.parts[0] == "backends" else path.parts[0]
+
+
+def allowed(home, target):
+    """May a file at home `home` include `target`, as written?"""
+    if target.startswith("streamgemm/"):
+        header = target.removeprefix("streamgemm/")
+        if home.startswith("backends/"):
+            return header in CORE | {"backend.h"}
+        return header in PUBLIC[home] if home in PUBLIC else True
+    first = target.split("/")[0]
+    if "/" not in target:
+        return True  # a neighbour in its own folder
+    if home.startswith("backends/"):
+        return target.startswith(home + "/")
+    if first == "backends":
+        return home == "backend" and bool(ENTRY.fullmatch(target))
+    return first in FLOORS and FLOORS.index(first) <= FLOORS.index(home)
+
+
+def lib_problems(files):
+    """`files`: pairs of a path relative to lib/ and its text."""
+    for path, text in files:
+        home = home_of(path)
+        if not home.startswith("backends/") and home not in FLOORS:
+            yield f"{path}: lies on no floor"
+            continue
+        for quoted, angled in INCLUDE.findall(text):
+            if not allowed(home, quoted or angled):
+                yield f"{path}: includes {quoted or angled}"
+        if ".." in "".join(quoted for quoted, _ in INCLUDE.findall(text)):
+            yield f"{path}: includes by '..'"
+
+
+def outside_problems(files):
+    """Tools, examples and public headers use the public API only. Paths are relative to the root."""
+    for path, text in files:
+        for quoted, angled in INCLUDE.findall(text):
+            leaves = posixpath.normpath(path.parent / quoted).split("/")[0] != path.parts[0]
+            if quoted.split("/")[0] in [*FLOORS, "backends", "lib"] or leaves:
+                yield f"{path}: includes {quoted}"
+            if path.parts[0] != "include" and angled == "streamgemm/backend.h":
+                yield f"{path}: includes {angled}"
+
+
+def sources(root, folder):
+    base = root / folder
+    for path in sorted(base.rglob("*")):
+        if path.suffix in {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}:
+            yield path, path.read_text()
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    lib = [(path.relative_to(root / "lib"), text) for path, text in sources(root, "lib")]
+    outside = [
+        (path.relative_to(root), text) for folder in ("include", "tools", "examples") for path, text in sources(root, folder)
+    ]
+    found = [*lib_problems(lib), *outside_problems(outside)]
+    if not lib:
+        found.append("nothing was read")
+    sys.stderr.writelines(f"{line}\n" for line in found)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

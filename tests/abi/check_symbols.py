@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library exports the functions that its headers declare, under its version, and nothing else; it is called by its
+soname, and needs no GPU's library."""
+import re
+import subprocess
+import sys
+
+import public_api
+
+VERSION = "STREAMGEMM_0"
+SONAME = "libstreamgemm.so.0"
+GPU = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia|nvml|hip|rocm|rocblas|opencl|level.?zero|sycl", re.I)
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def exported(nm_output):
+    """Names with versions, as in "sg_gemm@@STREAMGEMM_0"."""
+    return {line.split()[-1] for line in nm_output.splitlines() if line.strip()}
+
+
+def symbol_problems(seen, declared):
+    """`seen`: what nm prints; `declared`: names of the headers."""
+    expected = {f"{name}@@{VERSION}" for name in declared}
+    versions = {name for name in seen if name.split("@")[0] == VERSION}
+    for name in sorted(seen - expected - versions):
+        yield f"exported, but not a public function of version {VERSION}: {name}"
+    for name in sorted(expected - seen):
+        yield f"declared, but not exported: {name}"
+
+
+def dynamic_problems(readelf_output):
+    """Of the dynamic section: the soname and what is needed."""
+    soname = re.findall(r"SONAME.*\[(.*)\]", readelf_output)
+    if soname != [SONAME]:
+        yield f"the soname is {soname}, not {SONAME}"
+    for needed in re.findall(r"NEEDED.*\[(.*)\]", readelf_output):
+        if GPU.search(needed):
+            yield f"needs a GPU's library: {needed}"
+
+
+def main():
+    library, include = sys.argv[1:3]
+    seen = exported(output("nm", "-D", "--defined-only", "--with-symbol-versions", library))
+    found = list(symbol_problems(seen, public_api.exported_functions(include)))
+    found += dynamic_problems(output("readelf", "-d", library))
+    undeclared = [i.name for i in public_api.parse_folder(include) if i.kind == "function" and not i.exported]
+    found += [f"declared in a public header without SG_API: {name}" for name in undeclared]
+    sys.stderr.writelines(f"{line}\n" for line in found)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file context.h
+ * @brief Devices, and the context that owns everything done on one of them.
+ */
+#ifndef STREAMGEMM_CONTEXT_H
+#define STREAMGEMM_CONTEXT_H
+
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** What a device is and can do. Bandwidths are those of the device model: measured, or published (its "sources" say). */
+typedef struct sg_device_info {
+  size_t struct_size;       /**< sizeof(sg_device_info), set by SG_DEVICE_INFO_INIT. */
+  char name[64];            /**< As sg_context_create takes it: "cpu", "cuda:0", "sim:h200". */
+  char description[128];    /**< For a person to read. */
+  uint64_t memory_bytes;    /**< Device memory; host memory for cpu. */
+  int32_t unified_memory;   /**< 1: host memory is device memory, nothing is ever copied. */
+  int32_t compute_units;    /**< Streaming multiprocessors, or cores. */
+  int32_t compute_lanes;    /**< Compute streams that the library uses. */
+  int32_t copy_engines;     /**< 2: both directions at once; 1: one at a time; 0: no copies are needed. */
+  int32_t priorities;       /**< Distinct stream priorities. */
+  double link_in_bytes_per_second;  /**< Pinned host to device, alone; 0 with unified memory. */
+  double link_out_bytes_per_second; /**< Device to pinned host, alone; 0 with unified memory. */
+  double memory_bytes_per_second;   /**< Device memory, read plus written; 0 when unknown. */
+} sg_device_info;
+
+/** Initial value of an sg_device_info. */
+#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0}
+
+/** A family of devices, built in or loaded as a plugin. */
+typedef struct sg_backend_info {
+  size_t struct_size; /**< sizeof(sg_backend_info), set by SG_BACKEND_INFO_INIT. */
+  char name[32];      /**< "cpu", "sim", "cuda". */
+  int32_t available;  /**< 1: its devices can be used. */
+  char reason[256];   /**< Why it cannot be used; "" when it can. */
+  char origin[256];   /**< "built in", or the plugin's path. */
+} sg_backend_info;
+
+/** Initial value of an sg_backend_info. */
+#define SG_BACKEND_INFO_INIT {sizeof(sg_backend_info), "", 0, "", ""}
+
+/** Flags of a context. */
+typedef enum sg_context_flags {
+  SG_CONTEXT_DEFAULT = 0,      /**< None. */
+  SG_CONTEXT_CHECK_HAZARDS = 1 /**< Prove each schedule free of races before it runs (debugging; costs time). */
+} sg_context_flags;
+
+/** How to make a context. */
+typedef struct sg_context_options {
+  size_t struct_size;    /**< sizeof(sg_context_options), set by SG_CONTEXT_OPTIONS_INIT. */
+  const char *device;    /**< "cpu", "cuda:0", "sim:h200", "sim:/path/model.json", "auto"; NULL or "" is "auto": the
+                              variable SG_DEVICE, else the first CUDA device, else the cpu. */
+  int32_t compute_lanes; /**< Compute streams; 0: the device model's number. */
+  int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number. */
+  uint64_t memory_limit; /**< Bytes of device memory for the schedules of this context; 0: what the device has. */
+  uint32_t flags;        /**< sg_context_flags. */
+  uint32_t reserved;     /**< 0. */
+} sg_context_options;
+
+/** Initial value of an sg_context_options. */
+#define SG_CONTEXT_OPTIONS_INIT {sizeof(sg_context_options), NULL, 0, 0, 0, 0, 0}
+
+/**
+ * Number of backends known, usable or not.
+ * @param[out] out_count Number of backends.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT.
+ * Blocks at the first call while plugins are loaded. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_backend_count(int32_t *out_count);
+
+/**
+ * One backend, and why it cannot be used if it cannot.
+ * @param index 0 <= index < count.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_backend_describe(int32_t index, sg_backend_info *out_info);
+
+/**
+ * Number of devices of all usable backends.
+ * @param[out] out_count Number of devices; at least 1, the cpu.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_device_count(int32_t *out_count);
+
+/**
+ * Facts of one device.
+ * @param index 0 <= index < count.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, or why the device could not be opened.
+ * Blocks while the device is opened. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_device_describe(int32_t index, sg_device_info *out_info);
+
+/**
+ * Opens a device and makes a context on it.
+ * @param options How; NULL for all defaults. Read during the call only.
+ * @param[out] out_context One reference, to be released by sg_context_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (a malformed name), SG_STATUS_NO_DEVICE (with the reason),
+ * SG_STATUS_OUT_OF_MEMORY, or the backend's failure.
+ * Blocks while the device is opened. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_create(const sg_context_options *options, sg_context **out_context);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_retain(sg_context *context);
+
+/**
+ * Gives a reference back. The context goes when its last reference, its last child (stream, event, buffer, queue,
+ * plan, job) and its last work in flight are gone.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_release(sg_context *context);
+
+/**
+ * Waits until every job submitted to the context before this call has ended, well or badly.
+ * @return SG_STATUS_OK; SG_STATUS_DEADLOCK from a completion callback of this context. A job's failure is the job's.
+ * Blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_synchronize(sg_context *context);
+
+/**
+ * Facts of the context's device.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_device(sg_context *context, sg_device_info *out_info);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_CONTEXT_H */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file stream.h
+ * @brief Streams: orders of submissions.
+ *
+ * What is submitted to one stream runs in that order. Streams are cheap: they order work, while the device's own streams
+ * are few and shared. They come from a pool of the context and go back to it.
+ */
+#ifndef STREAMGEMM_STREAM_H
+#define STREAMGEMM_STREAM_H
+
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/**
+ * Takes a stream from the context's pool.
+ * @param priority -1 low, 0 normal, 1 high: what its submissions have unless they say otherwise.
+ * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
+ * Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream);
+
+/**
+ * Wraps a native stream (a cudaStream_t on cuda devices): submissions to it run on that stream, in its order.
+ * @param native The native stream; it stays the caller's and must outlive the wrapper's work.
+ * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has no
+ * native streams), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stream);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_retain(sg_stream *stream);
+
+/**
+ * Gives a reference back; the last one returns the stream to the pool. Its work in flight goes on.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_release(sg_stream *stream);
+
+/**
+ * The priority that the stream was acquired with.
+ * @param[out] out_priority -1, 0 or 1.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_priority(sg_stream *stream, int32_t *out_priority);
+
+/**
+ * Asks whether everything submitted to the stream has ended.
+ * @return SG_STATUS_OK, SG_STATUS_NOT_READY or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_query(sg_stream *stream);
+
+/**
+ * Waits until everything submitted to the stream before this call has ended, well or badly.
+ * @param timeout_ns As in sg_job_wait.
+ * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_DEADLOCK (from the callback of a job of
+ * this stream). Blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns);
+
+/**
+ * Lets what is submitted to `stream` after this call run only after `event` as it was last recorded.
+ * @param event An event of the same context; one never recorded has happened.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (another context's event),
+ * SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_STREAM_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file types.h
+ * @brief Element types, layouts, operations, scalars, the matrix view, and the opaque handles.
+ *
+ * Handles: `create` (or the call that hands one out) gives one reference, `retain` adds one, `release` gives one back;
+ * NULL is allowed in `retain` and `release` and does nothing. A child keeps its parent alive, so any order of release is
+ * right. Releasing with work in flight is allowed: the work finishes first. A handle is a token, not an address: a
+ * stale, foreign or random value is answered by SG_STATUS_INVALID_HANDLE. After fork(), the child's use of a handle that
+ * it inherited is answered the same way; it may create a context of its own.
+ *
+ * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets; they only ever grow at the end;
+ * a field that is zero has its default.
+ */
+#ifndef STREAMGEMM_TYPES_H
+#define STREAMGEMM_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <streamgemm/export.h>
+#include <streamgemm/status.h>
+
+SG_BEGIN_DECLS
+
+/** A device with its streams, memory and jobs. See context.h. */
+typedef struct sg_context sg_context;
+/** An order of submissions. See stream.h. */
+typedef struct sg_stream sg_stream;
+/** A point in a stream. See event.h. */
+typedef struct sg_event sg_event;
+/** Device memory. See memory.h. */
+typedef struct sg_buffer sg_buffer;
+/** One submission and its outcome. See job.h. */
+typedef struct sg_job sg_job;
+/** A queue of completions. See queue.h. */
+typedef struct sg_queue sg_queue;
+/** A schedule made ahead of its run. See plan.h. */
+typedef struct sg_plan sg_plan;
+
+/** Element type of a matrix. 0 is not a type. */
+typedef enum sg_dtype {
+  SG_DTYPE_F64 = 1,  /**< IEEE binary64, 8 bytes. */
+  SG_DTYPE_F32 = 2,  /**< IEEE binary32, 4 bytes. */
+  SG_DTYPE_C64 = 3,  /**< Complex: two binary32, real part first, 8 bytes. */
+  SG_DTYPE_C128 = 4, /**< Complex: two binary64, real part first, 16 bytes. */
+  SG_DTYPE_F16 = 5,  /**< IEEE binary16, 2 bytes. */
+  SG_DTYPE_BF16 = 6, /**< bfloat16: the upper half of a binary32, 2 bytes. */
+  SG_DTYPE_I8 = 7,   /**< Signed 8-bit integer. Input only. */
+  SG_DTYPE_I32 = 8   /**< Signed 32-bit integer. The result type of i8 products. */
+} sg_dtype;
+
+/** How a matrix lies in memory. */
+typedef enum sg_layout {
+  SG_LAYOUT_ROW_MAJOR = 0,   /**< Element (i, j) at i * ld + j; ld >= cols. C and NumPy's default. */
+  SG_LAYOUT_COLUMN_MAJOR = 1 /**< Element (i, j) at i + j * ld; ld >= rows. BLAS and Fortran's own. */
+} sg_layout;
+
+/** What is applied to an operand before the product. */
+typedef enum sg_op {
+  SG_OP_N = 0, /**< The matrix itself. */
+  SG_OP_T = 1, /**< Its transpose. */
+  SG_OP_C = 2  /**< Its conjugate transpose; the transpose for real types. */
+} sg_op;
+
+/**
+ * The least accurate arithmetic that the caller allows. A device may compute more accurately than asked, never less:
+ * the cpu device computes every f32 product in f32.
+ */
+typedef enum sg_compute {
+  SG_COMPUTE_EXACT = 0,  /**< Products exact in the operand's format or wider, sums at least in f32 (i32 for i8). */
+  SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied. */
+  SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into two tf32 parts: nearly the accuracy of f32. */
+  SG_COMPUTE_BF16 = 3,   /**< f32 operands may be rounded to bf16. */
+  SG_COMPUTE_BF16X3 = 4  /**< f32 operands may be split into bf16 parts whose leading products are summed in f32. */
+} sg_compute;
+
+/** Where memory lies, as seen from a context's device. */
+typedef enum sg_memory_kind {
+  SG_MEMORY_AUTO = 0,     /**< Found out from the pointer; the default. */
+  SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
+  SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
+  SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
+} sg_memory_kind;
+
+/** A real or complex scalar; `im` is ignored for real types. For i32 results both parts of it must be integers. */
+typedef struct sg_scalar {
+  double re; /**< Real part. */
+  double im; /**< Imaginary part. */
+} sg_scalar;
+
+/**
+ * A view of a matrix. It owns nothing. Only the footprint is touched: the rows x cols elements, never the gap between
+ * a row's (or column's) end and the next one's start, and nothing behind the last element.
+ */
+typedef struct sg_matrix {
+  void *data;       /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */
+  int64_t rows;     /**< Rows as stored, before any op; >= 0. */
+  int64_t cols;     /**< Columns as stored; >= 0. */
+  int64_t ld;       /**< Leading dimension in elements; 0 means tight (cols for row major, rows for column major). */
+  sg_dtype dtype;   /**< Element type. */
+  sg_layout layout; /**< Row or column major. */
+} sg_matrix;
+
+/**
+ * Size of one element in bytes; 0 for a value that is not a type.
+ * Never blocks. Any thread. Since 0.1.
+ */
+SG_API int32_t sg_dtype_size(sg_dtype dtype);
+
+/**
+ * Short name of a type: "f32", "bf16", ...; "unknown" for a value that is not a type.
+ * @return A static string. Never blocks. Any thread. Since 0.1.
+ */
+SG_API const char *sg_dtype_name(sg_dtype dtype);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_TYPES_H */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structs that grow at their end: a program compiled against an older header (its structs end earlier) and one compiled
+ * against a newer header (its structs go on) both work with this library.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "support/check.h"
+
+/* The first `end` bytes of a struct are an older release's; behind them lies what is not ours. */
+#define FIRST_FIELD_IS_SIZE(type) CHECK(offsetof(type, struct_size) == 0 && sizeof(((type *)0)->struct_size) == sizeof(size_t))
+#define UP_TO(type, field) offsetof(type, field)
+
+static sg_context *context;
+
+static void the_first_field_is_the_size(void) {
+  FIRST_FIELD_IS_SIZE(sg_device_info);
+  FIRST_FIELD_IS_SIZE(sg_backend_info);
+  FIRST_FIELD_IS_SIZE(sg_context_options);
+  FIRST_FIELD_IS_SIZE(sg_gemm_desc);
+  FIRST_FIELD_IS_SIZE(sg_submit);
+  FIRST_FIELD_IS_SIZE(sg_plan_options);
+  FIRST_FIELD_IS_SIZE(sg_plan_prediction);
+  FIRST_FIELD_IS_SIZE(sg_job_statistics);
+}
+
+/* Calls `fill` with a result struct that ends at `end`, and checks that it is filled to there and no further. */
+static void check_result_struct(const char *what, size_t size, size_t end, sg_status (*fill)(void *)) {
+  unsigned char whole[2048], older[2048], newer[2048];
+  size_t longer = size + 64, i;
+  memset(whole, 0, sizeof whole);
+  memset(older, 0xc3, sizeof older);
+  memset(newer, 0xc3, sizeof newer);
+  memcpy(whole, &size, sizeof size);
+  memcpy(older, &end, sizeof end);
+  memcpy(newer, &longer, sizeof longer);
+  CHECK_STATUS(SG_STATUS_OK, fill(whole));
+  CHECK_STATUS(SG_STATUS_OK, fill(older));
+  CHECK_STATUS(SG_STATUS_OK, fill(newer));
+  for (i = sizeof(size_t); i < end; ++i) {
+    if (older[i] != whole[i]) break;
+  }
+  if (i < end) fprintf(stderr, "%s: byte %lu of an older struct differs\n", what, (unsigned long)i);
+  CHECK(i >= end);
+  for (i = end; i < sizeof older; ++i) {
+    if (older[i] != 0xc3) break;
+  }
+  if (i < sizeof older) fprintf(stderr, "%s: byte %lu behind an older struct was written\n", what, (unsigned long)i);
+  CHECK(i == sizeof older);
+  CHECK(memcmp(newer + sizeof(size_t), whole + sizeof(size_t), size - sizeof(size_t)) == 0);
+  for (i = longer; i < sizeof newer; ++i) CHECK(newer[i] == 0xc3);
+  memcpy(&i, older, sizeof i);
+  CHECK(i == end); /* the size stays the caller's */
+}
+
+static sg_job *job;
+static sg_plan *plan;
+static sg_status fill_device(void *p) { return sg_context_device(context, (sg_device_info *)p); }
+static sg_status fill_device_by_index(void *p) { return sg_device_describe(0, (sg_device_info *)p); }
+static sg_status fill_backend(void *p) { return sg_backend_describe(0, (sg_backend_info *)p); }
+static sg_status fill_statistics(void *p) { return sg_job_stats(job, (sg_job_statistics *)p); }
+static sg_status fill_prediction(void *p) { return sg_plan_predict(plan, (sg_plan_prediction *)p); }
+
+static double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, c[4];
+
+static sg_gemm_desc good(void) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  sg_matrix view = {NULL, 2, 2, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  desc.a = desc.b = desc.c = view;
+  desc.a.data = a;
+  desc.b.data = b;
+  desc.c.data = c;
+  return desc;
+}
+
+static void check_product(void) {
+  CHECK(c[0] == 19 && c[1] == 22 && c[2] == 43 && c[3] == 50);
+  memset(c, 0, sizeof c);
+}
+
+/* What lies behind an older struct is noise, and a call that read it would fail. */
+#define OLDER(type, variable, last_field, noise)                                             \
+  do {                                                                                       \
+    const size_t older_end = UP_TO(type, last_field);                                        \
+    memset((char *)&(variable) + older_end, noise, sizeof(variable) - older_end);            \
+    (variable).struct_size = older_end;                                                      \
+  } while (0)
+
+static void older_inputs(void) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_context *other = NULL;
+  sg_gemm_desc desc = good();
+  sg_submit submit = SG_SUBMIT_INIT;
+  sg_plan_options planning = SG_PLAN_OPTIONS_INIT;
+  options.device = "cpu";
+  OLDER(sg_context_options, options, compute_lanes, 0xff);
+  CHECK_STATUS(SG_STATUS_OK, sg_context_create(&options, &other));
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(other));
+  OLDER(sg_gemm_desc, desc, batch, 0xff);
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, NULL));
+  check_product();
+  desc = good();
+  OLDER(sg_submit, submit, after, 0xff);
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
+  check_product();
+  OLDER(sg_plan_options, planning, parts, 0xff);
+  submit.struct_size = sizeof submit;
+  memset((char *)&submit + sizeof(size_t), 0, sizeof submit - sizeof(size_t));
+  submit.plan = &planning;
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
+  check_product();
+}
+
+/* A newer program's structs go on behind what this library knows; what it left at zero is no request. */
+static void newer_inputs(void) {
+  struct {
+    sg_gemm_desc known;
+    char tail[64];
+  } desc = {good(), {0}}, pair[2];
+  struct {
+    sg_submit known;
+    char tail[64];
+  } submit = {SG_SUBMIT_INIT, {0}};
+  double other[4];
+  sg_job *grouped = NULL;
+  desc.known.struct_size = sizeof desc;
+  submit.known.struct_size = sizeof submit;
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc.known, &submit.known));
+  check_product();
+  /* In an array the next element stands where the caller's struct ends. */
+  pair[0] = pair[1] = desc;
+  pair[1].known.c.data = other;
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm_grouped_async(context, &pair[0].known, 2, NULL, &grouped));
+  CHECK_STATUS(SG_STATUS_OK, sg_job_wait(grouped, SG_FOREVER));
+  CHECK(memcmp(other, c, sizeof c) == 0);
+  check_product();
+  CHECK_STATUS(SG_STATUS_OK, sg_job_release(grouped));
+}
+
+int main(void) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_gemm_desc desc = good();
+  options.device = "cpu";
+  the_first_field_is_the_size();
+  REQUIRE_OK(sg_context_create(&options, &context));
+  REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
+  REQUIRE_OK(sg_job_wait(job, SG_FOREVER));
+  check_product();
+  REQUIRE_OK(sg_plan_create(context, &desc, NULL, &plan));
+  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, compute_lanes), fill_device);
+  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, description), fill_device_by_index);
+  check_result_struct("sg_backend_info", sizeof(sg_backend_info), UP_TO(sg_backend_info, reason), fill_backend);
+  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, flops), fill_statistics);
+  check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), UP_TO(sg_plan_prediction, bytes_in),
+                      fill_prediction);
+  older_inputs();
+  newer_inputs();
+  CHECK_STATUS(SG_STATUS_OK, sg_plan_release(plan));
+  CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
+  return check_result();
+}
