@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and what it does with bad files.
+
+usage: cli_test.py STREAMGEMM
+"""
+import json
+import os
+import pathlib
+import pty
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import npy
+
+PROGRAM = sys.argv[1]
+OK, FAILED, USAGE, NO_DEVICE, VERIFICATION = range(5)
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_program(self, *arguments, exits=OK):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], text=True, capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, exits, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        if exits == OK:
+            self.assertEqual(done.stderr, "", "nothing on stderr when all went well")
+        elif exits != VERIFICATION:
+            self.assertEqual(done.stdout, "", "errors go to stderr")
+        if exits != OK:
+            self.assertTrue(done.stderr.strip())
+        return done
+
+    def json_of(self, *arguments):
+        return json.loads(self.run_program(*arguments, "--json").stdout)
+
+    def complaint(self, *arguments, exits=USAGE):
+        return self.run_program(*arguments, exits=exits).stderr
+
+    def file(self, name, data):
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+    def matrix(self, name, rows, cols, descr="<f4", order=False, version=1, seed=1):
+        chance = random.Random(seed)
+        number = lambda: chance.randint(-4, 4)
+        values = [[complex(number(), number()) if "c" in descr else number() for _ in range(cols)] for _ in range(rows)]
+        return self.file(name, npy.encode(values, descr, order, version)), values
+
+
+class Usage(Program):
+    def test_help(self):
+        for verb in ("", "info", "gemm", "plan", "bench", "report"):
+            self.assertIn("--help", self.run_program(*verb.split(), "--help").stdout)
+
+    def test_version(self):
+        self.assertRegex(self.run_program("--version").stdout, r"^\d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage(self):
+        for line in ("", "nothing", "info --nothing", "gemm", "gemm one.npy", "plan --m 1 --n 1", "bench", "bench nothing",
+                     "plan --m 0 --n 1 --k 1", "plan --m x --n 1 --k 1", "plan --m 1 --n 1 --k 1 --dtype f8",
+                     "plan --m 1 --n 1 --k 1 --from nowhere", "plan --m 1 --n 1 --k 1 --memory-limit lots",
+                     "plan --m 1 --n 1 --k 1 --memory-limit -4GiB", "plan --m 9223372036854775807 --n 2 --k 2",
+                     "report", "report /nonexistent.json"):
+            self.complaint(*line.split())
+
+
+class Info(Program):
+    def test_json(self):
+        info = self.json_of("info")
+        self.assertEqual({b["name"] for b in info["backends"]} & {"cpu", "sim", "cuda"}, {"cpu", "sim", "cuda"})
+        for backend in info["backends"]:
+            self.assertEqual(backend["available"], backend["reason"] == "")
+        devices = {d["name"]: d for d in info["devices"]}
+        self.assertTrue(devices["cpu"]["unified_memory"])
+        self.assertEqual(devices["sim:h200"]["copy_engines"], 2)
+        self.assertGreater(devices["sim:h200"]["link_in_bytes_per_second"], 1e10)
+
+    def test_text_names_every_device(self):
+        text = self.run_program("info").stdout
+        for device in self.json_of("info")["devices"]:
+            self.assertIn(device["name"], text)
+
+    def test_one_device(self):
+        info = self.json_of("info", "--device", "sim:h200")
+        self.assertEqual([d["name"] for d in info["devices"]], ["sim:h200"])
+
+    def test_no_device(self):
+        for device in ("nothing", "cuda:99"):
+            self.assertIn(device, self.complaint("info", "--device", device, exits=NO_DEVICE))
+
+
+class Gemm(Program):
+    def check_product(self, a, b, wanted, *options):
+        c = self.folder / "c.npy"
+        said = self.json_of("gemm", a, b, "-o", c, "--verify", *options)
+        self.assertTrue(said["verify"]["passed"])
+        descr, values = npy.decode(c)
+        self.assertEqual(values, wanted)
+        return said, descr
+
+    def test_types_layouts_and_devices(self):
+        kept = {"|i1": "<i4"}
+        for descr in ("<f4", "<f8", "<c8", "<c16", "<f2", "|i1"):
+            for order_a, order_b in ((False, False), (True, False), (False, True)):
+                a, x = self.matrix("a.npy", 7, 13, descr, order_a)
+                b, y = self.matrix("b.npy", 13, 5, descr, order_b, seed=2)
+                for device in ("cpu", "sim:h200"):
+                    with self.subTest(descr=descr, order_a=order_a, order_b=order_b, device=device):
+                        said, out = self.check_product(a, b, npy.product(x, y), "--device", device)
+                        self.assertEqual(out, kept.get(descr, descr))
+                        self.assertEqual((said["m"], said["n"], said["k"]), (7, 5, 13))
+
+    def test_operations(self):
+        for descr in ("<f4", "<c16"):
+            for ta in "NTC":
+                for tb in "NTC":
+                    a, x = self.matrix("a.npy", *((7, 13) if ta == "N" else (13, 7)), descr)
+                    b, y = self.matrix("b.npy", *((13, 5) if tb == "N" else (5, 13)), descr, seed=2)
+                    with self.subTest(descr=descr, ta=ta, tb=tb):
+                        self.check_product(a, b, npy.product(npy.apply(ta, x), npy.apply(tb, y)), "--ta", ta, "--tb", tb)
+
+    def test_splits_and_limits(self):
+        a, x = self.matrix("a.npy", 40, 64)
+        b, y = self.matrix("b.npy", 64, 48, seed=2)
+        for options in ("--split m", "--split n", "--split k", "--split none", "--streams 2", "--memory-limit 1MiB"):
+            for device in ("cpu", "sim:h200"):
+                with self.subTest(options=options, device=device):
+                    self.check_product(a, b, npy.product(x, y), "--device", device, *options.split())
+
+    def test_bf16(self):
+        a, x = self.matrix("a.npy", 6, 9)
+        b, y = self.matrix("b.npy", 9, 4, seed=2)
+        said, descr = self.check_product(a, b, npy.product(x, y), "--dtype", "bf16")
+        self.assertEqual((said["dtype"], said["out_dtype"], descr), ("bf16", "f32", "<f4"))
+
+    def test_empty(self):
+        a, b = self.file("a.npy", npy.header(shape="(0, 3)")), self.matrix("b.npy", 3, 4)[0]
+        self.check_product(a, b, [])
+        c = self.file("k.npy", npy.header(shape="(2, 0)")), self.file("l.npy", npy.header(shape="(0, 2)"))
+        self.check_product(*c, [[0.0, 0.0], [0.0, 0.0]])
+
+    def test_text(self):
+        a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
+        self.assertIn("0 wrong", self.run_program("gemm", a, b, "--verify").stdout)
+
+    def test_verification_can_fail(self):
+        """A simulated device that keeps time but computes nothing leaves a wrong product."""
+        a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
+        done = self.run_program("gemm", a, b, "--verify", "--json", "--device", "sim:h200?timing-only", exits=VERIFICATION)
+        verify = json.loads(done.stdout)["verify"]
+        self.assertFalse(verify["passed"])
+        self.assertGreater(verify["wrong"], 0)
+
+    def test_failures_of_the_device(self):
+        a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
+        for fault in ("fail-alloc=1", "fail-copy=1", "fail-launch=1"):
+            self.complaint("gemm", a, b, "--device", "sim:h200?" + fault, exits=FAILED)
+        self.complaint("gemm", a, b, "--device", "cuda:99", exits=NO_DEVICE)
+
+    def test_output_that_cannot_be_written(self):
+        a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
+        for output in ("/dev/full", self.folder / "none" / "c.npy"):
+            self.assertIn(str(output), self.complaint("gemm", a, b, "-o", output, exits=FAILED))
+
+    def test_operands_that_do_not_fit(self):
+        a, b, c = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 7, 8)[0], self.matrix("c.npy", 8, 8, "<f8")[0]
+        self.assertIn("8 x 8 times 7 x 8", self.complaint("gemm", a, b))
+        self.assertIn("f64", self.complaint("gemm", a, c))
+
+    def test_progress_on_a_terminal_only(self):
+        data = npy.header("|i1", shape="(1500, 1500)") + random.Random(1).randbytes(1500 * 1500)
+        a = self.file("a.npy", data)
+        main, secondary = pty.openpty()
+        try:
+            subprocess.run([PROGRAM, "gemm", a, a, "--verify"], stdout=subprocess.DEVNULL, stderr=secondary, check=True)
+            self.assertIn(b"verifying", os.read(main, 1 << 16))
+        finally:
+            os.close(main)
+            os.close(secondary)
+
+
+class BadFiles(Program):
+    elements = npy.encode([[1, 2], [3, 4]])[-16:]
+
+    def refused(self, data, reason):
+        good, bad = self.file("good.npy", npy.encode([[1, 2], [3, 4]])), self.file("bad.npy", data)
+        for pair in ((good, bad), (bad, good)):
+            said = self.complaint("gemm", *pair)
+            self.assertIn("bad.npy", said)
+            self.assertIn(reason, said)
+
+    def test_good_versions(self):
+        for version in (1, 2, 3):
+            a, x = self.matrix("a.npy", 3, 3, version=version)
+            self.run_program("gemm", a, a, "--verify")
+        reordered = self.file("r.npy", npy.header(text="{\"shape\":(2,2,),'fortran_order':False,'descr':'<f4'}") + self.elements)
+        self.run_program("gemm", reordered, reordered, "--verify")
+
+    def test_not_npy(self):
+        self.refused(b"", "not a .npy file")
+        self.refused(b"PK\3\4" + bytes(100), "not a .npy file")
+        self.refused(b"\x93NUMPY\x04\x00" + bytes(100), "version 4.0")
+
+    def test_truncated(self):
+        whole = npy.encode([[1, 2], [3, 4]])
+        self.refused(whole[:-1], "truncated")
+        self.refused(whole[:-16], "truncated")
+        self.refused(whole[:40], "ends within its header")
+        self.refused(whole[:9], "ends within its header")
+
+    def test_shapes(self):
+        for shape, reason in (("(1000000, 1000000)", "truncated"), ("(4294967296, 4294967296)", "address space"),
+                              ("(9223372036854775808, 1)", "64 bits"), ("(-2, 2)", "malformed"), ("(2x7, 2)", "malformed"),
+                              ("(2 2)", "malformed"), ("()", "0 dimensions"), ("(4,)", "1 dimensions"),
+                              ("(1, 2, 2)", "3 dimensions"), ("4", "malformed")):
+            with self.subTest(shape=shape):
+                self.refused(npy.header(shape=shape) + self.elements, reason)
+
+    def test_types(self):
+        for descr, reason in ((">f4", "big-endian"), ("|O", "objects"), ("<U4", "not supported"), ("<i8", "not supported"),
+                              ("<f16", "not supported"), ("|b1", "not supported"), ("<f4\x1b[2J", "not supported")):
+            with self.subTest(descr=descr):
+                self.refused(npy.header(descr) + self.elements, reason)
+        self.refused(npy.header(text="{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (2, 2)}"), "structured")
+
+    def test_messages_hold_no_control_characters(self):
+        bad = self.file("bad.npy", npy.header("<f4\x1b[2J") + self.elements)
+        self.assertNotIn("\x1b", self.complaint("gemm", bad, bad))
+
+    def test_headers(self):
+        for text, reason in (("", "malformed"), ("{", "malformed"), ("{}", "lacks"), ("[]", "malformed"),
+                             ("{'descr': '<f4", "does not end"), ("{'descr': '<f4', 'descr': '<f4'}", "repeated"),
+                             ("{'other': 1}", "unknown"), ("{'fortran_order': 1}", "neither True nor False"),
+                             ("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)} x", "behind")):
+            with self.subTest(text=text):
+                self.refused(npy.header(text=text) + self.elements, reason)
+        self.refused(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + bytes(100), "too long")
+
+    def test_no_such_file(self):
+        self.assertIn("No such file", self.complaint("gemm", "/nonexistent.npy", "/nonexistent.npy"))
+        self.assertIn("not a", self.complaint("gemm", self.folder, self.folder))
+        self.assertIn("not a", self.complaint("gemm", "/dev/zero", "/dev/zero"))
+
+
+class Plan(Program):
+    size = ("--m", 8192, "--n", 8192, "--k", 8192)
+
+    def plan(self, *options):
+        plan = self.json_of("plan", "--device", "sim:h200", *options)
+        self.assertGreaterEqual(plan["predicted_seconds"], plan["bound_seconds"])
+        self.assertAlmostEqual(plan["ratio"], plan["predicted_seconds"] / plan["bound_seconds"])
+        self.assertTrue(plan["strategy"] and plan["timeline"])
+        return plan
+
+    def test_close_to_the_bound(self):
+        plan = self.plan(*self.size, "--dtype", "f32", "--compute", "tf32", "--from", "pinned")
+        self.assertLessEqual(plan["ratio"], 1.10)
+        self.assertAlmostEqual(plan["bytes_in"], 2 * 4 * 8192**2)
+        self.assertAlmostEqual(plan["bytes_out"], 4 * 8192**2)
+
+    def test_places(self):
+        seconds = [self.plan(*self.size, "--from", place)["predicted_seconds"] for place in ("device", "pinned", "pageable")]
+        self.assertEqual(seconds, sorted(seconds))
+
+    def test_memory_limit(self):
+        limited = self.plan(*self.size, "--memory-limit", "256MiB")
+        self.assertLessEqual(limited["device_bytes"], 256 << 20)
+        self.assertGreater(limited["bytes_in"], self.plan(*self.size)["bytes_in"])
+        self.complaint("plan", *self.size, "--device", "sim:h200", "--memory-limit", "100", exits=FAILED)
+
+    def test_splits(self):
+        free = self.plan(*self.size, "--from", "device")["predicted_seconds"]
+        for split in "mnk":
+            forced = self.plan(*self.size, "--from", "device", "--split", split, "--parts", 2)
+            self.assertIn("split-" + split, forced["strategy"])
+            self.assertGreaterEqual(forced["predicted_seconds"], free)
+
+    def test_types(self):
+        for dtype in ("f64", "f32", "c64", "c128", "f16", "bf16", "i8"):
+            self.plan("--m", 100, "--n", 200, "--k", 300, "--batch", 3, "--dtype", dtype)
+
+    def test_commands(self):
+        plan = self.plan(*self.size, "--commands")
+        self.assertEqual(len(plan["schedule"]["commands"]), plan["commands"])
+
+    def test_text(self):
+        text = self.run_program("plan", *self.size, "--device", "sim:h200").stdout
+        for word in (self.plan(*self.size)["strategy"], "bound", "ratio"):
+            self.assertIn(word, text)
+
+
+class Bench(Program):
+    def test_record_and_report(self):
+        path = self.folder / "record.json"
+        self.run_program("bench", "cpu", "--quick", "--json", path)
+        record = json.loads(path.read_text())
+        self.assertEqual((record["schema"], record["suite"], record["quick"]), ("streamgemm-bench/1", "cpu", True))
+        self.assertTrue(record["commit"] and record["date"] and record["device"]["cores"])
+        cases = {}
+        for row in record["rows"]:
+            self.assertTrue(0 < row["min"] <= row["seconds"] <= row["max"] and row["samples"] >= 3 and row["flops"] > 0)
+            cases.setdefault(row["case"], []).append(row["variant"])
+        self.assertEqual(len(cases), 7)
+        self.assertTrue(all("streamgemm" in variants for variants in cases.values()))
+
+        report = self.json_of("report", path)
+        self.assertEqual([case["case"] for case in report["cases"]], list(cases))
+        for case in report["cases"]:
+            own = next(v["seconds"] for v in case["variants"] if v["variant"] == "streamgemm")
+            for variant in case["variants"]:
+                self.assertAlmostEqual(variant["ratio"], variant["seconds"] / own)
+        self.assertIn("ratio 1.000", self.run_program("report", path).stdout)
+
+    def test_json_on_stdout(self):
+        record = self.json_of("bench", "cpu", "--quick", "--only", "one call")
+        self.assertEqual({row["case"] for row in record["rows"]}, {"one call, gemm f32 32^3"})
+
+    def test_no_such_case(self):
+        self.complaint("bench", "cpu", "--quick", "--only", "no such case")
+
+    def test_bad_records(self):
+        for text in ("", "[]", "{}", '{"schema": "other/1", "rows": []}', '{"schema": "streamgemm-bench/1", "rows": [{}]}',
+                     '{"schema": "streamgemm-bench/1", "rows": [{"case": 1}]}', '{"schema": "streamgemm-bench/1"}'):
+            self.complaint("report", self.file("bad.json", text.encode()))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
