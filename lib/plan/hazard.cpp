@@ -45,11 +45,12 @@ class order {
 
 // A view in bytes. Items beyond the first follow at `stride`.
 struct region {
-  std::int64_t begin = 0, end = 0;                // hull of all items
-  std::int64_t width = 0, pitch = 0, height = 0;  // of one item
-  std::int64_t first_item = 0, items = 1;
-  std::int64_t item_extent = 0, stride = 0;
   std::int32_t buffer = -1;
+  std::int64_t begin = 0, end = 0;                // hull of all items, in the space of the buffer
+  std::int64_t width = 0, pitch = 0, height = 0;  // of one item
+  std::int64_t offset = 0;                        // of the first element, in its item
+  std::int64_t first_item = 0, items = 1;
+  bool within_item = true;  // it does not reach from one item into the next
 };
 
 region region_of(const schedule &s, const view &v) {
@@ -60,33 +61,35 @@ region region_of(const schedule &s, const view &v) {
   r.width = v.rows * size;
   r.pitch = v.ld * size;
   r.height = v.cols;
+  r.offset = v.offset;
   r.first_item = v.item;
   r.items = v.items;
-  r.stride = b.item_stride;
-  r.item_extent = (r.height - 1) * r.pitch + r.width;
+  const std::int64_t extent = (r.height - 1) * r.pitch + r.width;
+  const std::int64_t stride = b.pointer_array ? 0 : b.item_stride;
   const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
-  r.begin = base + v.offset + (b.pointer_array ? 0 : v.item * b.item_stride);
-  r.end = r.begin + (b.pointer_array ? 0 : (v.items - 1) * b.item_stride) + r.item_extent;
+  r.begin = base + v.offset + v.item * stride;
+  r.end = r.begin + (v.items - 1) * stride + extent;
+  // Items follow each other, or lie side by side within one leading dimension.
+  r.within_item = b.pointer_array || v.offset + extent <= stride || r.pitch > stride;
   return r;
 }
 
-// Rectangles of one pitch that do not wrap round it, in the coordinates (byte within the pitch, column).
-bool rectangles_meet(const region &a, const region &b) {
+// Rectangles of one pitch that begin at `a_begin` and `b_begin` and do not wrap round it, as (byte in the pitch, column).
+bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std::int64_t b_begin) {
   if (a.pitch != b.pitch || a.pitch <= 0) return true;
-  const std::int64_t row_a = a.begin % a.pitch, row_b = b.begin % b.pitch;
+  const std::int64_t row_a = a_begin % a.pitch, row_b = b_begin % b.pitch;
   if (row_a + a.width > a.pitch || row_b + b.width > b.pitch) return true;
-  const std::int64_t col_a = a.begin / a.pitch, col_b = b.begin / b.pitch;
+  const std::int64_t col_a = a_begin / a.pitch, col_b = b_begin / b.pitch;
   return row_a < row_b + b.width && row_b < row_a + a.width && col_a < col_b + b.height && col_b < col_a + a.height;
 }
 
-bool overlap(const schedule &s, const region &a, const region &b) {
-  const bool items_meet = a.first_item < b.first_item + b.items && b.first_item < a.first_item + a.items;
-  if (a.buffer == b.buffer && s.buffers[a.buffer].pointer_array) return items_meet && rectangles_meet(a, b);
+bool overlap(const region &a, const region &b) {
+  // Items of one buffer share no element.
+  if (a.buffer == b.buffer && a.within_item && b.within_item)
+    return a.first_item < b.first_item + b.items && b.first_item < a.first_item + a.items &&
+           rectangles_meet(a, a.offset, b, b.offset);
   if (a.begin >= b.end || b.begin >= a.end) return false;
-  if (a.items == 1 && b.items == 1) return rectangles_meet(a, b);
-  // Items of one operand never overlap each other, as long as the views stay within an item.
-  const bool within = a.stride > 0 && a.item_extent <= a.stride && b.item_extent <= b.stride;
-  return a.buffer != b.buffer || items_meet || !within;
+  return a.items > 1 || b.items > 1 || rectangles_meet(a, a.begin, b, b.begin);
 }
 
 // Is every byte of `inner` one of `outer`'s? May say no to what is hard to see.
@@ -95,7 +98,7 @@ bool covers(const schedule &s, const region &outer, const region &inner) {
   if (contiguous && !s.buffers[outer.buffer].pointer_array && !s.buffers[inner.buffer].pointer_array)
     return outer.begin <= inner.begin && inner.end <= outer.end;
   return outer.buffer == inner.buffer && outer.first_item == inner.first_item && outer.items == inner.items &&
-         outer.begin == inner.begin && outer.pitch == inner.pitch && outer.width == inner.width &&
+         outer.offset == inner.offset && outer.pitch == inner.pitch && outer.width == inner.width &&
          outer.height == inner.height;
 }
 
@@ -194,7 +197,7 @@ class checker {
     std::size_t kept = 0;
     for (const access &a : earlier) {
       bool superseded = false;
-      if (a.command != now.command && (a.writes || now.writes) && overlap(s_, a.where, now.where)) {
+      if (a.command != now.command && (a.writes || now.writes) && overlap(a.where, now.where)) {
         const bool ordered = happens.before(a.command, now.command);
         if (!ordered)
           report(a.command, now.command,

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "plan/lanes.hpp"
+
+namespace sg::test {
+namespace {
+
+template <class T>
+T read(const std::byte *at) {
+  T v;
+  std::memcpy(&v, at, sizeof v);
+  return v;
+}
+
+template <class T>
+void write(std::byte *at, T v) {
+  std::memcpy(at, &v, sizeof v);
+}
+
+double from_half(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  if (exponent == 31) return mantissa ? std::nan("") : HUGE_VAL;
+  const double magnitude = exponent ? std::ldexp(1024 + mantissa, exponent - 25) : std::ldexp(mantissa, -24);
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+// Exact for the integers of the tests; anything else is a fault of the test.
+std::uint16_t to_half(double v) {
+  if (std::isnan(v)) return 0xffff;
+  const std::uint16_t sign = std::signbit(v) ? 0x8000 : 0;
+  if (v == 0) return sign;
+  int exponent;
+  const double mantissa = std::frexp(std::fabs(v), &exponent) * 2048 - 1024;
+  if (mantissa != std::floor(mantissa) || exponent > 16 || exponent < -13) throw std::logic_error("not exact in f16");
+  return std::uint16_t(sign | (exponent + 14) << 10 | int(mantissa));
+}
+
+std::uint16_t to_bf16(double v) {
+  if (std::isnan(v)) return 0xffff;
+  const auto bits = std::bit_cast<std::uint32_t>(float(v));
+  if (bits & 0xffff) throw std::logic_error("not exact in bf16");
+  return std::uint16_t(bits >> 16);
+}
+
+}  // namespace
+
+value load(sg_dtype type, const std::byte *at) {
+  switch (type) {
+    case SG_DTYPE_F64: return read<double>(at);
+    case SG_DTYPE_F32: return read<float>(at);
+    case SG_DTYPE_C64: return {read<float>(at), read<float>(at + 4)};
+    case SG_DTYPE_C128: return {read<double>(at), read<double>(at + 8)};
+    case SG_DTYPE_F16: return from_half(read<std::uint16_t>(at));
+    case SG_DTYPE_BF16: return std::bit_cast<float>(std::uint32_t(read<std::uint16_t>(at)) << 16);
+    case SG_DTYPE_I8: return read<std::int8_t>(at);
+    case SG_DTYPE_I32: return read<std::int32_t>(at);
+  }
+  throw std::logic_error("no such type");
+}
+
+void store(sg_dtype type, std::byte *at, value v) {
+  switch (type) {
+    case SG_DTYPE_F64: return write(at, v.real());
+    case SG_DTYPE_F32: return write(at, float(v.real()));
+    case SG_DTYPE_C64: write(at, float(v.real())); return write(at + 4, float(v.imag()));
+    case SG_DTYPE_C128: write(at, v.real()); return write(at + 8, v.imag());
+    case SG_DTYPE_F16: return write(at, to_half(v.real()));
+    case SG_DTYPE_BF16: return write(at, to_bf16(v.real()));
+    case SG_DTYPE_I8: return write(at, std::int8_t(v.real()));
+    case SG_DTYPE_I32: return write(at, std::int32_t(v.real()));
+  }
+}
+
+matrix_memory::matrix_memory(const operand &shape, std::int64_t batch, std::mt19937 &random, bool poison)
+    : shape_(shape), shared_(!shape.pointer_array && shape.item_stride == 0) {
+  constexpr std::int64_t guard = 64;
+  constexpr std::byte gap{0x5a};
+  const std::int64_t size = size_of(shape.type), items = shared_ ? 1 : batch;
+  const std::int64_t extent = shape.rows && shape.cols ? ((shape.cols - 1) * shape.ld + shape.rows) * size : 0;
+  const std::int64_t stride = shape.pointer_array ? extent + guard : shape.item_stride * size;
+  for (std::int64_t i = 0; i < items; ++i) {
+    // Items of a pointer array lie in reverse, so that nothing can rely on a stride.
+    starts_.push_back(guard + (shape.pointer_array ? items - 1 - i : i) * stride);
+  }
+  bytes_.assign(std::size_t(2 * guard + (items - 1) * stride + extent), gap);
+  element_.assign(bytes_.size(), false);
+  std::uniform_int_distribution<int> digit(-1, 1);
+  for (std::int64_t i = 0; i < items; ++i)
+    for (std::int64_t c = 0; c < shape.cols; ++c)
+      for (std::int64_t r = 0; r < shape.rows; ++r) {
+        std::byte *at = item(i) + (r + c * shape.ld) * size;
+        for (std::int64_t b = 0; b < size; ++b) element_[std::size_t(at - bytes_.data() + b)] = true;
+        if (poison)
+          std::memset(at, 0xff, std::size_t(size));
+        else
+          store(shape.type, at, {double(digit(random)), double(digit(random))});
+      }
+}
+
+value matrix_memory::at(std::int64_t i, std::int64_t row, std::int64_t col) const {
+  return load(shape_.type, item(i) + (row + col * shape_.ld) * size_of(shape_.type));
+}
+
+void matrix_memory::set(std::int64_t i, std::int64_t row, std::int64_t col, value v) {
+  store(shape_.type, item(i) + (row + col * shape_.ld) * size_of(shape_.type), v);
+}
+
+bool matrix_memory::gaps_untouched() const {
+  for (std::size_t b = 0; b < bytes_.size(); ++b)
+    if (!element_[b] && bytes_[b] != std::byte{0x5a}) return false;
+  return true;
+}
+
+bound_problem bind(const problem &p, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  bound_problem bound;
+  bound.p = p;
+  if (is_complex(p.c.type)) {
+    bound.alpha = {2, 1};
+    bound.beta = {1, -1};
+  }
+  // What must never be read is poisoned.
+  bound.a = matrix_memory(p.a, p.batch, random, p.no_product);
+  bound.b = matrix_memory(p.b, p.batch, random, p.no_product);
+  bound.c = matrix_memory(p.c, p.batch, random, p.beta_zero);
+  return bound;
+}
+
+namespace {
+
+class interpreter {
+ public:
+  interpreter(const schedule &s, std::vector<bound_problem> &problems)
+      : s_(s), problems_(problems), device_(std::size_t(s.device_bytes), std::byte{0xff}),
+        staging_(std::size_t(s.staging_bytes), std::byte{0xff}) {}
+
+  void execute(const command &c) {
+    switch (c.kind) {
+      case command_kind::gemm: return gemm(c);
+      case command_kind::reduce: return reduce(c);
+      default: return copy(c);
+    }
+  }
+
+ private:
+  std::byte *address(const view &v, std::int64_t item, std::int64_t row, std::int64_t col) {
+    const buffer &b = s_.buffers[v.buffer];
+    const std::int64_t inside = v.offset + (row + col * v.ld) * size_of(b.type);
+    const std::int64_t index = v.item + item;
+    if (b.kind == buffer_kind::device) return device_.data() + b.offset + index * b.item_stride + inside;
+    if (b.kind == buffer_kind::staging) return staging_.data() + b.offset + index * b.item_stride + inside;
+    bound_problem &p = problems_[v.buffer / 3];
+    matrix_memory &memory = v.buffer % 3 == 0 ? p.a : v.buffer % 3 == 1 ? p.b : p.c;
+    return b.pointer_array ? memory.item(index) + inside : memory.item(0) + index * b.item_stride + inside;
+  }
+
+  value element(const view &v, std::int64_t item, std::int64_t row, std::int64_t col) {
+    return load(s_.buffers[v.buffer].type, address(v, v.items == 1 ? 0 : item, row, col));
+  }
+
+  value operated(const view &v, sg_op op, std::int64_t item, std::int64_t row, std::int64_t col) {
+    if (op == SG_OP_N) return element(v, item, row, col);
+    const value x = element(v, item, col, row);
+    return op == SG_OP_C ? std::conj(x) : x;
+  }
+
+  value scalar(scalar_role role, value own) const {
+    return role == scalar_role::zero ? 0.0 : role == scalar_role::one ? 1.0 : own;
+  }
+
+  void require(bool condition, const char *what) const {
+    if (!condition) throw std::logic_error(what);
+  }
+
+  bool on_device(const view &v) const {
+    const buffer &b = s_.buffers[v.buffer];
+    return b.kind == buffer_kind::device || (b.kind == buffer_kind::operand && b.on_device);
+  }
+
+  void gemm(const command &c) {
+    require(on_device(c.out) && on_device(c.in0) && on_device(c.in1), "a product of host memory");
+    const bound_problem &p = problems_[c.group];
+    const value alpha = scalar(c.alpha, p.alpha), beta = scalar(c.beta, p.beta);
+    const sg_dtype type = s_.buffers[c.out.buffer].type;
+    require(c.beta != scalar_role::one || type == accumulator_of(type), "sums kept in a narrow type");
+    for (std::int64_t item = 0; item < c.out.items; ++item)
+      for (std::int64_t j = 0; j < c.n; ++j)
+        for (std::int64_t i = 0; i < c.m; ++i) {
+          value sum = 0;
+          for (std::int64_t l = 0; l < c.k; ++l)
+            sum += operated(c.in0, c.op_a, item, i, l) * operated(c.in1, c.op_b, item, l, j);
+          sum *= alpha;
+          if (c.beta != scalar_role::zero) sum += beta * element(c.out, item, i, j);
+          store(type, address(c.out, item, i, j), sum);
+        }
+  }
+
+  void reduce(const command &c) {
+    require(on_device(c.out) && (c.in0.buffer < 0 || on_device(c.in0)), "a sum of host memory");
+    require(c.out.items == 1, "a reduction has one item");
+    const value beta = scalar(c.beta, problems_[c.group].beta);
+    for (std::int64_t j = 0; j < c.out.cols; ++j)
+      for (std::int64_t i = 0; i < c.out.rows; ++i) {
+        value sum = 0;
+        if (c.beta != scalar_role::zero) sum += beta * element(c.out, 0, i, j);
+        if (c.in0.buffer >= 0)
+          for (std::int64_t part = 0; part < c.in0.items; ++part) sum += element(c.in0, part, i, j);
+        store(s_.buffers[c.out.buffer].type, address(c.out, 0, i, j), sum);
+      }
+  }
+
+  void copy(const command &c) {
+    require(c.out.items == 1 && c.in0.items == 1, "a copy has one item");
+    const sg_dtype type = s_.buffers[c.out.buffer].type;
+    require(type == s_.buffers[c.in0.buffer].type, "a copy changes the type");
+    const bool to_device = c.kind == command_kind::copy_in, from_device = c.kind == command_kind::copy_out;
+    require(on_device(c.out) == to_device && on_device(c.in0) == from_device, "a copy in the wrong direction");
+    for (std::int64_t j = 0; j < c.out.cols; ++j)
+      std::memcpy(address(c.out, 0, 0, j), address(c.in0, 0, 0, j), std::size_t(c.out.rows * size_of(type)));
+  }
+
+  const schedule &s_;
+  std::vector<bound_problem> &problems_;
+  std::vector<std::byte> device_, staging_;
+};
+
+}  // namespace
+
+void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  interpreter machine(s, problems);
+  const lane_numbers numbers(s);
+  std::vector<std::vector<std::uint32_t>> queues(std::size_t(numbers.count()));
+  for (std::uint32_t i = 0; i < s.commands.size(); ++i) queues[numbers.of(s.commands[i].where)].push_back(i);
+  std::vector<std::size_t> heads(queues.size(), 0);
+  std::vector<bool> done(s.commands.size(), false);
+  for (std::size_t left = s.commands.size(); left > 0; --left) {
+    std::vector<std::size_t> able;
+    for (std::size_t l = 0; l < queues.size(); ++l) {
+      if (heads[l] == queues[l].size()) continue;
+      const command &c = s.commands[queues[l][heads[l]]];
+      bool waits = false;
+      for (std::uint32_t w = 0; w < c.waits; ++w) waits |= !done[s.waits[c.first_wait + w]];
+      if (!waits) able.push_back(l);
+    }
+    if (able.empty()) throw std::logic_error("the schedule cannot go on");
+    const std::size_t l = able[std::uniform_int_distribution<std::size_t>(0, able.size() - 1)(random)];
+    const std::uint32_t index = queues[l][heads[l]++];
+    machine.execute(s.commands[index]);
+    done[index] = true;
+  }
+}
+
+std::string difference(const bound_problem &before, const bound_problem &after) {
+  const problem &p = before.p;
+  if (!(before.a == after.a) || !(before.b == after.b)) return "A or B changed";
+  if (!after.c.gaps_untouched()) return "something outside C was written";
+  for (std::int64_t item = 0; item < p.batch; ++item)
+    for (std::int64_t j = 0; j < p.n; ++j)
+      for (std::int64_t i = 0; i < p.m; ++i) {
+        value sum = 0;
+        if (!p.no_product)
+          for (std::int64_t l = 0; l < p.k; ++l) {
+            value x = p.op_a == SG_OP_N ? before.a.at(item, i, l) : before.a.at(item, l, i);
+            value y = p.op_b == SG_OP_N ? before.b.at(item, l, j) : before.b.at(item, j, l);
+            if (p.op_a == SG_OP_C) x = std::conj(x);
+            if (p.op_b == SG_OP_C) y = std::conj(y);
+            sum += x * y;
+          }
+        sum *= before.alpha;
+        if (!p.beta_zero) sum += before.beta * before.c.at(item, i, j);
+        const value found = after.c.at(item, i, j);
+        if (!(found == (is_complex(p.c.type) ? sum : value(sum.real()))))
+          return "C(" + std::to_string(i) + ", " + std::to_string(j) + ") of item " + std::to_string(item) + " is " +
+                 std::to_string(found.real()) + ", not " + std::to_string(sum.real());
+      }
+  return "";
+}
+
+}  // namespace sg::test

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problems and device models for the tests of the plan floor.
+#pragma once
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "plan/device_model.hpp"
+#include "plan/problem.hpp"
+
+namespace sg::test {
+
+enum class batch_form { strided, gapped, interleaved, shared_a, shared_b, pointers };
+
+struct problem_form {
+  std::int64_t m = 13, n = 11, k = 17, batch = 1;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  std::int64_t pad = 0;  // ld beyond tight
+  sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
+  bool beta_zero = true;
+  bool no_product = false;
+  batch_form batching = batch_form::strided;
+  sg_memory_kind a = SG_MEMORY_DEVICE, b = SG_MEMORY_DEVICE, c = SG_MEMORY_DEVICE;
+};
+
+inline problem make(const problem_form &f) {
+  problem p;
+  p.m = f.m, p.n = f.n, p.k = f.k, p.batch = f.batch;
+  p.op_a = f.op_a, p.op_b = f.op_b;
+  p.beta_zero = f.beta_zero, p.no_product = f.no_product;
+  const auto shape = [&](std::int64_t rows, std::int64_t cols, sg_dtype type, sg_memory_kind place) {
+    operand x;
+    x.rows = rows, x.cols = cols;
+    x.ld = rows + f.pad;
+    x.type = type, x.place = place;
+    x.item_stride = x.ld * cols;
+    if (f.batching == batch_form::gapped) x.item_stride += 7;
+    if (f.batching == batch_form::interleaved) {
+      x.item_stride = x.ld;
+      x.ld *= f.batch;
+    }
+    if (f.batching == batch_form::pointers) {
+      x.item_stride = 0;
+      x.pointer_array = true;
+    }
+    return x;
+  };
+  p.a = f.op_a == SG_OP_N ? shape(f.m, f.k, f.in, f.a) : shape(f.k, f.m, f.in, f.a);
+  p.b = f.op_b == SG_OP_N ? shape(f.k, f.n, f.in, f.b) : shape(f.n, f.k, f.in, f.b);
+  p.c = shape(f.m, f.n, f.out, f.c);
+  if (f.batching == batch_form::shared_a) p.a.item_stride = 0;
+  if (f.batching == batch_form::shared_b) p.b.item_stride = 0;
+  return p;
+}
+
+inline std::string text(const problem_form &f) {
+  std::ostringstream out;
+  out << f.m << "x" << f.n << "x" << f.k << " batch " << f.batch << " form " << int(f.batching) << " ops "
+      << name_of(f.op_a) << name_of(f.op_b) << " pad " << f.pad << " " << name_of(f.in) << "->" << name_of(f.out)
+      << (f.beta_zero ? " beta 0" : "") << (f.no_product ? " no product" : "") << " A " << name_of(f.a) << " B "
+      << name_of(f.b) << " C " << name_of(f.c);
+  return out.str();
+}
+
+// One of the models that ship with the sim backend.
+inline device_model shipped_model(const std::string &name) {
+  std::ifstream file(std::string(SG_MODELS_DIR) + "/" + name + ".json");
+  std::stringstream text;
+  text << file.rdbuf();
+  return parse_device_model(text.str());
+}
+
+// Cores that share one memory, as the cpu backend describes itself.
+inline device_model cores(int count) {
+  device_model m;
+  m.name = "cores";
+  m.unified_memory = m.lanes_are_cores = true;
+  m.memory_bytes = std::int64_t(1) << 36;
+  m.compute_lanes = count;
+  m.launch_latency = 5e-6;
+  m.launch_gap = 1e-6;
+  m.memory_rate = 40e9;
+  for (int type = SG_DTYPE_F64; type <= SG_DTYPE_I8; ++type)
+    m.rates.push_back({sg_dtype(type), SG_COMPUTE_EXACT, type == SG_DTYPE_F64 ? 50e9 : 100e9});
+  return m;
+}
+
+}  // namespace sg::test
