@@ -98,11 +98,10 @@ class holder {
   device_place place(std::int32_t panel) const {
     const block &where = x_.panels[panel].where;
     const slot &s = slots_[slot_of_[panel]];
-    if (x_.how == residency::slots) return {s.buffer, 0, where.rows, item_elements_};
+    if (x_.how == residency::slots) return {s.buffer, 0, 0, where.rows, item_elements_};
     const operand &o = operand_of(builder_.of(0), name_);
     const std::int64_t item = is_shared(o) ? 0 : x_.panels[panel].items.first;
-    return {s.buffer, (item * item_elements_ + where.row + where.col * o.rows) * size_of(o.type), o.rows,
-            item_elements_};
+    return {s.buffer, item, (where.row + where.col * o.rows) * size_of(o.type), o.rows, item_elements_};
   }
 
   // A part of the operand that the panels from `first` on contain.
@@ -111,7 +110,7 @@ class holder {
     const operand &o = operand_of(builder_.of(0), name_);
     const panel &p = x_.panels[first];
     const device_place at = place(first);
-    const std::int64_t item = is_shared(o) ? 0 : items.first - p.items.first;
+    const std::int64_t item = at.item + (is_shared(o) ? 0 : items.first - p.items.first);
     const std::int64_t inside = (part.row - p.where.row) + (part.col - p.where.col) * at.ld;
     return {at.buffer, item, is_shared(o) ? 1 : items.size, at.offset + inside * size_of(o.type), at.ld, part.rows,
             part.cols};

@@ -115,6 +115,8 @@ class panel_item {
 
   std::size_t panels() const noexcept { return panels_.size(); }
   std::int64_t outer() const {
+    // Sums for all of C at once are kept in C itself, which must not be narrower than they are.
+    if (accumulator_of(p_.c.type) != p_.c.type) return 0;
     const std::int64_t outer =
         std::clamp<std::int64_t>(std::int64_t(std::llround(double(p_.k) * choice_.outer)), 0, p_.k - 1);
     return outer >= grain ? outer / grain * grain : outer;

@@ -25,7 +25,7 @@ struct panel_choice {
   bool taper = false;          // the last panel is cut into a half and two quarters
   std::int64_t pieces = 1;     // of the operand that stays
   bool pieces_of_depth = true; // false: pieces across the other axis, each complete in depth
-  double outer = 0;            // share of the depth streamed for all of C at once
+  double outer = 0;            // share of the depth streamed for all of C at once; 0 where C is f16 or bf16
   std::int64_t outer_pieces = 1;
 
   bool operator==(const panel_choice &) const = default;

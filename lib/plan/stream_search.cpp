@@ -148,6 +148,7 @@ class stream_search {
     struct start { double outer; bool pieces_of_depth; };
     for (axis along : {axis::n, axis::m})
       for (auto [outer, pieces_of_depth] : {start{0, true}, start{0, false}, start{0.5, true}}) {
+        if (outer > 0 && accumulator_of(p_.c.type) != p_.c.type) continue;
         panel_choice now;
         now.along = along;
         now.pieces_of_depth = pieces_of_depth;

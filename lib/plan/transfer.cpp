@@ -81,11 +81,10 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
 std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
                                                         const device_place &place) const {
   const operand &x = operand_of(builder_.of(group_), name);
-  const std::int64_t size = size_of(x.type);
   const block &w = what.where;
   const std::int64_t elements = w.rows * w.cols;
   view host = builder_.operand_view(group_, name, {what.items.first, 1}, w);
-  view device{place.buffer, 0, 1, place.offset, place.ld, w.rows, w.cols};
+  view device{place.buffer, place.item, 1, place.offset, place.ld, w.rows, w.cols};
 
   // Items that are runs themselves, on both sides, are the columns of one rectangle.
   const bool run_on_host = w.cols == 1 || x.ld == w.rows;
@@ -101,7 +100,7 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
   for (std::int64_t i = 0; i < what.items.size; ++i) {
     all.push_back({host, device});
     ++host.item;
-    device.offset += place.item_stride * size;
+    ++device.item;
   }
   return all;
 }

@@ -16,10 +16,12 @@ struct panel {
   block where;
 };
 
-// Where a panel lies on the device. `buffer` has the operand's type; its items are `item_stride` elements apart.
+// Where a panel lies on the device. `buffer` has the operand's type; its items are `item_stride` elements apart, as the
+// buffer says too.
 struct device_place {
   std::int32_t buffer = -1;
-  std::int64_t offset = 0;  // bytes, of the panel's first element
+  std::int64_t item = 0;    // of the buffer, where the panel's first one lies
+  std::int64_t offset = 0;  // bytes, of the panel's first element in its item
   std::int64_t ld = 0;
   std::int64_t item_stride = 0;
 };

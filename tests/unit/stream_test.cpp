@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules that stream from the host: every layout, memory limit, placement and form of problem.
+#include "plan/stream_layouts.hpp"
+
+#include <functional>
+
+#include "execute.hpp"
+
+namespace sg::test {
+namespace {
+
+using layout_maker = std::function<stream_layout(const problem &)>;
+
+const device_model &model() {
+  static const device_model m = [] {
+    device_model x = shipped_model("h200");
+    x.staging_workers = 3;
+    return x;
+  }();
+  return m;
+}
+
+// Limits from the least that works to plenty, so that slots are recycled after one panel, after two, and never.
+std::vector<std::int64_t> limits(const problem &p, stream_layout layout) {
+  const std::int64_t least = fit_slots(p, layout, 0);
+  stream_layout roomy = layout;
+  const std::int64_t most = fit_slots(p, roomy, std::int64_t(1) << 40);
+  return {least, least + (most - least) / 3, most};
+}
+
+void check(const problem_form &f, const layout_maker &make_layout) {
+  const problem p = make(f);
+  for (std::int64_t limit : limits(p, make_layout(p)))
+    for (worker_use use : {worker_use::together, worker_use::apart}) {
+      stream_layout layout = make_layout(p);
+      ASSERT_LE(fit_slots(p, layout, limit), limit);
+      const schedule s = build_stream(p, layout, model(), 2, use);
+      EXPECT_LE(s.device_bytes, limit) << text(f);
+      EXPECT_TRUE(is_right(s, p, std::uint32_t(limit))) << text(f) << " limit " << limit;
+      const bool pageable = p.a.place == SG_MEMORY_PAGEABLE || p.b.place == SG_MEMORY_PAGEABLE ||
+                            p.c.place == SG_MEMORY_PAGEABLE;
+      if (!pageable) break;
+    }
+}
+
+std::vector<layout_maker> panel_layouts() {
+  std::vector<layout_maker> all;
+  for (axis along : {axis::m, axis::n})
+    for (std::int64_t panels : {1, 3})
+      for (std::int64_t pieces : {1, 3})
+        for (bool pieces_of_depth : {true, false})
+          for (double outer : {0.0, 0.6}) {
+            if (pieces == 1 && !pieces_of_depth) continue;
+            panel_choice choice;
+            choice.along = along, choice.panels = panels, choice.pieces = pieces;
+            choice.pieces_of_depth = pieces_of_depth, choice.outer = outer, choice.outer_pieces = 2;
+            choice.head = panels == 3 ? 0.5 : 1;
+            choice.taper = panels == 3;
+            all.push_back([choice](const problem &p) { return panel_layout(p, choice); });
+          }
+  return all;
+}
+
+std::vector<layout_maker> tile_layouts() {
+  std::vector<layout_maker> all;
+  for (tile_choice choice : {tile_choice{5, 4, 6, axis::m}, tile_choice{5, 4, 6, axis::n},
+                             tile_choice{13, 3, 17, axis::n}, tile_choice{1, 11, 5, axis::m},
+                             tile_choice{100, 100, 100, axis::m}, tile_choice{4, 11, 17, axis::m}})
+    all.push_back([choice](const problem &p) { return tile_layout(p, choice); });
+  return all;
+}
+
+std::vector<layout_maker> item_layouts() {
+  std::vector<layout_maker> all;
+  for (std::int64_t groups : {1, 2, 5})
+    all.push_back([groups](const problem &p) { return item_layout(p, groups); });
+  return all;
+}
+
+// Calls test(form) for each subset of the operands on the host, pinned and pageable.
+template <class Test>
+void for_places(problem_form f, Test &&test) {
+  for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
+    for (int subset = 1; subset < 8; ++subset) {
+      f.a = subset & 1 ? host : SG_MEMORY_DEVICE;
+      f.b = subset & 2 ? host : SG_MEMORY_DEVICE;
+      f.c = subset & 4 ? host : SG_MEMORY_DEVICE;
+      test(f);
+    }
+}
+
+TEST(stream, panels_are_right_in_every_place_and_op) {
+  for (const layout_maker &layout : panel_layouts())
+    for (sg_op op_a : {SG_OP_N, SG_OP_T})
+      for (sg_op op_b : {SG_OP_N, SG_OP_T})
+        for (std::int64_t pad : {0, 3})
+          for (bool beta_zero : {true, false}) {
+            problem_form f;
+            f.op_a = op_a, f.op_b = op_b, f.pad = pad, f.beta_zero = beta_zero;
+            for_places(f, [&](const problem_form &placed) { check(placed, layout); });
+          }
+}
+
+TEST(stream, tiles_are_right_in_every_place_and_op) {
+  for (const layout_maker &layout : tile_layouts())
+    for (sg_op op_a : {SG_OP_N, SG_OP_T})
+      for (sg_op op_b : {SG_OP_N, SG_OP_T})
+        for (std::int64_t pad : {0, 3})
+          for (bool beta_zero : {true, false}) {
+            problem_form f;
+            f.op_a = op_a, f.op_b = op_b, f.pad = pad, f.beta_zero = beta_zero;
+            for_places(f, [&](const problem_form &placed) { check(placed, layout); });
+          }
+}
+
+TEST(stream, larger_panels_are_tapered_and_right) {
+  for (axis along : {axis::m, axis::n}) {
+    panel_choice choice;
+    choice.along = along, choice.panels = 2, choice.taper = true, choice.pieces = 2, choice.outer = 0.5;
+    problem_form f;
+    f.m = 150, f.n = 140, f.k = 40;
+    f.a = f.b = f.c = SG_MEMORY_PINNED;
+    const stream_layout layout = panel_layout(make(f), choice);
+    EXPECT_EQ(layout.c.panels.size(), 4u);
+    check(f, [&](const problem &p) { return panel_layout(p, choice); });
+  }
+}
+
+TEST(stream, every_type_and_conjugation) {
+  struct types { sg_dtype in, out; };
+  std::vector<layout_maker> layouts = panel_layouts();
+  for (const layout_maker &layout : tile_layouts()) layouts.push_back(layout);
+  for (types t : {types{SG_DTYPE_F64, SG_DTYPE_F64}, types{SG_DTYPE_C64, SG_DTYPE_C64},
+                  types{SG_DTYPE_C128, SG_DTYPE_C128}, types{SG_DTYPE_F16, SG_DTYPE_F16},
+                  types{SG_DTYPE_F16, SG_DTYPE_F32}, types{SG_DTYPE_BF16, SG_DTYPE_BF16},
+                  types{SG_DTYPE_I8, SG_DTYPE_I32}})
+    for (const layout_maker &layout : layouts)
+      for (bool beta_zero : {true, false})
+        for (sg_memory_kind c : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {
+          problem_form f;
+          f.in = t.in, f.out = t.out, f.beta_zero = beta_zero;
+          f.op_a = is_complex(t.in) ? SG_OP_C : SG_OP_N, f.op_b = SG_OP_T;
+          f.a = f.b = SG_MEMORY_PAGEABLE, f.c = c;
+          check(f, layout);
+        }
+}
+
+TEST(stream, every_form_of_batch) {
+  std::vector<layout_maker> layouts = item_layouts();
+  for (const layout_maker &layout : tile_layouts()) layouts.push_back(layout);
+  for (const layout_maker &layout : layouts)
+    for (batch_form form : {batch_form::strided, batch_form::gapped, batch_form::interleaved, batch_form::shared_a,
+                            batch_form::shared_b, batch_form::pointers})
+      for (std::int64_t pad : {0, 3})
+        for (bool beta_zero : {true, false})
+          for (sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16})
+            for (bool no_product : {true, false}) {
+              problem_form f;
+              f.m = 7, f.n = 5, f.k = 9, f.batch = 5, f.batching = form, f.pad = pad, f.beta_zero = beta_zero;
+              f.op_a = SG_OP_T, f.in = f.out = out, f.no_product = no_product;
+              for_places(f, [&](const problem_form &placed) {
+                if (!placed.no_product || placed.c != SG_MEMORY_DEVICE) check(placed, layout);
+              });
+            }
+}
+
+TEST(stream, panels_of_several_items) {
+  for (const layout_maker &layout : panel_layouts())
+    for (batch_form form : {batch_form::strided, batch_form::gapped, batch_form::pointers})
+      for (bool beta_zero : {true, false}) {
+        problem_form f;
+        f.m = 7, f.n = 5, f.k = 9, f.batch = 3, f.batching = form, f.beta_zero = beta_zero;
+        for_places(f, [&](const problem_form &placed) { check(placed, layout); });
+      }
+}
+
+TEST(stream, shared_operands_are_loaded_once) {
+  problem_form f;
+  f.m = 8, f.n = 8, f.k = 8, f.batch = 6, f.batching = batch_form::shared_b;
+  f.a = f.b = f.c = SG_MEMORY_PINNED;
+  for (const layout_maker &make_layout :
+       {layout_maker([](const problem &p) { return item_layout(p, 3); }),
+        layout_maker([](const problem &p) { return tile_layout(p, {8, 8, 8, axis::m}); })}) {
+    const problem p = make(f);
+    stream_layout layout = make_layout(p);
+    fit_slots(p, layout, 1 << 20);
+    const schedule s = build_stream(p, layout, model(), 2);
+    EXPECT_EQ(s.bytes_in, problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch));
+    EXPECT_EQ(s.bytes_out, problem::bytes(p.c, p.batch));
+  }
+}
+
+TEST(stream, items_that_are_runs_move_in_one_copy) {
+  problem_form f;
+  f.m = 8, f.n = 8, f.k = 8, f.batch = 6;
+  f.a = f.b = f.c = SG_MEMORY_PINNED;
+  for (batch_form form : {batch_form::strided, batch_form::gapped}) {
+    f.batching = form;
+    stream_layout layout = item_layout(make(f), 2);
+    fit_slots(make(f), layout, 1 << 20);
+    EXPECT_EQ(build_stream(make(f), layout, model(), 1).commands.size(), 8u);
+  }
+}
+
+// Matrices of more than one staging slot: in columns, and columns longer than a slot.
+TEST(stream, pageable_memory_goes_through_slots) {
+  problem_form f;
+  f.in = f.out = SG_DTYPE_C128;
+  f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+  f.beta_zero = false;
+  const auto whole = [](const problem &p) { return tile_layout(p, {p.m, p.n, p.k, axis::m}); };
+  f.m = 2000, f.n = 300, f.k = 2;
+  check(f, whole);
+  f.m = 300000, f.n = 2, f.k = 2;
+  check(f, whole);
+  problem p = make(f);
+  stream_layout layout = whole(p);
+  fit_slots(p, layout, std::int64_t(1) << 30);
+  const schedule s = build_stream(p, layout, model(), 1);
+  for (const command &c : s.commands)
+    if (c.kind == command_kind::pack) {
+      EXPECT_LE(c.out.rows * c.out.cols * 16, 4 << 20);
+    }
+  EXPECT_GT(s.lanes[int(lane_kind::staging)], 1);
+}
+
+}  // namespace
+}  // namespace sg::test
