@@ -178,7 +178,7 @@ TEST_P(bad_input, contexts_and_devices) {
       {"no such file", SG_STATUS_NO_DEVICE, {"/nonexistent/model.json"}, named("sim:/nonexistent/model.json")},
       {"a long name", SG_STATUS_INVALID_ARGUMENT, {}, named(long_name.c_str())},
       {"a long device", SG_STATUS_INVALID_ARGUMENT, {}, named(long_sim.c_str())},
-      {"a nameless backend", argument, {":h200"}, named(":h200")},
+      {"a nameless backend", SG_STATUS_NO_DEVICE, {":h200"}, named(":h200")},
   });
 }
 
@@ -332,10 +332,10 @@ TEST_P(bad_input, products) {
   check_desc("a.data", argument, {"a.data"}, [](d x) { x.a.data = nullptr; });
   check_desc("b.data", argument, {"b.data"}, [](d x) { x.b.data = nullptr; });
   check_desc("c.data", argument, {"c.data"}, [](d x) { x.c.data = nullptr; });
-  check_desc("a.rows", argument, {"a.rows", "-1"}, [](d x) { x.a.rows = -1; });
-  check_desc("a.cols", argument, {"a.cols", "-2"}, [](d x) { x.a.cols = -2; });
-  check_desc("b.rows", argument, {"b.rows", "-3"}, [](d x) { x.b.rows = -3; });
-  check_desc("c.cols", argument, {"c.cols", "-4"}, [](d x) { x.c.cols = -4; });
+  check_desc("a.rows", argument, {"->a", "-1"}, [](d x) { x.a.rows = -1; });
+  check_desc("a.cols", argument, {"->a", "-2"}, [](d x) { x.a.cols = -2; });
+  check_desc("b.rows", argument, {"->b", "-3"}, [](d x) { x.b.rows = -3; });
+  check_desc("c.cols", argument, {"->c", "-4"}, [](d x) { x.c.cols = -4; });
   check_desc("m", argument, {"2", "5"}, [](d x) { x.c.rows = 5; });
   check_desc("n", argument, {"3", "9"}, [](d x) { x.c.cols = 9; });
   check_desc("k", argument, {"4", "7"}, [](d x) { x.b.rows = 7; });
@@ -373,9 +373,9 @@ TEST_P(bad_input, products) {
   check_desc("items of c overlap", argument, {"stride_c", "5"}, [](d x) { x.batch = 2, x.stride_c = 5; });
   check_desc("items of c in one place", argument, {"stride_c", "0"}, [](d x) { x.batch = 2; });
   check_desc("rows overflow", argument, {}, [](d x) { x.a.rows = x.c.rows = huge; });
-  check_desc("ld overflows", argument, {"ld"}, [](d x) { x.a.ld = huge; });
+  check_desc("ld overflows", argument, {"->a"}, [](d x) { x.a.ld = huge; });
   check_desc("batch overflows", argument, {}, [](d x) { x.batch = huge, x.stride_c = 6; });
-  check_desc("stride overflows", argument, {"stride"}, [](d x) { x.batch = 3, x.stride_c = huge; });
+  check_desc("stride overflows", argument, {"c"}, [](d x) { x.batch = 3, x.stride_c = huge; });
   check_desc("c is a", argument, {"overlap"}, [this](d x) { x.c.data = a_; });
   check_desc("c begins inside b", argument, {"overlap"}, [this](d x) { x.c.data = b_ + 11; });
   check_desc("a begins inside c", argument, {"overlap"}, [this](d x) { x.a.data = c_ + 5; });
@@ -454,16 +454,16 @@ TEST_P(bad_input, options_of_a_plan) {
   using p = sg_plan_options &;
   check_plan("struct_size", argument, {"struct_size"}, [](p x) { x.struct_size = 0; });
   check_plan("split", argument, {"split", "6"}, [](p x) { x.split = static_cast<sg_split>(6); });
-  check_plan("split", argument, {"split", "-1"}, [](p x) { x.split = static_cast<sg_split>(-1); });
+  check_plan("split", argument, {"split"}, [](p x) { x.split = static_cast<sg_split>(-1); });
   check_plan("parts", argument, {"parts", "-1"}, [](p x) { x.parts = -1; });
   check_plan("streams", argument, {"streams", "-1"}, [](p x) { x.streams = -1; });
   check_plan("tile_m", argument, {"tile_m", "-1"}, [](p x) { x.tile_m = -1; });
   check_plan("tile_n", argument, {"tile_n", "-2"}, [](p x) { x.tile_n = -2; });
   check_plan("tile_k", argument, {"tile_k", "-3"}, [](p x) { x.tile_k = -3; });
   check_plan("place_a", argument, {"place_a", "4"}, [](p x) { x.place_a = static_cast<sg_memory_kind>(4); });
-  check_plan("place_b", argument, {"place_b", "-1"}, [](p x) { x.place_b = static_cast<sg_memory_kind>(-1); });
+  check_plan("place_b", argument, {"place_b"}, [](p x) { x.place_b = static_cast<sg_memory_kind>(-1); });
   check_plan("place_c", argument, {"place_c", "9"}, [](p x) { x.place_c = static_cast<sg_memory_kind>(9); });
-  check_plan("a batch split without a batch", argument, {"batch"}, [](p x) { x.split = SG_SPLIT_BATCH, x.parts = 2; });
+  check_plan("a batch split without a batch", SG_STATUS_UNSUPPORTED, {"split"}, [](p x) { x.split = SG_SPLIT_BATCH, x.parts = 2; });
   sg_plan_prediction unsized = SG_PLAN_PREDICTION_INIT;
   unsized.struct_size = 0;
   check({{"struct_size", argument, {"struct_size"}, [&] { return sg_plan_predict(plan_, &unsized); }},

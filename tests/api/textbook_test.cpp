@@ -113,6 +113,7 @@ double two_batches(const model_file &file, int streams) {
   interval whole = times(jobs[0]);
   for (const job &j : jobs) {
     const interval part = times(j);
+    SCOPED_TRACE(testing::Message() << streams << " streams: " << part.start << " to " << part.end);
     EXPECT_EQ(unit_ns, part.end - part.start) << "each command takes one unit";
     whole.start = std::min(whole.start, part.start);
     whole.end = std::max(whole.end, part.end);
