@@ -147,7 +147,7 @@ void check_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dty
                 s.re, s.im);
 }
 
-void bind(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
+void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
           std::vector<std::vector<char *>> &storage) {
   if (x.array) {
     std::vector<char *> items(static_cast<std::size_t>(batch));
@@ -252,9 +252,9 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   if (pointers_given) {
     g.pointers.reserve(3);
     if (!g.nothing_to_do) {
-      bind(first, p.a, p.batch, !p.no_product, g.where.operands[0], g.pointers);
-      bind(second, p.b, p.batch, !p.no_product, g.where.operands[1], g.pointers);
-      bind(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
+      bind_operand(first, p.a, p.batch, !p.no_product, g.where.operands[0], g.pointers);
+      bind_operand(second, p.b, p.batch, !p.no_product, g.where.operands[1], g.pointers);
+      bind_operand(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
       check_overlap(g, name);
     }
   }
