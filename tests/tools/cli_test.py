@@ -277,9 +277,10 @@ class Plan(Program):
         self.complaint("plan", *self.size, "--device", "sim:h200", "--memory-limit", "100", exits=FAILED)
 
     def test_splits(self):
-        free = self.plan(*self.size, "--from", "device")["predicted_seconds"]
+        resident = (*self.size, "--from", "device", "--layout", "column")
+        free = self.plan(*resident)["predicted_seconds"]
         for split in "mnk":
-            forced = self.plan(*self.size, "--from", "device", "--split", split, "--parts", 2)
+            forced = self.plan(*resident, "--split", split, "--parts", 2)
             self.assertIn("split-" + split, forced["strategy"])
             self.assertGreaterEqual(forced["predicted_seconds"], free)
 
@@ -287,9 +288,11 @@ class Plan(Program):
         for dtype in ("f64", "f32", "c64", "c128", "f16", "bf16", "i8"):
             self.plan("--m", 100, "--n", 200, "--k", 300, "--batch", 3, "--dtype", dtype)
 
-    def test_commands(self):
-        plan = self.plan(*self.size, "--commands")
-        self.assertEqual(len(plan["schedule"]["commands"]), plan["commands"])
+    def test_schedule(self):
+        plan = self.plan(*self.size, "--schedule")
+        for key in ("strategy", "predicted_seconds", "bound_seconds"):
+            self.assertEqual(plan["schedule"][key], plan[key])
+        self.assertNotIn("schedule", self.plan(*self.size))
 
     def test_text(self):
         text = self.run_program("plan", *self.size, "--device", "sim:h200").stdout

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 BUILD, PREFIX, EXAMPLE, *COMPILER = sys.argv[1:]
+COMPILER = [word for word in COMPILER if word != "ccache"]
 WANTED = "58 64\n139 154\n"  # what 01_hello prints
 
 CMAKE_PROJECT = """

@@ -22,7 +22,7 @@ struct plan_arguments {
   context_request where;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   double beta = 0;
-  bool json = false, commands = false;
+  bool json = false, schedule = false;
 };
 
 sg_matrix shape(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_layout layout) {
@@ -51,7 +51,6 @@ plan_handle make_plan(sg_context *context, const plan_arguments &given) {
 json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
   sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
   check(sg_plan_predict(plan, &says), "prediction");
-  const json described = json::parse(describe(plan, SG_PLAN_JSON));
   json all = {{"device", device_of(context).name},
               {"m", given.m},
               {"n", given.n},
@@ -73,7 +72,7 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
               {"compute_lanes", says.compute_lanes},
               {"commands", says.commands},
               {"timeline", describe(plan, SG_PLAN_TIMELINE)}};
-  if (given.commands) all["schedule"] = described;
+  if (given.schedule) all["schedule"] = json::parse(describe(plan, SG_PLAN_JSON));
   return all;
 }
 
@@ -85,7 +84,7 @@ void run(const plan_arguments &given) {
     return;
   }
   std::printf("%s\n%s", describe(plan.get(), SG_PLAN_TEXT).c_str(), describe(plan.get(), SG_PLAN_TIMELINE).c_str());
-  if (given.commands) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_JSON).c_str());
+  if (given.schedule) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_JSON).c_str());
 }
 
 }  // namespace
@@ -114,7 +113,7 @@ void add_plan(CLI::App &app) {
   verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(CLI::NonNegativeNumber);
-  verb->add_flag("--commands", given->commands, "Show every command with its start and end");
+  verb->add_flag("--schedule", given->schedule, "Add the library's own JSON of the schedule");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->callback([given] {
     given->options.place_a = given->options.place_b = given->options.place_c = given->from;
