@@ -106,6 +106,8 @@ sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return o
 
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 
+// Slots that are not named are NULL: one memory, so no kinds of it and nothing to register; no native streams; the
+// world's clock.
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),
@@ -121,14 +123,9 @@ constexpr sg_backend_ops table = {
     .mem_free = release,
     .host_alloc = host_alloc,
     .host_free = release,
-    .host_register = nullptr,
-    .host_unregister = nullptr,
-    .memory_kind = nullptr,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
-    .stream_wrap = nullptr,
     .stream_wait = stream_wait,
-    .stream_not_before = nullptr,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

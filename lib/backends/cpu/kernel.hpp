@@ -50,7 +50,4 @@ kernel plain_kernel(sg_dtype in, sg_dtype out) noexcept;
 sg_status onednn_warm_up() noexcept;
 sg_status cblas_warm_up() noexcept;
 
-// At the start of each worker, on its thread: keeps the library to one thread there.
-void onednn_prepare_thread() noexcept;
-
 }  // namespace sg::cpu

@@ -5,7 +5,8 @@
 // oneDNN is row major: C^T = op(B)^T * op(A)^T is asked of it, so B is its source and A its weights.
 #include <pthread.h>
 
-#include <cstring>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -28,9 +29,27 @@ sg_status status_of(dnnl_status_t status) noexcept {
   }
 }
 
+// Some of what we call crashes or ends the process when memory is out: it is called only when there is some.
+bool memory_left(std::size_t bytes) noexcept {
+  void *probe = std::malloc(bytes);
+  std::free(probe);
+  return probe != nullptr;
+}
+
+// oneDNN asks OpenMP how many threads the calling thread may use: one, for the cores belong to the streams. libgomp
+// keeps that number in memory of its own and ends the process when there is none.
+bool limit_openmp(workspace &space) noexcept {
+  if (space.openmp_limited || omp_set_num_threads == nullptr) return true;
+  if (!memory_left(4096)) return false;
+  omp_set_num_threads(1);
+  space.openmp_limited = true;
+  return true;
+}
+
 // Runs `body`, which returns oneDNN's status or throws what oneDNN throws.
 template <class Body>
-sg_status guarded(Body &&body) noexcept {
+sg_status guarded(workspace &space, Body &&body) noexcept {
+  if (!limit_openmp(space)) return SG_STATUS_OUT_OF_MEMORY;
   try {
     return status_of(body());
   } catch (const dnnl::error &e) {
@@ -44,16 +63,16 @@ sg_status guarded(Body &&body) noexcept {
 
 constexpr char letter_of(sg_op op) noexcept { return op == SG_OP_N ? 'N' : 'T'; }
 
-sg_status run_f32(const product &p, workspace &) noexcept {
-  return guarded([&p] {
+sg_status run_f32(const product &p, workspace &space) noexcept {
+  return guarded(space, [&p] {
     return dnnl_sgemm(letter_of(p.op_b), letter_of(p.op_a), p.n, p.m, p.k, static_cast<float>(p.alpha.re),
                       static_cast<const float *>(p.b), p.ldb, static_cast<const float *>(p.a), p.lda,
                       static_cast<float>(p.beta.re), static_cast<float *>(p.c), p.ldc);
   });
 }
 
-sg_status run_i8(const product &p, workspace &) noexcept {
-  return guarded([&p] {
+sg_status run_i8(const product &p, workspace &space) noexcept {
+  return guarded(space, [&p] {
     const std::int32_t no_offset = 0;
     return dnnl_gemm_s8s8s32(letter_of(p.op_b), letter_of(p.op_a), 'F', p.n, p.m, p.k, 1.0f,
                              static_cast<const std::int8_t *>(p.b), p.ldb, 0, static_cast<const std::int8_t *>(p.a),
@@ -67,6 +86,13 @@ sg_status run_i8(const product &p, workspace &) noexcept {
 std::mutex creation;
 void lock_creation() { creation.lock(); }
 void unlock_creation() { creation.unlock(); }
+
+// The library's face of this processor, which workers share; made by the warm-up. (Where memory is out, making one
+// crashes.)
+const dnnl::engine &engine() {
+  static const dnnl::engine shared(dnnl::engine::kind::cpu, 0);
+  return shared;
+}
 
 // What a primitive is generated for.
 struct matmul_key {
@@ -87,7 +113,7 @@ dnnl::memory::desc view_of(std::int64_t rows, std::int64_t cols, bool transposed
 
 class matmul {
  public:
-  matmul(const dnnl::engine &engine, const matmul_key &key) {
+  explicit matmul(const matmul_key &key) {
     const dnnl::memory::desc source = view_of(key.n, key.k, key.op_b == SG_OP_N, key.ldb, SG_DTYPE_BF16);
     const dnnl::memory::desc weights = view_of(key.k, key.m, key.op_a == SG_OP_N, key.lda, SG_DTYPE_BF16);
     const dnnl::memory::desc result = view_of(key.n, key.m, true, key.ldc, key.out);
@@ -99,15 +125,15 @@ class matmul {
       attributes.set_post_ops(sum);
     }
 #if DNNL_VERSION_MAJOR >= 3
-    const dnnl::matmul::primitive_desc desc(engine, source, weights, result, attributes);
+    const dnnl::matmul::primitive_desc desc(engine(), source, weights, result, attributes);
 #else
-    const dnnl::matmul::primitive_desc desc({source, weights, result}, attributes, engine);
+    const dnnl::matmul::primitive_desc desc({source, weights, result}, attributes, engine());
 #endif
     primitive_ = dnnl::matmul(desc);
-    source_ = dnnl::memory(source, engine, DNNL_MEMORY_NONE);
-    weights_ = dnnl::memory(weights, engine, DNNL_MEMORY_NONE);
-    result_ = dnnl::memory(result, engine, DNNL_MEMORY_NONE);
-    scratchpad_ = dnnl::memory(desc.scratchpad_desc(), engine, DNNL_MEMORY_NONE);
+    source_ = dnnl::memory(source, engine(), DNNL_MEMORY_NONE);
+    weights_ = dnnl::memory(weights, engine(), DNNL_MEMORY_NONE);
+    result_ = dnnl::memory(result, engine(), DNNL_MEMORY_NONE);
+    scratchpad_ = dnnl::memory(desc.scratchpad_desc(), engine(), DNNL_MEMORY_NONE);
     scratchpad_bytes_ = desc.scratchpad_desc().get_size();
   }
 
@@ -135,8 +161,6 @@ class matmul {
 // A worker's primitives: those of the most recently used shapes.
 class matmul_cache final : public provider_state {
  public:
-  matmul_cache() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
-
   dnnl_status_t run(const matmul_key &key, const product &p, workspace &space) {
     entry *chosen = &entries_[0];
     for (entry &e : entries_) {
@@ -148,8 +172,9 @@ class matmul_cache final : public provider_state {
     }
     if (chosen->last_use == 0 || chosen->key != key) {
       chosen->last_use = 0;
+      if (!memory_left(1 << 20)) return dnnl_out_of_memory;  // creation follows null pointers
       const std::lock_guard lock(creation);
-      chosen->primitive = std::make_unique<matmul>(engine_, key);
+      chosen->primitive = std::make_unique<matmul>(key);
       chosen->key = key;
     }
     chosen->last_use = ++uses_;
@@ -164,15 +189,14 @@ class matmul_cache final : public provider_state {
     std::unique_ptr<matmul> primitive;
   };
 
-  dnnl::engine engine_;
-  dnnl::stream stream_;
+  dnnl::stream stream_{engine()};
   std::uint64_t uses_ = 0;
   entry entries_[64];
 };
 
 template <sg_dtype out>
 sg_status run_bf16(const product &p, workspace &space) noexcept {
-  return guarded([&] {
+  return guarded(space, [&] {
     if (space.onednn == nullptr) {
       const std::lock_guard lock(creation);
       space.onednn = std::make_unique<matmul_cache>();
@@ -200,14 +224,9 @@ kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
   return {};
 }
 
-void onednn_prepare_thread() noexcept {
-  if (omp_set_num_threads != nullptr) omp_set_num_threads(1);
-}
-
 sg_status onednn_warm_up() noexcept {
   static const int error = pthread_atfork(lock_creation, unlock_creation, unlock_creation);
   if (error != 0) return SG_STATUS_OUT_OF_MEMORY;
-  onednn_prepare_thread();
   constexpr std::int64_t n = 8;
   const float zeros[n * n] = {};
   float results[n * n] = {};

@@ -112,8 +112,4 @@ sg_status warm_up() noexcept {
   return result;
 }
 
-void prepare_thread() noexcept {
-  if constexpr (have_onednn) onednn_prepare_thread();
-}
-
 }  // namespace sg::cpu

@@ -21,7 +21,4 @@ double rate_of(sg_dtype in) noexcept;
 // Starts the libraries on a thread of its own that then ends. OUT_OF_MEMORY, or their failure.
 sg_status warm_up() noexcept;
 
-// At the start of each worker, on its thread.
-void prepare_thread() noexcept;
-
 }  // namespace sg::cpu

@@ -171,7 +171,6 @@ void *stream::worker_main(void *self) {
   pthread_setname_np(pthread_self(), "streamgemm-cpu");
   // Nice values are per thread here. Raising is refused to most processes; then the thread stays as it is.
   if (own->priority_ != 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 5 * own->priority_);
-  prepare_thread();
   own->work();
   return nullptr;
 }
