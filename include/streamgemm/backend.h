@@ -164,9 +164,10 @@ typedef struct sg_backend_ops {
   sg_status (*stream_wrap)(sg_backend_device *device, void *native, sg_backend_stream **out);
   /** Required. What is enqueued after this runs after `event` as it was last recorded. */
   sg_status (*stream_wait)(sg_backend_stream *stream, sg_backend_event *event);
-  /** Optional: if NULL, the device's clock is the world's. What is enqueued after this starts no earlier than
-   *  `device_ns` on the device's clock (sim: dependencies that the host has already seen end). */
-  sg_status (*stream_not_before)(sg_backend_stream *stream, int64_t device_ns);
+  /** Optional: if NULL, the device's clock is the world's. For a device of virtual time: what is enqueued after this is
+   *  independent of what was enqueued before, and all that it depends on has ended by `device_ns` on the device's clock;
+   *  so on that clock it starts then at the earliest, and waits for nothing that is ahead of it in the stream. */
+  sg_status (*stream_begin_at)(sg_backend_stream *stream, int64_t device_ns);
 
   /** Required. A new event. */
   sg_status (*event_create)(sg_backend_device *device, sg_backend_event **out);

@@ -115,7 +115,8 @@ SG_API sg_status sg_job_release(sg_job *job);
 /**
  * Waits until the job has ended.
  * @param timeout_ns Nanoseconds; 0 asks without waiting; SG_FOREVER waits without end.
- * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback; SG_STATUS_INVALID_HANDLE.
+ * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback;
+ * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
  * A failed job's message becomes this thread's sg_last_error_message. Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
@@ -163,7 +164,7 @@ SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
  * @param jobs `count` handles; count 0 returns at once.
  * @param timeout_ns For all together, as in sg_job_wait.
  * @return SG_STATUS_OK when all succeeded; else the status of the first in the array that failed; SG_STATUS_TIMEOUT;
- * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE (none was waited for). Blocks. Any thread. Since 0.1.
+ * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (none was waited for). Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t timeout_ns);
 

@@ -70,8 +70,9 @@ sg_status sg_event_wait(sg_event *event, int64_t timeout_ns) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto recorded = event_of(event)->recorded();
+    const auto until = sg::deadline_of(timeout_ns);
     sg::refuse_own_callback(recorded.get());
-    if (recorded && !recorded->wait(sg::deadline(timeout_ns))) result = SG_STATUS_TIMEOUT;
+    if (recorded && !recorded->wait(until)) result = SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -28,10 +28,10 @@ void submit_one(const ref<context> &on, const sg_gemm_desc *desc, const sg_submi
   const sg_gemm_desc d = options_of(desc, SG_GEMM_DESC_INIT, "desc");
   checked_submit order(*on, submit);
   places known;
-  const plan_request request = request_for(d, check_plan_options(order.plan(), "submit->plan", known));
+  const plan_request wanted = check_plan_options(order.plan(), "submit->plan", known);
   checked_gemm product = check_gemm(*on, d, known, true, "desc");
   if (product.nothing_to_do) return order.go(on->new_job(), nullptr, 0, out_job);
-  auto plan = on->plan_for(&product.shape, 1, request);
+  auto plan = on->plan_for(&product.shape, 1, request_for(d, product.shape, wanted));
   submit_product(*on, std::move(product), std::move(plan), order, out_job);
 }
 
@@ -56,8 +56,8 @@ void submit_group(const ref<context> &on, const sg_gemm_desc *descs, std::int32_
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and descs[0].struct_size is %zu", name,
                   given->struct_size, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
-    if (i == 0) request = request_for(d, request);
     checked_gemm product = check_gemm(*on, d, known, true, name);
+    if (i == 0) request = request_for(d, product.shape, request);
     if (product.nothing_to_do) continue;
     if (d.c_array) check_items_apart(product, "items of one c_array in descs");
     list_accesses(product, accesses);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/job.h>
 
+#include <cstdio>
 #include <vector>
 
 #include "api/entry.hpp"
@@ -18,7 +19,11 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
   if (count > 0) require(handles, "jobs");
   std::vector<ref<job>> jobs;
   jobs.reserve(static_cast<std::size_t>(count));
-  for (std::int32_t i = 0; i < count; ++i) jobs.push_back(job_of(handles[i], "a job in jobs"));
+  for (std::int32_t i = 0; i < count; ++i) {
+    char name[32];
+    std::snprintf(name, sizeof name, "jobs[%d]", i);
+    jobs.push_back(job_of(handles[i], name));
+  }
   for (const ref<job> &j : jobs) refuse_own_callback(j.get());
   return jobs;
 }
@@ -43,8 +48,9 @@ sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto job = job_of(handle);
+    const auto until = sg::deadline_of(timeout_ns);
     sg::refuse_own_callback(job.get());
-    result = job->wait(sg::deadline(timeout_ns)) ? sg::outcome_of(*job) : SG_STATUS_TIMEOUT;
+    result = job->wait(until) ? sg::outcome_of(*job) : SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }
@@ -106,7 +112,7 @@ sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout
   const sg_status call = guarded([&] {
     sg::require_range(count, 0, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
-    const sg::deadline until(timeout_ns);
+    const sg::deadline until = sg::deadline_of(timeout_ns);
     for (const auto &job : jobs) {
       if (!job->wait(until)) {
         result = SG_STATUS_TIMEOUT;
@@ -126,7 +132,7 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
     sg::require(out_index, "out_index");
     sg::require_range(count, 1, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
-    const sg::deadline until(timeout_ns);
+    const sg::deadline until = sg::deadline_of(timeout_ns);
     const sg::job_ends ends;
     for (;;) {
       const std::uint32_t seen = ends.count();

@@ -20,17 +20,23 @@ ref<device_buffer> buffer_of(const sg_buffer *handle) {
 }
 
 void submit_copy(const sg_context *handle, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
-                 std::uint64_t width, std::uint64_t height, const sg_submit *submit, sg_job **out_job) {
+                 const char *width_name, std::uint64_t width, std::uint64_t height, const sg_submit *submit,
+                 sg_job **out_job) {
   const auto on = context_of(handle);
   checked_submit order(*on, submit);
   ref<job> work = on->new_job();
   if (width == 0 || height == 0) return order.go(work, nullptr, 0, out_job);
   require(dst, "dst");
   require(src, "src");
-  const std::uint64_t most = INT64_MAX;
-  if (width > most || height > most || dst_pitch > most || src_pitch > most)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "a size is above 2^63 - 1 (width %llu, height %llu)",
-                static_cast<unsigned long long>(width), static_cast<unsigned long long>(height));
+  const auto require_signed = [](std::uint64_t value, const char *name) {
+    if (value > INT64_MAX)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %llu, above 2^63 - 1", name,
+                  static_cast<unsigned long long>(value));
+  };
+  require_signed(width, width_name);
+  require_signed(height, "height");
+  require_signed(dst_pitch, "dst_pitch");
+  require_signed(src_pitch, "src_pitch");
   if (height > 1 && dst_pitch < width)
     throw error(SG_STATUS_INVALID_ARGUMENT, "dst_pitch is %llu, below the width of %llu",
                 static_cast<unsigned long long>(dst_pitch), static_cast<unsigned long long>(width));
@@ -136,13 +142,15 @@ sg_status sg_buffer_size(sg_buffer *buffer, uint64_t *out_bytes) {
 sg_status sg_copy_async(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit,
                         sg_job **out_job) {
   if (out_job) *out_job = nullptr;
-  return guarded([&] { sg::submit_copy(context, dst, bytes, src, bytes, bytes, 1, submit, out_job); });
+  return guarded([&] { sg::submit_copy(context, dst, bytes, src, bytes, "bytes", bytes, 1, submit, out_job); });
 }
 
 sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,
                            uint64_t width, uint64_t height, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
-  return guarded([&] { sg::submit_copy(context, dst, dst_pitch, src, src_pitch, width, height, submit, out_job); });
+  return guarded([&] {
+    sg::submit_copy(context, dst, dst_pitch, src, src_pitch, "width", width, height, submit, out_job);
+  });
 }
 
 sg_status sg_copy(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit) {

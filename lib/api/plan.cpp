@@ -71,7 +71,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
     sg::require(out_plan, "out_plan");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::places known;
-    const auto request = sg::request_for(d, sg::check_plan_options(options, "options", known));
+    const auto wanted = sg::check_plan_options(options, "options", known);
     const bool pointers_given =
         (d.a.data || d.a_array) && (d.b.data || d.b_array) && (d.c.data || d.c_array);
     const sg::checked_gemm product = sg::check_gemm(*on, d, known, pointers_given, "desc");
@@ -79,7 +79,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(product.shape.k));
-    auto made = ref<sg::object>::adopt(new sg::prepared_plan(std::move(on), product.shape, request));
+    auto made = ref<sg::object>::adopt(new sg::prepared_plan(std::move(on), product.shape, sg::request_for(d, product.shape, wanted)));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }

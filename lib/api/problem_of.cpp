@@ -82,13 +82,19 @@ void check_stride(const given_operand &x, const operand &o, std::int64_t batch, 
                 x.desc, long_long{x.stride}, long_long{span});
 }
 
-void check_pointer(const void *pointer, const given_operand &x, sg_dtype type) {
-  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.data is NULL", x.desc, x.name);
+// `item` < 0: the view's own pointer; otherwise that of the pointer array.
+void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, std::int64_t item) {
+  char name[64];
+  if (item < 0)
+    std::snprintf(name, sizeof name, "%s->%s.data", x.desc, x.name);
+  else
+    std::snprintf(name, sizeof name, "%s->%s_array[%lld]", x.desc, x.name, long_long{item});
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name);
   const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (address % static_cast<std::uintptr_t>(component) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.data is %p, which is not aligned to %lld bytes", x.desc, x.name,
-                pointer, long_long{component});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes", name, pointer,
+                long_long{component});
 }
 
 footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item) {
@@ -142,9 +148,8 @@ bool is_one(const sg_scalar &s, bool complex) { return s.re == 1 && (!complex ||
 
 void check_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out) {
   if (out != SG_DTYPE_I32) return;
-  if (!(std::abs(s.re) <= 2147483648.0) || s.re != std::floor(s.re) || s.im != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %g%+gi; an i32 result needs an integer of 32 bits", desc, name,
-                s.re, s.im);
+  if (!(std::abs(s.re) <= 2147483648.0) || s.re != std::floor(s.re))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %g; an i32 result needs an integer of 32 bits", desc, name, s.re);
 }
 
 void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
@@ -152,14 +157,14 @@ void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, 
   if (x.array) {
     std::vector<char *> items(static_cast<std::size_t>(batch));
     for (std::int64_t i = 0; i < batch; ++i) {
-      if (touched) check_pointer(x.array[i], x, o.type);
+      if (touched) check_pointer(x.array[i], x, o.type, i);
       items[static_cast<std::size_t>(i)] = static_cast<char *>(x.array[i]);
     }
     storage.push_back(std::move(items));
     where.items = storage.back().data();
     return;
   }
-  if (touched) check_pointer(x.view.data, x, o.type);
+  if (touched) check_pointer(x.view.data, x, o.type, -1);
   where.base = static_cast<char *>(x.view.data);
 }
 
@@ -223,9 +228,17 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   p.a = stored(a, p.batch);
   p.b = stored(b, p.batch);
   p.c = stored(c, p.batch);
+  const auto require_addressable = [&](const given_operand &x, const operand &o) {
+    char what[80];
+    std::snprintf(what, sizeof what, "the size of %s->%s", name, x.name);
+    total_bytes(o, p.batch, what);
+  };
   check_stride(a, p.a, p.batch, false);
   check_stride(b, p.b, p.batch, false);
   check_stride(c, p.c, p.batch, true);
+  require_addressable(a, p.a);
+  require_addressable(b, p.b);
+  require_addressable(c, p.c);
   // Column by column a row-major C is its transpose, op(B)^T * op(A)^T: the operands change places.
   const bool by_rows = d.c.layout == SG_LAYOUT_ROW_MAJOR;
   if (by_rows) {
@@ -241,9 +254,6 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   p.no_product = k == 0 || is_zero(d.alpha, complex);
   p.beta_zero = is_zero(d.beta, complex);
   g.nothing_to_do = m == 0 || n == 0 || (p.no_product && is_one(d.beta, complex));
-  total_bytes(p.a, p.batch, "the size of an operand");
-  total_bytes(p.b, p.batch, "the size of an operand");
-  total_bytes(p.c, p.batch, "the size of c");
   g.where.alpha = d.alpha;
   g.where.beta = d.beta;
   if (!complex) g.where.alpha.im = g.where.beta.im = 0;
@@ -339,7 +349,8 @@ void check_products_apart(const std::vector<checked_gemm> &products) {
   check_apart(std::move(all), "an operand that one of descs writes and an operand of another");
 }
 
-plan_request request_for(const sg_gemm_desc &desc, plan_request r) {
+plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {
+  if (shape.no_product) r.split = split_kind::automatic;  // whatever alpha is, the call is legal; there is nothing to cut
   if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
   std::swap(r.tile_m, r.tile_n);
   if (r.split == split_kind::m)

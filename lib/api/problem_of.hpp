@@ -45,6 +45,6 @@ void check_products_apart(const std::vector<checked_gemm> &products);
 plan_request check_plan_options(const sg_plan_options *given, const char *name, places &out_places);
 
 // A request in terms of the caller's C, turned to the column-major problem's, in which a row-major C is transposed.
-plan_request request_for(const sg_gemm_desc &desc, plan_request r);
+plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r);
 
 }  // namespace sg

@@ -2,6 +2,7 @@
 #include <streamgemm/queue.h>
 
 #include "api/entry.hpp"
+#include "api/wait.hpp"
 #include "run/completion_queue.hpp"
 #include "run/context.hpp"
 
@@ -43,7 +44,7 @@ sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, i
     sg::require(out_completions, "out_completions");
     sg::require(out_count, "out_count");
     sg::require_range(capacity, 1, INT32_MAX, "capacity");
-    result = from->next_batch(out_completions, capacity, sg::deadline(timeout_ns), *out_count);
+    result = from->next_batch(out_completions, capacity, sg::deadline_of(timeout_ns), *out_count);
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -65,8 +65,9 @@ sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto latest = sg::stream_of(stream)->latest();
+    const auto until = sg::deadline_of(timeout_ns);
     sg::refuse_own_callback(latest.get());
-    if (latest && !latest->wait(sg::deadline(timeout_ns))) result = SG_STATUS_TIMEOUT;
+    if (latest && !latest->wait(until)) result = SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/submission.hpp"
 
+#include <cstdio>
+
 #include "api/entry.hpp"
 #include "run/schedule_run.hpp"
 
@@ -28,8 +30,11 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   }
   if (s.queue) queue_ = object_of<completion_queue>(s.queue, object_type::queue, "submit->queue");
   after_.reserve(static_cast<std::size_t>(s.after_count));
-  for (std::int32_t i = 0; i < s.after_count; ++i)
-    after_.push_back(object_of<job>(s.after[i], object_type::job, "a job in submit->after"));
+  for (std::int32_t i = 0; i < s.after_count; ++i) {
+    char name[40];
+    std::snprintf(name, sizeof name, "submit->after[%d]", i);
+    after_.push_back(object_of<job>(s.after[i], object_type::job, name));
+  }
 }
 
 void checked_submit::go(const ref<job> &work, const access *accesses, std::size_t access_count, sg_job **out_job) {

@@ -18,6 +18,12 @@ inline sg_status outcome_of(const job &ended) noexcept {
   return ended.status();
 }
 
+// A caller's timeout from now.
+inline deadline deadline_of(std::int64_t timeout_ns) {
+  require_range(timeout_ns, SG_FOREVER, INT64_MAX, "timeout_ns");
+  return deadline(timeout_ns);
+}
+
 inline void refuse_own_callback(const job *about) {
   if (about && about == job_of_current_callback())
     throw error(SG_STATUS_DEADLOCK, "a callback waits for the job that it is about");

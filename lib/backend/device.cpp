@@ -116,8 +116,8 @@ sg_memory_kind device::memory_kind(const void *memory, std::uint64_t bytes) cons
   return ops_.memory_kind ? ops_.memory_kind(handle_, memory, bytes) : SG_MEMORY_DEVICE;
 }
 
-void device::not_before(sg_backend_stream *stream, std::int64_t device_ns) const {
-  if (ops_.stream_not_before) check(ops_.stream_not_before(stream, device_ns), "setting a stream's clock");
+void device::begin_at(sg_backend_stream *stream, std::int64_t device_ns) const {
+  if (ops_.stream_begin_at) check(ops_.stream_begin_at(stream, device_ns), "setting a stream's clock");
 }
 
 void device::drain() const noexcept {

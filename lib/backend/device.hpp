@@ -49,7 +49,7 @@ class device {
   void host_register(void *memory, std::uint64_t bytes) const;
   void host_unregister(void *memory) const;
   sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always DEVICE
-  void not_before(sg_backend_stream *stream, std::int64_t device_ns) const;
+  void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
 
  private:

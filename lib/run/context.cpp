@@ -38,7 +38,7 @@ context::context(std::shared_ptr<device> opened, device_model model, const conte
     : object(object_type::context),
       device_(std::move(opened)),
       model_(std::move(model)),
-      virtual_clock_(device_->ops().stream_not_before != nullptr),
+      virtual_clock_(device_->ops().stream_begin_at != nullptr),
       check_hazards_(settings.check_hazards),
       device_memory_(*device_, arena_pool::memory::device, model_.memory_bytes),
       staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),

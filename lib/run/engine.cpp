@@ -223,7 +223,7 @@ bool engine::start_first(job_list &from, work_class what) noexcept {
   from.pop_front();
   slot->in_flight.fetch_add(1, std::memory_order_relaxed);
   next.single.begin(next, 0, slot, 1);
-  if (next.ready_ns() > 0 && ops_.stream_not_before) ops_.stream_not_before(slot->stream, next.ready_ns());
+  if (ops_.stream_begin_at) ops_.stream_begin_at(slot->stream, next.ready_ns());
   launch(next.single, next.kind == work_kind::schedule ? next.plan->text->commands.data() : nullptr);
   return true;
 }
@@ -302,7 +302,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
       return true;
     }
     slot->in_flight.fetch_add(1, std::memory_order_relaxed);
-    if (!progress.started && running.ready_ns() > 0) device_.not_before(slot->stream, running.ready_ns());
+    if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
     progress.started = true;
     wait_for_others(running, index, *slot);
   } catch (const std::exception &e) {

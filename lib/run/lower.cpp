@@ -23,7 +23,7 @@ void lower_operand(const schedule &s, const view &v, const binding &where, std::
   const buffer &b = buffer_of(s, v);
   first = address_of(s, v, where, v.item);
   array = nullptr;
-  stride = b.item_stride / size_of(b.type);
+  stride = v.items == 1 ? 0 : b.item_stride / size_of(b.type);  // one item for a whole batch is shared
   if (!b.pointer_array || v.items == 1) return;
   scratch.resize(static_cast<std::size_t>(v.items));
   for (std::int64_t i = 0; i < v.items; ++i)

@@ -93,7 +93,7 @@ TEST(Device, TheFaceChecksWhatTheTableSays) {
   EXPECT_THROW(opened->host_unregister(plain), error);
   sg_backend_stream *stream = opened->stream_create(0);
   sg_backend_event *event = opened->event_create();
-  opened->not_before(stream, 5);
+  opened->begin_at(stream, 5);
   opened->ops().event_destroy(event);
   opened->ops().stream_destroy(stream);
   EXPECT_TRUE(open_device("cpu")->unified());

@@ -100,7 +100,7 @@ TEST(SimTime, BothWaysContendForTheLink) {
   EXPECT_EQ(units(alone_end.wait().end_ns), 3);  // the other direction is idle by then
 }
 
-TEST(SimTime, NotBeforeAndEventsHoldAStreamBack) {
+TEST(SimTime, BeginAtAndEventsHoldAStreamBack) {
   const temporary_file model(unit_model());
   sim_device device(model.path());
   sim_memory memory(device, 3 * unit_bytes);
@@ -112,8 +112,8 @@ TEST(SimTime, NotBeforeAndEventsHoldAStreamBack) {
   sg_backend_event *event = nullptr;
   ASSERT_EQ(ops.event_create(device.handle(), &event), SG_STATUS_OK);
   completion first, second, third, marker;
-  ASSERT_EQ(ops.stream_not_before(held.handle(), 5 * unit_ns), SG_STATUS_OK);
-  ASSERT_EQ(ops.stream_not_before(held.handle(), 3 * unit_ns), SG_STATUS_OK);  // never back
+  ASSERT_EQ(ops.stream_begin_at(held.handle(), 7 * unit_ns), SG_STATUS_OK);
+  ASSERT_EQ(ops.stream_begin_at(held.handle(), 5 * unit_ns), SG_STATUS_OK);  // anew, not later
   ASSERT_EQ(ops.copy(held.handle(), &in[0], first.done()), SG_STATUS_OK);
   ASSERT_EQ(ops.event_record(event, held.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_wait(after.handle(), event), SG_STATUS_OK);

@@ -142,7 +142,7 @@ void sg_backend_stream::record(sg_backend_event &event) {
   event.time = ready_;
 }
 
-void sg_backend_stream::not_before(std::int64_t time) noexcept { ready_ = std::max(ready_, time); }
+void sg_backend_stream::begin_at(std::int64_t time) noexcept { ready_ = time; }
 
 void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) {
   const auto place = [&](bool device, const void *at, std::int64_t pitch, const char *what) {

@@ -64,7 +64,7 @@ struct sg_backend_stream {
   sg_backend_device &device() noexcept { return device_; }
   void wait_for(const sg_backend_event &event);
   void record(sg_backend_event &event);
-  void not_before(std::int64_t time) noexcept;
+  void begin_at(std::int64_t time) noexcept;
   void copy(const sg_backend_copy &copy, sg_backend_done done);
   void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
   void reduce(const sg_backend_reduce &reduce, sg_backend_done done);

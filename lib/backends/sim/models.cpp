@@ -33,7 +33,7 @@ class file {
 };
 
 [[noreturn]] void unreadable(const std::string &path, const char *why) {
-  throw failure(SG_STATUS_INVALID_ARGUMENT, "device model \"%.200s\" cannot be read: %s", path.c_str(), why);
+  throw failure(SG_STATUS_NO_DEVICE, "device model \"%.200s\" cannot be read: %s", path.c_str(), why);
 }
 
 std::string read_file(const std::string &path) {

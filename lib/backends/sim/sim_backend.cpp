@@ -100,8 +100,8 @@ sg_status stream_wait(sg_backend_stream *stream, sg_backend_event *event) {
   return guarded([&] { stream->wait_for(*event); });
 }
 
-sg_status stream_not_before(sg_backend_stream *stream, int64_t device_ns) {
-  stream->not_before(device_ns);
+sg_status stream_begin_at(sg_backend_stream *stream, int64_t device_ns) {
+  stream->begin_at(device_ns);
   return SG_STATUS_OK;
 }
 
@@ -157,7 +157,7 @@ constexpr sg_backend_ops table = {
     .stream_destroy = stream_destroy,
     .stream_wrap = nullptr,
     .stream_wait = stream_wait,
-    .stream_not_before = stream_not_before,
+    .stream_begin_at = stream_begin_at,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
