@@ -35,13 +35,6 @@ double pitched_rate(const device_model &model, double run, bool both_ways, doubl
   return std::min(contiguous, pick(*below, both_ways) * (1 - t) + pick(*above, both_ways) * t);
 }
 
-// A unit's share of the waves that its tiles need. A last wave that is not full costs as much as a full one when it is
-// the second, and the less the more came before, because the units drift apart.
-double waves_of(double tiles, double units) {
-  const double full = tiles / units;
-  return full + (std::ceil(full) - full) / std::max(1.0, full);
-}
-
 // Seconds of arithmetic, and the share of the chip that works meanwhile, with the tile shape that suits best: smaller
 // tiles fill more units but reuse their operands less.
 kernel_cost arithmetic(const device_model &model, const gemm_shape &g, double rate) {
@@ -61,7 +54,7 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, double ra
       depth /= pieces;
     }
     const double tile_seconds = per_mac * double(tile_m) * double(tile_n) * depth / (unit_rate * s.efficiency);
-    const double seconds = waves_of(tiles, model.units) * tile_seconds;
+    const double seconds = waves_of(tiles / model.units) * tile_seconds;
     if (seconds < best.seconds) best = {seconds, std::min(1.0, tiles / model.units), 0};
   }
   return best;
@@ -77,6 +70,8 @@ kernel_cost with_memory(const device_model &model, kernel_cost cost, double byte
 }
 
 }  // namespace
+
+double waves_of(double full) { return full + (std::ceil(full) - full) / std::max(1.0, full); }
 
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways) {
   const double contiguous = copy.to_device ? (both_ways ? model.link_in_both : model.link_in)

@@ -38,6 +38,10 @@ struct kernel_cost {
   double memory_share = 0;
 };
 
+// Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when there
+// is nothing before it, and the less the more came before, because the units drift apart.
+double waves_of(double full);
+
 // Bytes per second of a copy.
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways);
 // Time on its engine, the gap to the next queued copy included.

@@ -124,9 +124,9 @@ class resident_search {
 
   void over_streams(const kernel_cost &cost) {
     best_.offer(build_direct(p_));
-    // Lanes share the chip: what fills it, or is over in the time that another launch takes, gains nothing.
-    const double free_share = 1 - std::max(cost.chip_share, cost.memory_share);
-    if (terms_.lanes < 2 || free_share < 0.1 || cost.seconds / 2 < terms_.model.launch_gap) return;
+    // Lanes share the chip: no split of what fills it is faster, nor of what is over before another part is issued.
+    const double least = terms_.model.launch_latency + bound_seconds(terms_.model, {&p_, 1});
+    if (best_.seconds() <= 1.002 * least || cost.seconds <= terms_.model.launch_gap) return;
     for (int parts = 2; parts <= terms_.lanes; ++parts)
       for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
         if (possible(kind, parts)) offer(kind, parts);

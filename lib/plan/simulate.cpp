@@ -160,7 +160,8 @@ class simulation {
       chip += work_[r.index].chip_share;
       memory += work_[r.index].memory_share;
     }
-    const double kernel_speed = 1 / std::max({1.0, chip, memory});
+    // Together, kernels that need more than the chip run in waves, as the tiles of one that is larger would.
+    const double kernel_speed = 1 / std::max({1.0, chip > 1 ? waves_of(chip) : 1.0, memory});
     const double staging_speed = workers ? staging_rate_of(model_, workers) / workers : 0;
     for (running &r : active_) {
       const work &w = work_[r.index];

@@ -93,37 +93,48 @@ class stream_search {
     }
   }
 
+  std::int64_t extent_of(split_kind kind) const {
+    switch (kind) {
+      case split_kind::m: return p_.m;
+      case split_kind::n: return p_.n;
+      case split_kind::k: return p_.no_product ? 0 : p_.k;
+      case split_kind::batch: return p_.batch;
+      case split_kind::automatic: case split_kind::none: break;
+    }
+    return 1;
+  }
+
   void forced(split_kind kind) {
-    const std::int64_t extent = kind == split_kind::m   ? p_.m
-                                : kind == split_kind::n ? p_.n
-                                : kind == split_kind::k ? (p_.no_product ? 0 : p_.k)
-                                                        : p_.batch;
+    const std::int64_t extent = extent_of(kind);
     const std::int64_t wanted = terms_.request.parts;
     if (extent < std::max<std::int64_t>(2, wanted))
       throw error(SG_STATUS_UNSUPPORTED, "a dimension of %lld cannot be split into %lld parts",
                   static_cast<long long>(extent), static_cast<long long>(std::max<std::int64_t>(2, wanted)));
-    const std::vector<std::int64_t> counts =
-        wanted > 0 ? std::vector<std::int64_t>{wanted} : std::vector<std::int64_t>{2, 4, 8, 16, 32};
-    for (std::int64_t parts : counts) {
-      if (parts > extent) break;
-      if (kind == split_kind::batch)
-        offer(item_layout(p_, parts));
-      else
-        offer(tile_layout(p_, {kind == split_kind::m ? ceil_div(p_.m, parts) : p_.m,
-                               kind == split_kind::n ? ceil_div(p_.n, parts) : p_.n,
-                               kind == split_kind::k ? ceil_div(p_.k, parts) : std::max<std::int64_t>(1, p_.k),
-                               kind == split_kind::n ? axis::n : axis::m}));
-    }
+    if (wanted > 0) return in_parts(kind, wanted);
+    for (std::int64_t parts : {2, 4, 8, 16, 32})
+      if (parts <= extent) in_parts(kind, parts);
+  }
+
+  void in_parts(split_kind kind, std::int64_t parts) {
+    if (kind == split_kind::batch)
+      offer(item_layout(p_, parts));
+    else
+      offer(tile_layout(p_, {kind == split_kind::m ? ceil_div(p_.m, parts) : p_.m,
+                             kind == split_kind::n ? ceil_div(p_.n, parts) : p_.n,
+                             kind == split_kind::k ? ceil_div(p_.k, parts) : std::max<std::int64_t>(1, p_.k),
+                             kind == split_kind::n ? axis::n : axis::m}));
   }
 
   void automatic() {
     whole();
     const double total = bytes(p_.a) + bytes(p_.b) + bytes(p_.c);
-    if (p_.batch > 1) {
+    if (p_.batch > 1)
       for (std::int64_t groups = 2; groups <= std::min<std::int64_t>(p_.batch, 128); groups *= 2)
         offer(item_layout(p_, groups));
-      if (p_.batch <= 1024 && p_.batch > 128) offer(item_layout(p_, p_.batch));
-    }
+    else if (total > small_item)
+      for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k})
+        for (std::int64_t parts : {2, 4, 8, 16, 32})
+          if (parts <= extent_of(kind)) in_parts(kind, parts);
     const double item = total / double(p_.batch);
     const bool shares = is_shared(p_.a) || is_shared(p_.b);
     if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs on the H200's model against what was measured on the card, and the bound against arithmetic by hand.
+#include "plan/cost.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+const device_model &h200() {
+  static const device_model m = shipped_model("h200");
+  return m;
+}
+
+double rate(std::int64_t width, std::int64_t height, bool both, bool in = true) {
+  return copy_rate(h200(), {width, height, 2 * width, 2 * width, in}, both) / 1e9;
+}
+
+TEST(cost, contiguous_copies) {
+  EXPECT_DOUBLE_EQ(rate(1 << 20, 1, false), 55.0);
+  EXPECT_DOUBLE_EQ(rate(1 << 20, 1, false, false), 55.2);
+  EXPECT_DOUBLE_EQ(rate(1 << 20, 1, true), 51.6);
+  // Rows that touch on both sides are one run, however narrow.
+  EXPECT_DOUBLE_EQ(copy_rate(h200(), {256, 1000, 256, 256, true}, false), 55.0e9);
+  EXPECT_LT(copy_rate(h200(), {256, 1000, 256, 512, true}, false), 26.0e9);
+}
+
+TEST(cost, narrow_rows_are_slow) {
+  EXPECT_DOUBLE_EQ(rate(256, 100, false), 25);
+  EXPECT_DOUBLE_EQ(rate(1024, 100, false), 38);
+  EXPECT_DOUBLE_EQ(rate(4096, 100, false), 55);
+  EXPECT_DOUBLE_EQ(rate(8192, 100, true), 31.5);
+  EXPECT_DOUBLE_EQ(rate(128, 100, false), 12.5);
+  double before = 0;
+  for (std::int64_t width = 16; width < 1 << 20; width += width / 3 + 1)
+    for (bool both : {true, false}) {
+      EXPECT_LE(rate(width, 9, true), rate(width, 9, false));
+      if (!both) {
+        EXPECT_GE(rate(width, 9, both), before);
+        before = rate(width, 9, both);
+      }
+    }
+}
+
+gemm_shape cube(std::int64_t n, sg_compute compute = SG_COMPUTE_EXACT, sg_dtype type = SG_DTYPE_F32) {
+  return {n, n, n, 1, type, type, compute, false};
+}
+
+TEST(cost, large_products_reach_the_measured_rates) {
+  const double flops = 2 * 8192.0 * 8192 * 8192;
+  EXPECT_NEAR(flops / gemm_cost(h200(), cube(8192)).seconds / 51e12, 1, 0.01);
+  EXPECT_NEAR(flops / gemm_cost(h200(), cube(8192, SG_COMPUTE_TF32)).seconds / 416e12, 1, 0.01);
+  EXPECT_NEAR(flops / gemm_cost(h200(), cube(8192, SG_COMPUTE_EXACT, SG_DTYPE_F64)).seconds / 64e12, 1, 0.01);
+  EXPECT_GT(gemm_cost(h200(), cube(8192)).chip_share, 0.99);
+}
+
+TEST(cost, small_products_leave_the_chip_empty) {
+  // Measured: 12.2 us each on one stream, 0.28 us each in one batched call of 512.
+  const gemm_shape one{64, 64, 1024, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false};
+  gemm_shape batched = one;
+  batched.batch = 512;
+  EXPECT_NEAR(gemm_seconds(h200(), one), 12.2e-6, 5e-6);
+  EXPECT_NEAR(gemm_seconds(h200(), batched) / 512, 0.28e-6, 0.1e-6);
+  EXPECT_LT(gemm_cost(h200(), one).chip_share, 0.1);
+  // A second wave with one tile costs much of another wave; after many waves it costs little.
+  const auto tiles = [&](std::int64_t count) {
+    return gemm_cost(h200(), {128, 128 * count, 4096, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false}).seconds;
+  };
+  EXPECT_GT(tiles(133) / tiles(132), 1.25);
+  EXPECT_LT(tiles(132 * 20 + 1) / tiles(132 * 20), 1.01);
+}
+
+TEST(cost, thin_products_are_bound_by_memory) {
+  const kernel_cost cost = gemm_cost(h200(), {1 << 20, 1, 1024, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_TF32, false});
+  EXPECT_GE(cost.seconds, 4.0 * (1 << 20) * 1024 / 4.0e12);
+  EXPECT_GT(cost.memory_share, 0.5);
+}
+
+TEST(cost, arithmetic_is_never_less_accurate_than_asked) {
+  const auto rate_of = [&](sg_compute c) { return gemm_rate_of(h200(), SG_DTYPE_F32, c); };
+  EXPECT_EQ(rate_of(SG_COMPUTE_EXACT), 51e12);
+  EXPECT_EQ(rate_of(SG_COMPUTE_3XTF32), 114e12);
+  EXPECT_EQ(rate_of(SG_COMPUTE_BF16X3), 114e12);
+  EXPECT_EQ(rate_of(SG_COMPUTE_TF32), 416e12);
+  EXPECT_EQ(rate_of(SG_COMPUTE_BF16), 416e12);
+  EXPECT_EQ(gemm_rate_of(h200(), SG_DTYPE_F64, SG_COMPUTE_BF16), 64e12);
+  device_model bare = h200();
+  bare.rates.clear();
+  EXPECT_THROW(gemm_cost(bare, cube(8)), error);
+}
+
+TEST(cost, staging_by_workers) {
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 4), 26e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 12), 47e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 2), 13e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 6), 33.5e9);
+  EXPECT_DOUBLE_EQ(staging_rate_of(h200(), 100), 47e9);
+  EXPECT_DOUBLE_EQ(staging_seconds(h200(), 26e9, 4), 4.0);
+}
+
+TEST(cost, bound_is_the_slowest_of_link_directions_and_arithmetic) {
+  problem_form f;
+  f.m = f.n = f.k = 8192;
+  f.a = f.b = f.c = SG_MEMORY_PINNED;
+  problem p = make(f);
+  const double matrix = 8192.0 * 8192 * 4;
+  const auto bound = [&] { return bound_seconds(h200(), {&p, 1}); };
+  EXPECT_DOUBLE_EQ(bound(), p.flops() / 51e12);
+  p.compute = SG_COMPUTE_TF32;
+  EXPECT_DOUBLE_EQ(bound(), 2 * matrix / 55e9);
+  p.a.place = p.b.place = SG_MEMORY_DEVICE;
+  EXPECT_DOUBLE_EQ(bound(), matrix / 55.2e9);
+  p.beta_zero = false;
+  EXPECT_DOUBLE_EQ(bound(), 2 * matrix / (51.6e9 + 50.6e9));
+  p.c.place = SG_MEMORY_DEVICE;
+  EXPECT_DOUBLE_EQ(bound(), p.flops() / 416e12);
+  EXPECT_DOUBLE_EQ(bound_seconds(h200(), std::vector<problem>{p, p}), 2 * p.flops() / 416e12);
+  const device_model two = cores(2);
+  p.compute = SG_COMPUTE_EXACT;
+  EXPECT_DOUBLE_EQ(bound_seconds(two, {&p, 1}), p.flops() / 200e9);
+}
+
+}  // namespace
+}  // namespace sg::test

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people and programs are told about a schedule.
+#include "plan/describe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "plan/planner.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+struct described {
+  device_model model = shipped_model("h200");
+  schedule s;
+  described() {
+    problem_form f;
+    f.m = 1500, f.n = 1400, f.k = 1300;
+    f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+    s = *make_plan({make(f)}, model, {});
+  }
+};
+
+TEST(describe, json_says_what_the_schedule_says) {
+  const described d;
+  const auto json = nlohmann::json::parse(describe_json(d.s, d.model));
+  EXPECT_EQ(json["strategy"], d.s.strategy);
+  EXPECT_EQ(json["device"], "h200");
+  EXPECT_EQ(json["predicted_seconds"], d.s.predicted_seconds);
+  EXPECT_EQ(json["bound_seconds"], d.s.bound_seconds);
+  EXPECT_DOUBLE_EQ(json["ratio"], d.s.predicted_seconds / d.s.bound_seconds);
+  EXPECT_EQ(json["device_bytes"], d.s.device_bytes);
+  std::size_t commands = 0;
+  for (const auto &count : json["commands"]) commands += count.get<std::size_t>();
+  EXPECT_EQ(commands, d.s.commands.size());
+  EXPECT_GT(json["tiles"]["m"].get<int>(), 0);
+  EXPECT_GT(json["lanes"]["staging"].get<int>(), 0);
+}
+
+TEST(describe, text_names_the_figures) {
+  const described d;
+  const std::string text = describe_text(d.s, d.model);
+  for (const char *word : {"strategy", "tile", "lanes", "commands", "memory", "predicted", "bound", "ratio", "h200"})
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
+TEST(describe, list_has_a_line_for_each_command) {
+  const described d;
+  const std::string list = list_commands(d.s, simulate(d.s, d.model));
+  EXPECT_EQ(std::size_t(std::count(list.begin(), list.end(), '\n')), d.s.commands.size());
+  EXPECT_NE(list.find("after"), std::string::npos);
+}
+
+TEST(describe, timeline_has_a_row_for_each_lane) {
+  const described d;
+  const timeline t = simulate(d.s, d.model);
+  for (int columns : {1, 10, 72, 500}) {
+    const std::string picture = timeline_text(d.s, t, 0, columns);
+    int lanes = 0;
+    for (int kind = 0; kind < lane_kinds; ++kind) lanes += d.s.lanes[kind];
+    EXPECT_EQ(std::count(picture.begin(), picture.end(), '\n'), lanes + 1);
+    EXPECT_EQ(picture.find('\n'), std::size_t(columns) + 14);
+  }
+}
+
+}  // namespace
+}  // namespace sg::test

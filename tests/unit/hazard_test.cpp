@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hazard check itself: it finds every defect that is planted, and nothing else.
+#include "plan/hazard.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/direct.hpp"
+#include "plan/split.hpp"
+#include "plan/stream_layouts.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+schedule streamed(std::int64_t limit, sg_memory_kind host = SG_MEMORY_PINNED) {
+  problem_form f;
+  f.m = 40, f.n = 40, f.k = 40;
+  f.beta_zero = false;
+  f.a = f.b = f.c = host;
+  const problem p = make(f);
+  stream_layout layout = tile_layout(p, {16, 16, 16, axis::m});
+  fit_slots(p, layout, limit);
+  return build_stream(p, layout, shipped_model("h200"), 2);
+}
+
+// Reachability by plain search, as the reference for "ordered".
+bool ordered(const schedule &s, std::uint32_t from, std::uint32_t to) {
+  std::vector<bool> reached(s.commands.size(), false);
+  reached[from] = true;
+  for (std::uint32_t i = from + 1; i <= to; ++i) {
+    for (std::uint32_t j = from; j < i; ++j)
+      if (reached[j] && s.commands[j].where == s.commands[i].where) reached[i] = true;
+    const command &c = s.commands[i];
+    for (std::uint32_t w = 0; w < c.waits; ++w) reached[i] = reached[i] || reached[s.waits[c.first_wait + w]];
+  }
+  return reached[to];
+}
+
+schedule without_wait(schedule s, std::uint32_t index, std::uint32_t wait) {
+  command &c = s.commands[index];
+  std::swap(s.waits[c.first_wait + wait], s.waits[c.first_wait + c.waits - 1]);
+  --c.waits;
+  return s;
+}
+
+TEST(hazard, every_needed_wait_is_missed) {
+  for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
+    for (std::int64_t limit : {std::int64_t(3 * 1024), std::int64_t(9 * 1024), std::int64_t(1) << 30}) {
+      const schedule s = streamed(limit, host);
+      ASSERT_TRUE(check_hazards(s).empty());
+      int found = 0, dropped = 0;
+      for (std::uint32_t i = 0; i < s.commands.size(); ++i)
+        for (std::uint32_t w = 0; w < s.commands[i].waits; ++w) {
+          const schedule defective = without_wait(s, i, w);
+          const std::uint32_t awaited = s.waits[s.commands[i].first_wait + w];
+          const bool still_ordered = ordered(defective, awaited, i);
+          const bool hazardous = !check_hazards(defective).empty();
+          // Each wait guards memory, so that leaving out one that nothing else implies is a race.
+          EXPECT_EQ(hazardous, !still_ordered) << "command " << i << " not after " << awaited;
+          found += hazardous;
+          ++dropped;
+        }
+      EXPECT_GT(found, dropped / 2);
+    }
+}
+
+TEST(hazard, parts_on_two_lanes_must_not_overlap) {
+  problem_form f;
+  f.m = 32;
+  schedule s = build_grid_split(make(f), {2, 1, 1}, 2);
+  ASSERT_EQ(s.commands.size(), 2u);
+  EXPECT_TRUE(check_hazards(s).empty());
+  s.commands[1].out.offset -= 4;  // one row up: into the other part
+  const auto hazards = check_hazards(s);
+  ASSERT_EQ(hazards.size(), 1u);
+  EXPECT_EQ(hazards[0].first, 0u);
+  EXPECT_EQ(hazards[0].second, 1u);
+  EXPECT_NE(hazards[0].text.find("0 and 1"), std::string::npos);
+}
+
+TEST(hazard, rows_beside_each_other_are_no_overlap) {
+  // Row parts interleave in memory: their byte ranges overlap, their elements do not.
+  problem_form f;
+  f.m = 64, f.n = 64, f.pad = 5;
+  EXPECT_TRUE(check_hazards(build_grid_split(make(f), {4, 1, 1}, 4)).empty());
+  f.batch = 3;
+  for (batch_form form : {batch_form::strided, batch_form::interleaved, batch_form::pointers}) {
+    f.batching = form;
+    EXPECT_TRUE(check_hazards(build_grid_split(make(f), {4, 2, 1}, 4)).empty());
+    EXPECT_TRUE(check_hazards(build_batch_split(make(f), 3, 3)).empty());
+  }
+}
+
+TEST(hazard, items_of_one_batch_are_told_apart) {
+  problem_form f;
+  f.batch = 4, f.batching = batch_form::pointers;
+  schedule s = build_batch_split(make(f), 2, 2);
+  EXPECT_TRUE(check_hazards(s).empty());
+  s.commands[1].out.item = s.commands[1].in0.item = s.commands[1].in1.item = 1;  // items 1, 2 beside 0, 1
+  EXPECT_EQ(check_hazards(s).size(), 1u);
+}
+
+TEST(hazard, buffers_that_share_bytes_overlap) {
+  schedule s = streamed(std::int64_t(1) << 30);
+  std::vector<buffer *> own;
+  for (buffer &b : s.buffers)
+    if (b.kind == buffer_kind::device) own.push_back(&b);
+  ASSERT_GT(own.size(), 2u);
+  own.back()->offset = own.front()->offset;
+  EXPECT_FALSE(check_hazards(s).empty());
+}
+
+TEST(hazard, wrong_form_is_reported) {
+  problem_form f;
+  const schedule good = build_depth_split(make(f), 2, 2, 1);
+  ASSERT_TRUE(check_hazards(good).empty());
+  const auto finds = [&](auto &&plant) {
+    schedule s = good;
+    plant(s);
+    const auto hazards = check_hazards(s);
+    return !hazards.empty() && hazards[0].first == hazards[0].second;
+  };
+  EXPECT_TRUE(finds([](schedule &s) { s.waits[0] = 2; }));                       // itself
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[2].first_wait = 1000; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.buffer = 77; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in1.buffer = -1; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[1].in0.offset += 4; }));        // past the end of A's footprint
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.offset = -4; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].k += 1; }));                 // shapes
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].op_a = SG_OP_T; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[2].in0.rows -= 1; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.rows = 0; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.ld = 1; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.device_bytes -= 256; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.buffers[3].offset = 8; }));              // not aligned
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.items = 2; }));
+}
+
+TEST(hazard, thousands_of_commands_take_milliseconds) {
+  problem_form f;
+  f.m = f.n = 8192, f.k = 4096;
+  f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+  const problem p = make(f);
+  stream_layout layout = tile_layout(p, {512, 512, 512, axis::m});
+  fit_slots(p, layout, std::int64_t(64) << 20);
+  const schedule s = build_stream(p, layout, shipped_model("h200"), 2);
+  EXPECT_GT(s.commands.size(), 5000u);
+  EXPECT_TRUE(check_hazards(s).empty());
+}
+
+}  // namespace
+}  // namespace sg::test

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choice: right whatever it is, never slower by its own model than what could have been forced, obedient when forced.
+#include "plan/planner.hpp"
+
+#include <chrono>
+
+#include "base/error.hpp"
+#include "execute.hpp"
+#include "plan/simulate.hpp"
+
+namespace sg::test {
+namespace {
+
+const device_model &h200() {
+  static const device_model m = shipped_model("h200");
+  return m;
+}
+
+schedule plan(const problem &p, const device_model &m, const plan_request &r = {}) {
+  const schedule s = *make_plan({p}, m, r);
+  EXPECT_NEAR(s.predicted_seconds, simulate(s, m).seconds, 1e-12);
+  EXPECT_GT(s.bound_seconds, 0);
+  return s;
+}
+
+problem_form pinned(std::int64_t m, std::int64_t n, std::int64_t k) {
+  problem_form f;
+  f.m = m, f.n = n, f.k = k;
+  f.a = f.b = f.c = SG_MEMORY_PINNED;
+  return f;
+}
+
+double ratio(const problem_form &f, sg_compute compute = SG_COMPUTE_EXACT) {
+  problem p = make(f);
+  p.compute = compute;
+  const schedule s = plan(p, h200());
+  EXPECT_TRUE(check_hazards(s).empty());
+  return s.predicted_seconds / s.bound_seconds;
+}
+
+TEST(planner, host_to_host_comes_near_the_bound) {
+  EXPECT_LE(ratio(pinned(8192, 8192, 8192), SG_COMPUTE_TF32), 1.10);
+  EXPECT_LE(ratio(pinned(16384, 16384, 16384), SG_COMPUTE_TF32), 1.10);
+  EXPECT_LE(ratio(pinned(8192, 8192, 8192)), 1.10);
+  EXPECT_LE(ratio(pinned(16384, 16384, 16384)), 1.10);
+  problem_form bf16 = pinned(8192, 8192, 8192);
+  bf16.in = bf16.out = SG_DTYPE_BF16;
+  EXPECT_LE(ratio(bf16), 1.10);
+  bf16.m = bf16.n = bf16.k = 16384;
+  EXPECT_LE(ratio(bf16), 1.10);
+  problem_form f64 = pinned(30000, 30000, 3000);
+  f64.in = f64.out = SG_DTYPE_F64;
+  EXPECT_LE(ratio(f64), 1.10);
+  f64.m = f64.n = 1000, f64.k = 5000;
+  EXPECT_LE(ratio(f64), 1.10);
+}
+
+TEST(planner, the_bound_is_no_target_for_free) {
+  // A model that charged nothing would come out at 1: the simulated losses are real ones.
+  EXPECT_GT(ratio(pinned(8192, 8192, 8192), SG_COMPUTE_TF32), 1.02);
+  EXPECT_GT(ratio(pinned(512, 512, 512)), 1.5);
+}
+
+TEST(planner, each_byte_moves_once_while_memory_lasts) {
+  for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+    problem_form f = pinned(8192, 8192, 8192);
+    f.a = f.b = f.c = kind;
+    const schedule s = plan(make(f), h200());
+    EXPECT_EQ(s.bytes_in, 2 * 8192.0 * 8192 * 4);
+    EXPECT_EQ(s.bytes_out, 8192.0 * 8192 * 4);
+  }
+}
+
+TEST(planner, out_of_core_stays_within_its_limit) {
+  problem_form f = pinned(32768, 32768, 32768);
+  plan_request r;
+  r.memory_limit = std::int64_t(4) << 30;
+  const schedule s = plan(make(f), h200(), r);
+  EXPECT_LE(s.device_bytes, r.memory_limit);
+  EXPECT_LE(s.predicted_seconds / s.bound_seconds, 1.10);
+  EXPECT_TRUE(check_hazards(s).empty());
+}
+
+TEST(planner, chosen_is_never_slower_than_forced) {
+  std::vector<problem> problems;
+  for (auto [m, n, k] : {std::array<int, 3>{16, 16, 16}, {64, 64, 1024}, {64, 64, 100000}, {512, 512, 512},
+                         {1000, 30, 2000}, {2048, 2048, 2048}, {30000, 64, 64}, {100, 5000, 700}})
+    for (std::int64_t batch : {1, 6})
+      for (bool no_product : {false, true}) {
+        problem_form f;
+        f.m = m, f.n = n, f.k = k, f.batch = batch, f.no_product = no_product, f.beta_zero = batch == 1;
+        problems.push_back(make(f));
+      }
+  for (const device_model &m : {h200(), shipped_model("pcie3"), cores(2), cores(6)})
+    for (const problem &p : problems) {
+      const double chosen = plan(p, m).predicted_seconds;
+      plan_request r;
+      r.split = split_kind::none;
+      const double whole = plan(p, m, r).predicted_seconds;
+      // Cores get short commands even where a long one would be a little faster.
+      if (whole > 0.2 && m.lanes_are_cores) continue;
+      EXPECT_LE(chosen, whole * 1.0001);
+      if (m.lanes_are_cores) continue;  // small products are left whole although cores are idle
+      for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k, split_kind::batch})
+        for (int parts : {2, 3, 4}) {
+          r.split = kind, r.parts = parts;
+          try {
+            EXPECT_LE(chosen, plan(p, m, r).predicted_seconds * 1.002);
+          } catch (const error &e) {
+            EXPECT_EQ(e.status(), SG_STATUS_UNSUPPORTED);
+          }
+        }
+    }
+}
+
+TEST(planner, streaming_beats_the_forced_alternatives) {
+  for (auto f : {pinned(2048, 2048, 2048), pinned(5000, 700, 900), pinned(300, 300, 20000)})
+    for (sg_op op : {SG_OP_N, SG_OP_T}) {
+      f.op_b = op;
+      const problem p = make(f);
+      const double chosen = plan(p, h200()).predicted_seconds;
+      plan_request r;
+      for (split_kind kind : {split_kind::none, split_kind::m, split_kind::n, split_kind::k}) {
+        r.split = kind;
+        EXPECT_LE(chosen, plan(p, h200(), r).predicted_seconds * 1.002) << text(f) << " split " << int(kind);
+      }
+    }
+}
+
+TEST(planner, a_large_resident_product_is_left_whole) {
+  problem_form f;
+  f.m = f.n = f.k = 8192;
+  EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
+  f.m = f.n = f.k = 64;
+  EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
+}
+
+TEST(planner, cores_share_products_from_512_cubed) {
+  problem_form f;
+  f.m = f.n = f.k = 256;
+  EXPECT_EQ(plan(make(f), cores(2)).strategy, "direct");
+  f.m = f.n = f.k = 512;
+  EXPECT_EQ(plan(make(f), cores(2)).commands.size(), 2u);
+  f.m = 4096, f.n = 512;
+  EXPECT_EQ(plan(make(f), cores(2)).strategy, "split-m x2");
+  f.m = 512, f.n = 4096;
+  EXPECT_EQ(plan(make(f), cores(2)).strategy, "split-n x2");
+  f.m = f.n = 16, f.k = 1 << 20;
+  EXPECT_EQ(plan(make(f), cores(8)).strategy.substr(0, 7), "split-k");
+  f.m = f.n = 64, f.k = 1024, f.batch = 512;
+  EXPECT_EQ(plan(make(f), cores(2)).strategy, "split-batch x2");
+}
+
+TEST(planner, commands_on_cores_are_short) {
+  for (auto [m, n, k, batch] : {std::array<int, 4>{8192, 8192, 8192, 1}, {256, 256, 4000000, 1}, {4096, 4096, 4096, 16},
+                                {100000, 300, 20000, 1}}) {
+    problem_form f;
+    f.m = m, f.n = n, f.k = k, f.batch = batch;
+    for (int lanes : {1, 2, 7}) {
+      const schedule s = plan(make(f), cores(lanes));
+      const timeline t = simulate(s, cores(lanes));
+      for (const interval &i : t.commands) EXPECT_LE(i.end - i.start, 0.35) << s.strategy;
+      EXPECT_TRUE(check_hazards(s).empty()) << s.strategy;
+    }
+  }
+}
+
+TEST(planner, forced_choices_are_obeyed) {
+  problem_form f;
+  f.batch = 4;
+  const auto strategy = [&](split_kind kind, int parts, const device_model &m) {
+    plan_request r;
+    r.split = kind, r.parts = parts;
+    return plan(make(f), m, r).strategy;
+  };
+  for (const device_model &m : {h200(), cores(4)}) {
+    EXPECT_EQ(strategy(split_kind::none, 0, m), "direct");
+    EXPECT_EQ(strategy(split_kind::m, 3, m), "split-m x3");
+    EXPECT_EQ(strategy(split_kind::n, 5, m), "split-n x5");
+    EXPECT_EQ(strategy(split_kind::k, 2, m), "split-k x2");
+    EXPECT_EQ(strategy(split_kind::batch, 4, m), "split-batch x4");
+    EXPECT_EQ(strategy(split_kind::automatic, 1, m), "direct");
+    EXPECT_NE(strategy(split_kind::automatic, 3, m).find("x3"), std::string::npos);
+  }
+  plan_request r;
+  r.streams = 1;
+  f.m = f.n = f.k = 2048;
+  EXPECT_LE(plan(make(f), cores(4), r).lanes[int(lane_kind::compute)], 1);
+}
+
+sg_status refusal(const std::vector<problem> &problems, const device_model &m, const plan_request &r,
+                  const std::string &says) {
+  try {
+    make_plan(problems, m, r);
+  } catch (const error &e) {
+    EXPECT_NE(std::string(e.what()).find(says), std::string::npos) << e.what();
+    return e.status();
+  }
+  return SG_STATUS_OK;
+}
+
+TEST(planner, what_cannot_be_is_refused) {
+  problem_form f;
+  plan_request r;
+  EXPECT_EQ(refusal({}, h200(), r, "no problem"), SG_STATUS_INVALID_ARGUMENT);
+  r.parts = -1;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "parts"), SG_STATUS_INVALID_ARGUMENT);
+  r = {};
+  r.memory_limit = -1;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "memory_limit"), SG_STATUS_INVALID_ARGUMENT);
+  r = {};
+  r.split = split_kind::none, r.parts = 2;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "2 parts"), SG_STATUS_INVALID_ARGUMENT);
+  for (sg_memory_kind place : {SG_MEMORY_DEVICE, SG_MEMORY_PINNED}) {
+    f.a = f.b = f.c = place;
+    r.split = split_kind::n, r.parts = 12;
+    EXPECT_EQ(refusal({make(f)}, h200(), r, "11"), SG_STATUS_UNSUPPORTED);
+    r.split = split_kind::batch, r.parts = 0;
+    EXPECT_EQ(refusal({make(f)}, h200(), r, "2 parts"), SG_STATUS_UNSUPPORTED);
+    f.no_product = true;
+    r.split = split_kind::k;
+    EXPECT_EQ(refusal({make(f)}, h200(), r, "2 parts"), SG_STATUS_UNSUPPORTED);
+    f.no_product = false;
+  }
+  r = {};
+  r.memory_limit = 100;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "needs at least 1792 bytes"), SG_STATUS_OUT_OF_MEMORY);
+  f.a = f.b = f.c = SG_MEMORY_DEVICE;
+  r.split = split_kind::k;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "the limit is 100"), SG_STATUS_OUT_OF_MEMORY);
+  device_model bare = h200();
+  bare.rates.clear();
+  EXPECT_EQ(refusal({make(f)}, bare, {}, "no f32 product"), SG_STATUS_UNSUPPORTED);
+}
+
+// Whatever is chosen or asked for, on small problems, computes the product.
+TEST(planner, every_choice_is_right) {
+  std::uint32_t seed = 1;
+  for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE, SG_MEMORY_DEVICE})
+    for (int subset = 1; subset < 8; ++subset)
+      for (std::int64_t batch : {1, 4})
+        for (batch_form form : {batch_form::strided, batch_form::shared_a, batch_form::pointers})
+          for (bool beta_zero : {true, false})
+            for (bool no_product : {true, false}) {
+              problem_form f;
+              f.m = 40, f.n = 37, f.k = 35, f.batch = batch, f.batching = form;
+              f.op_a = SG_OP_T, f.beta_zero = beta_zero, f.no_product = no_product;
+              if (subset & 1) f.a = kind;
+              if (subset & 2) f.b = kind;
+              if (subset & 4) f.c = kind;
+              const problem p = make(f);
+              for (split_kind split : {split_kind::automatic, split_kind::none, split_kind::m, split_kind::n,
+                                       split_kind::k, split_kind::batch})
+                for (std::int64_t limit : {std::int64_t(0), std::int64_t(8192)}) {
+                  plan_request r;
+                  r.split = split, r.memory_limit = limit;
+                  if (limit) r.tile_k = 9;
+                  try {
+                    const schedule s = plan(p, h200(), r);
+                    if (limit) {
+                      EXPECT_LE(s.device_bytes, limit);
+                    }
+                    EXPECT_TRUE(is_right(s, p, seed++)) << text(f) << " split " << int(split);
+                  } catch (const error &e) {
+                    EXPECT_NE(e.status(), SG_STATUS_INTERNAL) << e.what();
+                    EXPECT_FALSE(split == split_kind::automatic && !limit) << e.what();
+                  }
+                }
+            }
+}
+
+TEST(planner, groups_are_right_wherever_they_lie) {
+  std::vector<problem> problems;
+  for (int i = 0; i < 9; ++i) {
+    problem_form f;
+    f.m = 1 + 5 * i, f.n = 40 - 3 * i, f.k = 7 + i, f.batch = 1 + i % 2, f.beta_zero = i % 3 == 0;
+    f.no_product = i == 4;
+    problems.push_back(make(f));
+  }
+  for (const device_model &m : {h200(), cores(2)}) EXPECT_TRUE(is_right(*make_plan(problems, m, {}), problems));
+  for (std::size_t i = 0; i < problems.size(); ++i)
+    if (i != 2) problems[i].a.place = problems[i].c.place = i % 2 ? SG_MEMORY_PAGEABLE : SG_MEMORY_PINNED;
+  for (std::int64_t limit : {0, 20000, 40000}) {
+    plan_request r;
+    r.memory_limit = limit;
+    const auto s = make_plan(problems, h200(), r);
+    if (limit) {
+      EXPECT_LE(s->device_bytes, limit);
+    }
+    EXPECT_TRUE(is_right(*s, problems));
+    EXPECT_NEAR(s->predicted_seconds, simulate(*s, h200()).seconds, 1e-12);
+  }
+}
+
+TEST(planner, is_deterministic) {
+  const problem p = make(pinned(3000, 3000, 3000));
+  const schedule once = plan(p, h200()), again = plan(p, h200());
+  EXPECT_EQ(once.strategy, again.strategy);
+  EXPECT_EQ(once.commands.size(), again.commands.size());
+  EXPECT_EQ(once.waits, again.waits);
+  EXPECT_EQ(once.predicted_seconds, again.predicted_seconds);
+}
+
+TEST(planner, dimensions_near_the_limits_do_not_overflow) {
+  problem_form f = pinned(std::int64_t(1) << 40, 1, 1);
+  f.a = SG_MEMORY_DEVICE, f.b = SG_MEMORY_DEVICE, f.c = SG_MEMORY_PAGEABLE;
+  plan_request r;
+  r.memory_limit = std::int64_t(1) << 30;
+  const schedule s = plan(make(f), shipped_model("pcie3"), r);
+  EXPECT_LE(s.device_bytes, r.memory_limit);
+}
+
+}  // namespace
+}  // namespace sg::test

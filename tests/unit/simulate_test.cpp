@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time: the textbook case to the unit, and each kind of contention by itself.
+#include "plan/simulate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plan/cost.hpp"
+#include "plan/describe.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+// Copies at one byte a second, products at one multiply-add a second, no latency.
+device_model unit_model() {
+  device_model m;
+  m.name = "unit";
+  m.memory_bytes = 1 << 20;
+  m.compute_lanes = 2;
+  m.link_in = m.link_out = m.link_in_both = m.link_out_both = 1;
+  m.memory_rate = 1e18;
+  m.staging = {{1, 1}, {2, 1.5}};
+  m.staging_workers = 2;
+  m.rates = {{SG_DTYPE_I8, SG_COMPUTE_EXACT, 2}};
+  return m;
+}
+
+// A schedule written by hand: every command is one element.
+class script {
+ public:
+  script() {
+    s.buffers = {{buffer_kind::operand, SG_DTYPE_I8, false, false, 1, 0, 64},
+                 {buffer_kind::operand, SG_DTYPE_I8, false, true, 1, 0, 64},
+                 {buffer_kind::operand, SG_DTYPE_I8, false, true, 1, 0, 64}};
+  }
+  std::uint32_t add(command_kind kind, lane where, std::vector<std::uint32_t> waits = {}, std::int64_t size = 1) {
+    command c;
+    c.kind = kind;
+    c.where = where;
+    c.out = c.in0 = c.in1 = {0, 0, 1, 0, size, size, 1};
+    c.m = size, c.n = c.k = 1;
+    c.first_wait = std::uint32_t(s.waits.size());
+    c.waits = std::uint32_t(waits.size());
+    s.waits.insert(s.waits.end(), waits.begin(), waits.end());
+    s.commands.push_back(c);
+    return std::uint32_t(s.commands.size() - 1);
+  }
+  schedule s;
+};
+
+constexpr lane in{lane_kind::copy_in, 0}, out{lane_kind::copy_out, 0};
+constexpr lane stream(int i) { return {lane_kind::compute, std::uint16_t(i)}; }
+constexpr lane worker(int i) { return {lane_kind::staging, std::uint16_t(i)}; }
+
+// Two equal batches of copy in, kernel, copy out. One stream: each command after the one before.
+schedule textbook(int streams) {
+  script t;
+  std::uint32_t last = 0;
+  for (int batch = 0; batch < 2; ++batch) {
+    const bool first = batch == 0 || streams == 2;
+    const std::uint32_t copy = t.add(command_kind::copy_in, in, first ? std::vector<std::uint32_t>{} : std::vector{last});
+    const std::uint32_t kernel = t.add(command_kind::gemm, stream(streams == 2 ? batch : 0), {copy});
+    last = t.add(command_kind::copy_out, out, {kernel});
+  }
+  return t.s;
+}
+
+TEST(simulate, textbook_case) {
+  const timeline sequence = simulate(textbook(1), unit_model());
+  const timeline streams = simulate(textbook(2), unit_model());
+  EXPECT_EQ(sequence.seconds, 6.0);
+  EXPECT_EQ(streams.seconds, 4.0);
+  EXPECT_EQ(sequence.seconds / streams.seconds, 1.5);
+  EXPECT_EQ(sequence.overlap_efficiency, 0.0);
+  EXPECT_EQ(streams.overlap_efficiency, 0.5);
+  EXPECT_EQ(timeline_text(textbook(1), sequence, 1.0),
+            "copy-in 0   |a..b..|\n"
+            "copy-out 0  |..a..b|\n"
+            "compute 0   |.a..b.|\n"
+            "             6 slots of 1.000 s: 6.000 s\n");
+  EXPECT_EQ(timeline_text(textbook(2), streams, 1.0),
+            "copy-in 0   |ab..|\n"
+            "copy-out 0  |..ab|\n"
+            "compute 0   |.a..|\n"
+            "compute 1   |..a.|\n"
+            "             4 slots of 1.000 s: 4.000 s\n");
+}
+
+TEST(simulate, one_copy_engine_serves_both_directions_in_turn) {
+  device_model m = unit_model();
+  m.copy_engines = 1;
+  EXPECT_EQ(simulate(textbook(1), m).seconds, 6.0);
+  script t;
+  t.add(command_kind::copy_in, in);
+  t.add(command_kind::copy_out, out);
+  EXPECT_EQ(simulate(t.s, m).seconds, 2.0);
+  EXPECT_EQ(simulate(t.s, unit_model()).seconds, 1.0);
+}
+
+TEST(simulate, both_directions_slow_each_other) {
+  device_model m = unit_model();
+  m.link_in_both = 0.5, m.link_out_both = 0.25;
+  script t;
+  t.add(command_kind::copy_in, in, {}, 2);
+  t.add(command_kind::copy_out, out, {}, 2);
+  // The copy in ends at 4 with both busy; of the copy out one byte is left, alone on the link.
+  const timeline line = simulate(t.s, m);
+  EXPECT_DOUBLE_EQ(line.commands[0].end, 4.0);
+  EXPECT_DOUBLE_EQ(line.commands[1].end, 5.0);
+}
+
+TEST(simulate, kernels_share_the_chip_unless_lanes_are_cores) {
+  script t;
+  t.add(command_kind::gemm, stream(0), {}, 3);
+  t.add(command_kind::gemm, stream(1), {}, 1);
+  device_model m = unit_model();
+  const timeline shared = simulate(t.s, m);
+  EXPECT_DOUBLE_EQ(shared.commands[1].end, 2.0);
+  EXPECT_DOUBLE_EQ(shared.commands[0].end, 4.0);
+  m.lanes_are_cores = true;
+  const timeline own = simulate(t.s, m);
+  EXPECT_DOUBLE_EQ(own.commands[1].end, 1.0);
+  EXPECT_DOUBLE_EQ(own.commands[0].end, 3.0);
+}
+
+TEST(simulate, kernels_that_leave_units_free_run_beside_each_other) {
+  device_model m = unit_model();
+  m.units = 4;  // each unit half a flop a second: one element is 4 seconds on one unit
+  script t;
+  for (int i = 0; i < 4; ++i) t.add(command_kind::gemm, stream(i));
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 4.0);
+  t.add(command_kind::gemm, stream(4));
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 4 * waves_of(1.25));  // five on four units
+}
+
+TEST(simulate, workers_share_the_hosts_memory) {
+  script t;
+  t.add(command_kind::pack, worker(0), {}, 3);
+  EXPECT_DOUBLE_EQ(simulate(t.s, unit_model()).seconds, 3.0);
+  t.add(command_kind::unpack, worker(1), {}, 3);
+  EXPECT_DOUBLE_EQ(simulate(t.s, unit_model()).seconds, 4.0);  // 1.5 bytes a second together
+}
+
+TEST(simulate, latencies_count_once_and_gaps_between_queued_commands) {
+  device_model m = unit_model();
+  m.copy_latency = 0.5, m.copy_gap = 0.125, m.launch_latency = 0.25, m.launch_gap = 0.0625;
+  script t;
+  const std::uint32_t first = t.add(command_kind::copy_in, in);
+  const std::uint32_t second = t.add(command_kind::copy_in, in);
+  t.add(command_kind::gemm, stream(0), {first});
+  t.add(command_kind::gemm, stream(0), {second});
+  const timeline line = simulate(t.s, m);
+  EXPECT_DOUBLE_EQ(line.commands[0].end, 1.5);
+  EXPECT_DOUBLE_EQ(line.commands[1].end, 2.625);
+  EXPECT_DOUBLE_EQ(line.commands[2].end, 1.5 + 0.25 + 1);
+  EXPECT_DOUBLE_EQ(line.commands[3].end, 1.5 + 0.25 + 1 + 0.0625 + 1);
+}
+
+TEST(simulate, issuing_is_serial) {
+  device_model m = unit_model();
+  m.lanes_are_cores = true;
+  m.launch_gap = 10;
+  script t;
+  for (int i = 0; i < 4; ++i) t.add(command_kind::gemm, stream(i));
+  // The fourth is issued at 30, starts a gap later, and takes one.
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 41.0);
+}
+
+TEST(simulate, is_the_same_each_time_and_obeys_every_wait) {
+  script t;
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    std::vector<std::uint32_t> waits;
+    if (i > 7) waits = {i * 7919 % i, i - 3};
+    const int kind = int(i * 31 % 5);
+    const lane where = kind == 0 ? in : kind == 1 ? out : kind == 2 ? worker(i % 2) : stream(i % 3);
+    const command_kind kinds[] = {command_kind::copy_in, command_kind::copy_out, command_kind::pack,
+                                  command_kind::gemm, command_kind::gemm};
+    t.add(kinds[kind], where, waits, 1 + i % 7);
+  }
+  device_model m = unit_model();
+  m.copy_latency = 0.1, m.launch_latency = 0.3, m.launch_gap = 0.01, m.link_in_both = 0.7;
+  const timeline once = simulate(t.s, m), again = simulate(t.s, m);
+  EXPECT_EQ(once.seconds, again.seconds);
+  for (std::uint32_t i = 0; i < t.s.commands.size(); ++i) {
+    EXPECT_EQ(once.commands[i].start, again.commands[i].start);
+    EXPECT_GT(once.commands[i].end, once.commands[i].start);
+    const command &c = t.s.commands[i];
+    for (std::uint32_t w = 0; w < c.waits; ++w)
+      EXPECT_LE(once.commands[t.s.waits[c.first_wait + w]].end, once.commands[i].start);
+    for (std::uint32_t j = 0; j < i; ++j)
+      if (t.s.commands[j].where == c.where) {
+        EXPECT_LE(once.commands[j].end, once.commands[i].start);
+      }
+  }
+}
+
+TEST(simulate, empty_schedule_takes_no_time) {
+  EXPECT_EQ(simulate(schedule{}, unit_model()).seconds, 0.0);
+  EXPECT_EQ(timeline_text(schedule{}, timeline{}), "");
+}
+
+}  // namespace
+}  // namespace sg::test
