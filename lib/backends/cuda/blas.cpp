@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blas.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <mutex>
+
+namespace sg::cuda {
+namespace {
+
+#define SG_TEXT(x) #x
+#define SG_TEXT_OF(x) SG_TEXT(x)
+constexpr const char *library = "libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
+// Where the toolkit puts it when the loader has not been told.
+constexpr const char *library_of_toolkit = "/usr/local/cuda/lib64/libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
+
+struct loaded {
+  blas_functions functions{};
+  bool ok = false;
+  char reason[400] = "";
+
+  loaded() noexcept {
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      std::snprintf(reason, sizeof reason, "cuBLAS cannot be loaded: %s", dlerror());
+      handle = dlopen(library_of_toolkit, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (handle == nullptr) return;
+    const auto find = [&]<class Function>(Function &function, const char *name) {
+      function = reinterpret_cast<Function>(dlsym(handle, name));
+      if (function == nullptr) std::snprintf(reason, sizeof reason, "%s is too old: it has no %s", library, name);
+      return function != nullptr;
+    };
+    ok = find(functions.create, "cublasCreate_v2") && find(functions.destroy, "cublasDestroy_v2") &&
+         find(functions.set_stream, "cublasSetStream_v2") && find(functions.set_workspace, "cublasSetWorkspace_v2") &&
+         find(functions.set_math_mode, "cublasSetMathMode") && find(functions.version, "cublasGetVersion_v2") &&
+         find(functions.text, "cublasGetStatusString") && find(functions.gemm, "cublasGemmEx_64") &&
+         find(functions.gemm_strided, "cublasGemmStridedBatchedEx_64") &&
+         find(functions.gemm_pointers, "cublasGemmBatchedEx_64");
+  }
+};
+
+const loaded &the_library() noexcept {
+  static const loaded only;
+  return only;
+}
+
+}  // namespace
+
+const blas_functions *load_blas(char *reason, std::uint64_t size) noexcept {
+  const loaded &library = the_library();
+  if (library.ok) return &library.functions;
+  std::snprintf(reason, size, "%s", library.reason);
+  return nullptr;
+}
+
+const blas_functions &blas() noexcept { return the_library().functions; }
+
+}  // namespace sg::cuda

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between host and device.
+#pragma once
+
+#include "stream.hpp"
+
+namespace sg::cuda {
+
+// Enqueues it. Blocks only where the host's memory is pageable.
+sg_status run_copy(stream &in, const sg_backend_copy &what) noexcept;
+
+}  // namespace sg::cuda

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin's table: each function finds its object and hands on.
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "blas.hpp"
+#include "current.hpp"
+#include "device.hpp"
+#include "failure.hpp"
+#include "stream.hpp"
+
+namespace sg::cuda {
+namespace {
+
+device &of(sg_backend_device *x) noexcept { return *reinterpret_cast<device *>(x); }
+stream &of(sg_backend_stream *x) noexcept { return *reinterpret_cast<stream *>(x); }
+
+// An event knows its device, because destroying it needs the device's context.
+struct event {
+  device *owner;
+  cudaEvent_t native;
+};
+event &of(sg_backend_event *x) noexcept { return *reinterpret_cast<event *>(x); }
+
+int count_devices(cudaError_t &error) noexcept {
+  int count = 0;
+  error = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  return error == cudaSuccess ? count : 0;
+}
+
+sg_status probe(char *reason, std::uint64_t size) noexcept {
+  cudaError_t error;
+  const int count = count_devices(error);
+  int driver_version = 0;
+  cudaDriverGetVersion(&driver_version);
+  if (driver_version == 0) {
+    std::snprintf(reason, size, "no NVIDIA driver is installed, or none that this process may use");
+  } else if (error == cudaErrorInsufficientDriver) {
+    std::snprintf(reason, size, "the NVIDIA driver is too old: it offers CUDA %d.%d, this plugin needs %d.%d",
+                  driver_version / 1000, driver_version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  } else if (error != cudaSuccess || count == 0) {
+    std::snprintf(reason, size, "%s", error == cudaSuccess ? "no GPU" : cudaGetErrorString(error));
+  } else if (load_driver(reason, size) && load_blas(reason, size) != nullptr) {
+    return SG_STATUS_OK;
+  }
+  return SG_STATUS_NO_DEVICE;
+}
+
+std::int32_t device_count() noexcept {
+  cudaError_t error;
+  return count_devices(error);
+}
+
+sg_status device_name(std::int32_t index, char *name, std::uint64_t size) noexcept {
+  std::snprintf(name, size, "%d", index);
+  return SG_STATUS_OK;
+}
+
+sg_status device_open(const sg_backend_host *, const char *name, sg_backend_device **out, char *message) noexcept {
+  *out = nullptr;
+  int ordinal = -1;
+  const char *end = name + std::strlen(name);
+  const auto [stop, fault] = std::from_chars(name, end, ordinal);
+  const std::int32_t count = device_count();
+  if (fault != std::errc{} || stop != end || ordinal < 0 || ordinal >= count) {
+    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "there is no such device; cuda:0 to cuda:%d are there", count - 1);
+    return SG_STATUS_NO_DEVICE;
+  }
+  device *opened = nullptr;
+  const sg_status status = device::open(ordinal, &opened);
+  if (status != SG_STATUS_OK) std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "%s", failure_text());
+  *out = reinterpret_cast<sg_backend_device *>(opened);
+  return status;
+}
+
+void device_close(sg_backend_device *x) noexcept { delete &of(x); }
+const char *device_model(sg_backend_device *x) noexcept { return of(x).model(); }
+const char *last_message(sg_backend_device *) noexcept { return failure_text(); }
+
+sg_status mem_alloc(sg_backend_device *x, std::uint64_t bytes, void **out) noexcept {
+  return of(x).mem_alloc(bytes, out);
+}
+void mem_free(sg_backend_device *x, void *memory) noexcept { of(x).mem_free(memory); }
+sg_status host_alloc(sg_backend_device *x, std::uint64_t bytes, void **out) noexcept {
+  return of(x).host_alloc(bytes, out);
+}
+void host_free(sg_backend_device *x, void *memory) noexcept { of(x).host_free(memory); }
+sg_status host_register(sg_backend_device *x, void *memory, std::uint64_t bytes) noexcept {
+  return of(x).host_register(memory, bytes);
+}
+sg_status host_unregister(sg_backend_device *x, void *memory) noexcept { return of(x).host_unregister(memory); }
+sg_memory_kind memory_kind(sg_backend_device *x, const void *memory, std::uint64_t bytes) noexcept {
+  return of(x).memory_kind(memory, bytes);
+}
+
+sg_status hand_out(sg_status status, stream *made, sg_backend_stream **out) noexcept {
+  *out = reinterpret_cast<sg_backend_stream *>(made);
+  return status;
+}
+sg_status stream_create(sg_backend_device *x, std::int32_t priority, sg_backend_stream **out) noexcept {
+  stream *made = nullptr;
+  const sg_status status = stream::create(of(x), priority, &made);
+  return hand_out(status, made, out);
+}
+sg_status stream_wrap(sg_backend_device *x, void *native, sg_backend_stream **out) noexcept {
+  stream *made = nullptr;
+  const sg_status status = stream::wrap(of(x), static_cast<cudaStream_t>(native), &made);
+  return hand_out(status, made, out);
+}
+void stream_destroy(sg_backend_stream *x) noexcept { delete &of(x); }
+sg_status stream_wait(sg_backend_stream *x, sg_backend_event *what) noexcept { return of(x).wait(of(what).native); }
+
+sg_status event_create(sg_backend_device *x, sg_backend_event **out) noexcept {
+  *out = nullptr;
+  device &owner = of(x);
+  if (const sg_status status = owner.usable()) return status;
+  auto *fresh = new (std::nothrow) event{&owner, nullptr};
+  if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for an event");
+  const current here(owner.context());
+  const sg_status status =
+      owner.check(cudaEventCreateWithFlags(&fresh->native, cudaEventDisableTiming), "creating an event");
+  if (status == SG_STATUS_OK)
+    *out = reinterpret_cast<sg_backend_event *>(fresh);
+  else
+    delete fresh;
+  return status;
+}
+
+void event_destroy(sg_backend_event *x) noexcept {
+  event &gone = of(x);
+  if (gone.owner->usable() == SG_STATUS_OK) {
+    const current here(gone.owner->context());
+    cudaEventDestroy(gone.native);
+  }
+  delete &gone;
+}
+
+sg_status event_record(sg_backend_event *x, sg_backend_stream *in) noexcept { return of(in).record(of(x).native); }
+
+sg_status copy(sg_backend_stream *x, const sg_backend_copy *what, sg_backend_done done) noexcept {
+  return of(x).copy(*what, done);
+}
+sg_status gemm(sg_backend_stream *x, const sg_backend_gemm *what, sg_backend_done done) noexcept {
+  return of(x).gemm(*what, done);
+}
+sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend_done done) noexcept {
+  return of(x).reduce(*what, done);
+}
+sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
+
+void drain(sg_backend_device *x) noexcept { of(x).drain(); }
+
+constexpr sg_backend_ops table = {
+    .abi_version = SG_BACKEND_ABI_VERSION,
+    .struct_size = sizeof(sg_backend_ops),
+    .name = "cuda",
+    .probe = probe,
+    .device_count = device_count,
+    .device_name = device_name,
+    .device_open = device_open,
+    .device_close = device_close,
+    .device_model = device_model,
+    .last_message = last_message,
+    .mem_alloc = mem_alloc,
+    .mem_free = mem_free,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .host_register = host_register,
+    .host_unregister = host_unregister,
+    .memory_kind = memory_kind,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_wrap = stream_wrap,
+    .stream_wait = stream_wait,
+    .stream_begin_at = nullptr,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .copy = copy,
+    .gemm = gemm,
+    .reduce = reduce,
+    .notify = notify,
+    .drain = drain,
+};
+
+}  // namespace
+}  // namespace sg::cuda
+
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_1(void) {
+  return &sg::cuda::table;
+}

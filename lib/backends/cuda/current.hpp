@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a device's primary context the calling thread's current one, and gives the caller's own back afterwards.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace sg::cuda {
+
+// The driver's functions; found through the runtime, so that nothing is linked that a machine without a driver lacks.
+struct driver_functions {
+  decltype(&cuDevicePrimaryCtxRetain) retain;
+  decltype(&cuDevicePrimaryCtxRelease_v2) release;
+  decltype(&cuCtxGetCurrent) get_current;
+  decltype(&cuCtxPushCurrent_v2) push;
+  decltype(&cuCtxPopCurrent_v2) pop;
+};
+
+// False with a reason (at most `size` bytes) where the driver lacks one. Any thread.
+bool load_driver(char *reason, std::uint64_t size) noexcept;
+// What load_driver() has found.
+const driver_functions &driver() noexcept;
+
+class current {
+ public:
+  explicit current(CUcontext wanted) noexcept {
+    CUcontext now = nullptr;
+    driver().get_current(&now);
+    pushed_ = now != wanted && driver().push(wanted) == CUDA_SUCCESS;
+  }
+  ~current() {
+    CUcontext gone;
+    if (pushed_) driver().pop(&gone);
+  }
+  current(const current &) = delete;
+  current &operator=(const current &) = delete;
+
+ private:
+  bool pushed_;
+};
+
+}  // namespace sg::cuda

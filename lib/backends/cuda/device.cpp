@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "blas.hpp"
+#include "current.hpp"
+#include "failure.hpp"
+#include "model.hpp"
+#include "stream.hpp"
+
+namespace sg::cuda {
+namespace {
+
+std::int64_t now_ns() noexcept {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+bool asked_to_leave_timing_out() noexcept {
+  const char *value = secure_getenv("SG_CUDA_TIMING");
+  return value != nullptr && std::strcmp(value, "0") == 0;
+}
+
+}  // namespace
+
+sg_status device::open(int ordinal, device **out) noexcept {
+  *out = nullptr;
+  auto *fresh = new (std::nothrow) device(ordinal);
+  if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a device");
+  const sg_status status = fresh->start();
+  if (status == SG_STATUS_OK)
+    *out = fresh;
+  else
+    delete fresh;
+  return status;
+}
+
+sg_status device::start() noexcept {
+  char reason[400];
+  if (load_blas(reason, sizeof reason) == nullptr || !load_driver(reason, sizeof reason))
+    return fail(SG_STATUS_NO_DEVICE, "%s", reason);
+  if (const sg_status status = check(cudaGetDeviceProperties(&facts_, ordinal_), "reading the device's properties"))
+    return status;
+  // The runtime's ordinals are the driver's: CUDA_VISIBLE_DEVICES is applied below both.
+  driver_device_ = ordinal_;
+  if (driver().retain(&context_, driver_device_) != CUDA_SUCCESS) {
+    context_ = nullptr;
+    return fail(SG_STATUS_BACKEND_FAILURE, "the primary context of CUDA device %d cannot be made", ordinal_);
+  }
+  const current here(context_);
+  timed_ = !asked_to_leave_timing_out();
+  if (const sg_status status =
+          check(cudaStreamCreateWithFlags(&memory_stream_, cudaStreamNonBlocking), "creating a stream"))
+    return status;
+  if (const sg_status status = make_pool()) return status;
+  if (const sg_status status = set_clock()) return status;
+  try {
+    model_ = model_of(ordinal_, facts_);
+  } catch (const std::exception &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for the device's model");
+  }
+  return SG_STATUS_OK;
+}
+
+sg_status device::make_pool() noexcept {
+  cudaMemPoolProps wanted{};
+  wanted.allocType = cudaMemAllocationTypePinned;
+  wanted.location = {cudaMemLocationTypeDevice, ordinal_};
+  if (const sg_status status = check(cudaMemPoolCreate(&pool_, &wanted), "creating a memory pool")) return status;
+  // Kept for the next allocation; more than this goes back to the device when nothing uses it.
+  std::uint64_t keep = std::min<std::uint64_t>(std::uint64_t{1} << 30, facts_.totalGlobalMem / 16);
+  cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep);
+  // No stream may be made to wait for another one only because it was given memory that the other one had.
+  int no = 0;
+  cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &no);
+  return SG_STATUS_OK;
+}
+
+sg_status device::set_clock() noexcept {
+  if (const sg_status status = check(cudaEventCreateWithFlags(&clock_event_, cudaEventBlockingSync), "an event"))
+    return status;
+  if (const sg_status status = check(cudaEventRecord(clock_event_, memory_stream_), "recording an event"))
+    return status;
+  const sg_status status = check(cudaEventSynchronize(clock_event_), "waiting for an event");
+  clock_ns_ = now_ns();
+  return status;
+}
+
+device::~device() {
+  if (context_ == nullptr) return;
+  {
+    const current here(context_);
+    if (clock_event_ != nullptr) cudaEventDestroy(clock_event_);
+    if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
+    if (memory_stream_ != nullptr) cudaStreamDestroy(memory_stream_);
+  }
+  driver().release(driver_device_);
+}
+
+sg_status device::usable() noexcept {
+  if (dead_.load(std::memory_order_acquire)) return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+  if (draining_.load(std::memory_order_acquire)) return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
+  return SG_STATUS_OK;
+}
+
+sg_status device::check(cudaError_t error, const char *what) noexcept {
+  if (error == cudaSuccess) return SG_STATUS_OK;
+  cudaGetLastError();  // what went wrong is told here; a later launch must not find it again
+  if (is_sticky(error)) {
+    const std::lock_guard lock(lock_);
+    if (!dead_.load(std::memory_order_relaxed)) {
+      std::snprintf(death_, sizeof death_, "cuda:%d is lost: %s, seen while %s", ordinal_, cudaGetErrorString(error),
+                    what);
+      dead_.store(true, std::memory_order_release);
+    }
+    return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
+  }
+  return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
+}
+
+// cudaEventElapsedTime answers in a float of milliseconds, too coarse over long spans: the clock's own event is moved on.
+std::int64_t device::time_of(cudaEvent_t event) noexcept {
+  const std::lock_guard lock(clock_lock_);
+  float milliseconds = 0;
+  if (cudaEventElapsedTime(&milliseconds, clock_event_, event) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  if (milliseconds > 1000 && cudaEventRecord(clock_event_, memory_stream_) == cudaSuccess) {
+    const std::int64_t found = clock_ns_ + static_cast<std::int64_t>(double(milliseconds) * 1e6);
+    float back = 0;
+    if (cudaEventSynchronize(clock_event_) == cudaSuccess &&
+        cudaEventElapsedTime(&back, event, clock_event_) == cudaSuccess)
+      clock_ns_ = found + static_cast<std::int64_t>(double(back) * 1e6);
+    return found;
+  }
+  return clock_ns_ + static_cast<std::int64_t>(double(milliseconds) * 1e6);
+}
+
+void device::add(stream &x) noexcept {
+  const std::lock_guard lock(lock_);
+  x.next_of_device = streams_;
+  streams_ = &x;
+}
+
+void device::remove(stream &x) noexcept {
+  const std::lock_guard lock(lock_);
+  for (stream **link = &streams_; *link != nullptr; link = &(*link)->next_of_device)
+    if (*link == &x) {
+      *link = x.next_of_device;
+      return;
+    }
+}
+
+// What the GPU has been handed cannot be taken back: it runs to its end, nothing more is taken.
+void device::drain() noexcept {
+  draining_.store(true, std::memory_order_release);
+  const std::lock_guard lock(lock_);
+  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open GPU: its primary context, its pool of memory, its clock, and whether it is still alive.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace sg::cuda {
+
+class stream;
+
+class device {
+ public:
+  // On failure the text is this thread's.
+  static sg_status open(int ordinal, device **out) noexcept;
+  ~device();
+  device(const device &) = delete;
+  device &operator=(const device &) = delete;
+
+  int ordinal() const noexcept { return ordinal_; }
+  CUcontext context() const noexcept { return context_; }
+  cudaMemPool_t pool() const noexcept { return pool_; }
+  const char *model() const noexcept { return model_.c_str(); }
+  const cudaDeviceProp &facts() const noexcept { return facts_; }
+  bool timed() const noexcept { return timed_; }
+
+  // SG_STATUS_OK, or why nothing can be enqueued any more: the device is lost, or the process exits.
+  sg_status usable() noexcept;
+  // What a CUDA call answered, as a status; keeps the text, and the first error that loses the device for ever.
+  sg_status check(cudaError_t error, const char *what) noexcept;
+
+  sg_status mem_alloc(std::uint64_t bytes, void **out) noexcept;
+  void mem_free(void *memory) noexcept;
+  sg_status host_alloc(std::uint64_t bytes, void **out) noexcept;
+  void host_free(void *memory) noexcept;
+  sg_status host_register(void *memory, std::uint64_t bytes) noexcept;
+  sg_status host_unregister(void *memory) noexcept;
+  sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) noexcept;
+
+  // An event's time on CLOCK_MONOTONIC, in ns; the event has happened. 0 when it cannot be told.
+  std::int64_t time_of(cudaEvent_t event) noexcept;
+
+  // The list of streams, for drain().
+  void add(stream &x) noexcept;
+  void remove(stream &x) noexcept;
+  void drain() noexcept;
+
+ private:
+  explicit device(int ordinal) noexcept : ordinal_(ordinal) {}
+  sg_status start() noexcept;
+  sg_status make_pool() noexcept;
+  sg_status set_clock() noexcept;
+
+  const int ordinal_;
+  CUdevice driver_device_ = 0;
+  CUcontext context_ = nullptr;
+  cudaDeviceProp facts_{};
+  cudaMemPool_t pool_ = nullptr;
+  cudaStream_t memory_stream_ = nullptr;  // allocations and frees, which are waited for here and nowhere else
+  std::string model_;
+  bool timed_ = true;
+
+  std::atomic<bool> dead_{false}, draining_{false};
+  std::mutex lock_;  // what follows
+  char death_[SG_BACKEND_MESSAGE_SIZE] = "";
+  std::map<void *, std::uint64_t> mapped_;  // host memory of ours that was mapped and registered
+  stream *streams_ = nullptr;
+
+  std::mutex clock_lock_;
+  cudaEvent_t clock_event_ = nullptr;  // happened at clock_ns_
+  std::int64_t clock_ns_ = 0;
+};
+
+}  // namespace sg::cuda

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of this thread's latest failure, and what the statuses of CUDA mean here.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+namespace sg::cuda {
+
+// This thread's text, SG_BACKEND_MESSAGE_SIZE bytes.
+char *failure_text() noexcept;
+
+// Keeps the text for this thread and returns the status.
+__attribute__((format(printf, 2, 3))) sg_status fail(sg_status status, const char *format, ...) noexcept;
+
+sg_status status_of(cudaError_t error) noexcept;
+
+// After one of these the context is lost: every later call on it answers the same.
+bool is_sticky(cudaError_t error) noexcept;
+
+}  // namespace sg::cuda

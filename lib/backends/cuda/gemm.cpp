@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gemm.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "blas.hpp"
+#include "failure.hpp"
+
+namespace sg::cuda {
+namespace {
+
+cublasOperation_t op_of(sg_op op) noexcept {
+  return op == SG_OP_N ? CUBLAS_OP_N : op == SG_OP_T ? CUBLAS_OP_T : CUBLAS_OP_C;
+}
+
+// These may make cuBLAS compute f32 in tf32, or f32 and f64 in sums of shorter products, without its caller asking.
+// Its pedantic computes heed none of them.
+bool environment_shortens() noexcept {
+  static const bool any = [] {
+    for (const char *name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
+                             "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"}) {
+      const char *value = std::getenv(name);
+      if (value != nullptr && value[0] != '0') return true;
+    }
+    return false;
+  }();
+  return any;
+}
+
+cublasComputeType_t f32_compute(sg_compute compute) noexcept {
+  switch (compute) {
+    case SG_COMPUTE_TF32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case SG_COMPUTE_BF16: return CUBLAS_COMPUTE_32F_FAST_16BF;
+    default: return environment_shortens() ? CUBLAS_COMPUTE_32F_PEDANTIC : CUBLAS_COMPUTE_32F;
+  }
+}
+
+// Complex products are pedantic: the others may form three real products where four are more accurate.
+bool types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
+  const cudaDataType narrow_out = what.in_type == SG_DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
+  switch (what.in_type) {
+    case SG_DTYPE_F64:
+      out = {CUDA_R_64F, CUDA_R_64F, environment_shortens() ? CUBLAS_COMPUTE_64F_PEDANTIC : CUBLAS_COMPUTE_64F};
+      return true;
+    case SG_DTYPE_F32: out = {CUDA_R_32F, CUDA_R_32F, f32_compute(what.compute)}; return true;
+    case SG_DTYPE_C64: out = {CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F_PEDANTIC}; return true;
+    case SG_DTYPE_C128: out = {CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F_PEDANTIC}; return true;
+    case SG_DTYPE_F16:
+    case SG_DTYPE_BF16:
+      out = {narrow_out, what.out_type == SG_DTYPE_F32 ? CUDA_R_32F : narrow_out, CUBLAS_COMPUTE_32F};
+      return true;
+    default: return false;
+  }
+}
+
+// A scalar in the type that the product is computed in.
+union scalar {
+  double f64[2];
+  float f32[2];
+  scalar(const sg_scalar &from, bool is_f64) noexcept {
+    if (is_f64) {
+      f64[0] = from.re;
+      f64[1] = from.im;
+    } else {
+      f32[0] = static_cast<float>(from.re);
+      f32[1] = static_cast<float>(from.im);
+    }
+  }
+};
+
+const void *moved(const void *base, std::int64_t elements, std::int64_t size) noexcept {
+  return static_cast<const char *>(base) + elements * size;
+}
+void *moved(void *base, std::int64_t elements, std::int64_t size) noexcept {
+  return static_cast<char *>(base) + elements * size;
+}
+
+std::int64_t size_of(sg_dtype type) noexcept {
+  switch (type) {
+    case SG_DTYPE_C128: return 16;
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C64: return 8;
+    case SG_DTYPE_F32:
+    case SG_DTYPE_I32: return 4;
+    case SG_DTYPE_F16:
+    case SG_DTYPE_BF16: return 2;
+    case SG_DTYPE_I8: break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const blas_types &types,
+                         const blas_scalars &scalars) noexcept {
+  const auto op_a = op_of(g.op_a), op_b = op_of(g.op_b);
+  if (g.batch == 1 && g.a_array == nullptr)
+    return blas().gemm(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha, g.a, types.in, g.lda, g.b, types.in, g.ldb,
+                       scalars.beta, g.c, types.out, g.ldc, types.compute, CUBLAS_GEMM_DEFAULT);
+  constexpr std::int64_t most = 65535;  // of the grid that some kernels deal the items to
+  const std::int64_t in_bytes = size_of(g.in_type), out_bytes = size_of(g.out_type);
+  for (std::int64_t first = 0; first < g.batch; first += most) {
+    const std::int64_t count = std::min(most, g.batch - first);
+    const cublasStatus_t status =
+        g.a_array != nullptr
+            ? blas().gemm_pointers(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha, g.a_array + first, types.in,
+                                   g.lda, g.b_array + first, types.in, g.ldb, scalars.beta, g.c_array + first,
+                                   types.out, g.ldc, count, types.compute, CUBLAS_GEMM_DEFAULT)
+            : blas().gemm_strided(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha,
+                                  moved(g.a, first * g.stride_a, in_bytes), types.in, g.lda, g.stride_a,
+                                  moved(g.b, first * g.stride_b, in_bytes), types.in, g.ldb, g.stride_b, scalars.beta,
+                                  moved(g.c, first * g.stride_c, out_bytes), types.out, g.ldc, g.stride_c, count,
+                                  types.compute, CUBLAS_GEMM_DEFAULT);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+sg_status blas_failure(cublasStatus_t status) noexcept {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return SG_STATUS_OK;
+    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the product");
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such product on this device");
+    default: return fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS: %s", blas().text(status));
+  }
+}
+
+// Fills each array that is missing, because cuBLAS takes all three or none.
+sg_status on_device::bring(sg_backend_gemm &g) noexcept {
+  if (g.a_array == nullptr && g.b_array == nullptr && g.c_array == nullptr) return SG_STATUS_OK;
+  const auto count = static_cast<std::size_t>(g.batch);
+  auto *pointers = static_cast<const void **>(std::malloc(3 * count * sizeof(void *)));
+  if (pointers == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a batch's pointers");
+  const std::int64_t in_bytes = size_of(g.in_type), out_bytes = size_of(g.out_type);
+  for (std::int64_t i = 0; i < g.batch; ++i) {
+    pointers[i] = g.a_array != nullptr ? g.a_array[i] : moved(g.a, i * g.stride_a, in_bytes);
+    pointers[g.batch + i] = g.b_array != nullptr ? g.b_array[i] : moved(g.b, i * g.stride_b, in_bytes);
+    pointers[2 * g.batch + i] = g.c_array != nullptr ? g.c_array[i] : moved(g.c, i * g.stride_c, out_bytes);
+  }
+  sg_status status = in_.take(3 * count * sizeof(void *), &memory_);
+  if (status == SG_STATUS_OK) status = in_.upload(pointers, 3 * g.batch, memory_);
+  std::free(pointers);
+  auto **there = static_cast<void **>(memory_);
+  g.a_array = there;
+  g.b_array = there + count;
+  g.c_array = there + 2 * count;
+  return status;
+}
+
+sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
+  blas_types types;
+  if (!types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
+  cublasHandle_t handle = nullptr;
+  if (const sg_status status = in.blas_handle(handle)) return status;
+  const bool is_f64 = what.in_type == SG_DTYPE_F64 || what.in_type == SG_DTYPE_C128;
+  const scalar alpha(what.alpha, is_f64), beta(what.beta, is_f64);
+  sg_backend_gemm there = what;
+  on_device arrays(in);
+  if (const sg_status status = arrays.bring(there)) return status;
+  return blas_failure(call_blas(handle, there, types, {&alpha, &beta}));
+}
+
+sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
+  if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
+  const bool in_parts = what.compute == SG_COMPUTE_3XTF32 || what.compute == SG_COMPUTE_BF16X3;
+  if (what.in_type == SG_DTYPE_F32 && in_parts) return run_split(in, what);
+  return run_blas(in, what);
+}
+
+}  // namespace sg::cuda

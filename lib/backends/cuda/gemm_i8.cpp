@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// i8 products. The tensor cores want both operands with the depth along memory and everything aligned to 16 bytes; what
+// lies otherwise is packed first when it is large, and computed by a plain kernel when it is not.
+#include "blas.hpp"
+#include "failure.hpp"
+#include "gemm.hpp"
+#include "kernels.hpp"
+
+namespace sg::cuda {
+namespace {
+
+constexpr std::int64_t alignment = 16;
+
+bool is_aligned(const void *memory, std::int64_t ld) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0 && ld % alignment == 0;
+}
+
+// As cuBLAS takes it for its tensor core kernels.
+bool is_direct(const sg_backend_gemm &g) noexcept {
+  return g.a_array == nullptr && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 && g.k % alignment == 0 &&
+         is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
+         reinterpret_cast<std::uintptr_t>(g.c) % alignment == 0 &&
+         (g.batch == 1 || (g.stride_a % alignment == 0 && g.stride_b % alignment == 0 && g.stride_c % 4 == 0));
+}
+
+// Where tensor cores win back what packing costs.
+bool is_large(const sg_backend_gemm &g) noexcept {
+  return g.batch == 1 && g.a_array == nullptr && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
+}
+
+cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
+  cublasHandle_t handle = nullptr;
+  if (in.blas_handle(handle) != SG_STATUS_OK) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const auto alpha = static_cast<std::int32_t>(g.alpha.re), beta = static_cast<std::int32_t>(g.beta.re);
+  return call_blas(handle, g, {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I}, {&alpha, &beta});
+}
+
+sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
+  sg_backend_gemm there = what;
+  on_device arrays(in);
+  if (const sg_status status = arrays.bring(there)) return status;
+  return in.owner().check(launch_gemm_i8(there, in.native()), "starting a product");
+}
+
+// Both operands as lines of the depth, and the product of those.
+sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
+  const std::int64_t depth = (what.k + alignment - 1) / alignment * alignment;
+  const std::int64_t lines = (what.m + 3) / 4 * 4;  // the last ones stay unread where C has no room for them
+  void *memory = nullptr;
+  if (const sg_status status = in.take(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
+  char *a = static_cast<char *>(memory), *b = a + lines * depth;
+  sg_status status = in.owner().check(
+      launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_OP_N, a}, in.native()), "packing");
+  if (status == SG_STATUS_OK)
+    status = in.owner().check(
+        launch_pack_i8({what.b, what.ldb, what.n, what.k, depth, what.op_b == SG_OP_N, b}, in.native()), "packing");
+  if (status == SG_STATUS_OK) {
+    sg_backend_gemm lined = what;
+    lined.a = a, lined.b = b;
+    lined.lda = lined.ldb = lined.k = depth;
+    lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
+    if (call(in, lined) != CUBLAS_STATUS_SUCCESS) status = plain(in, what);
+  }
+  in.give_back(memory);
+  return status;
+}
+
+}  // namespace
+
+sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
+  if (is_direct(what) && call(in, what) == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
+  return is_large(what) ? packed(in, what) : plain(in, what);
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that no library serves. Each function enqueues and answers what the launch said.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+#include <cstdint>
+
+namespace sg::cuda {
+
+cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept;
+
+// Between pinned memory and the device's own, by few blocks that read and write over the link.
+cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept;
+
+// Any i8 product, whatever the alignment of its operands. With arrays these lie on the device.
+cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcept;
+
+// op(X) as lines that are `padded_depth` bytes long and filled up with zeros: dst[l + padded_depth * line].
+// depth_is_rows: X has the depth along its columns' direction already, and lines are its columns.
+struct i8_panel {
+  const void *src;
+  std::int64_t ld, lines, depth, padded_depth;
+  bool depth_is_rows;
+  void *dst;
+};
+cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept;
+
+// A piece of an f32 operand as three blocks beside each other along the depth, for one product that adds what
+// three products of short parts would: high, high, low for A, and high, low, high for B.
+enum class short_format { tf32, bf16 };
+struct split_panel {
+  const float *src;
+  std::int64_t ld, rows, cols;  // of the piece, as stored
+  bool depth_is_rows;
+  bool second_is_low;           // B; otherwise the third is
+  short_format format;
+  void *dst;                    // depth_is_rows: 3 * rows x cols; otherwise rows x 3 * cols; tight
+};
+cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept;
+
+}  // namespace sg::cuda

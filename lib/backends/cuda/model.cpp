@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <fstream>
+
+namespace sg::cuda {
+namespace {
+
+// Flops per second that a large product reaches, of what the chip could at its highest clock: measured on an H200
+// (132 multiprocessors, 1.98 GHz), where f32 reaches 51 of 66.9 TFLOP/s and the tensor cores about 0.8 of theirs.
+struct rates {
+  double f64, f32, tf32, f16, i8;
+};
+
+// Multiply-adds of a multiprocessor in a clock, by compute capability (CUDA C++ Programming Guide, arithmetic
+// instructions; tensor cores: the architectures' white papers), dense.
+struct width {
+  int capability;
+  double f64, f32, tf32, f16, i8;
+};
+constexpr width widths[] = {
+    {75, 1, 64, 0, 512, 1024},         {80, 64, 64, 512, 1024, 2048}, {86, 1, 128, 256, 512, 1024},
+    {89, 1, 128, 256, 512, 1024},      {90, 128, 128, 1024, 2048, 4096}, {100, 64, 128, 2048, 4096, 8192},
+    {103, 1, 128, 2048, 4096, 256},    {120, 1, 128, 256, 512, 1024},
+};
+
+rates rates_of(const cudaDeviceProp &facts, double clock_hz) {
+  const int capability = facts.major * 10 + facts.minor;
+  const width *found = &widths[0];
+  for (const width &x : widths)
+    if (x.capability <= capability) found = &x;
+  const double chip = 2 * clock_hz * facts.multiProcessorCount;
+  const double of_cores = 0.76, of_tensor_cores = 0.78;
+  return {chip * found->f64 * (found->f64 > 1 ? 0.95 : 0.9), chip * found->f32 * of_cores,
+          chip * std::max(found->tf32 * of_tensor_cores, found->f32 * of_cores), chip * found->f16 * of_tensor_cores,
+          chip * found->i8 * of_tensor_cores};
+}
+
+// What the link's electrical facts promise, in bytes per second each way; PCIe 4 x16 where they cannot be read.
+double link_rate(const cudaDeviceProp &facts) {
+  char path[96];
+  std::snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/", facts.pciDomainID, facts.pciBusID,
+                facts.pciDeviceID);
+  double transfers = 0, lanes = 0;  // 10^9 a second of each lane
+  std::ifstream(std::string(path) + "max_link_speed") >> transfers;
+  std::ifstream(std::string(path) + "max_link_width") >> lanes;
+  if (!(transfers >= 2 && transfers <= 128 && lanes >= 1 && lanes <= 32)) return 25e9;
+  const double coded = transfers < 6 ? 0.8 : 128.0 / 130;
+  return transfers * 1e9 / 8 * lanes * coded * 0.87;  // measured: 55 of 63 GB/s of PCIe 5 x16
+}
+
+int cores() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
+}
+
+class json_text {
+ public:
+  __attribute__((format(printf, 2, 3))) void add(const char *format, ...) {
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    text_ += line;
+  }
+  const std::string &text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// A kind of product.
+struct product {
+  const char *dtype, *compute;
+  double flops;
+};
+
+}  // namespace
+
+std::string model_of(int ordinal, const cudaDeviceProp &facts) {
+  int clock_khz = 0, memory_khz = 0;
+  cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, ordinal);
+  cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, ordinal);
+  const double clock = clock_khz > 0 ? clock_khz * 1e3 : 1.5e9;
+  const double memory = memory_khz > 0 ? 2.0 * memory_khz * 1e3 * facts.memoryBusWidth / 8 * 0.83 : 500e9;
+  const double link = link_rate(facts);
+  const rates rate = rates_of(facts, clock);
+  // Enough threads for the link, and some cores left to the caller.
+  const int workers = std::clamp(cores() * 3 / 4, 1, 12);
+
+  json_text json;
+  json.add("{\"name\": \"cuda:%d\", \"unified_memory\": false, \"lanes_are_cores\": false,\n", ordinal);
+  json.add(" \"memory_bytes\": %zu, \"compute_lanes\": 4, \"lane_depth_commands\": 32,\n", facts.totalGlobalMem);
+  json.add(" \"copy_engines\": %d, \"staging_workers\": %d,\n", facts.asyncEngineCount >= 2 ? 2 : 1, workers);
+  // Shares of the link that an H200 showed.
+  json.add(" \"link\": {\"in_bytes_per_second\": %.4g, \"out_bytes_per_second\": %.4g,\n", link, link);
+  json.add("  \"both_ways_in_bytes_per_second\": %.4g, \"both_ways_out_bytes_per_second\": %.4g,\n", 0.94 * link,
+           0.92 * link);
+  json.add("  \"pageable_in_bytes_per_second\": %.4g, \"pageable_out_bytes_per_second\": %.4g,\n", 0.11 * link,
+           0.18 * link);
+  json.add("  \"copy_latency_seconds\": 10e-6, \"copy_gap_seconds\": 2e-6,\n  \"runs\": [");
+  constexpr struct {
+    int bytes;
+    double one_way, both_ways;
+  } runs[] = {{256, 0.45, 0.22},  {1024, 0.69, 0.33},  {2048, 0.82, 0.38},  {4096, 1, 0.45},
+              {8192, 1, 0.57},    {16384, 1, 0.65},    {131072, 1, 0.91}};
+  for (const auto &run : runs)
+    json.add("%s{\"run_bytes\": %d, \"one_way_bytes_per_second\": %.4g, \"both_ways_bytes_per_second\": %.4g}",
+             &run == runs ? "" : ",\n   ", run.bytes, run.one_way * link, run.both_ways * link);
+  json.add("]},\n \"staging\": [{\"workers\": 4, \"bytes_per_second\": 26e9}, "
+           "{\"workers\": 8, \"bytes_per_second\": 41e9}, {\"workers\": 12, \"bytes_per_second\": 47e9}],\n");
+  json.add(" \"kernels\": {\"launch_latency_seconds\": 10e-6, \"launch_gap_seconds\": 3e-6, \"units\": %d,\n",
+           facts.multiProcessorCount);
+  json.add("  \"tile_m_elements\": 128, \"tile_n_elements\": 128, \"split_k_elements\": 256,\n");
+  json.add("  \"memory_bytes_per_second\": %.4g,\n  \"gemm\": [", memory);
+  const product products[] = {{"f64", "exact", rate.f64},    {"f32", "exact", rate.f32},
+                              {"f32", "tf32", rate.tf32},    {"f32", "3xtf32", std::max(rate.f32, 0.27 * rate.tf32)},
+                              {"c64", "exact", rate.f32},    {"c128", "exact", rate.f64},
+                              {"f16", "exact", rate.f16},    {"bf16", "exact", rate.f16},
+                              {"i8", "exact", rate.i8}};
+  for (const product &x : products)
+    json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g}", &x == products ? "" : ",\n   ",
+             x.dtype, x.compute, x.flops);
+  json.add("]},\n \"sources\": {\"chip\": \"the runtime: compute capability %d.%d, %d multiprocessors at %.2f GHz\",\n",
+           facts.major, facts.minor, facts.multiProcessorCount, clock / 1e9);
+  json.add("  \"shares\": \"of the chip's and the link's peak: measured on one H200\"}}\n");
+  return json.text();
+}
+
+}  // namespace sg::cuda

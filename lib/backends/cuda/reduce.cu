@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// C = beta * C + the parts, added in their order in C's accumulator.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels.hpp"
+
+namespace sg::cuda {
+namespace {
+
+struct complex32 {
+  float re, im;
+};
+struct complex64 {
+  double re, im;
+};
+
+// How a type is accumulated: its accumulator, what that is made from, and what it is rounded to.
+template <class T>
+struct arithmetic {
+  using sum = T;
+  static __device__ sum scaled(sg_scalar s, T x) { return T(s.re) * x; }
+  static __device__ sum plus(sum a, sum b) { return a + b; }
+  static __device__ T rounded(sum x) { return x; }
+};
+
+template <class T, class Real>
+struct complex_arithmetic {
+  using sum = T;
+  static __device__ T scaled(sg_scalar s, T x) {
+    const Real re = Real(s.re), im = Real(s.im);
+    return {re * x.re - im * x.im, re * x.im + im * x.re};
+  }
+  static __device__ T plus(T a, T b) { return {a.re + b.re, a.im + b.im}; }
+  static __device__ T rounded(T x) { return x; }
+};
+template <>
+struct arithmetic<complex32> : complex_arithmetic<complex32, float> {};
+template <>
+struct arithmetic<complex64> : complex_arithmetic<complex64, double> {};
+
+// Wraps beyond 2^31.
+template <>
+struct arithmetic<std::int32_t> {
+  using sum = std::int32_t;
+  static __device__ sum scaled(sg_scalar s, sum x) {
+    return sum(std::uint32_t(std::int64_t(s.re)) * std::uint32_t(x));
+  }
+  static __device__ sum plus(sum a, sum b) { return sum(std::uint32_t(a) + std::uint32_t(b)); }
+  static __device__ sum rounded(sum x) { return x; }
+};
+
+template <>
+struct arithmetic<__half> {
+  using sum = float;
+  static __device__ sum scaled(sg_scalar s, __half x) { return float(s.re) * __half2float(x); }
+  static __device__ sum plus(sum a, sum b) { return a + b; }
+  static __device__ __half rounded(sum x) { return __float2half_rn(x); }
+};
+template <>
+struct arithmetic<__nv_bfloat16> {
+  using sum = float;
+  static __device__ sum scaled(sg_scalar s, __nv_bfloat16 x) { return float(s.re) * __bfloat162float(x); }
+  static __device__ sum plus(sum a, sum b) { return a + b; }
+  static __device__ __nv_bfloat16 rounded(sum x) { return __float2bfloat16_rn(x); }
+};
+
+template <class T>
+__global__ void reduce_kernel(sg_backend_reduce what, bool reads_c) {
+  using ops = arithmetic<T>;
+  using sum = typename ops::sum;
+  auto *c = static_cast<T *>(what.c);
+  const auto *parts = static_cast<const sum *>(what.parts);
+  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y)
+    for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < what.m;
+         i += std::int64_t(gridDim.x) * blockDim.x) {
+      T &out = c[i + j * what.ldc];
+      const sum *part = parts + i + j * what.part_ld;
+      std::int64_t next = 0;
+      sum total;
+      if (reads_c) {
+        total = ops::scaled(what.beta, out);
+      } else if (what.parts_count > 0) {
+        total = part[0];
+        next = 1;
+      } else {
+        total = sum{};
+      }
+      for (; next < what.parts_count; ++next) total = ops::plus(total, part[next * what.part_stride]);
+      out = ops::rounded(total);
+    }
+}
+
+template <class T>
+cudaError_t launch(const sg_backend_reduce &what, cudaStream_t in, bool reads_c) {
+  constexpr int threads = 256;
+  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
+  const dim3 grid(blocks((what.m + threads - 1) / threads, 1024), blocks(what.n, 4096));
+  reduce_kernel<T><<<grid, threads, 0, in>>>(what, reads_c);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
+  const bool is_complex = what.out_type == SG_DTYPE_C64 || what.out_type == SG_DTYPE_C128;
+  const bool reads_c = what.beta.re != 0 || (is_complex && what.beta.im != 0);
+  switch (what.out_type) {
+    case SG_DTYPE_F64: return launch<double>(what, in, reads_c);
+    case SG_DTYPE_F32: return launch<float>(what, in, reads_c);
+    case SG_DTYPE_C64: return launch<complex32>(what, in, reads_c);
+    case SG_DTYPE_C128: return launch<complex64>(what, in, reads_c);
+    case SG_DTYPE_F16: return launch<__half>(what, in, reads_c);
+    case SG_DTYPE_BF16: return launch<__nv_bfloat16>(what, in, reads_c);
+    case SG_DTYPE_I32: return launch<std::int32_t>(what, in, reads_c);
+    case SG_DTYPE_I8: break;
+  }
+  return cudaErrorNotSupported;
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "blas.hpp"
+#include "copy.hpp"
+#include "current.hpp"
+#include "failure.hpp"
+#include "gemm.hpp"
+#include "kernels.hpp"
+
+namespace sg::cuda {
+namespace {
+
+// What cuBLAS's documentation asks for: 32 MiB from Hopper on, 4 MiB before.
+std::uint64_t workspace_bytes(const cudaDeviceProp &facts) noexcept {
+  return std::uint64_t{facts.major >= 9 ? 32u : 4u} << 20;
+}
+
+}  // namespace
+
+sg_status stream::create(device &owner, std::int32_t priority, stream **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  int least = 0, greatest = 0;  // the greatest is the smallest number
+  cudaDeviceGetStreamPriorityRange(&least, &greatest);
+  const int wanted = priority > 0 ? greatest : priority < 0 ? least : (least + greatest) / 2;
+  cudaStream_t native = nullptr;
+  if (const sg_status status =
+          owner.check(cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, wanted), "creating a stream"))
+    return status;
+  auto *fresh = new (std::nothrow) stream(owner, native, true);
+  if (fresh != nullptr) return start(fresh, out);
+  cudaStreamDestroy(native);
+  return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+}
+
+sg_status stream::wrap(device &owner, cudaStream_t native, stream **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  auto *fresh = new (std::nothrow) stream(owner, native, false);
+  if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  return start(fresh, out);
+}
+
+sg_status stream::start(stream *fresh, stream **out) noexcept {
+  const sg_status status = fresh->completions_.begin();
+  if (status != SG_STATUS_OK) {
+    delete fresh;
+    return status;
+  }
+  fresh->owner_.add(*fresh);
+  *out = fresh;
+  return SG_STATUS_OK;
+}
+
+stream::~stream() {
+  owner_.remove(*this);
+  completions_.finish();
+  if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
+  const current here(owner_.context());
+  if (blas_ != nullptr) blas().destroy(blas_);
+  give_back(workspace_);
+  for (const pointer_room &room : rooms_) {
+    if (room.copied != nullptr) cudaEventDestroy(room.copied);
+    owner_.host_free(room.memory);
+  }
+  if (own_) cudaStreamDestroy(native_);
+}
+
+// `works`: there is something to time between the stream's present end and the command's.
+template <class Enqueue>
+sg_status stream::submit(sg_backend_done done, bool works, Enqueue &&enqueue) noexcept {
+  if (const sg_status status = owner_.usable()) return status;
+  const current here(owner_.context());
+  completion *told = nullptr;
+  sg_status status = SG_STATUS_OK;
+  if (done.fn != nullptr) {
+    told = completions_.take();
+    if (told == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+    told->done = done;
+    told->has_start = works && owner_.timed();
+    if (told->has_start) status = owner_.check(cudaEventRecord(told->start, native_), "recording an event");
+  }
+  if (status == SG_STATUS_OK) status = enqueue();
+  if (status == SG_STATUS_OK && told != nullptr)
+    status = owner_.check(cudaEventRecord(told->end, native_), "recording an event");
+  if (status == SG_STATUS_OK) {
+    if (told != nullptr) completions_.put(told);
+    return SG_STATUS_OK;
+  }
+  // A part may be on its way: it must not outlive the memory that the caller may free now.
+  cudaStreamSynchronize(native_);
+  if (told != nullptr) completions_.unused(told);
+  return status;
+}
+
+sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
+  return submit(done, true, [&] { return run_copy(*this, what); });
+}
+
+sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
+  return submit(done, true, [&] { return run_gemm(*this, what); });
+}
+
+sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
+  return submit(done, true, [&] { return owner_.check(launch_reduce(what, native_), "starting a reduction"); });
+}
+
+sg_status stream::notify(sg_backend_done done) noexcept {
+  return submit(done, false, [] { return SG_STATUS_OK; });
+}
+
+sg_status stream::wait(cudaEvent_t event) noexcept {
+  return submit({nullptr, nullptr}, false,
+                [&] { return owner_.check(cudaStreamWaitEvent(native_, event, 0), "waiting for an event"); });
+}
+
+sg_status stream::record(cudaEvent_t event) noexcept {
+  return submit({nullptr, nullptr}, false,
+                [&] { return owner_.check(cudaEventRecord(event, native_), "recording an event"); });
+}
+
+sg_status stream::blas_handle(cublasHandle_t &out) noexcept {
+  const auto check = [](cublasStatus_t status) {
+    if (status == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
+    return fail(status == CUBLAS_STATUS_ALLOC_FAILED ? SG_STATUS_OUT_OF_MEMORY : SG_STATUS_BACKEND_FAILURE,
+                "cuBLAS does not start: %s", blas().text(status));
+  };
+  if (blas_ == nullptr) {
+    const std::uint64_t bytes = workspace_bytes(owner_.facts());
+    if (workspace_ == nullptr)
+      if (const sg_status status = take(bytes, &workspace_)) return status;
+    cublasHandle_t fresh = nullptr;
+    if (const sg_status status = check(blas().create(&fresh))) return status;
+    // The workspace after the stream: setting a stream takes cuBLAS's own workspace back.
+    sg_status status = check(blas().set_stream(fresh, native_));
+    if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, bytes));
+    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, CUBLAS_DEFAULT_MATH));
+    if (status != SG_STATUS_OK) {
+      blas().destroy(fresh);
+      return status;
+    }
+    blas_ = fresh;
+  }
+  out = blas_;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::take(std::uint64_t bytes, void **out) noexcept {
+  *out = nullptr;
+  return owner_.check(cudaMallocFromPoolAsync(out, bytes, owner_.pool(), native_), "allocating device memory");
+}
+
+void stream::give_back(void *memory) noexcept {
+  if (memory != nullptr) owner_.check(cudaFreeAsync(memory, native_), "freeing device memory");
+}
+
+sg_status stream::upload(const void *const *pointers, std::int64_t count, void *to) noexcept {
+  try {
+    auto room = std::find_if(rooms_.begin(), rooms_.end(), [&](const pointer_room &x) {
+      return x.capacity >= count && cudaEventQuery(x.copied) == cudaSuccess;
+    });
+    if (room == rooms_.end()) {
+      rooms_.reserve(rooms_.size() + 1);
+      pointer_room fresh;
+      fresh.capacity = std::max<std::int64_t>(4096, count);
+      void *memory = nullptr;
+      if (const sg_status status =
+              owner_.check(cudaEventCreateWithFlags(&fresh.copied, cudaEventDisableTiming), "creating an event"))
+        return status;
+      if (const sg_status status =
+              owner_.host_alloc(static_cast<std::uint64_t>(fresh.capacity) * sizeof(void *), &memory)) {
+        cudaEventDestroy(fresh.copied);
+        return status;
+      }
+      fresh.memory = static_cast<void **>(memory);
+      room = rooms_.insert(rooms_.end(), fresh);
+    }
+    std::copy(pointers, pointers + count, const_cast<const void **>(room->memory));
+    const auto bytes = static_cast<std::size_t>(count) * sizeof(void *);
+    if (const sg_status status = owner_.check(
+            cudaMemcpyAsync(to, room->memory, bytes, cudaMemcpyHostToDevice, native_), "copying pointers"))
+      return status;
+    return owner_.check(cudaEventRecord(room->copied, native_), "recording an event");
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a batch's pointers");
+  }
+}
+
+}  // namespace sg::cuda

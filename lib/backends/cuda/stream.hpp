@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream: one of the GPU's, with a cuBLAS handle and a workspace of its own.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+#include <vector>
+
+#include "completions.hpp"
+#include "device.hpp"
+
+namespace sg::cuda {
+
+class stream {
+ public:
+  // priority: -1 low, 0 normal, 1 high.
+  static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
+  // Over a stream of the caller's, which stays the caller's.
+  static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
+  ~stream();
+  stream(const stream &) = delete;
+  stream &operator=(const stream &) = delete;
+
+  sg_status copy(const sg_backend_copy &what, sg_backend_done done) noexcept;
+  sg_status gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept;
+  sg_status reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept;
+  sg_status notify(sg_backend_done done) noexcept;
+  sg_status wait(cudaEvent_t event) noexcept;
+  sg_status record(cudaEvent_t event) noexcept;
+  void finish() noexcept { completions_.finish(); }  // waits until what was enqueued has been told
+
+  // For the product's routines, between submit's begin and end.
+  device &owner() const noexcept { return owner_; }
+  cudaStream_t native() const noexcept { return native_; }
+  sg_status blas_handle(cublasHandle_t &out) noexcept;
+  // Device memory from here to the matching free, in the stream's order.
+  sg_status take(std::uint64_t bytes, void **out) noexcept;
+  void give_back(void *memory) noexcept;
+  // Copies `count` pointers of the host's to device memory from take().
+  sg_status upload(const void *const *pointers, std::int64_t count, void *to) noexcept;
+
+  stream *next_of_device = nullptr;
+
+ private:
+  stream(device &owner, cudaStream_t native, bool own) noexcept
+      : owner_(owner), native_(native), own_(own), completions_(owner) {}
+  static sg_status start(stream *fresh, stream **out) noexcept;
+  template <class Enqueue>
+  sg_status submit(sg_backend_done done, bool works, Enqueue &&enqueue) noexcept;
+
+  // Pinned memory that pointers are copied from; free again when its event has happened.
+  struct pointer_room {
+    void **memory = nullptr;
+    std::int64_t capacity = 0;
+    cudaEvent_t copied = nullptr;
+  };
+
+  device &owner_;
+  cudaStream_t native_;
+  const bool own_;
+  completions completions_;
+  cublasHandle_t blas_ = nullptr;
+  void *workspace_ = nullptr;
+  std::vector<pointer_room> rooms_;
+};
+
+}  // namespace sg::cuda
