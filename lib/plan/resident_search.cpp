@@ -17,6 +17,8 @@ namespace {
 constexpr double longest_core_command = 0.25;
 // Below this a part is not worth handing to another core, which other jobs could use: a product from about 512^3 is split.
 constexpr double least_part_flops = 1.2e8;
+// However long a product takes, its schedule stays small.
+constexpr double most_pieces = 1 << 15;
 // Blocks of C are not cut below this for the sake of short commands; the depth is.
 constexpr std::int64_t least_block = 256;
 
@@ -150,7 +152,7 @@ class resident_search {
 
   // So many blocks that none takes longer than a command may; the depth is cut where blocks would become too small.
   void offer_short_commands(const kernel_cost &cost) {
-    const auto pieces = std::int64_t(std::ceil(cost.seconds / longest_core_command));
+    const auto pieces = std::int64_t(std::min(most_pieces, std::ceil(cost.seconds / longest_core_command)));
     const std::int64_t wanted = round_up(pieces, terms_.lanes);
     if (p_.batch >= wanted) return offer(split_kind::batch, wanted);
     const std::int64_t most_blocks = std::max<std::int64_t>(1, p_.m / least_block) *

@@ -102,15 +102,8 @@ class panel_item {
       : p_(p), choice_(choice), w_(writer), all_along_{0, writer.along_size()}, all_across_{0, writer.across_size()},
         panels_(cut_panels(all_along_.size, choice.panels, item == 0 ? choice.head : 1,
                            choice.taper && item == p.batch - 1)) {
-    // What can be of use before the last piece has come is cut out of the first panel of C.
-    pieces_ = cut(choice.pieces_of_depth ? depth().size : all_across_.size, choice.pieces, grain);
     w_.begin_item(item);
-    if (choice.pieces_of_depth)
-      results_.push_back(w_.add_result(panels_[0], all_across_));
-    else
-      for (const range &across : pieces_) results_.push_back(w_.add_result(panels_[0], across));
-    first_results_ = std::int32_t(results_.size());
-    for (std::size_t i = 1; i < panels_.size(); ++i) results_.push_back(w_.add_result(panels_[i], all_across_));
+    for (const range &along : panels_) results_.push_back(w_.add_result(along, all_across_));
   }
 
   std::size_t panels() const noexcept { return panels_.size(); }
@@ -127,8 +120,8 @@ class panel_item {
     const panel_range passing = w_.add_passing(panels_[0], depth());
     const panel_range staying = add_first_panel(passing);
     for (std::size_t i = 1; i < panels_.size(); ++i)
-      w_.add_step(panels_[i], all_across_, depth(), staying, w_.add_passing(panels_[i], depth()),
-                  results_[std::size_t(first_results_) + i - 1], outer() == 0, true, true);
+      w_.add_step(panels_[i], all_across_, depth(), staying, w_.add_passing(panels_[i], depth()), results_[i],
+                  outer() == 0, true, true);
   }
 
  private:
@@ -147,21 +140,12 @@ class panel_item {
 
   // Uses the staying operand piece by piece as it arrives; returns all of its pieces.
   panel_range add_first_panel(panel_range passing) {
-    const bool fresh = outer() == 0;
-    panel_range staying{-1, 0};
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      const bool last = i + 1 == pieces_.size();
-      panel_range piece;
-      if (choice_.pieces_of_depth) {
-        const range k = {pieces_[i].first + outer(), pieces_[i].size};
-        piece = w_.add_staying(all_across_, k);
-        w_.add_step(panels_[0], all_across_, k, piece, passing, results_[0], fresh && i == 0, last, last);
-      } else {
-        piece = w_.add_staying(pieces_[i], depth());
-        w_.add_step(panels_[0], pieces_[i], depth(), piece, passing, results_[i], fresh, true, true);
-      }
-      if (i == 0) staying.first = piece.first;
-      ++staying.count;
+    panel_range staying{0, 0};
+    for (range k : shifted(cut(depth().size, choice_.pieces, grain), outer())) {
+      const panel_range piece = w_.add_staying(all_across_, k);
+      const bool last = k.end() == p_.k;
+      w_.add_step(panels_[0], all_across_, k, piece, passing, results_[0], k.first == 0, last, last);
+      staying = {staying.count == 0 ? piece.first : staying.first, staying.count + 1};
     }
     return staying;
   }
@@ -170,9 +154,8 @@ class panel_item {
   const panel_choice &choice_;
   panel_writer &w_;
   range all_along_, all_across_;
-  std::vector<range> panels_, pieces_;
-  std::vector<panel_range> results_;  // of the first panel's pieces, then of each other panel
-  std::int32_t first_results_ = 1;
+  std::vector<range> panels_;
+  std::vector<panel_range> results_;  // of each panel
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t least_tile = 16;
 // Tile sizes that are estimated best are simulated; so many of them.
 constexpr std::size_t simulated_tiles = 8;
-// Schedules are kept below this many products.
+// A schedule never has more products than this; the planner's own choices have fewer.
+constexpr double most_products = 200000;
 constexpr double most_steps = 20000, most_steps_in_core = 600;
 // Bytes of an item below which it is not cut, and above which tiles are tried beside panels.
 constexpr double small_item = 256 << 10, large_item = 64 << 20;
@@ -78,11 +79,20 @@ class stream_search {
       offer(tile_layout(p_, {p_.m, p_.n, std::max<std::int64_t>(1, p_.k), axis::m}));
   }
 
+  double products(const tile_choice &t) const {
+    return double(ceil_div(p_.m, t.tile_m)) * double(ceil_div(p_.n, t.tile_n)) *
+           double(ceil_div(std::max<std::int64_t>(1, p_.k), std::max<std::int64_t>(1, t.tile_k))) * double(p_.batch);
+  }
+
   void tiles_as_asked(std::int64_t m, std::int64_t n, std::int64_t k) {
     // What was not asked for is as large as fits.
     std::int64_t tile_m = m > 0 ? std::min(m, p_.m) : p_.m, tile_n = n > 0 ? std::min(n, p_.n) : p_.n;
     std::int64_t tile_k = k > 0 ? std::min(k, p_.k) : p_.k;
     for (;;) {
+      if (products({tile_m, tile_n, tile_k, axis::m}) > most_products) {
+        if (m == 0 && n == 0 && k == 0) return;
+        throw error(SG_STATUS_INVALID_ARGUMENT, "tiles this small would make more than %.0f products", most_products);
+      }
       for (axis inner : {axis::m, axis::n}) offer(tile_layout(p_, {tile_m, tile_n, tile_k, inner}));
       if (!best_.empty()) return;
       std::int64_t *largest = nullptr;
@@ -140,7 +150,7 @@ class stream_search {
     if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
       search_panels();
     if (best_.empty() || item > large_item) search_tiles(best_.empty() ? most_steps : most_steps_in_core);
-    if (best_.empty()) smallest_tiles();
+    if (best_.empty()) tiles_as_asked(0, 0, 0);
   }
 
   // One parameter after the other, each at its best value with the others held, from several starts.
@@ -156,13 +166,11 @@ class stream_search {
     };
     const auto counts = upto({1, 2, 4, 8, 12, 16, 24, 32, 48, 64});
     const auto pieces = upto({1, 2, 4, 8, 16, 32});
-    struct start { double outer; bool pieces_of_depth; };
     for (axis along : {axis::n, axis::m})
-      for (auto [outer, pieces_of_depth] : {start{0, true}, start{0, false}, start{0.5, true}}) {
+      for (double outer : {0.0, 0.5}) {
         if (outer > 0 && accumulator_of(p_.c.type) != p_.c.type) continue;
         panel_choice now;
         now.along = along;
-        now.pieces_of_depth = pieces_of_depth;
         now.panels = std::min<std::int64_t>(16, most);
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
@@ -226,7 +234,8 @@ class stream_search {
     const device_model &model = terms_.model;
     const double rows = double(ceil_div(p_.m, t.tile_m)), cols = double(ceil_div(p_.n, t.tile_n));
     const double depths = double(ceil_div(std::max<std::int64_t>(1, p_.k), t.tile_k));
-    if (rows * cols * depths * double(p_.batch) > steps_allowed) return HUGE_VAL;
+    const double steps = products(t);
+    if (steps > steps_allowed) return HUGE_VAL;
     const auto panel_of = [](const operand &x, block w) {
       return on_host(x) ? double(w.rows) * double(w.cols) * double(size_of(x.type)) : 0.0;
     };
@@ -248,17 +257,11 @@ class stream_search {
     double in = in_a / rate_of(p_.a, a, true) + in_b / rate_of(p_.b, b, true);
     if (!p_.beta_zero) in += c_bytes / rate_of(p_.c, c, true);
     const double out = c_bytes / rate_of(p_.c, c, false);
-    const double steps = rows * cols * depths * double(p_.batch);
     const double product =
         p_.no_product ? 0
                       : gemm_seconds(model, {t.tile_m, t.tile_n, t.tile_k, 1, p_.a.type, p_.c.type, p_.compute, true});
     const double ends = (panel_a + panel_b) / model.link_in + product + panel_c / model.link_out;
     return std::max({in + 3 * steps * model.copy_gap, out, steps * product}) + ends;
-  }
-
-  void smallest_tiles() {
-    offer(tile_layout(p_, {std::min(p_.m, least_tile), std::min(p_.n, least_tile),
-                           std::clamp<std::int64_t>(p_.k, 1, least_tile), axis::m}));
   }
 
   const problem &p_;

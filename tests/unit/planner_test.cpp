@@ -301,6 +301,19 @@ TEST(planner, is_deterministic) {
   EXPECT_EQ(once.predicted_seconds, again.predicted_seconds);
 }
 
+TEST(planner, schedules_stay_of_bearable_size) {
+  problem_form f = pinned(32768, 32768, 32768);
+  plan_request r;
+  r.memory_limit = 10000;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "needs at least"), SG_STATUS_OUT_OF_MEMORY);
+  r = {};
+  r.tile_m = r.tile_n = r.tile_k = 1;
+  EXPECT_EQ(refusal({make(f)}, h200(), r, "tiles this small"), SG_STATUS_INVALID_ARGUMENT);
+  f.a = f.b = f.c = SG_MEMORY_DEVICE;
+  f.m = f.n = f.k = std::int64_t(1) << 20;
+  EXPECT_LT(plan(make(f), cores(2)).commands.size(), 100000u);
+}
+
 TEST(planner, dimensions_near_the_limits_do_not_overflow) {
   problem_form f = pinned(std::int64_t(1) << 40, 1, 1);
   f.a = SG_MEMORY_DEVICE, f.b = SG_MEMORY_DEVICE, f.c = SG_MEMORY_PAGEABLE;

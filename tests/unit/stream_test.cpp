@@ -48,16 +48,14 @@ std::vector<layout_maker> panel_layouts() {
   for (axis along : {axis::m, axis::n})
     for (std::int64_t panels : {1, 3})
       for (std::int64_t pieces : {1, 3})
-        for (bool pieces_of_depth : {true, false})
-          for (double outer : {0.0, 0.6}) {
-            if (pieces == 1 && !pieces_of_depth) continue;
-            panel_choice choice;
-            choice.along = along, choice.panels = panels, choice.pieces = pieces;
-            choice.pieces_of_depth = pieces_of_depth, choice.outer = outer, choice.outer_pieces = 2;
-            choice.head = panels == 3 ? 0.5 : 1;
-            choice.taper = panels == 3;
-            all.push_back([choice](const problem &p) { return panel_layout(p, choice); });
-          }
+        for (double outer : {0.0, 0.6}) {
+          panel_choice choice;
+          choice.along = along, choice.panels = panels, choice.pieces = pieces;
+          choice.outer = outer, choice.outer_pieces = 2;
+          choice.head = panels == 3 ? 0.5 : 1;
+          choice.taper = panels == 3;
+          all.push_back([choice](const problem &p) { return panel_layout(p, choice); });
+        }
   return all;
 }
 
