@@ -47,7 +47,7 @@ static void load(const char *path) {
  * when several are commonest. `products` are sample i's dot products with all samples. */
 static int classify(int i, const float *products, int count, int k) {
   float nearest[5];
-  int who[5], votes[classes] = {0}, found = 0, j, p, best = 0;
+  int who[5] = {0}, votes[classes] = {0}, found = 0, j, p, best = 0;
   for (j = 0; j < count; ++j) {
     const float distance = digits.norm[i] + digits.norm[j] - 2 * products[j];
     if (j == i || (found == k && distance >= nearest[k - 1])) continue;

@@ -19,6 +19,7 @@ namespace sg::cli {
 namespace {
 
 using bytes = std::vector<std::byte>;
+using json = nlohmann::ordered_json;
 
 // Small integers: the products are exact in every type here, so that all variants must agree to the bit.
 bytes random_operand(sg_dtype dtype, std::int64_t count, unsigned seed) {
@@ -112,17 +113,16 @@ class cpu_suite {
  private:
   void describe_machine() {
     std::ifstream info("/proc/cpuinfo");
-    std::string line, flags;
-    bool seen_model = false, seen_flags = false;
-    while (std::getline(info, line) && !(seen_model && seen_flags)) {
-      if (!seen_model && line.starts_with("model name"))
-        seen_model = true, out_.note("processor", line.substr(line.find(':') + 2));
-      if (seen_flags || !line.starts_with("flags")) continue;
-      seen_flags = true;
-      for (const char *flag : {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8"})
-        if ((line + " ").find(std::string(" ") + flag + " ") != std::string::npos) flags += (flags.empty() ? "" : " ") + std::string(flag);
-      out_.note("processor_flags", flags);
+    std::string line, model, flags;
+    while (std::getline(info, line) && (model.empty() || flags.empty())) {
+      if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
+      if (line.starts_with("flags")) flags = line.substr(line.find(':') + 1) + " ";
     }
+    json useful = json::array();
+    for (const char *flag : {"avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8"})
+      if (flags.find(" " + std::string(flag) + " ") != std::string::npos) useful.push_back(flag);
+    out_.note("processor", model);
+    out_.note("processor_flags", useful);
     out_.note("cores", cores_);
     for (const peer &p : peers_) out_.note(p.name, p.version);
   }
