@@ -38,7 +38,10 @@ double pitched_rate(const device_model &model, double run, bool both_ways, doubl
 // Seconds of arithmetic, and the share of the chip that works meanwhile, with the tile shape that suits best: smaller
 // tiles fill more units but reuse their operands less.
 kernel_cost arithmetic(const device_model &model, const gemm_shape &g, double rate) {
-  struct shape { int divisor; double efficiency; };
+  struct shape {
+    int divisor;
+    double efficiency;
+  };
   constexpr shape shapes[] = {{1, 1.0}, {2, 0.8}, {4, 0.5}};
   const double per_mac = flops_per_mac(g.in_type);
   const double unit_rate = rate / model.units;
@@ -102,8 +105,9 @@ kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
 }
 
 kernel_cost reduce_cost(const device_model &model, const reduce_shape &r) {
-  const double bytes = double(r.m) * double(r.n) * (double(r.parts) * double(size_of(r.part_type)) +
-                                                    double(size_of(r.out_type)) * (r.reads_c ? 2 : 1));
+  const double bytes =
+      double(r.m) * double(r.n) *
+      (double(r.parts) * double(size_of(r.part_type)) + double(size_of(r.out_type)) * (r.reads_c ? 2 : 1));
   return with_memory(model, {0, 1, 0}, bytes);
 }
 
@@ -171,14 +175,24 @@ copy_shape shape_of_copy(const schedule &s, const command &c) {
 }
 
 gemm_shape shape_of_gemm(const schedule &s, const command &c) {
-  return {c.m, c.n, c.k, c.out.items, s.buffers[c.in0.buffer].type, s.buffers[c.out.buffer].type, c.compute,
+  return {c.m,
+          c.n,
+          c.k,
+          c.out.items,
+          s.buffers[c.in0.buffer].type,
+          s.buffers[c.out.buffer].type,
+          c.compute,
           c.beta != scalar_role::zero};
 }
 
 reduce_shape shape_of_reduce(const schedule &s, const command &c) {
   const bool scale_only = c.in0.buffer < 0;
   const sg_dtype out = s.buffers[c.out.buffer].type;
-  return {c.out.rows, c.out.cols, scale_only ? 0 : c.in0.items, scale_only ? out : s.buffers[c.in0.buffer].type, out,
+  return {c.out.rows,
+          c.out.cols,
+          scale_only ? 0 : c.in0.items,
+          scale_only ? out : s.buffers[c.in0.buffer].type,
+          out,
           c.beta != scalar_role::zero};
 }
 

@@ -38,8 +38,8 @@ struct kernel_cost {
   double memory_share = 0;
 };
 
-// Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when there
-// is nothing before it, and the less the more came before, because the units drift apart.
+// Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when
+// there is nothing before it, and the less the more came before, because the units drift apart.
 double waves_of(double full);
 
 // Bytes per second of a copy.
@@ -47,7 +47,8 @@ double copy_rate(const device_model &model, const copy_shape &copy, bool both_wa
 // Time on its engine, the gap to the next queued copy included.
 double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways);
 
-// Peak rate of the most fitting arithmetic: the fastest one that is at least as accurate as `compute`. 0: there is none.
+// Peak rate of the most fitting arithmetic: the fastest one that is at least as accurate as `compute`. 0: there is
+// none.
 double gemm_rate_of(const device_model &model, sg_dtype in_type, sg_compute compute);
 
 // Alone on the device, or on its core where lanes are cores. Throws SG_STATUS_UNSUPPORTED for a type without a rate.

@@ -57,7 +57,8 @@ struct tile {
 tile largest_tile(const schedule &s) {
   tile t;
   for (const command &c : s.commands)
-    if (c.kind == command_kind::gemm && double(c.m) * double(c.n) * double(c.k) > double(t.m) * double(t.n) * double(t.k))
+    if (c.kind == command_kind::gemm &&
+        double(c.m) * double(c.n) * double(c.k) > double(t.m) * double(t.n) * double(t.k))
       t = {c.m, c.n, c.k};
   return t;
 }
@@ -107,8 +108,10 @@ std::string describe_text(const schedule &s, const device_model &model) {
     if (s.lanes[kind] > 0) out += text(" %s %d", name_of(lane_kind(kind)), int(s.lanes[kind]));
   out += text("\ncommands   %zu:", s.commands.size());
   for (command_kind kind : all_kinds)
-    if (const std::int64_t count = count_of(s, kind)) out += text(" %s %lld", name_of(kind), static_cast<long long>(count));
-  out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6, double(s.staging_bytes) / 1e6);
+    if (const std::int64_t count = count_of(s, kind))
+      out += text(" %s %lld", name_of(kind), static_cast<long long>(count));
+  out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6,
+              double(s.staging_bytes) / 1e6);
   out += text("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
   out += "predicted  " + seconds_text(s.predicted_seconds) + "\n";
   out += "bound      " + seconds_text(s.bound_seconds) + "\n";

@@ -12,8 +12,8 @@ namespace sg {
 
 // Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
 std::string describe_text(const schedule &s, const device_model &model);
-// The same as one JSON object: strategy, device, lanes, commands, device_bytes, staging_bytes, flops, bytes_in, bytes_out,
-// predicted_seconds, bound_seconds, ratio, overlap_efficiency, tiles.
+// The same as one JSON object: strategy, device, lanes, commands, device_bytes, staging_bytes, flops, bytes_in,
+// bytes_out, predicted_seconds, bound_seconds, ratio, overlap_efficiency, tiles.
 std::string describe_json(const schedule &s, const device_model &model);
 // Every command: start, end, lane, what it does, and what it waits for.
 std::string list_commands(const schedule &s, const timeline &t);

@@ -99,10 +99,10 @@ class object_reader {
 json parse_bounded(const std::string &text) {
   if (text.size() > max_text_bytes)
     throw error(SG_STATUS_INVALID_ARGUMENT, "device model: longer than %zu bytes", max_text_bytes);
-  // nlohmann's parser is not recursive; the depth is bounded all the same, so that nothing that walks the value is deep.
+  // nlohmann's parser is not recursive; the depth is bounded all the same, so that nothing that walks the value is
+  // deep.
   const auto shallow = [](int depth, json::parse_event_t, json &) {
-    if (depth > max_depth)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "device model: nested deeper than %d", max_depth);
+    if (depth > max_depth) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: nested deeper than %d", max_depth);
     return true;
   };
   try {
@@ -151,8 +151,8 @@ void read_kernels(object_reader kernels, device_model &m) {
   kernels.rows("gemm", [&](object_reader &row) {
     gemm_rate rate;
     rate.type = sg_dtype(enum_of(row, "dtype", SG_DTYPE_F64, SG_DTYPE_I8, [](int v) { return name_of(sg_dtype(v)); }));
-    rate.compute = sg_compute(enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_BF16X3,
-                                      [](int v) { return name_of(sg_compute(v)); }));
+    rate.compute = sg_compute(
+        enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_BF16X3, [](int v) { return name_of(sg_compute(v)); }));
     rate.flops_per_second = row.number("flops_per_second", 1, 1e21);
     m.rates.push_back(rate);
   });
@@ -178,8 +178,8 @@ device_model parse_device_model(const std::string &text) {
     read_link(object_reader(root.need("link"), "link"), m);
     root.rows("staging", [&](object_reader &row) {
       const std::int64_t before = m.staging.empty() ? 0 : m.staging.back().workers;
-      m.staging.push_back({std::int32_t(row.integer("workers", before + 1, 256)),
-                           row.number("bytes_per_second", 1, most_rate)});
+      m.staging.push_back(
+          {std::int32_t(row.integer("workers", before + 1, 256)), row.number("bytes_per_second", 1, most_rate)});
     });
     if (m.staging.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: 'staging' needs at least one row");
   }

@@ -32,8 +32,8 @@ struct gemm_rate {
 
 struct device_model {
   std::string name;
-  bool unified_memory = false;     // host memory is device memory: nothing is ever copied
-  bool lanes_are_cores = false;    // each compute lane has rates of its own; otherwise lanes share the chip
+  bool unified_memory = false;   // host memory is device memory: nothing is ever copied
+  bool lanes_are_cores = false;  // each compute lane has rates of its own; otherwise lanes share the chip
   std::int64_t memory_bytes = 0;
   std::int32_t compute_lanes = 1;  // streams worth using
   std::int32_t lane_depth = 2;     // commands in flight on a lane
@@ -50,12 +50,12 @@ struct device_model {
   std::vector<staging_rate> staging;           // by growing number of workers
 
   // Kernels.
-  double launch_latency = 0;  // from an idle lane, or after a wait for another lane, to the first instruction
-  double launch_gap = 0;      // host time of each command, and between queued kernels of a lane
-  std::int32_t units = 1;     // multiprocessors that tiles are dealt to; 1 for a core
+  double launch_latency = 0;            // from an idle lane, or after a wait for another lane, to the first instruction
+  double launch_gap = 0;                // host time of each command, and between queued kernels of a lane
+  std::int32_t units = 1;               // multiprocessors that tiles are dealt to; 1 for a core
   std::int64_t tile_m = 1, tile_n = 1;  // of one unit's piece of C
-  std::int64_t split_k = 0;   // least depth of a piece when k is shared among idle units; 0: k is never shared
-  double memory_rate = 0;     // device memory, bytes per second
+  std::int64_t split_k = 0;  // least depth of a piece when k is shared among idle units; 0: k is never shared
+  double memory_rate = 0;    // device memory, bytes per second
   std::vector<gemm_rate> rates;
 };
 

@@ -74,7 +74,8 @@ region region_of(const schedule &s, const view &v) {
   return r;
 }
 
-// Rectangles of one pitch that begin at `a_begin` and `b_begin` and do not wrap round it, as (byte in the pitch, column).
+// Rectangles of one pitch that begin at `a_begin` and `b_begin` and do not wrap round it, as (byte in the pitch,
+// column).
 bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std::int64_t b_begin) {
   if (a.pitch != b.pitch || a.pitch <= 0) return true;
   const std::int64_t row_a = a_begin % a.pitch, row_b = b_begin % b.pitch;

@@ -14,9 +14,11 @@ namespace sg {
 namespace {
 
 void check(const plan_request &r) {
-  const struct { std::int64_t value; const char *name; } fields[] = {
-      {r.parts, "parts"}, {r.streams, "streams"}, {r.memory_limit, "memory_limit"},
-      {r.tile_m, "tile_m"}, {r.tile_n, "tile_n"}, {r.tile_k, "tile_k"}};
+  const struct {
+    std::int64_t value;
+    const char *name;
+  } fields[] = {{r.parts, "parts"},   {r.streams, "streams"}, {r.memory_limit, "memory_limit"},
+                {r.tile_m, "tile_m"}, {r.tile_n, "tile_n"},   {r.tile_k, "tile_k"}};
   for (const auto &field : fields)
     if (field.value < 0)
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s must not be negative, it is %lld", field.name,
@@ -28,8 +30,7 @@ void check(const plan_request &r) {
 plan_terms terms_of(const device_model &model, const plan_request &request) {
   // Without a limit some of the memory is left to the driver and to others.
   const std::int64_t all = model.memory_bytes - model.memory_bytes / 16;
-  return {model, request,
-          request.streams > 0 ? std::min(request.streams, model.compute_lanes) : model.compute_lanes,
+  return {model, request, request.streams > 0 ? std::min(request.streams, model.compute_lanes) : model.compute_lanes,
           request.memory_limit > 0 ? std::min(request.memory_limit, model.memory_bytes) : all};
 }
 
@@ -66,8 +67,8 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, 
     if (!p.no_product && gemm_rate_of(model, p.a.type, p.compute) <= 0)
       throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(p.a.type));
   const plan_terms terms = terms_of(model, request);
-  auto plan = std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms)
-                                                              : plan_group(problems, terms));
+  auto plan =
+      std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
   plan->bound_seconds = bound_seconds(model, problems);
   return plan;

@@ -15,16 +15,15 @@ namespace {
 
 // A command on a core cannot be interrupted; cancelling and exiting wait for it. So it is kept short.
 constexpr double longest_core_command = 0.25;
-// Below this a part is not worth handing to another core, which other jobs could use: a product from about 512^3 is split.
+// Below this a part is not worth handing to another core, which other jobs could use: a product from about 512^3 is
+// split.
 constexpr double least_part_flops = 1.2e8;
 // However long a product takes, its schedule stays small.
 constexpr double most_pieces = 1 << 15;
 // Blocks of C are not cut below this for the sake of short commands; the depth is.
 constexpr std::int64_t least_block = 256;
 
-gemm_shape shape_of(const problem &p) {
-  return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero};
-}
+gemm_shape shape_of(const problem &p) { return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero}; }
 
 kernel_cost cost_of(const problem &p, const device_model &model) {
   if (!p.no_product) return gemm_cost(model, shape_of(p));
@@ -37,7 +36,8 @@ std::int64_t extent(const problem &p, split_kind kind) {
     case split_kind::n: return p.n;
     case split_kind::k: return p.no_product ? 0 : p.k;
     case split_kind::batch: return p.batch;
-    case split_kind::automatic: case split_kind::none: break;
+    case split_kind::automatic:
+    case split_kind::none: break;
   }
   return 1;
 }
@@ -83,13 +83,13 @@ class resident_search {
       case split_kind::k:
         best_.offer(build_depth_split(p_, parts, terms_.lanes, terms_.model.lanes_are_cores ? terms_.lanes : 1));
         break;
-      case split_kind::automatic: case split_kind::none: break;
+      case split_kind::automatic:
+      case split_kind::none: break;
     }
   }
 
   bool possible(split_kind kind, std::int64_t parts) const {
-    return parts <= extent(p_, kind) &&
-           (kind != split_kind::k || depth_split_bytes(p_, parts) <= terms_.memory_limit);
+    return parts <= extent(p_, kind) && (kind != split_kind::k || depth_split_bytes(p_, parts) <= terms_.memory_limit);
   }
 
   void forced(split_kind kind) {
@@ -99,7 +99,8 @@ class resident_search {
       throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts", letter(kind),
                   static_cast<long long>(extent(p_, kind)), static_cast<long long>(fewest));
     if (!possible(kind, fewest))
-      throw error(SG_STATUS_OUT_OF_MEMORY, "a split of k into %lld parts needs %lld bytes of device memory, the limit is %lld",
+      throw error(SG_STATUS_OUT_OF_MEMORY,
+                  "a split of k into %lld parts needs %lld bytes of device memory, the limit is %lld",
                   static_cast<long long>(fewest), static_cast<long long>(depth_split_bytes(p_, fewest)),
                   static_cast<long long>(terms_.memory_limit));
     for (std::int64_t parts = fewest; parts <= most && possible(kind, parts); ++parts) offer(kind, parts);
@@ -135,8 +136,10 @@ class resident_search {
   }
 
   void over_cores(const kernel_cost &cost) {
-    if (cost.seconds <= longest_core_command) best_.offer(build_direct(p_));
-    else offer_short_commands(cost);
+    if (cost.seconds <= longest_core_command)
+      best_.offer(build_direct(p_));
+    else
+      offer_short_commands(cost);
     const std::int64_t worthwhile = p_.no_product ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
     const std::int64_t parts = std::min<std::int64_t>(terms_.lanes, worthwhile);
     if (parts < 2 || cost.seconds / double(parts) > longest_core_command) return;
@@ -155,8 +158,8 @@ class resident_search {
     const auto pieces = std::int64_t(std::min(most_pieces, std::ceil(cost.seconds / longest_core_command)));
     const std::int64_t wanted = round_up(pieces, terms_.lanes);
     if (p_.batch >= wanted) return offer(split_kind::batch, wanted);
-    const std::int64_t most_blocks = std::max<std::int64_t>(1, p_.m / least_block) *
-                                     std::max<std::int64_t>(1, p_.n / least_block);
+    const std::int64_t most_blocks =
+        std::max<std::int64_t>(1, p_.m / least_block) * std::max<std::int64_t>(1, p_.n / least_block);
     const bool may_accumulate = !p_.no_product && accumulator_of(p_.c.type) == p_.c.type;
     const std::int64_t blocks = may_accumulate ? std::min(wanted, most_blocks) : wanted;
     offer_squarest(blocks, may_accumulate ? std::min(p_.k, ceil_div(wanted, blocks)) : 1);

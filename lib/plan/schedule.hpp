@@ -50,11 +50,11 @@ struct buffer {
   bool on_device = false;        // operand: device memory
   std::int64_t item_stride = 0;  // bytes from item to item
   std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
-  std::int64_t bytes = 0;        // device and staging: size
+  std::int64_t bytes = 0;        // size; operand: from the first element to the end of the last (pointers: of each item)
 };
 
 // Part of a buffer: `items` items from `item`, in each the rows x cols elements at `offset` bytes, column major with
-// leading dimension `ld`.
+// leading dimension `ld`. An operand that all items share has one item; so has whatever is copied, packed or reduced into.
 struct view {
   std::int32_t buffer = -1;
   std::int64_t item = 0;

@@ -13,10 +13,10 @@ namespace {
 // What a command has to do: bytes at a rate (copies, staging) or seconds at speed 1 (kernels).
 struct work {
   double amount = 0;
-  double one_way = 0, both_ways = 0;          // copies: bytes per second
-  double chip_share = 0, memory_share = 0;    // kernels
-  double delay_idle = 0, delay_queued = 0;    // before the work starts, on an idle engine and on a busy one
-  double turn = 0;                            // issued no earlier
+  double one_way = 0, both_ways = 0;        // copies: bytes per second
+  double chip_share = 0, memory_share = 0;  // kernels
+  double delay_idle = 0, delay_queued = 0;  // before the work starts, on an idle engine and on a busy one
+  double turn = 0;                          // issued no earlier
 };
 
 // A command that its lane has begun.
@@ -225,8 +225,7 @@ class simulation {
       sum += busy;
       longest = std::max(longest, busy);
     }
-    if (sum > longest)
-      out_.overlap_efficiency = std::clamp((sum - out_.seconds) / (sum - longest), 0.0, 1.0);
+    if (sum > longest) out_.overlap_efficiency = std::clamp((sum - out_.seconds) / (sum - longest), 0.0, 1.0);
   }
 
   const schedule &s_;

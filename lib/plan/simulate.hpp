@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a schedule in virtual time. Lanes are queues; copies contend for the link, kernels for the chip, host workers for
-// the host's memory: whatever is active at a moment shares its resource, and progresses accordingly until the next event.
+// Runs a schedule in virtual time. Lanes are queues; copies contend for the link, kernels for the chip, host workers
+// for the host's memory: whatever is active at a moment shares its resource, and progresses accordingly until the next
+// event.
 #pragma once
 
 #include <vector>
@@ -15,9 +16,9 @@ struct interval {
 };
 
 struct timeline {
-  std::vector<interval> commands;           // by index of command
-  double seconds = 0;                       // end of the last command
-  double busy[lane_kinds] = {0, 0, 0, 0};   // time in which at least one lane of the kind works
+  std::vector<interval> commands;          // by index of command
+  double seconds = 0;                      // end of the last command
+  double busy[lane_kinds] = {0, 0, 0, 0};  // time in which at least one lane of the kind works
   // Share of the time that can be hidden behind the busiest kind of lane which is hidden: 0 one after the other, 1 all.
   double overlap_efficiency = 1;
 };

@@ -39,7 +39,7 @@ schedule build_grid_split(const problem &p, grid_split grid, int lanes) {
                                     first_beta(p), std::uint16_t(next++ % lanes)));
       else
         add_block(builder, {0, p.batch}, m, n, depths, std::uint16_t(next++ % lanes));
-  std::string name = grid.parts_n == 1 ? "split-m" + times(rows)
+  std::string name = grid.parts_n == 1   ? "split-m" + times(rows)
                      : grid.parts_m == 1 ? "split-n" + times(cols)
                                          : "grid " + std::to_string(rows.size()) + "x" + std::to_string(cols.size());
   if (depths.size() > 1) name += " of " + std::to_string(depths.size()) + " pieces";
@@ -53,7 +53,8 @@ schedule build_batch_split(const problem &p, std::int64_t parts, int lanes) {
   for (const range &items : ranges) {
     if (p.no_product)
       for (std::int64_t item = items.first; item < items.end(); ++item)
-        builder.add(builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, {0, p.n})),
+        builder.add(builder.scale(0,
+                                  builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, {0, p.n})),
                                   first_beta(p), std::uint16_t(next % lanes)));
     else
       add_block(builder, items, {0, p.m}, {0, p.n}, {{0, p.k}}, std::uint16_t(next % lanes));
@@ -64,8 +65,9 @@ schedule build_batch_split(const problem &p, std::int64_t parts, int lanes) {
 
 std::int64_t depth_split_bytes(const problem &p, std::int64_t parts) {
   const std::int64_t part = checked_mul(checked_mul(p.m, p.n, "partial results"), p.batch, "partial results");
-  return round_up(checked_mul(checked_mul(part, parts, "partial results"), size_of(accumulator_of(p.c.type)),
-                              "partial results"), 256);
+  return round_up(
+      checked_mul(checked_mul(part, parts, "partial results"), size_of(accumulator_of(p.c.type)), "partial results"),
+      256);
 }
 
 schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int reduce_lanes) {
@@ -94,8 +96,9 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
     for (const range &n : cut(p.n, p.batch == 1 ? reduce_lanes : 1, grain)) {
       command c = builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, n)),
                                 first_beta(p), std::uint16_t(next++ % reduce_lanes));
-      c.in0 = {parts_of_item, 0, std::int64_t(depths.size()), item * item_bytes + n.first * p.m * size_of(type), p.m,
-               p.m, n.size};
+      c.in0 = {
+          parts_of_item, 0,     std::int64_t(depths.size()), item * item_bytes + n.first * p.m * size_of(type), p.m,
+          p.m,           n.size};
       c.alpha = scalar_role::one;
       builder.add(c, products);
     }

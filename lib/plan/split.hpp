@@ -6,8 +6,8 @@
 
 namespace sg {
 
-// Blocks of C: `parts_m` x `parts_n` of them, dealt to the lanes in turn. Each is computed in `parts_k` consecutive pieces
-// of depth, which accumulate in C (parts_k > 1: C's type must be its accumulator).
+// Blocks of C: `parts_m` x `parts_n` of them, dealt to the lanes in turn. Each is computed in `parts_k` consecutive
+// pieces of depth, which accumulate in C (parts_k > 1: C's type must be its accumulator).
 struct grid_split {
   std::int64_t parts_m = 1, parts_n = 1, parts_k = 1;
 };

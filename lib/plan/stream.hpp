@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams operands from the host: panels come in, products go out as soon as their panels are there, finished panels of C
-// leave at once. A layout says which panels there are and in which order products are formed; how much device memory there
-// is decides how many panels are kept. Weights that stay while A streams, nothing resident, and matrices larger than the
-// device's memory are all this builder under other layouts.
+// Streams operands from the host: panels come in, products go out as soon as their panels are there, finished panels of
+// C leave at once. A layout says which panels there are and in which order products are formed; how much device memory
+// there is decides how many panels are kept. Weights that stay while A streams, nothing resident, and matrices larger
+// than the device's memory are all this builder under other layouts.
 #pragma once
 
 #include <vector>
@@ -44,10 +44,6 @@ struct stream_layout {
   stream_operand a, b, c;
   std::vector<stream_step> steps;
 };
-
-// Chooses the number of slots of each operand that has them: as many as are useful and fit. Returns the device memory
-// needed, which exceeds `limit` when not even one slot each fits.
-std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit);
 
 // lanes: compute lanes that panels of C are dealt to.
 schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes,

@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::int64_t grain = 16;
 
-residency residency_of(const operand &x, residency on_host_one) {
-  return on_host(x) ? on_host_one : residency::device;
-}
+residency residency_of(const operand &x, residency on_host_one) { return on_host(x) ? on_host_one : residency::device; }
 
 std::vector<range> shifted(std::vector<range> ranges, std::int64_t by) {
   for (range &r : ranges) r.first += by;
@@ -47,7 +45,10 @@ std::int32_t count_of(const std::vector<panel> &panels) { return std::int32_t(pa
 class panel_writer {
  public:
   panel_writer(const problem &p, const panel_choice &choice, stream_layout &out)
-      : p_(p), along_n_(choice.along == axis::n), out_(out), stays_(along_n_ ? out.a : out.b),
+      : p_(p),
+        along_n_(choice.along == axis::n),
+        out_(out),
+        stays_(along_n_ ? out.a : out.b),
         passes_(along_n_ ? out.b : out.a) {}
 
   // What is added from now on belongs to this item.
@@ -99,7 +100,11 @@ namespace {
 class panel_item {
  public:
   panel_item(const problem &p, const panel_choice &choice, panel_writer &writer, std::int64_t item)
-      : p_(p), choice_(choice), w_(writer), all_along_{0, writer.along_size()}, all_across_{0, writer.across_size()},
+      : p_(p),
+        choice_(choice),
+        w_(writer),
+        all_along_{0, writer.along_size()},
+        all_across_{0, writer.across_size()},
         panels_(cut_panels(all_along_.size, choice.panels, item == 0 ? choice.head : 1,
                            choice.taper && item == p.batch - 1)) {
     w_.begin_item(item);
@@ -230,7 +235,8 @@ stream_layout tile_layout(const problem &p, const tile_choice &choice) {
   layout.a.how = residency_of(p.a, residency::slots);
   layout.b.how = residency_of(p.b, residency::slots);
   layout.c.how = residency_of(p.c, residency::slots);
-  layout.name = "stream tiles " + std::to_string(rows_n) + "x" + std::to_string(cols_n) + "x" + std::to_string(depths_n);
+  layout.name =
+      "stream tiles " + std::to_string(rows_n) + "x" + std::to_string(cols_n) + "x" + std::to_string(depths_n);
   return layout;
 }
 

@@ -21,10 +21,10 @@ inline axis other(axis a) noexcept { return a == axis::m ? axis::n : axis::m; }
 struct panel_choice {
   axis along = axis::n;
   std::int64_t panels = 1;
-  double head = 1;             // width of the first panel, as a multiple of the others'
-  bool taper = false;          // the last panel is cut into a half and two quarters
-  std::int64_t pieces = 1;     // of the operand that stays, along the depth
-  double outer = 0;            // share of the depth streamed for all of C at once; 0 where C is f16 or bf16
+  double head = 1;          // width of the first panel, as a multiple of the others'
+  bool taper = false;       // the last panel is cut into a half and two quarters
+  std::int64_t pieces = 1;  // of the operand that stays, along the depth
+  double outer = 0;         // share of the depth streamed for all of C at once; 0 where C is f16 or bf16
   std::int64_t outer_pieces = 1;
 
   bool operator==(const panel_choice &) const = default;

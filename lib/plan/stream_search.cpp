@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "plan/cost.hpp"
 #include "plan/stream_layouts.hpp"
+#include "plan/stream_memory.hpp"
 
 namespace sg {
 namespace {
@@ -109,7 +110,8 @@ class stream_search {
       case split_kind::n: return p_.n;
       case split_kind::k: return p_.no_product ? 0 : p_.k;
       case split_kind::batch: return p_.batch;
-      case split_kind::automatic: case split_kind::none: break;
+      case split_kind::automatic:
+      case split_kind::none: break;
     }
     return 1;
   }

@@ -134,8 +134,7 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype type, std::span<
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    before.push_back(
-        builder_.add(move(command_kind::pack, ring.next_worker(), group_, host, staged), slot.users));
+    before.push_back(builder_.add(move(command_kind::pack, ring.next_worker(), group_, host, staged), slot.users));
     last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
     slot.users = {last};
     ++chunks_in_;

@@ -30,8 +30,8 @@ struct device_place {
 class staging_ring {
  public:
   struct slot {
-    std::map<sg_dtype, std::int32_t> buffers;    // the slot seen as each type
-    std::vector<std::uint32_t> users;            // who must be done before it is filled again
+    std::map<sg_dtype, std::int32_t> buffers;  // the slot seen as each type
+    std::vector<std::uint32_t> users;          // who must be done before it is filled again
   };
 
   staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes);

@@ -111,7 +111,8 @@ TEST(device_model, hostile_texts_are_refused) {
   model["name"] = "x";
   model["link"]["runs"] = json::array();
   for (int i = 1; i <= 300; ++i)
-    model["link"]["runs"].push_back({{"run_bytes", i}, {"one_way_bytes_per_second", 1}, {"both_ways_bytes_per_second", 1}});
+    model["link"]["runs"].push_back(
+        {{"run_bytes", i}, {"one_way_bytes_per_second", 1}, {"both_ways_bytes_per_second", 1}});
   EXPECT_NE(refusal(model.dump()).find("link.runs"), std::string::npos);
   model["link"]["runs"] = {{{"run_bytes", 64}, {"one_way_bytes_per_second", 1}, {"both_ways_bytes_per_second", 1}},
                            {{"run_bytes", 64}, {"one_way_bytes_per_second", 1}, {"both_ways_bytes_per_second", 1}}};

@@ -9,6 +9,7 @@
 #include "plan/direct.hpp"
 #include "plan/split.hpp"
 #include "plan/stream_layouts.hpp"
+#include "plan/stream_memory.hpp"
 #include "problems.hpp"
 
 namespace sg::test {
@@ -122,19 +123,19 @@ TEST(hazard, wrong_form_is_reported) {
     const auto hazards = check_hazards(s);
     return !hazards.empty() && hazards[0].first == hazards[0].second;
   };
-  EXPECT_TRUE(finds([](schedule &s) { s.waits[0] = 2; }));                       // itself
+  EXPECT_TRUE(finds([](schedule &s) { s.waits[0] = 2; }));  // itself
   EXPECT_TRUE(finds([](schedule &s) { s.commands[2].first_wait = 1000; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.buffer = 77; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in1.buffer = -1; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[1].in0.offset += 4; }));        // past the end of A's footprint
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[1].in0.offset += 4; }));  // past the end of A's footprint
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.offset = -4; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].k += 1; }));                 // shapes
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].k += 1; }));  // shapes
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].op_a = SG_OP_T; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[2].in0.rows -= 1; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.rows = 0; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.ld = 1; }));
   EXPECT_TRUE(finds([](schedule &s) { s.device_bytes -= 256; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.buffers[3].offset = 8; }));              // not aligned
+  EXPECT_TRUE(finds([](schedule &s) { s.buffers[3].offset = 8; }));  // not aligned
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.items = 2; }));
 }
 

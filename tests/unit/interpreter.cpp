@@ -138,7 +138,9 @@ namespace {
 class interpreter {
  public:
   interpreter(const schedule &s, std::vector<bound_problem> &problems)
-      : s_(s), problems_(problems), device_(std::size_t(s.device_bytes), std::byte{0xff}),
+      : s_(s),
+        problems_(problems),
+        device_(std::size_t(s.device_bytes), std::byte{0xff}),
         staging_(std::size_t(s.staging_bytes), std::byte{0xff}) {}
 
   void execute(const command &c) {

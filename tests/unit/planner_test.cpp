@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice: right whatever it is, never slower by its own model than what could have been forced, obedient when forced.
+// The choice: right whatever it is, never slower by its own model than what could have been forced, obedient when
+// forced.
 #include "plan/planner.hpp"
 
 #include <chrono>
@@ -83,8 +84,14 @@ TEST(planner, out_of_core_stays_within_its_limit) {
 
 TEST(planner, chosen_is_never_slower_than_forced) {
   std::vector<problem> problems;
-  for (auto [m, n, k] : {std::array<int, 3>{16, 16, 16}, {64, 64, 1024}, {64, 64, 100000}, {512, 512, 512},
-                         {1000, 30, 2000}, {2048, 2048, 2048}, {30000, 64, 64}, {100, 5000, 700}})
+  for (auto [m, n, k] : {std::array<int, 3>{16, 16, 16},
+                         {64, 64, 1024},
+                         {64, 64, 100000},
+                         {512, 512, 512},
+                         {1000, 30, 2000},
+                         {2048, 2048, 2048},
+                         {30000, 64, 64},
+                         {100, 5000, 700}})
     for (std::int64_t batch : {1, 6})
       for (bool no_product : {false, true}) {
         problem_form f;
@@ -152,7 +159,9 @@ TEST(planner, cores_share_products_from_512_cubed) {
 }
 
 TEST(planner, commands_on_cores_are_short) {
-  for (auto [m, n, k, batch] : {std::array<int, 4>{8192, 8192, 8192, 1}, {256, 256, 4000000, 1}, {4096, 4096, 4096, 16},
+  for (auto [m, n, k, batch] : {std::array<int, 4>{8192, 8192, 8192, 1},
+                                {256, 256, 4000000, 1},
+                                {4096, 4096, 4096, 16},
                                 {100000, 300, 20000, 1}}) {
     problem_form f;
     f.m = m, f.n = n, f.k = k, f.batch = batch;

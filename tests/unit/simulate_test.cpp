@@ -58,7 +58,8 @@ schedule textbook(int streams) {
   std::uint32_t last = 0;
   for (int batch = 0; batch < 2; ++batch) {
     const bool first = batch == 0 || streams == 2;
-    const std::uint32_t copy = t.add(command_kind::copy_in, in, first ? std::vector<std::uint32_t>{} : std::vector{last});
+    const std::uint32_t copy =
+        t.add(command_kind::copy_in, in, first ? std::vector<std::uint32_t>{} : std::vector{last});
     const std::uint32_t kernel = t.add(command_kind::gemm, stream(streams == 2 ? batch : 0), {copy});
     last = t.add(command_kind::copy_out, out, {kernel});
   }
@@ -173,8 +174,8 @@ TEST(simulate, is_the_same_each_time_and_obeys_every_wait) {
     if (i > 7) waits = {i * 7919 % i, i - 3};
     const int kind = int(i * 31 % 5);
     const lane where = kind == 0 ? in : kind == 1 ? out : kind == 2 ? worker(i % 2) : stream(i % 3);
-    const command_kind kinds[] = {command_kind::copy_in, command_kind::copy_out, command_kind::pack,
-                                  command_kind::gemm, command_kind::gemm};
+    const command_kind kinds[] = {command_kind::copy_in, command_kind::copy_out, command_kind::pack, command_kind::gemm,
+                                  command_kind::gemm};
     t.add(kinds[kind], where, waits, 1 + i % 7);
   }
   device_model m = unit_model();

@@ -15,11 +15,10 @@ constexpr sg_op all_ops[] = {SG_OP_N, SG_OP_T, SG_OP_C};
 struct types {
   sg_dtype in, out;
 };
-constexpr types all_types[] = {{SG_DTYPE_F64, SG_DTYPE_F64},  {SG_DTYPE_F32, SG_DTYPE_F32},
-                               {SG_DTYPE_C64, SG_DTYPE_C64},  {SG_DTYPE_C128, SG_DTYPE_C128},
-                               {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
-                               {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32},
-                               {SG_DTYPE_I8, SG_DTYPE_I32}};
+constexpr types all_types[] = {
+    {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32},  {SG_DTYPE_C64, SG_DTYPE_C64},
+    {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
+    {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}};
 
 // Calls test(problem form) for the forms that a resident builder can meet.
 template <class Test>

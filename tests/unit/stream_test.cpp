@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules that stream from the host: every layout, memory limit, placement and form of problem.
-#include "plan/stream_layouts.hpp"
-
 #include <functional>
 
 #include "execute.hpp"
+#include "plan/stream_layouts.hpp"
+#include "plan/stream_memory.hpp"
 
 namespace sg::test {
 namespace {
@@ -37,8 +37,8 @@ void check(const problem_form &f, const layout_maker &make_layout) {
       const schedule s = build_stream(p, layout, model(), 2, use);
       EXPECT_LE(s.device_bytes, limit) << text(f);
       EXPECT_TRUE(is_right(s, p, std::uint32_t(limit))) << text(f) << " limit " << limit;
-      const bool pageable = p.a.place == SG_MEMORY_PAGEABLE || p.b.place == SG_MEMORY_PAGEABLE ||
-                            p.c.place == SG_MEMORY_PAGEABLE;
+      const bool pageable =
+          p.a.place == SG_MEMORY_PAGEABLE || p.b.place == SG_MEMORY_PAGEABLE || p.c.place == SG_MEMORY_PAGEABLE;
       if (!pageable) break;
     }
 }
@@ -61,17 +61,16 @@ std::vector<layout_maker> panel_layouts() {
 
 std::vector<layout_maker> tile_layouts() {
   std::vector<layout_maker> all;
-  for (tile_choice choice : {tile_choice{5, 4, 6, axis::m}, tile_choice{5, 4, 6, axis::n},
-                             tile_choice{13, 3, 17, axis::n}, tile_choice{1, 11, 5, axis::m},
-                             tile_choice{100, 100, 100, axis::m}, tile_choice{4, 11, 17, axis::m}})
+  for (tile_choice choice :
+       {tile_choice{5, 4, 6, axis::m}, tile_choice{5, 4, 6, axis::n}, tile_choice{13, 3, 17, axis::n},
+        tile_choice{1, 11, 5, axis::m}, tile_choice{100, 100, 100, axis::m}, tile_choice{4, 11, 17, axis::m}})
     all.push_back([choice](const problem &p) { return tile_layout(p, choice); });
   return all;
 }
 
 std::vector<layout_maker> item_layouts() {
   std::vector<layout_maker> all;
-  for (std::int64_t groups : {1, 2, 5})
-    all.push_back([groups](const problem &p) { return item_layout(p, groups); });
+  for (std::int64_t groups : {1, 2, 5}) all.push_back([groups](const problem &p) { return item_layout(p, groups); });
   return all;
 }
 
@@ -125,13 +124,15 @@ TEST(stream, larger_panels_are_tapered_and_right) {
 }
 
 TEST(stream, every_type_and_conjugation) {
-  struct types { sg_dtype in, out; };
+  struct types {
+    sg_dtype in, out;
+  };
   std::vector<layout_maker> layouts = panel_layouts();
   for (const layout_maker &layout : tile_layouts()) layouts.push_back(layout);
-  for (types t : {types{SG_DTYPE_F64, SG_DTYPE_F64}, types{SG_DTYPE_C64, SG_DTYPE_C64},
-                  types{SG_DTYPE_C128, SG_DTYPE_C128}, types{SG_DTYPE_F16, SG_DTYPE_F16},
-                  types{SG_DTYPE_F16, SG_DTYPE_F32}, types{SG_DTYPE_BF16, SG_DTYPE_BF16},
-                  types{SG_DTYPE_I8, SG_DTYPE_I32}})
+  for (types t :
+       {types{SG_DTYPE_F64, SG_DTYPE_F64}, types{SG_DTYPE_C64, SG_DTYPE_C64}, types{SG_DTYPE_C128, SG_DTYPE_C128},
+        types{SG_DTYPE_F16, SG_DTYPE_F16}, types{SG_DTYPE_F16, SG_DTYPE_F32}, types{SG_DTYPE_BF16, SG_DTYPE_BF16},
+        types{SG_DTYPE_I8, SG_DTYPE_I32}})
     for (const layout_maker &layout : layouts)
       for (bool beta_zero : {true, false})
         for (sg_memory_kind c : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {
@@ -177,8 +178,9 @@ TEST(stream, shared_operands_are_loaded_once) {
   f.m = 8, f.n = 8, f.k = 8, f.batch = 6, f.batching = batch_form::shared_b;
   f.a = f.b = f.c = SG_MEMORY_PINNED;
   for (const layout_maker &make_layout :
-       {layout_maker([](const problem &p) { return item_layout(p, 3); }),
-        layout_maker([](const problem &p) { return tile_layout(p, {8, 8, 8, axis::m}); })}) {
+       {layout_maker([](const problem &p) { return item_layout(p, 3); }), layout_maker([](const problem &p) {
+          return tile_layout(p, {8, 8, 8, axis::m});
+        })}) {
     const problem p = make(f);
     stream_layout layout = make_layout(p);
     fit_slots(p, layout, 1 << 20);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/stream_memory.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+
+namespace sg {
+
+std::int64_t slot_item_elements(const stream_operand &x) {
+  std::int64_t most = 0;
+  for (const panel &p : x.panels) most = std::max(most, checked_mul(p.where.rows, p.where.cols, "panel"));
+  return most;
+}
+
+std::int64_t slot_bytes(const operand &x, const stream_operand &s) {
+  std::int64_t most = 0;
+  for (const panel &p : s.panels) most = std::max(most, p.items.size);
+  return round_up(checked_mul(checked_mul(slot_item_elements(s), most, "panel"), size_of(x.type), "panel"), 256);
+}
+
+std::int64_t whole_bytes(const operand &x, std::int64_t batch) {
+  const std::int64_t items = is_shared(x) ? 1 : batch;
+  return round_up(
+      checked_mul(checked_mul(checked_mul(x.rows, x.cols, "operand"), items, "operand"), size_of(x.type), "operand"),
+      256);
+}
+
+bool needs_accumulators(const problem &p, const stream_layout &layout) {
+  return accumulator_of(p.c.type) != p.c.type && std::any_of(layout.steps.begin(), layout.steps.end(),
+                                                             [](const stream_step &s) { return !s.begins || !s.ends; });
+}
+
+std::int64_t accumulator_bytes(const problem &p, const stream_layout &layout) {
+  return slot_bytes(p.c, layout.c) / size_of(p.c.type) * size_of(accumulator_of(p.c.type));
+}
+
+std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit) {
+  std::int64_t used = needs_accumulators(p, layout) ? accumulators * accumulator_bytes(p, layout) : 0;
+  struct slotted {
+    stream_operand *x;
+    std::int64_t bytes;
+  };
+  std::vector<slotted> growing;
+  const auto account = [&](stream_operand &s, const operand &x) {
+    if (s.how == residency::whole) used += whole_bytes(x, p.batch);
+    if (s.how != residency::slots || s.panels.empty()) return;
+    growing.push_back({&s, slot_bytes(x, s)});
+    s.slots = 1;
+    used += growing.back().bytes;
+  };
+  account(layout.c, p.c);
+  account(layout.a, p.a);
+  account(layout.b, p.b);
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (slotted &g : growing)
+      if (g.x->slots < std::int64_t(g.x->panels.size()) && used + g.bytes <= limit) {
+        ++g.x->slots;
+        used += g.bytes;
+        grew = true;
+      }
+  }
+  return used;
+}
+
+}  // namespace sg

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much device memory a streaming layout takes, and how many panels are kept in what there is.
+#pragma once
+
+#include "plan/stream.hpp"
+
+namespace sg {
+
+// Elements between items of a panel's slot, and bytes of a slot: those of the largest panel.
+std::int64_t slot_item_elements(const stream_operand &x);
+std::int64_t slot_bytes(const operand &x, const stream_operand &s);
+// Bytes of all distinct items, tightly packed.
+std::int64_t whole_bytes(const operand &x, std::int64_t batch);
+
+// Sums of products that C's own type is too narrow for are kept beside it until they are complete, in so many places.
+inline constexpr int accumulators = 2;
+bool needs_accumulators(const problem &p, const stream_layout &layout);
+std::int64_t accumulator_bytes(const problem &p, const stream_layout &layout);
+
+// Chooses the number of slots of each operand that has them: as many as are useful and fit. Returns the device memory
+// needed, which exceeds `limit` when not even one slot each fits.
+std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit);
+
+}  // namespace sg
