@@ -33,7 +33,7 @@ TEST(Names, HostileOnesAreRefused) {
       {"CPU", "SG_STATUS_NO_DEVICE"},
       {"cuda:0", "SG_STATUS_NO_DEVICE device \"cuda:0\": backend cuda is not available: no such plugin in /"},
       {"sim:h200?fail-alloc=-1", "SG_STATUS_INVALID_ARGUMENT device \"sim:h200?fail-alloc=-1\""},
-      {"sim:../../../nonexistent.json", "SG_STATUS_INVALID_ARGUMENT"},
+      {"sim:../../../nonexistent.json", "SG_STATUS_NO_DEVICE"},
       {"sim:\x1b[31mred", "SG_STATUS_NO_DEVICE device \"sim:\\x1b[31mred\""},
       {"\xf0\x9f\x92\xa9", "SG_STATUS_NO_DEVICE device \"\\xf0\\x9f\\x92\\xa9\""},
       {"%s%n%s", "SG_STATUS_NO_DEVICE device \"%s%n%s\""},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated device through its table: order, planned faults, exit, many threads.
+#include <sys/wait.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -180,6 +182,29 @@ TEST(SimDrain, WhatRunsEndsAndTheRestIsDropped) {
   sg_backend_stream *late = nullptr;
   EXPECT_EQ(ops.stream_create(device.handle(), 0, &late), SG_STATUS_SHUTDOWN);
   ops.event_destroy(event);
+}
+
+// None of the threads that would have to answer is there.
+TEST(SimDrain, AChildOfForkWaitsForNoThreads) {
+  sim_device device("h200?late-copy=1:100000");
+  sim_memory memory(device, 8);
+  sim_stream stream(device);
+  const double value = 1;
+  const sg_backend_copy in = copy_in(memory.get(), &value, 8);
+  completion end;
+  ASSERT_EQ(ops.copy(stream.handle(), &in, end.done()), SG_STATUS_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    ops.drain(device.handle());
+    ops.stream_destroy(stream.handle());
+    ops.device_close(device.handle());
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(end.wait().status, SG_STATUS_OK);
 }
 
 // Many threads at once, each with a stream of its own; ThreadSanitizer's build makes the most of it.

@@ -60,16 +60,16 @@ TEST(SimNames, WrongOnesAreRefusedWithAReason) {
       {"h200?memory=9999999999TiB", SG_STATUS_INVALID_ARGUMENT, "63 bits"},
       {"h200?memory=8388607TiB", SG_STATUS_INVALID_ARGUMENT, "memory_bytes"},
       {"h200?timing-only&&", SG_STATUS_INVALID_ARGUMENT, "no option"},
-      {"/nonexistent/model", SG_STATUS_INVALID_ARGUMENT, "No such file"},
-      {"nonexistent.json", SG_STATUS_INVALID_ARGUMENT, "No such file"},
-      {"/tmp/", SG_STATUS_INVALID_ARGUMENT, "regular file"},
-      {"/dev/zero", SG_STATUS_INVALID_ARGUMENT, "regular file"},
-      {pipe, SG_STATUS_INVALID_ARGUMENT, "regular file"},
+      {"/nonexistent/model", SG_STATUS_NO_DEVICE, "No such file"},
+      {"nonexistent.json", SG_STATUS_NO_DEVICE, "No such file"},
+      {"/tmp/", SG_STATUS_NO_DEVICE, "regular file"},
+      {"/dev/zero", SG_STATUS_NO_DEVICE, "regular file"},
+      {pipe, SG_STATUS_NO_DEVICE, "regular file"},
       {broken.path(), SG_STATUS_INVALID_ARGUMENT, "not a JSON object"},
       {array.path(), SG_STATUS_INVALID_ARGUMENT, "not a JSON object"},
       {unknown.path(), SG_STATUS_INVALID_ARGUMENT, "missing"},
       {unified.path(), SG_STATUS_INVALID_ARGUMENT, "unified_memory"},
-      {string(4000, 'x') + "/", SG_STATUS_INVALID_ARGUMENT, "cannot be read"},
+      {string(4000, 'x') + "/", SG_STATUS_NO_DEVICE, "cannot be read"},
   };
   for (const auto &wrong : cases) {
     sim_device device(wrong.name);

@@ -10,7 +10,8 @@ namespace sg::sim {
 namespace {
 
 // A block of C is summed over the whole of k before it is rounded. Its operands are unpacked into doubles, a slice of k
-// at a time, with C's rows (columns) padded to whole register tiles.
+// at a time, and C's rows and columns are rounded up to whole register tiles: the sums that come of it are never
+// stored.
 constexpr std::int64_t block_m = 128, block_n = 64, block_k = 128;
 constexpr std::int64_t tile = 4;
 static_assert(block_m % tile == 0 && block_n % tile == 0);
@@ -112,7 +113,6 @@ class block_product {
     for (std::int64_t q = 0; q < k; ++q) {
       double *row = to.data() + q * width;
       for (std::int64_t r = 0; r < count; ++r) row[r] = load(q, r);
-      std::fill(row + count, row + padded(count), 0.0);
     }
   }
 

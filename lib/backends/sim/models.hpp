@@ -17,8 +17,8 @@ struct built_in_model {
 std::span<const built_in_model> built_in_models();
 
 // The model that `name` asks for, as JSON, with the memory size that it asks for. Throws failure: SG_STATUS_NO_DEVICE
-// when there is none, SG_STATUS_INVALID_ARGUMENT when it cannot be read or is no model of a device with memory of its
-// own.
+// when there is none or its file cannot be read, SG_STATUS_INVALID_ARGUMENT when it is no model of a device with memory
+// of its own.
 std::string model_text(const device_name &name);
 
 }  // namespace sg::sim
