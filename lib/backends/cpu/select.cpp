@@ -32,13 +32,18 @@ kernel of_cblas(sg_dtype in, sg_dtype out) noexcept {
 // takes its AVX2 kernels) and on a Sapphire Rapids class Xeon (its AVX-512 kernels; ratios only):
 //   8^3: 11 to 5 | 16^3: 26 to 15 | 32^3: 88 to 131, Xeon 1 to 0.6 | 64^3: 110 to 213 | 64x64x1024: 111 to 240, Xeon 1
 //   to 1.5 | 1024^3: 119 to 234, Xeon 1 to 1.1 | 4096^3: 119 to 236, Xeon 1 to 1.04
-// so tiny products go to CBLAS. The choice depends on the shape alone: equal calls give equal bits.
-constexpr std::int64_t tiny = 24 * 24 * 24;
+// so tiny products go to CBLAS. So do narrow deep ones with A transposed, where oneDNN's is slow (TN; here, the Xeon
+// not measured): 16x16x1024: 69 to 50 | 64x64x1024: 105 to 74 | 96x96x1024: 114 to 88 | 128x128x1024: equal. The choice
+// depends on the shape alone: equal calls give equal bits.
+bool suits_cblas(const product &p) noexcept {
+  constexpr std::int64_t tiny = 24 * 24 * 24;
+  if (p.m <= tiny && p.n <= tiny && p.k <= tiny && p.m * p.n <= tiny && p.m * p.n * p.k <= tiny) return true;
+  return p.op_a != SG_OP_N && p.m <= 96 && p.n <= 96 && p.k > 512;
+}
 
 sg_status run_f32(const product &p, workspace &space) noexcept {
-  static const kernel small = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), large = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
-  const bool is_tiny = p.m <= tiny && p.n <= tiny && p.k <= tiny && p.m * p.n <= tiny && p.m * p.n * p.k <= tiny;
-  return (is_tiny ? small : large).run(p, space);
+  static const kernel blas = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), dnn = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
+  return (suits_cblas(p) ? blas : dnn).run(p, space);
 }
 
 route choose(sg_dtype in, sg_dtype out) noexcept {
