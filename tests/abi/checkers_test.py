@@ -145,7 +145,7 @@ class Floors(unittest.TestCase):
 
 class Headers(unittest.TestCase):
     def test_a_header_that_leans_on_another(self):
-        include, compiler, language = sys.argv[1], [sys.argv[2]], "c"
+        include, compiler, language = sys.argv[1], sys.argv[2:], "c"
         good = check_headers.program("types.h", [])
         self.assertEqual("", check_headers.compile_alone(compiler, language, include, good))
         for spoilt in ("sg_job_callback x;\n", "// a comment that C99 -pedantic takes\nint f() { return 1 }\n", "#error no\n"):

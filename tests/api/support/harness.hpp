@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -112,7 +113,11 @@ class gated_job {
 #define SKIP_WITHOUT_GATE(gated) \
   if (!(gated)) GTEST_SKIP() << "userfaultfd is not available here"
 
-inline std::vector<const char *> devices_under_test() { return {"cpu", "sim:h200"}; }
+// Names of the devices to test: the one in SG_TEST_DEVICE if it is set.
+inline std::vector<const char *> devices_under_test() {
+  if (const char *chosen = std::getenv("SG_TEST_DEVICE")) return {chosen};
+  return {"cpu", "sim:h200"};
+}
 
 // For the names of parameterised tests: letters, digits and underscores only.
 inline std::string test_name(std::string text) {

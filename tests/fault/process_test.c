@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that end, fork, lose threads or receive signals while work is in flight. Each mode is one short program; the
+ * driver (run_process.py) runs it with a time limit, as often as it takes to meet the rare moment.
+ *
+ *   process_test MODE DEVICE SEED
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/check.h"
+
+static const char *device;
+static unsigned seed;
+
+static sg_context *open_device(const char *name) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_context *context = NULL;
+  options.device = name;
+  REQUIRE_OK(sg_context_create(&options, &context));
+  return context;
+}
+
+static void pause_us(long us) {
+  const struct timespec time = {us / 1000000, us % 1000000 * 1000};
+  nanosleep(&time, NULL);
+}
+
+static sg_gemm_desc product(double *a, double *b, double *c, int64_t n) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  sg_matrix view = {NULL, 0, 0, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  view.rows = view.cols = n;
+  desc.a = desc.b = desc.c = view;
+  desc.a.data = a;
+  desc.b.data = b;
+  desc.c.data = c;
+  return desc;
+}
+
+static double *matrix(int64_t n, double value) {
+  double *memory = malloc((size_t)(n * n) * sizeof *memory);
+  int64_t i;
+  for (i = 0; i < n * n; ++i) memory[i] = value;
+  return memory;
+}
+
+/* Work that outlasts the program: one large product, or many small ones. */
+static void keep_busy(sg_context *context) {
+  const int64_t n = strncmp(device, "cpu", 3) == 0 ? 2500 : 400;
+  const sg_gemm_desc desc = product(matrix(n, 1), matrix(n, 1), matrix(n, 0), n);
+  REQUIRE_OK(sg_gemm_async(context, &desc, NULL, NULL));
+}
+static void keep_busy_with_many(sg_context *context) {
+  const int64_t n = 40;
+  double *a = matrix(n, 1), *b = matrix(n, 1);
+  int i;
+  for (i = 0; i < 3000; ++i) {
+    const sg_gemm_desc desc = product(a, b, matrix(n, 0), n);
+    REQUIRE_OK(sg_gemm_async(context, &desc, NULL, NULL));
+  }
+}
+
+/* A product of 32 x 32 matrices on a context, checked. */
+static void multiply(sg_context *context) {
+  enum { N = 32 };
+  double *a = matrix(N, 2), *b = matrix(N, 3), *c = matrix(N, -1);
+  const sg_gemm_desc desc = product(a, b, c, N);
+  int i;
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, NULL));
+  for (i = 0; i < N * N; ++i) {
+    if (c[i] != 6 * N) break;
+  }
+  CHECK(i == N * N);
+  free(a);
+  free(b);
+  free(c);
+}
+
+/* -- exit ---------------------------------------------------------------------------------------------------------- */
+
+static void exit_beside_a_large_product(void) {
+  keep_busy(open_device(device));
+  pause_us(seed * 7919 % 40000);
+  exit(0);
+}
+static void exit_beside_many_small_ones(void) {
+  keep_busy_with_many(open_device(device));
+  pause_us(seed * 7919 % 5000);
+  exit(0);
+}
+static void quick_exit_beside_work(void) {
+  keep_busy(open_device(device));
+  pause_us(seed * 7919 % 40000);
+  _exit(0);
+}
+static void return_without_releasing(void) {
+  sg_context *context = open_device(device);
+  sg_stream *stream;
+  sg_queue *queue;
+  sg_buffer *buffer;
+  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_buffer_create(context, 1000, &buffer));
+  multiply(context);
+  keep_busy_with_many(context);
+}
+
+static void submit_while_exiting(void) {
+  /* Runs after the library's own handler or before it: the answer is then SHUTDOWN or OK, and nothing hangs. */
+  static double a, b, c;
+  sg_context *context = NULL;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_job *job = NULL;
+  const sg_gemm_desc desc = product(&a, &b, &c, 1);
+  options.device = device;
+  if (sg_context_create(&options, &context) != SG_STATUS_OK) return;
+  if (sg_gemm_async(context, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER);
+}
+static void a_handler_that_submits(void) {
+  atexit(submit_while_exiting); /* registered first, so that it runs last */
+  keep_busy(open_device(device));
+}
+
+static void *wait_for_ever(void *job) {
+  (void)sg_job_wait((sg_job *)job, SG_FOREVER);
+  return NULL;
+}
+/* Other threads stand inside waits and submissions when main returns. */
+static void *submit_until_shutdown(void *context) {
+  double *a = matrix(16, 1), *b = matrix(16, 1), *c = matrix(16, 1);
+  const sg_gemm_desc desc = product(a, b, c, 16);
+  while (sg_gemm((sg_context *)context, &desc, NULL) == SG_STATUS_OK) continue;
+  return NULL;
+}
+static void exit_beside_threads_in_calls(void) {
+  sg_context *context = open_device(device);
+  const int64_t n = 1200;
+  const sg_gemm_desc desc = product(matrix(n, 1), matrix(n, 1), matrix(n, 0), n);
+  sg_job *job = NULL;
+  pthread_t thread;
+  REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
+  pthread_create(&thread, NULL, wait_for_ever, job);
+  pthread_create(&thread, NULL, submit_until_shutdown, context);
+  pthread_create(&thread, NULL, submit_until_shutdown, context);
+  pause_us(seed * 7919 % 20000);
+  exit(0);
+}
+
+/* -- fork ---------------------------------------------------------------------------------------------------------- */
+
+static void *submit_until_told(void *stop) {
+  sg_context *context = open_device(device);
+  while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE)) multiply(context);
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
+  return NULL;
+}
+
+/* What the child finds: inherited handles are dead, a context of its own works, and it can exit. */
+static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue, sg_job *job) {
+  static double a, b, c;
+  const sg_gemm_desc desc = product(&a, &b, &c, 1);
+  sg_completion completion;
+  sg_context *own;
+  int32_t count;
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_gemm_async(context, &desc, NULL, NULL));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_query(stream));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait(job, SG_FOREVER));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_release(job));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context));
+  own = open_device("cpu");
+  multiply(own);
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context)); /* also beside a live one */
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(own));
+  exit(check_result());
+}
+
+static void fork_beside_work(void) {
+  sg_context *context = open_device(device);
+  sg_stream *stream;
+  sg_queue *queue;
+  pthread_t others[2];
+  int stop = 0, i;
+  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_queue_create(context, &queue));
+  for (i = 0; i < 2; ++i) pthread_create(&others[i], NULL, submit_until_told, &stop);
+  for (i = 0; i < 4; ++i) {
+    const int64_t n = 200;
+    double *a = matrix(n, 1), *b = matrix(n, 1), *c = matrix(n, 0);
+    const sg_gemm_desc desc = product(a, b, c, n);
+    sg_job *job = NULL;
+    pid_t child;
+    int status = 0;
+    REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
+    pause_us(seed * 31 % 3000);
+    child = fork();
+    if (child == 0) in_the_child(context, stream, queue, job);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
+    CHECK(c[0] == n && c[n * n - 1] == n);
+    CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
+    free(a);
+    free(b);
+    free(c);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  for (i = 0; i < 2; ++i) pthread_join(others[i], NULL);
+  multiply(context);
+}
+
+/* -- signals ------------------------------------------------------------------------------------------------------- */
+
+static pthread_t main_thread;
+static volatile sig_atomic_t alarms, strays;
+static void on_alarm(int signal) {
+  (void)signal;
+  ++alarms;
+  if (!pthread_equal(pthread_self(), main_thread)) ++strays;
+}
+static double seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* A timer of 0.5 ms whose handler interrupts every system call: nobody must notice. */
+static void signals_while_waiting(void) {
+  struct sigaction action;
+  const struct itimerval every = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+  sg_context *context = open_device(device);
+  sg_queue *queue = NULL;
+  sg_submit submit = SG_SUBMIT_INIT;
+  sg_completion completion;
+  int32_t fd = -1, count = 0, i;
+  double before;
+  REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_queue_fd(queue, &fd));
+  submit.queue = queue;
+  main_thread = pthread_self();
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_alarm; /* no SA_RESTART */
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &every, NULL);
+  before = seconds();
+  CHECK_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue, &completion, 1, 100000000, &count));
+  CHECK(seconds() - before > 0.0999);
+  for (i = 0; i < 20; ++i) {
+    enum { N = 200 };
+    static double a[N * N], b[N * N], c[N * N];
+    const sg_gemm_desc desc = product(a, b, c, N);
+    struct pollfd wait = {-1, POLLIN, 0};
+    sg_job *job = NULL;
+    int ready;
+    wait.fd = fd;
+    REQUIRE_OK(sg_gemm_async(context, &desc, &submit, &job));
+    if (i % 4 == 0) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
+    if (i % 4 == 1) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, INT64_C(30000000000)));
+    if (i % 4 == 2) CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context));
+    if (i % 4 == 3) CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(&job, 1, SG_FOREVER));
+    do ready = poll(&wait, 1, 30000);
+    while (ready < 0 && errno == EINTR);
+    CHECK(ready == 1);
+    CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
+    CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
+  }
+  setitimer(ITIMER_REAL, &never, NULL);
+  CHECK(alarms > 50);
+  CHECK(strays == 0); /* the library's threads block signals */
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
+}
+
+/* -- threads and descriptors --------------------------------------------------------------------------------------- */
+
+typedef struct submission {
+  sg_context *context;
+  sg_job *jobs[100];
+  double c[100];
+} submission;
+
+static void *submit_and_leave(void *data) {
+  static double a = 3, b = 7;
+  submission *s = (submission *)data;
+  int i;
+  for (i = 0; i < 100; ++i) {
+    const sg_gemm_desc desc = product(&a, &b, &s->c[i], 1);
+    REQUIRE_OK(sg_gemm_async(s->context, &desc, NULL, &s->jobs[i]));
+  }
+  (void)sg_gemm_async(NULL, NULL, NULL, NULL); /* leaves a message behind, for its end to clean up */
+  return NULL;
+}
+static void the_submitting_thread_leaves(void) {
+  int round, i;
+  sg_context *context = open_device(device);
+  for (round = 0; round < 20; ++round) {
+    static submission s;
+    pthread_t thread;
+    memset(&s, 0, sizeof s);
+    s.context = context;
+    pthread_create(&thread, NULL, submit_and_leave, &s);
+    pthread_join(thread, NULL);
+    CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(s.jobs, 100, SG_FOREVER));
+    for (i = 0; i < 100; ++i) {
+      CHECK(s.c[i] == 21);
+      CHECK_STATUS(SG_STATUS_OK, sg_job_release(s.jobs[i]));
+    }
+  }
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
+}
+
+/* With 0, 1 and 2 closed the library's own descriptors may be numbered so. */
+static void without_standard_streams(void) {
+  sg_context *context;
+  sg_queue *queue = NULL;
+  sg_submit submit = SG_SUBMIT_INIT;
+  sg_completion completion;
+  double a = 2, b = 4, c = 0;
+  const sg_gemm_desc desc = product(&a, &b, &c, 1);
+  struct pollfd wait = {-1, POLLIN, 0};
+  int32_t fd = -1, count = 0;
+  close(0);
+  close(1);
+  close(2);
+  context = open_device(device);
+  REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_queue_fd(queue, &fd));
+  CHECK(fd >= 0);
+  submit.queue = queue;
+  submit.tag = 5;
+  REQUIRE_OK(sg_gemm_async(context, &desc, &submit, NULL));
+  wait.fd = fd;
+  CHECK(poll(&wait, 1, 30000) == 1);
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
+  CHECK(count == 1 && completion.tag == 5 && c == 8);
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_release(queue));
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} modes[] = {
+    {"exit_beside_a_large_product", exit_beside_a_large_product},
+    {"exit_beside_many_small_ones", exit_beside_many_small_ones},
+    {"quick_exit_beside_work", quick_exit_beside_work},
+    {"return_without_releasing", return_without_releasing},
+    {"a_handler_that_submits", a_handler_that_submits},
+    {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
+    {"fork_beside_work", fork_beside_work},
+    {"signals_while_waiting", signals_while_waiting},
+    {"the_submitting_thread_leaves", the_submitting_thread_leaves},
+    {"without_standard_streams", without_standard_streams},
+};
+
+int main(int argc, char **argv) {
+  size_t i;
+  if (argc != 4) return 2;
+  device = argv[2];
+  seed = (unsigned)atoi(argv[3]);
+  for (i = 0; i < sizeof modes / sizeof modes[0]; ++i) {
+    if (strcmp(modes[i].name, argv[1]) != 0) continue;
+    modes[i].run();
+    return check_result();
+  }
+  return 2;
+}

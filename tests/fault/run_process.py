@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program again and again, each run with a time limit: every one must end by itself with status 0 and say
+nothing. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run."""
+import subprocess
+import sys
+
+
+def failure(command, seconds):
+    """What was wrong with one run; "" when nothing was."""
+    try:
+        run = subprocess.run(command, capture_output=True, timeout=seconds)
+    except subprocess.TimeoutExpired as late:
+        return f"did not end within {seconds} s\n{(late.stderr or b'').decode(errors='replace')}"
+    said = run.stderr.decode(errors="replace")
+    if run.returncode < 0:
+        return f"killed by signal {-run.returncode}\n{said}"
+    return f"ended with status {run.returncode}\n{said}" if run.returncode or said else ""
+
+
+def main():
+    runs, seconds = int(sys.argv[1]), float(sys.argv[2])
+    failures = 0
+    for run in range(runs):
+        wrong = failure([argument.replace("{run}", str(run)) for argument in sys.argv[3:]], seconds)
+        if wrong:
+            failures += 1
+            print(f"run {run}: {wrong}", file=sys.stderr)
+    print(f"{runs - failures} of {runs} runs were right")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

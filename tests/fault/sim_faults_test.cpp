@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every allocation, copy and launch of a simulated device fails in turn: the job that needed it says so, what depends on
+// that job does not run, everything else does, and afterwards the context works as if nothing had been.
+#include "support/gemm_case.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t patience = 60'000'000'000;
+
+// How a job ended, and its own text.
+struct ending {
+  sg_status status;
+  std::string message;
+};
+
+ending end_of(sg_job *job) {
+  char text[500] = "";
+  const sg_status status = sg_job_wait(job, patience);
+  EXPECT_OK(sg_job_message(job, text, sizeof text));
+  return {status, text};
+}
+
+bool is_fault(sg_status status) { return status == SG_STATUS_BACKEND_FAILURE || status == SG_STATUS_OUT_OF_MEMORY; }
+
+// One round of work of several kinds. Each writes a matrix of its own; `dependent` reads what `first` writes.
+class round_of_work {
+ public:
+  static constexpr int n = 40;
+
+  explicit round_of_work(sg_context *context) : context_(context) {}
+
+  // How many jobs reported a fault. Everything else must have succeeded with a right result.
+  int run() {
+    std::fill(c_.begin(), c_.end(), -1.0);
+    std::fill(d_.begin(), d_.end(), -1.0);
+    std::fill(e_.begin(), e_.end(), -1.0);
+    std::fill(f_.begin(), f_.end(), -1.0);
+    queue posted;
+    EXPECT_OK(sg_queue_create(context_, posted.out()));
+    sg_submit submit = SG_SUBMIT_INIT;
+    sg_plan_options tiles = SG_PLAN_OPTIONS_INIT, split = SG_PLAN_OPTIONS_INIT;
+    tiles.tile_m = tiles.tile_n = tiles.tile_k = 16;
+    split.split = SG_SPLIT_K;
+    split.parts = 3;
+    submit.queue = posted;
+
+    // All four are under way before the first of them can end, or the dependence would be the caller's to see to.
+    gated_job gated(context_);
+    if (!gated) return 0;
+    sg_job *const before = gated.get();
+    submit.after = &before;
+    submit.after_count = 1;
+    job first, dependent, independent, copy;
+    int faults = 0, expected_posts = 0;
+    submit.plan = &tiles;
+    faults += !submitted(product(a_.data(), b_.data(), c_.data(), n, n, n), submit, first, expected_posts);
+    submit.plan = &split;
+    if (first) faults += !submitted(product(c_.data(), b_.data(), d_.data(), n, n, n), submit, dependent, expected_posts);
+    faults += !submitted(product(a_.data(), b_.data(), e_.data(), n, n, n), submit, independent, expected_posts);
+    submit.plan = nullptr;
+    const sg_status copied = sg_copy_async(context_, f_.data(), a_.data(), sizeof(double) * n * n, &submit, copy.out());
+    faults += copied != SG_STATUS_OK;
+    EXPECT_TRUE(copied == SG_STATUS_OK || is_fault(copied)) << sg_status_name(copied);
+    expected_posts += copied == SG_STATUS_OK;
+    gated.open();
+    if (const ending e = end_of(gated.get()); e.status != SG_STATUS_OK) {
+      EXPECT_TRUE(is_fault(e.status)) << sg_status_name(e.status);
+      return drained(posted, expected_posts), 1;
+    }
+
+    bool first_failed = !first;
+    if (first) faults += first_failed = judged(first, c_, 6.0 * n, "first");
+    if (dependent && first_failed) {
+      EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, end_of(dependent).status);
+      EXPECT_EQ(std::vector<double>(n * n, -1.0), d_) << "it ran all the same";
+    } else if (dependent) {
+      faults += judged(dependent, d_, 18.0 * n * n, "dependent");
+    }
+    if (independent) faults += judged(independent, e_, 6.0 * n, "independent");
+    if (copy) faults += judged(copy, f_, 2.0, "copy");
+    drained(posted, expected_posts);
+    return faults;
+  }
+
+ private:
+  bool submitted(const sg_gemm_desc &desc, const sg_submit &submit, job &out, int &posts) {
+    const sg_status status = sg_gemm_async(context_, &desc, &submit, out.out());
+    EXPECT_TRUE(status == SG_STATUS_OK || is_fault(status)) << sg_status_name(status);
+    posts += status == SG_STATUS_OK;
+    return status == SG_STATUS_OK;
+  }
+  static bool judged(sg_job *job, const std::vector<double> &result, double expected, const char *what) {
+    const ending e = end_of(job);
+    if (e.status == SG_STATUS_OK) {
+      EXPECT_EQ(std::vector<double>(n * n, expected), result) << what;
+      return false;
+    }
+    EXPECT_TRUE(is_fault(e.status)) << what << ": " << sg_status_name(e.status) << ": " << e.message;
+    EXPECT_NE("", e.message) << what;
+    return true;
+  }
+  static void drained(sg_queue *posted, int expected) {
+    while (expected > 0) {
+      sg_completion completions[4];
+      std::int32_t count = 0;
+      ASSERT_OK(sg_queue_next_batch(posted, completions, 4, patience, &count));
+      for (int i = 0; i < count; ++i) EXPECT_EQ(completions[i].status == SG_STATUS_OK, !completions[i].message[0]);
+      expected -= count;
+    }
+    sg_completion extra;
+    std::int32_t count = 0;
+    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(posted, &extra, 1, 0, &count)) << "a job posted twice";
+  }
+
+  sg_context *context_;
+  std::vector<double> a_ = std::vector<double>(n * n, 2), b_ = std::vector<double>(n * n, 3), c_ = a_, d_ = a_, e_ = a_, f_ = a_;
+};
+
+class sim_faults : public testing::TestWithParam<const char *> {};
+
+TEST_P(sim_faults, each_in_turn) {
+  if (gate *const probe = gate_new(1)) {
+    gate_free(probe);
+  } else {
+    GTEST_SKIP() << "userfaultfd is not available here";
+  }
+  int reported = 0;
+  for (int n = 1;; ++n) {
+    ASSERT_LT(n, 2000) << "the work never ran out of things to fail";
+    SCOPED_TRACE(testing::Message() << GetParam() << n);
+    const std::string device = std::string("sim:h200?") + GetParam() + std::to_string(n);
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = device.c_str();
+    options.flags = SG_CONTEXT_CHECK_HAZARDS;
+    context context;
+    const sg_status opened = sg_context_create(&options, context.out());
+    if (opened != SG_STATUS_OK) {
+      EXPECT_TRUE(is_fault(opened)) << sg_status_name(opened);
+      ++reported;
+      continue;
+    }
+    round_of_work work(context);
+    const int faults = work.run();
+    EXPECT_EQ(0, work.run()) << "the fault is over";
+    if (testing::Test::HasFailure()) return;
+    if (!faults) break;
+    EXPECT_EQ(1, faults) << "one fault, one job";
+    ++reported;
+  }
+  EXPECT_GE(reported, 3) << "hardly anything was tested";
+  RecordProperty("reported", reported);
+}
+
+INSTANTIATE_TEST_SUITE_P(kinds, sim_faults,
+                         testing::Values("fail-alloc=", "fail-copy=", "fail-launch=", "refuse-copy=", "refuse-launch="),
+                         [](const auto &info) { return test_name(std::string(info.param, 0, std::string(info.param).size() - 1)); });
+
+// A device so small that a leak of one job's memory would be felt by the next.
+TEST(sim_faults_and_memory, failed_jobs_give_their_memory_back) {
+  for (int n = 1; n <= 12; ++n) {
+    const std::string device = "sim:h200?memory=1MiB&fail-copy=" + std::to_string(n);
+    const context context = open_context(device.c_str());
+    gemm_case g;
+    g.m = g.n = g.k = 160;  // three operands of 200 KiB
+    g.options.tile_m = 80;
+    const std::string first = run_gemm_case(context, g);
+    EXPECT_TRUE(first.empty() || first.find("SG_STATUS_BACKEND_FAILURE") != std::string::npos) << first;
+    for (int i = 0; i < 8; ++i) ASSERT_EQ("", run_gemm_case(context, g)) << n << ' ' << i;
+  }
+}
+
+// A late copy holds up its job and nothing else.
+TEST(sim_faults_and_time, a_late_copy_is_only_late) {
+  const context context = open_context("sim:h200?late-copy=2:20000");
+  gemm_case g;
+  g.m = g.n = g.k = 30;
+  sg_job_statistics late = SG_JOB_STATISTICS_INIT, usual = SG_JOB_STATISTICS_INIT;
+  EXPECT_EQ("", run_gemm_case(context, g, &late));
+  EXPECT_EQ("", run_gemm_case(context, g, &usual));
+  EXPECT_GE(late.end_ns - late.start_ns, 20'000'000);
+  EXPECT_LT(usual.end_ns - usual.start_ns, 20'000'000);
+}
+
+}  // namespace
+}  // namespace sg_test
