@@ -120,7 +120,7 @@ class cpu_suite {
     }
     json useful = json::array();
     for (const char *flag : {"avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8"})
-      if (flags.find(" " + std::string(flag) + " ") != std::string::npos) useful.push_back(flag);
+      if (flags.find(std::string(1, ' ').append(flag).append(" ")) != std::string::npos) useful.push_back(flag);
     out_.note("processor", model);
     out_.note("processor_flags", useful);
     out_.note("cores", cores_);
