@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend: streams are worker threads, memory is one, products are a system library's.
+//
+// Each stream has a thread of its own, which sleeps when there is nothing to do: create no more streams that compute
+// than the model has compute_lanes. OpenBLAS is set to one thread for the whole process when a device is opened. On a
+// processor newer than itself it may take old kernels; its own variable OPENBLAS_CORETYPE (SKYLAKEX, ...) corrects it.
+//
+// oneDNN and libgomp do not survive every failed allocation of their own; we call them only after a probe of what is
+// left.
 #pragma once
 
 #include <streamgemm/backend.h>

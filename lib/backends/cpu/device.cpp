@@ -25,7 +25,8 @@ int write_rate(char *to, std::size_t size, const char *name, sg_dtype type, bool
 }  // namespace
 
 device::device() noexcept : process_(getpid()) {
-  // A launch is a command's way through the queue to a sleeping worker, measured; memory: of two busy cores.
+  // A launch: a command's way through the queue to a sleeping worker and the word of its end back, measured. Memory: a
+  // round figure for two cores.
   int length = std::snprintf(model_, sizeof model_,
                              R"({"name": "cpu", "unified_memory": true, "lanes_are_cores": true, )"
                              R"("memory_bytes": %lld, "compute_lanes": %d, "lane_depth_commands": 2, "kernels": {)"

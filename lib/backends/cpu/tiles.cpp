@@ -10,7 +10,7 @@
 namespace sg::cpu {
 namespace {
 
-// Measured on one core, f16 by way of f32: 1024^2 x 512 loses about 10% to packing, 256^3 a third.
+// Packing costs f16, by way of f32, a tenth of f32's rate at 256^3 and a fifth at 4096^3.
 constexpr std::int64_t tile_m = 1024, tile_n = 1024;
 // At most 1024, up to which f32 sums of products of i8 are whole and exact: 1024 * 2^14 = 2^24.
 constexpr std::int64_t tile_k = 512;
