@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many threads use one library in every way at once; every result is exact. Made for ThreadSanitizer.
+//
+//   mixed_test DEVICE [SECONDS]
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <streamgemm/streamgemm.h>
+
+#include "support/numbers.hpp"
+
+namespace {
+
+constexpr int n = 12;
+using matrix = std::vector<double>;
+const char *g_device;
+std::atomic<long> g_failures{0}, g_done{0};
+
+void fail(const char *what, sg_status status) {
+  if (g_failures++ < 20) std::fprintf(stderr, "%s: %s (%s)\n", what, sg_status_name(status), sg_last_error_message());
+}
+// Checks that a call answered one of the statuses that are right here.
+template <class... Status>
+bool expect(sg_status seen, const char *what, Status... right) {
+  if (((seen == right) || ...)) return true;
+  fail(what, seen);
+  return false;
+}
+#define OK(call) expect(call, #call, SG_STATUS_OK)
+
+sg_context *open() {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = g_device;
+  sg_context *context = nullptr;
+  OK(sg_context_create(&options, &context));
+  return context;
+}
+
+sg_gemm_desc product(const matrix &a, const matrix &b, matrix &c) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  const auto view = [](const matrix &x) {
+    return sg_matrix{const_cast<double *>(x.data()), n, n, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  };
+  desc.a = view(a);
+  desc.b = view(b);
+  desc.c = view(c);
+  return desc;
+}
+
+// A product whose operands live as long as anyone may use them: the job's end, seen by a callback, gives them up.
+struct work {
+  matrix a, b, c;
+  double expected;
+  std::atomic<int> *finished;
+
+  work(double x, std::atomic<int> *f) : a(n * n, x), b(n * n, 2.0), c(n * n, -1.0), expected(2.0 * n * x), finished(f) {}
+  bool right() const {
+    for (const double v : c)
+      if (v != expected) return false;
+    return true;
+  }
+  static void ended(sg_job *, sg_status status, void *user) {
+    const std::unique_ptr<work> self(static_cast<work *>(user));
+    if (expect(status, "a job", SG_STATUS_OK, SG_STATUS_CANCELLED) && status == SG_STATUS_OK && !self->right())
+      fail("a wrong result in a callback", status);
+    self->finished->fetch_add(1);
+    self->finished->notify_all();
+  }
+};
+
+struct shared {
+  sg_context *context = open();
+  sg_queue *queue = nullptr;
+  sg_plan *plan = nullptr;
+  sg_job *slot = nullptr;  // a job that all threads wait for, poll and cancel; its thread replaces it
+  std::atomic<sg_job *> slots[4] = {};
+  std::atomic<bool> stop{false};
+  std::atomic<long> posted{0}, taken{0};
+
+  shared() {
+    OK(sg_queue_create(context, &queue));
+    matrix shape(n * n);
+    sg_gemm_desc desc = product(shape, shape, shape);
+    desc.a.data = desc.b.data = desc.c.data = nullptr;
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
+    OK(sg_plan_create(context, &desc, &options, &plan));
+  }
+  ~shared() {
+    for (auto &s : slots) sg_job_release(s.exchange(nullptr));
+    OK(sg_plan_release(plan));
+    OK(sg_queue_release(queue));
+    OK(sg_context_release(context));
+  }
+};
+
+// -- what a thread may do in one turn -------------------------------------------------------------------------------
+
+void submit_and_wait(shared &s, sg_test::random_source &random) {
+  const double x = 1 + random.below(9);
+  matrix a(n * n, x), b(n * n, 2.0), c(n * n);
+  const sg_gemm_desc desc = product(a, b, c);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.priority = random.below(3) - 1;
+  sg_job *job = nullptr;
+  if (!OK(sg_gemm_async(s.context, &desc, &submit, &job))) return;
+  while (sg_job_poll(job) == SG_STATUS_NOT_READY && random.below(3)) std::this_thread::yield();
+  OK(sg_job_wait(job, SG_FOREVER));
+  OK(sg_job_release(job));
+  if (c != matrix(n * n, 2.0 * n * x)) fail("a wrong result", SG_STATUS_OK);
+}
+
+// A chain over one matrix, ordered by its data alone.
+void chain(shared &s, sg_test::random_source &random) {
+  const int links = 1 + random.below(6);
+  matrix a(n * n, 0.0), c(n * n, 1.0), b(n * n, 0.0);
+  for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i * n + i)] = b[static_cast<std::size_t>(i * n + i)] = 1;
+  for (int i = 0; i < links; ++i) {
+    sg_gemm_desc desc = product(a, b, c);
+    desc.alpha.re = 0;
+    desc.beta.re = 2;
+    OK(sg_gemm_async(s.context, &desc, nullptr, nullptr));
+  }
+  sg_gemm_desc last = product(a, b, c);
+  last.beta.re = 1;
+  OK(sg_gemm(s.context, &last, nullptr));
+  if (c[1] != double(1 << links) || c[0] != double(1 << links) + 1) fail("a chain is out of order", SG_STATUS_OK);
+}
+
+void cancel_at_once(shared &s, sg_test::random_source &) {
+  std::atomic<int> finished{0};
+  auto w = std::make_unique<work>(3, &finished);
+  const sg_gemm_desc desc = product(w->a, w->b, w->c);
+  sg_job *job = nullptr;
+  if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
+  OK(sg_job_on_complete(job, work::ended, w.release()));
+  expect(sg_job_cancel(job), "sg_job_cancel", SG_STATUS_OK, SG_STATUS_BUSY);
+  OK(sg_job_release(job));
+  finished.wait(0);
+}
+
+void callbacks_only(shared &s, sg_test::random_source &random) {
+  std::atomic<int> finished{0};
+  const int count = 1 + random.below(8);
+  for (int i = 0; i < count; ++i) {
+    auto w = std::make_unique<work>(i, &finished);
+    const sg_gemm_desc desc = product(w->a, w->b, w->c);
+    sg_job *job = nullptr;
+    if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
+    OK(sg_job_on_complete(job, work::ended, w.release()));
+    OK(sg_job_release(job));
+  }
+  for (int seen; (seen = finished.load()) < count;) finished.wait(seen);
+}
+
+void wait_for_many(shared &s, sg_test::random_source &random) {
+  std::vector<matrix> c(6, matrix(n * n));
+  matrix a(n * n, 1.0), b(n * n, 1.0);
+  std::vector<sg_job *> jobs(c.size());
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    const sg_gemm_desc desc = product(a, b, c[i]);
+    OK(sg_gemm_async(s.context, &desc, nullptr, &jobs[i]));
+  }
+  if (random.below(2)) {
+    OK(sg_job_wait_all(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER));
+    for (sg_job *job : jobs) OK(sg_job_release(job));
+  }
+  else
+    while (!jobs.empty()) {
+      std::int32_t index = -1;
+      if (!OK(sg_job_wait_any(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER, &index))) return;
+      OK(sg_job_release(jobs[static_cast<std::size_t>(index)]));
+      jobs.erase(jobs.begin() + index);
+    }
+  for (const matrix &x : c)
+    if (x != matrix(n * n, n)) fail("a wrong result among many", SG_STATUS_OK);
+}
+
+void streams_and_events(shared &s, sg_test::random_source &random) {
+  sg_stream *first = nullptr, *second = nullptr;
+  sg_event *event = nullptr;
+  matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n), d(n * n);
+  OK(sg_stream_acquire(s.context, random.below(3) - 1, &first));
+  OK(sg_stream_acquire(s.context, 0, &second));
+  OK(sg_event_create(s.context, &event));
+  sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
+  on_first.stream = first;
+  on_second.stream = second;
+  on_first.flags = on_second.flags = SG_SUBMIT_UNTRACKED;  // only the event orders them
+  const sg_gemm_desc write = product(a, b, c), read = product(c, b, d);
+  OK(sg_gemm_async(s.context, &write, &on_first, nullptr));
+  OK(sg_event_record(event, first));
+  OK(sg_stream_wait_event(second, event));
+  OK(sg_gemm_async(s.context, &read, &on_second, nullptr));
+  if (random.below(2)) OK(sg_event_wait(event, SG_FOREVER));
+  expect(sg_stream_query(first), "sg_stream_query", SG_STATUS_OK, SG_STATUS_NOT_READY);
+  OK(sg_stream_synchronize(second, SG_FOREVER));
+  if (d != matrix(n * n, double(n) * n)) fail("the event did not order the streams", SG_STATUS_OK);
+  OK(sg_event_release(event));
+  OK(sg_stream_release(first));
+  OK(sg_stream_release(second));
+}
+
+void run_the_plan(shared &s, sg_test::random_source &) {
+  matrix a(n * n, 1.0), b(n * n, 3.0), c(n * n);
+  const sg_gemm_desc desc = product(a, b, c);
+  sg_job *job = nullptr;
+  OK(sg_plan_retain(s.plan));
+  if (OK(sg_plan_run_async(s.plan, &desc, nullptr, &job))) {
+    OK(sg_job_wait(job, SG_FOREVER));
+    if (c != matrix(n * n, 3.0 * n)) fail("a wrong result of the plan", SG_STATUS_OK);
+    OK(sg_job_release(job));
+  }
+  OK(sg_plan_release(s.plan));
+}
+
+void make_a_plan(shared &s, sg_test::random_source &random) {
+  matrix shape(1);
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  const std::int64_t m = 1 + random.below(300), k = 1 + random.below(300);
+  desc.a = {nullptr, m, k, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+  desc.b = {nullptr, k, m, 0, SG_DTYPE_F32, SG_LAYOUT_COLUMN_MAJOR};
+  desc.c = {nullptr, m, m, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+  sg_plan *plan = nullptr;
+  sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+  if (!OK(sg_plan_create(s.context, &desc, nullptr, &plan))) return;
+  OK(sg_plan_predict(plan, &prediction));
+  OK(sg_plan_release(plan));
+}
+
+// One thread's job in a slot that all may wait for, poll, cancel and release; the operands stay with the slot's owner.
+void share_a_job(shared &s, sg_test::random_source &random) {
+  auto &slot = s.slots[random.below(4)];
+  static std::atomic<int> finished{0};
+  auto w = std::make_unique<work>(5, &finished);
+  const sg_gemm_desc desc = product(w->a, w->b, w->c);
+  sg_job *job = nullptr;
+  if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
+  OK(sg_job_on_complete(job, work::ended, w.release()));
+  sg_job_release(slot.exchange(job));
+}
+void use_a_shared_job(shared &s, sg_test::random_source &random) {
+  sg_job *job = s.slots[random.below(4)];
+  if (!job) return;
+  // Its owner may release it at any moment: then it is a stale handle, and that is an answer too.
+  constexpr auto stale = SG_STATUS_INVALID_HANDLE;
+  switch (random.below(4)) {
+    case 0: expect(sg_job_wait(job, 1000000), "wait", SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_CANCELLED, stale); break;
+    case 1: expect(sg_job_poll(job), "poll", SG_STATUS_OK, SG_STATUS_NOT_READY, SG_STATUS_CANCELLED, stale); break;
+    case 2: expect(sg_job_cancel(job), "cancel", SG_STATUS_OK, SG_STATUS_BUSY, stale); break;
+    default:
+      if (sg_job_retain(job) != SG_STATUS_OK) break;
+      sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+      expect(sg_job_wait(job, SG_FOREVER), "wait for a retained job", SG_STATUS_OK, SG_STATUS_CANCELLED);
+      OK(sg_job_stats(job, &stats));
+      OK(sg_job_release(job));
+  }
+}
+
+void post_to_the_queue(shared &s, sg_test::random_source &) {
+  std::atomic<int> finished{0};
+  auto w = std::make_unique<work>(4, &finished);
+  const sg_gemm_desc desc = product(w->a, w->b, w->c);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.queue = s.queue;
+  submit.tag = 4711;
+  sg_job *job = nullptr;
+  s.posted++;
+  if (!OK(sg_gemm_async(s.context, &desc, &submit, &job))) return;
+  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_release(job));
+  finished.wait(0);
+}
+void take_from_the_queue(shared &s, sg_test::random_source &random) {
+  sg_completion completions[4];
+  std::int32_t count = 0;
+  const sg_status status = sg_queue_next_batch(s.queue, completions, 1 + random.below(4), 200000, &count);
+  expect(status, "sg_queue_next_batch", SG_STATUS_OK, SG_STATUS_TIMEOUT);
+  for (int i = 0; i < count; ++i)
+    if (completions[i].tag != 4711 || completions[i].status != SG_STATUS_OK) fail("a strange completion", completions[i].status);
+  s.taken += count;
+}
+
+void copy_about(shared &s, sg_test::random_source &random) {
+  sg_buffer *buffer = nullptr;
+  void *data = nullptr;
+  matrix from(n * n, random.real()), to(n * n);
+  OK(sg_buffer_create(s.context, from.size() * sizeof(double), &buffer));
+  OK(sg_buffer_data(buffer, &data));
+  OK(sg_copy_async(s.context, data, from.data(), from.size() * sizeof(double), nullptr, nullptr));
+  sg_job *job = nullptr;
+  OK(sg_copy_async(s.context, to.data(), data, to.size() * sizeof(double), nullptr, &job));
+  OK(sg_buffer_release(buffer));
+  OK(sg_job_wait(job, SG_FOREVER));
+  OK(sg_job_release(job));
+  if (from != to) fail("a wrong copy", SG_STATUS_OK);
+}
+
+void a_context_of_ones_own(shared &, sg_test::random_source &random) {
+  if (random.below(8)) return;  // costs more than the others
+  sg_context *own = open();
+  matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n);
+  const sg_gemm_desc desc = product(a, b, c);
+  sg_job *job = nullptr;
+  OK(sg_gemm_async(own, &desc, nullptr, &job));
+  OK(sg_context_release(own));
+  OK(sg_job_wait(job, SG_FOREVER));
+  OK(sg_job_release(job));
+  if (c != matrix(n * n, n)) fail("a wrong result on a context of one's own", SG_STATUS_OK);
+}
+
+// The last reference to a context goes on the library's own thread.
+void last_reference_in_a_callback(shared &, sg_test::random_source &random) {
+  if (random.below(8)) return;
+  struct last {
+    sg_context *context = open();
+    matrix a = matrix(n * n, 1.0), b = a, c = a;
+    std::atomic<int> gone{0};
+    static void ended(sg_job *job, sg_status status, void *user) {
+      auto *self = static_cast<last *>(user);
+      expect(status, "a last job", SG_STATUS_OK);
+      OK(sg_job_release(job));
+      OK(sg_context_release(self->context));
+      self->gone = 1;
+      self->gone.notify_all();
+    }
+  };
+  const auto l = std::make_shared<last>();
+  const sg_gemm_desc desc = product(l->a, l->b, l->c);
+  sg_job *job = nullptr;
+  if (!OK(sg_gemm_async(l->context, &desc, nullptr, &job))) return;
+  OK(sg_job_on_complete(job, last::ended, l.get()));
+  l->gone.wait(0);
+}
+
+void synchronize(shared &s, sg_test::random_source &random) {
+  if (!random.below(4)) OK(sg_context_synchronize(s.context));
+}
+
+constexpr void (*turns[])(shared &, sg_test::random_source &) = {
+    submit_and_wait, chain,           cancel_at_once,   callbacks_only,    wait_for_many,       streams_and_events,
+    run_the_plan,    make_a_plan,     share_a_job,      use_a_shared_job,  post_to_the_queue,   take_from_the_queue,
+    copy_about,      synchronize,     a_context_of_ones_own, last_reference_in_a_callback};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 2) return 2;
+  g_device = argv[1];
+  const double seconds = argc > 2 ? std::atof(argv[2]) : 5;
+  {
+    shared s;
+    std::vector<std::thread> threads;
+    for (std::uint64_t t = 0; t < 16; ++t)
+      threads.emplace_back([&s, t] {
+        sg_test::random_source random(t + 1);
+        while (!s.stop) {
+          turns[random.below(static_cast<int>(std::size(turns)))](s, random);
+          ++g_done;
+        }
+      });
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    s.stop = true;
+    for (std::thread &t : threads) t.join();
+    OK(sg_context_synchronize(s.context));
+    sg_test::random_source random(99);
+    while (s.taken < s.posted && g_failures == 0) take_from_the_queue(s, random);
+    if (s.taken != s.posted) fail("completions were lost or doubled", SG_STATUS_OK);
+  }
+  std::printf("%ld turns, %ld failures\n", g_done.load(), g_failures.load());
+  return g_failures ? 1 : 0;
+}
