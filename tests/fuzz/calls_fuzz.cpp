@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer target: sequences of calls on a few handles of every type, live, stale and foreign ones alike, with small
+// operands and arguments that are often wrong. Whatever the order, each call answers with a status that it may answer,
+// hands out nothing when it fails, and nothing crashes, hangs or leaks.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include <streamgemm/streamgemm.h>
+
+namespace {
+
+// The input, byte by byte; zeros behind its end.
+class input {
+ public:
+  input(const std::uint8_t *data, std::size_t size) : next_(data), end_(data + size) {}
+  bool empty() const { return next_ == end_; }
+  int byte() { return empty() ? 0 : *next_++; }
+  int below(int bound) { return byte() % bound; }
+  // Mostly small and right, now and then wrong.
+  int dimension() {
+    const int value = byte();
+    return value == 255 ? -1 : value % 14;
+  }
+  template <class Enum>
+  Enum choice(int values) {
+    const int value = byte();
+    return static_cast<Enum>(value >= 250 ? value - 252 : value % values);
+  }
+
+ private:
+  const std::uint8_t *next_, *end_;
+};
+
+constexpr int slots = 4;
+enum type { context, stream, event, buffer, job, queue, plan, types };
+void *g_handles[types][slots];  // never cleared: what was released stays as a stale handle
+
+// Operands: any offset that the calls below compute stays inside.
+alignas(64) unsigned char g_pool[1 << 20];
+
+void require(bool good, const char *what, sg_status status) {
+  if (good) return;
+  std::fprintf(stderr, "%s: %s (%s)\n", what, sg_status_name(status), sg_last_error_message());
+  std::abort();
+}
+
+// Any answer is allowed but one: that the library itself is at fault.
+sg_status check(sg_status status, const char *what) {
+  require(status != SG_STATUS_INTERNAL, what, status);
+  require(std::strcmp(sg_status_name(status), "SG_STATUS_UNKNOWN") != 0, what, status);
+  require(status >= 0 || sg_last_error_message()[0], what, status);
+  return status;
+}
+#define CALL(call) check(call, #call)
+
+// For calls that hand something out: into the slot after a success, NULL after a failure.
+template <class T>
+void keep(void *&slot, sg_status status, T *out, const char *what) {
+  check(status, what);
+  require((status == SG_STATUS_OK) == (out != nullptr), what, status);
+  if (out) slot = out;
+}
+
+struct caller {
+  input &in;
+
+  void *&slot(type t) { return g_handles[t][in.below(slots)]; }
+  // A handle of the type; now and then of another one.
+  template <class T>
+  T *handle(type t) {
+    const int byte = in.byte();
+    return static_cast<T *>(g_handles[byte >= 240 ? byte % types : t][byte % slots]);
+  }
+  std::int64_t timeout() { return in.below(8) == 7 ? -2 - in.below(3) : in.below(3) * 100000; }
+  void *memory() { return g_pool + 64 * in.byte(); }
+  // Host or device memory; a device buffer holds 64 KiB.
+  void *anywhere() {
+    void *data = nullptr;
+    if (in.below(4) == 3) check(sg_buffer_data(handle<sg_buffer>(buffer), &data), "sg_buffer_data");
+    return data ? data : memory();
+  }
+
+  sg_matrix matrix(std::int64_t rows, std::int64_t cols, sg_dtype dtype) {
+    sg_matrix m = {anywhere(), rows, cols, 0, dtype, in.choice<sg_layout>(2)};
+    if (in.below(3) == 0) m.ld = in.below(20);
+    if (in.below(40) == 0) m.data = nullptr;
+    if (in.below(40) == 0) m.rows = in.dimension();
+    return m;
+  }
+  sg_gemm_desc product() {
+    const std::int64_t m = in.dimension(), n = in.dimension(), k = in.dimension();
+    const auto dtype = in.choice<sg_dtype>(9);
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.op_a = in.choice<sg_op>(3);
+    desc.op_b = in.choice<sg_op>(3);
+    desc.a = desc.op_a == SG_OP_N ? matrix(m, k, dtype) : matrix(k, m, dtype);
+    desc.b = desc.op_b == SG_OP_N ? matrix(k, n, dtype) : matrix(n, k, dtype);
+    desc.c = matrix(m, n, dtype == SG_DTYPE_I8 ? SG_DTYPE_I32 : dtype);
+    desc.compute = in.choice<sg_compute>(5);
+    desc.alpha.re = in.below(3);
+    desc.beta.re = in.below(3);
+    if (in.below(4) == 0) {
+      desc.batch = in.below(4);
+      desc.stride_a = in.byte();
+      desc.stride_b = in.byte();
+      desc.stride_c = in.byte() * 4 - 1;
+    }
+    return desc;
+  }
+
+  sg_plan_options planning() {
+    sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+    options.split = in.choice<sg_split>(6);
+    options.parts = in.below(6) - 1;
+    options.streams = in.below(4);
+    options.memory_limit = static_cast<std::uint64_t>(in.below(5)) << 12;
+    options.tile_m = in.below(9) - 1;
+    options.tile_n = in.below(9);
+    options.tile_k = in.below(9);
+    options.place_a = in.choice<sg_memory_kind>(4);
+    return options;
+  }
+
+  // The options of a submission with what they point to.
+  struct submission {
+    sg_submit options = SG_SUBMIT_INIT;
+    sg_plan_options planning;
+    sg_job *after[2];
+  };
+  void fill(submission &s) {
+    const int what = in.byte();
+    if (what & 1) s.options.stream = handle<sg_stream>(stream);
+    if (what & 2) s.options.queue = handle<sg_queue>(queue);
+    s.options.tag = static_cast<std::uint64_t>(what);
+    if (what & 4) {
+      s.after[0] = handle<sg_job>(job);
+      s.after[1] = handle<sg_job>(job);
+      s.options.after = s.after;
+      s.options.after_count = in.below(4) - 1 > 2 ? 2 : in.below(3);
+    }
+    if (what & 8) s.options.priority = in.below(5) - 2;
+    if (what & 16) s.options.flags = static_cast<std::uint32_t>(in.below(3));
+    if (what & 32) {
+      s.planning = planning();
+      s.options.plan = &s.planning;
+    }
+  }
+
+  void open() {
+    static const char *const devices[] = {"cpu", "sim:h200", "sim:a100", "sim:h200?timing-only", "sim:h200?fail-copy=3",
+                                          "sim:h200?fail-launch=2", "sim:h200?fail-alloc=2", "sim:none", "abacus"};
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = devices[in.below(std::size(devices))];
+    options.compute_lanes = in.below(5) - 1;
+    options.flags = in.below(2) ? SG_CONTEXT_CHECK_HAZARDS : 0u;
+    // A context costs threads: one slot, taken again only when its context has been let go of.
+    if (sg_context_retain(static_cast<sg_context *>(g_handles[context][0])) == SG_STATUS_OK && g_handles[context][0]) {
+      CALL(sg_context_release(static_cast<sg_context *>(g_handles[context][0])));
+      return;
+    }
+    sg_context *out = nullptr;
+    keep(g_handles[context][0], sg_context_create(&options, &out), out, "sg_context_create");
+  }
+
+  static void on_job(sg_job *ended, sg_status, void *user) {
+    std::int32_t index = 0;
+    switch (reinterpret_cast<std::uintptr_t>(user) % 6) {
+      case 0: require(sg_job_wait(ended, SG_FOREVER) != SG_STATUS_OK, "a wait for oneself", SG_STATUS_OK); break;
+      case 1: CALL(sg_job_release(ended)); break;
+      case 2: CALL(sg_job_poll(ended)); break;
+      case 3: CALL(sg_job_cancel(ended)); break;
+      case 4: CALL(sg_job_wait_any(&ended, 1, 0, &index)); break;
+      default: CALL(sg_job_retain(ended)); CALL(sg_job_release(ended));
+    }
+  }
+  static void on_event(sg_event *happened, sg_status, void *) { CALL(sg_event_query(happened)); }
+
+  void create() {
+    sg_context *c = handle<sg_context>(context);
+    switch (in.below(5)) {
+      case 0: {
+        sg_stream *out = nullptr;
+        const sg_status status = sg_stream_acquire(c, in.below(5) - 2, &out);
+        return keep(slot(stream), status, out, "sg_stream_acquire");
+      }
+      case 1: {
+        sg_event *out = nullptr;
+        const sg_status status = sg_event_create(c, &out);
+        return keep(slot(event), status, out, "sg_event_create");
+      }
+      case 2: {
+        sg_buffer *out = nullptr;
+        const sg_status status = sg_buffer_create(c, in.below(8) ? 65536 : 0, &out);
+        return keep(slot(buffer), status, out, "sg_buffer_create");
+      }
+      case 3: {
+        sg_queue *out = nullptr;
+        const sg_status status = sg_queue_create(c, &out);
+        return keep(slot(queue), status, out, "sg_queue_create");
+      }
+      default: {
+        sg_plan *out = nullptr;
+        sg_gemm_desc desc = product();
+        const sg_plan_options options = planning();
+        if (in.below(2)) desc.a.data = desc.b.data = desc.c.data = nullptr;
+        const sg_status status = sg_plan_create(c, &desc, &options, &out);
+        return keep(slot(plan), status, out, "sg_plan_create");
+      }
+    }
+  }
+
+  void submit() {
+    submission s;
+    fill(s);
+    sg_context *c = handle<sg_context>(context);
+    sg_job *out = nullptr;
+    sg_status status;
+    switch (in.below(6)) {
+      case 0: {
+        sg_gemm_desc group[3] = {product(), product(), product()};
+        status = sg_gemm_grouped_async(c, group, in.below(4), &s.options, &out);
+        break;
+      }
+      case 1:
+        status = sg_copy_async(c, anywhere(), anywhere(), static_cast<std::uint64_t>(in.byte()) * 8, &s.options, &out);
+        break;
+      case 2: {
+        void *dst = anywhere(), *src = anywhere();
+        status = sg_copy_2d_async(c, dst, static_cast<std::uint64_t>(in.byte()), src, static_cast<std::uint64_t>(in.byte()),
+                                  static_cast<std::uint64_t>(in.byte()), static_cast<std::uint64_t>(in.below(20)), &s.options,
+                                  &out);
+        break;
+      }
+      case 3: {
+        const sg_gemm_desc desc = product();
+        status = sg_plan_run_async(handle<sg_plan>(plan), &desc, &s.options, &out);
+        break;
+      }
+      default: {
+        const sg_gemm_desc desc = product();
+        status = sg_gemm_async(c, &desc, &s.options, &out);
+      }
+    }
+    keep(slot(job), status, out, "a submission");
+  }
+
+  void ask() {
+    sg_job *j = handle<sg_job>(job), *both[2] = {j, handle<sg_job>(job)};
+    sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+    sg_plan_prediction prediction = SG_PLAN_PREDICTION_INIT;
+    sg_device_info info = SG_DEVICE_INFO_INIT;
+    sg_completion completions[3];
+    std::int32_t number = 0;
+    char text[100];
+    double seconds;
+    switch (in.below(20)) {
+      case 0: CALL(sg_job_wait(j, in.below(2) ? SG_FOREVER : timeout())); break;
+      case 1: CALL(sg_job_poll(j)); break;
+      case 2: CALL(sg_job_cancel(j)); break;
+      case 3: CALL(sg_job_stats(j, &stats)); break;
+      case 4: CALL(sg_job_message(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
+      case 5: CALL(sg_job_wait_all(both, in.below(3), timeout())); break;
+      case 6: CALL(sg_job_wait_any(both, in.below(3), timeout(), &number)); break;
+      case 7: CALL(sg_job_on_complete(j, on_job, reinterpret_cast<void *>(static_cast<std::uintptr_t>(in.byte())))); break;
+      case 8: CALL(sg_event_record(handle<sg_event>(event), handle<sg_stream>(stream))); break;
+      case 9: CALL(sg_event_wait(handle<sg_event>(event), timeout())); break;
+      case 10: CALL(sg_event_elapsed(handle<sg_event>(event), handle<sg_event>(event), &seconds)); break;
+      case 11: CALL(sg_event_on_complete(handle<sg_event>(event), on_event, nullptr)); break;
+      case 12: CALL(sg_stream_wait_event(handle<sg_stream>(stream), handle<sg_event>(event))); break;
+      case 13: CALL(sg_stream_synchronize(handle<sg_stream>(stream), timeout())); break;
+      case 14: CALL(sg_queue_next_batch(handle<sg_queue>(queue), completions, in.below(4), timeout(), &number)); break;
+      case 15: CALL(sg_queue_fd(handle<sg_queue>(queue), &number)); break;
+      case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
+      case 17: CALL(sg_plan_predict(handle<sg_plan>(plan), &prediction)); break;
+      case 18: CALL(sg_plan_describe(handle<sg_plan>(plan), in.choice<sg_plan_format>(3), text, 100, nullptr)); break;
+      default: CALL(sg_context_device(handle<sg_context>(context), &info));
+    }
+  }
+
+  // Pinned memory that nothing else uses; freed twice at times, which is answered.
+  void pinned() {
+    sg_context *c = handle<sg_context>(context);
+    void *memory = nullptr;
+    const sg_status status = CALL(sg_host_alloc(c, static_cast<std::uint64_t>(in.byte()), &memory));
+    require((status == SG_STATUS_OK) == (memory != nullptr), "sg_host_alloc", status);
+    if (memory) CALL(sg_host_free(c, memory));
+    if (memory && in.below(2)) require(sg_host_free(c, memory) != SG_STATUS_OK, "freed twice", SG_STATUS_OK);
+    CALL(sg_host_register(c, g_pool + (900 << 10), static_cast<std::uint64_t>(in.byte())));
+    CALL(sg_host_unregister(c, g_pool + (900 << 10)));
+  }
+
+  void count(bool up);
+};
+
+struct verbs {
+  sg_status (*retain)(void *), (*release)(void *);
+};
+template <class T, sg_status (*F)(T *)>
+sg_status untyped(void *handle) {
+  return F(static_cast<T *>(handle));
+}
+#define VERBS(t) {untyped<sg_##t, sg_##t##_retain>, untyped<sg_##t, sg_##t##_release>}
+constexpr verbs g_verbs[types] = {VERBS(context), VERBS(stream), VERBS(event), VERBS(buffer), VERBS(job), VERBS(queue), VERBS(plan)};
+
+void caller::count(bool up) {
+  const auto t = static_cast<type>(in.below(types));
+  void *h = handle<void>(t);
+  check(up ? g_verbs[t].retain(h) : g_verbs[t].release(h), up ? "retain" : "release");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  input in(data, size);
+  caller call{in};
+  call.open();
+  while (!in.empty()) switch (in.below(10)) {
+      case 0: call.open(); break;
+      case 1: case 2: call.create(); break;
+      case 3: case 4: case 5: call.submit(); break;
+      case 6: call.count(true); break;
+      case 7: call.count(false); break;
+      case 8: call.pinned(); break;
+      default: call.ask();
+    }
+  // Every reference goes; a callback may still hold one of a job for a moment, and gives it back itself.
+  if (g_handles[context][0]) (void)sg_context_synchronize(static_cast<sg_context *>(g_handles[context][0]));
+  for (int t = types - 1; t >= 0; --t)
+    for (void *&h : g_handles[t]) {
+      while (h && g_verbs[t].release(h) == SG_STATUS_OK) continue;
+      h = nullptr;
+    }
+  return 0;
+}
