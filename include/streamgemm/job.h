@@ -6,7 +6,8 @@
  * Order: a submission on a stream runs after what was submitted to that stream before. A submission on no stream may run
  * at once, beside anything, except that jobs whose operands overlap in memory (read after write, write after read, write
  * after write) are ordered automatically, in submission order; `after` names further jobs. SG_SUBMIT_UNTRACKED switches
- * the tracking off for one submission. The order in which two threads submit is theirs to arrange.
+ * the tracking off for one submission. The order in which two threads submit is theirs to arrange. Contexts do not watch
+ * each other's memory: between two of them only `after` orders.
  *
  * Memory: from the submission until the job has ended, the operands stay allocated, A and B unchanged, C untouched. The
  * descriptor, the options and the arrays in them are read during the call only.
@@ -88,7 +89,7 @@ typedef struct sg_job_statistics {
   uint64_t bytes_out;       /**< Bytes copied from the device. */
   int32_t commands;         /**< Commands of the schedule. */
   int32_t commands_run;     /**< Commands that ran: fewer after a failure or a cancellation. */
-  char strategy[64];        /**< The schedule's kind. */
+  char strategy[64];        /**< The schedule's kind, in terms of column major: a row-major C is its transpose. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */

@@ -82,19 +82,24 @@ void check_stride(const given_operand &x, const operand &o, std::int64_t batch, 
                 x.desc, long_long{x.stride}, long_long{span});
 }
 
-// `item` < 0: the view's own pointer; otherwise that of the pointer array.
+// What a message calls an operand's pointer. `item` < 0: the view's own; otherwise that of the pointer array.
+struct pointer_name {
+  char text[64];
+  pointer_name(const given_operand &x, std::int64_t item) {
+    if (item < 0)
+      std::snprintf(text, sizeof text, "%s->%s.data", x.desc, x.name);
+    else
+      std::snprintf(text, sizeof text, "%s->%s_array[%lld]", x.desc, x.name, long_long{item});
+  }
+};
+
 void check_pointer(const void *pointer, const given_operand &x, sg_dtype type, std::int64_t item) {
-  char name[64];
-  if (item < 0)
-    std::snprintf(name, sizeof name, "%s->%s.data", x.desc, x.name);
-  else
-    std::snprintf(name, sizeof name, "%s->%s_array[%lld]", x.desc, x.name, long_long{item});
-  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name);
+  if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", pointer_name(x, item).text);
   const std::int64_t component = is_complex(type) ? size_of(type) / 2 : size_of(type);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (address % static_cast<std::uintptr_t>(component) != 0)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes", name, pointer,
-                long_long{component});
+  if ((address & static_cast<std::uintptr_t>(component - 1)) != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %p, which is not aligned to %lld bytes", pointer_name(x, item).text,
+                pointer, long_long{component});
 }
 
 footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item) {
@@ -228,17 +233,12 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   p.a = stored(a, p.batch);
   p.b = stored(b, p.batch);
   p.c = stored(c, p.batch);
-  const auto require_addressable = [&](const given_operand &x, const operand &o) {
-    char what[80];
-    std::snprintf(what, sizeof what, "the size of %s->%s", name, x.name);
-    total_bytes(o, p.batch, what);
-  };
   check_stride(a, p.a, p.batch, false);
   check_stride(b, p.b, p.batch, false);
   check_stride(c, p.c, p.batch, true);
-  require_addressable(a, p.a);
-  require_addressable(b, p.b);
-  require_addressable(c, p.c);
+  total_bytes(p.a, p.batch, "the size of desc->a");
+  total_bytes(p.b, p.batch, "the size of desc->b");
+  total_bytes(p.c, p.batch, "the size of desc->c");
   // Column by column a row-major C is its transpose, op(B)^T * op(A)^T: the operands change places.
   const bool by_rows = d.c.layout == SG_LAYOUT_ROW_MAJOR;
   if (by_rows) {

@@ -69,7 +69,7 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
     last = first_;
     out[count] = {last->tag, last->status(), 0, ""};
     copy_text(out[count].message, sizeof out[count].message, last->message());
-    owner_->host_has_seen(last->end_ns());
+    last->owner().host_has_seen(last->end_ns());
     first_ = last->next_completion;
   }
   last->next_completion = nullptr;

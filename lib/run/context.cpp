@@ -109,13 +109,13 @@ void context::synchronize() noexcept {
 }
 
 void context::job_ended(std::uint32_t generation) noexcept {
-  in_flight_[generation % generations].fetch_sub(1, std::memory_order_acq_rel);
+  in_flight_[generation % generations].fetch_sub(1);  // in one order with job_ends' counts
   if (condemned_count_.load(std::memory_order_acquire) > 0) service_->wake();
 }
 
 bool context::ended_up_to(std::uint32_t generation) const noexcept {
   for (std::uint32_t back = 0; back + 1 < generations && back <= generation; ++back)
-    if (in_flight_[(generation - back) % generations].load(std::memory_order_acquire) != 0) return false;
+    if (in_flight_[(generation - back) % generations].load() != 0) return false;
   return true;
 }
 

@@ -72,7 +72,7 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   } else {
     blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
     const std::int64_t end_ns = before.end_ns();
-    if (before.incarnation() == tag_of_before) not_before(end_ns);  // it has ended, perhaps later on the device's clock
+    if (before.incarnation() == tag_of_before && &before.owner() == owner_.get()) not_before(end_ns);  // it has ended, perhaps later on the device's clock
   }
 }
 
@@ -116,13 +116,14 @@ void job::finish() noexcept {
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();
-  const std::uint32_t before = state_.fetch_or(done_bit, std::memory_order_acq_rel);
+  const std::uint32_t before = state_.fetch_or(done_bit);  // in one order with job_ends' counts
   if (before & waited_bit) futex_wake_all(state_);
   if (queue) queue->post(ref<job>::share(this));
 
   for (dependency *node = successors_.close(); node;) {
     dependency *next = node->next;  // the successor may run and be recycled at once
-    node->successor->dependency_ended(node->needs_success && status != SG_STATUS_OK, end_ns());
+    const bool one_clock = node->successor->owner_.get() == keep_owner.get();
+    node->successor->dependency_ended(node->needs_success && status != SG_STATUS_OK, one_clock ? end_ns() : 0);
     node = next;
   }
   callback_request *reversed = nullptr;

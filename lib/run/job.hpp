@@ -112,7 +112,7 @@ class job final : public object {
 
   // --- anyone's who holds a reference ---
   std::uint16_t incarnation() const noexcept { return incarnation_.load(std::memory_order_acquire); }
-  bool done() const noexcept { return (state_.load(std::memory_order_acquire) & done_bit) != 0; }
+  bool done() const noexcept { return (state_.load() & done_bit) != 0; }
   sg_status status() const noexcept { return status_; }  // once done
   const char *message() const noexcept { return message_; }
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
