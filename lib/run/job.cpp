@@ -72,7 +72,8 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   } else {
     blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
     const std::int64_t end_ns = before.end_ns();
-    if (before.incarnation() == tag_of_before && &before.owner() == owner_.get()) not_before(end_ns);  // it has ended, perhaps later on the device's clock
+    // It has ended, perhaps later on the device's clock.
+    if (before.incarnation() == tag_of_before && before.pool == pool) not_before(end_ns);
   }
 }
 
@@ -122,7 +123,7 @@ void job::finish() noexcept {
 
   for (dependency *node = successors_.close(); node;) {
     dependency *next = node->next;  // the successor may run and be recycled at once
-    const bool one_clock = node->successor->owner_.get() == keep_owner.get();
+    const bool one_clock = node->successor->pool == pool;
     node->successor->dependency_ended(node->needs_success && status != SG_STATUS_OK, one_clock ? end_ns() : 0);
     node = next;
   }

@@ -25,6 +25,7 @@ namespace sg {
 class context;
 class completion_queue;
 class job;
+class job_pool;
 class schedule_run;
 
 // A successor's place in its predecessor's list. It belongs to the successor.
@@ -137,6 +138,7 @@ class job final : public object {
   job *next_completion = nullptr;   // in its completion queue
   flight single;                    // of a job with one command
   std::unique_ptr<schedule_run> run;  // of a job with several
+  const job_pool *pool = nullptr;   // that the record belongs to, for good: one for each context
   std::uint32_t pool_index = 0;     // in the pool
   std::atomic<std::uint32_t> next_free{0};
 

@@ -20,7 +20,10 @@ void job_pool::grow() {
   if (static_cast<std::uint32_t>(free_.load())) return;  // another thread was faster
   if (chunk_count_ == chunks) throw std::bad_alloc();
   auto fresh = std::make_unique<chunk>();
-  for (std::uint32_t i = 0; i < chunk_records; ++i) (*fresh)[i].pool_index = chunk_count_ * chunk_records + i;
+  for (std::uint32_t i = 0; i < chunk_records; ++i) {
+    (*fresh)[i].pool = this;
+    (*fresh)[i].pool_index = chunk_count_ * chunk_records + i;
+  }
   chunk *records = fresh.release();
   chunks_[chunk_count_++].store(records, std::memory_order_release);
   for (job &record : *records) give_back(record);
