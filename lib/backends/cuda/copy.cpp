@@ -12,11 +12,13 @@ cudaMemcpyKind kind_of(const sg_backend_copy &what) noexcept {
   return cudaMemcpyDefault;
 }
 
-// Whether a kernel moves it faster than the copy engine, which takes its time for each run.
+// Whether a kernel moves it faster than the copy engine, which takes its time for each run. On an H200, one way, rows of
+// 256 and 512 bytes came in at 45 and 48 GB/s by the kernel, 18 and 27 by the engine; with traffic the other way and a
+// busy chip the engine was ahead from 1 KiB on. Outwards the engine is never behind.
 bool is_narrow(const sg_backend_copy &what) noexcept {
-  constexpr std::int64_t widest = 1024, least_bytes = std::int64_t{64} << 10;
-  return what.height > 1 && what.width <= widest && what.width * what.height >= least_bytes &&
-         what.to_device != what.from_device;
+  constexpr std::int64_t widest = 512, least_bytes = std::int64_t{64} << 10;
+  return what.height > 1 && what.width <= widest && what.width * what.height >= least_bytes && what.to_device &&
+         !what.from_device;
 }
 
 // Whether kernels can reach it: pinned, and mapped at the same address as the host has it.
@@ -39,7 +41,7 @@ sg_status run_copy(stream &in, const sg_backend_copy &what) noexcept {
     return owner.check(
         cudaMemcpyAsync(what.dst, what.src, bytes(what.width * what.height), kind_of(what), in.native()),
         "starting a copy");
-  if (is_narrow(what) && is_reachable(what.to_device ? what.src : what.dst))
+  if (is_narrow(what) && is_reachable(what.src))
     return owner.check(launch_narrow_copy(what, in.native()), "starting a copy");
   const auto longest = static_cast<std::int64_t>(owner.facts().memPitch);
   if (what.dst_pitch <= longest && what.src_pitch <= longest)

@@ -6,6 +6,7 @@
 
 #include "blas.hpp"
 #include "failure.hpp"
+#include "kernels.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -162,10 +163,49 @@ sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
   return blas_failure(call_blas(handle, there, types, {&alpha, &beta}));
 }
 
+namespace {
+
+// Some of cuBLAS's kernels for small sizes round the product to C's 16 bits before they add beta * C, which rounds
+// again. Those for tensor cores' sizes do not.
+bool rounds_twice(const sg_backend_gemm &g) noexcept {
+  const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
+  return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
+}
+
+// The product in f32 beside C, then both in one sum that is rounded once; item by item.
+sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
+  void *memory = nullptr;
+  if (const sg_status status = in.take(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
+  const std::int64_t in_bytes = size_of(what.in_type), out_bytes = size_of(what.out_type);
+  sg_status status = SG_STATUS_OK;
+  for (std::int64_t i = 0; i < what.batch && status == SG_STATUS_OK; ++i) {
+    sg_backend_gemm item = what;
+    item.batch = 1;
+    item.a = what.a_array != nullptr ? what.a_array[i] : moved(what.a, i * what.stride_a, in_bytes);
+    item.b = what.b_array != nullptr ? what.b_array[i] : moved(what.b, i * what.stride_b, in_bytes);
+    void *c = what.c_array != nullptr ? what.c_array[i] : moved(what.c, i * what.stride_c, out_bytes);
+    item.a_array = item.b_array = nullptr;
+    item.c_array = nullptr;
+    item.c = memory;
+    item.ldc = what.m;
+    item.out_type = SG_DTYPE_F32;
+    item.beta = {0, 0};
+    status = run_blas(in, item);
+    const sg_backend_reduce sum{what.m, what.n, SG_DTYPE_F32, what.out_type, what.beta,
+                                memory, 1,      what.m,       what.m * what.n, c,  what.ldc};
+    if (status == SG_STATUS_OK) status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
+  }
+  in.give_back(memory);
+  return status;
+}
+
+}  // namespace
+
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   const bool in_parts = what.compute == SG_COMPUTE_3XTF32 || what.compute == SG_COMPUTE_BF16X3;
   if (what.in_type == SG_DTYPE_F32 && in_parts) return run_split(in, what);
+  if (rounds_twice(what)) return run_rounded_once(in, what);
   return run_blas(in, what);
 }
 

@@ -134,12 +134,14 @@ sg_status stream::blas_handle(cublasHandle_t &out) noexcept {
     const std::uint64_t bytes = workspace_bytes(owner_.facts());
     if (workspace_ == nullptr)
       if (const sg_status status = take(bytes, &workspace_)) return status;
+    // No tf32 unless it is asked for, and no sums of parts in a format shorter than f32.
+    constexpr auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     cublasHandle_t fresh = nullptr;
     if (const sg_status status = check(blas().create(&fresh))) return status;
     // The workspace after the stream: setting a stream takes cuBLAS's own workspace back.
     sg_status status = check(blas().set_stream(fresh, native_));
     if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, bytes));
-    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, CUBLAS_DEFAULT_MATH));
+    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, mode));
     if (status != SG_STATUS_OK) {
       blas().destroy(fresh);
       return status;
