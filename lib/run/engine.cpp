@@ -12,8 +12,9 @@ namespace sg {
 
 namespace {
 
-// Commands that a run may have in a stream of a device at once: enough that the device never waits for the host.
-constexpr std::int32_t device_lane_depth = 64;
+// Commands that a run may have in a stream of a device at once: enough that the device never waits for the host, and few
+// enough that the driver takes them at once (from some dozens on, CUDA's calls wait for the device).
+constexpr std::int32_t device_lane_depth = 12;
 // Runs of one priority at a time.
 constexpr std::size_t most_running = 64;
 
@@ -253,14 +254,24 @@ void engine::advance(job &running) noexcept {
   schedule_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail(SG_STATUS_CANCELLED, "cancelled while it ran; C may be partly written");
-  for (std::size_t l = 0; l < run.lanes.size(); ++l) {
-    const auto &list = running.plan->lanes[l].commands;
-    schedule_run::lane_progress &progress = run.lanes[l];
-    while (!running.failed() && progress.next < list.size()) {
-      const std::uint32_t command = list[progress.next];
-      if (!may_go(running, command) || !issue(running, command)) break;
-      ++progress.next;
+  // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
+  // lane's last one.
+  for (auto &lane : run.lanes) lane.held_up = false;
+  while (!running.failed()) {
+    schedule_run::lane_progress *first = nullptr;
+    std::uint32_t command = UINT32_MAX;
+    for (std::size_t l = 0; l < run.lanes.size(); ++l) {
+      const auto &list = running.plan->lanes[l].commands;
+      schedule_run::lane_progress &lane = run.lanes[l];
+      if (lane.held_up || lane.next == list.size() || list[lane.next] >= command) continue;
+      first = &lane;
+      command = list[lane.next];
     }
+    if (!first) break;
+    if (may_go(running, command) && issue(running, command))
+      ++first->next;
+    else
+      first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }

@@ -71,10 +71,13 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
   } else {
     blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
-    const std::int64_t end_ns = before.end_ns();
-    // It has ended, perhaps later on the device's clock.
-    if (before.incarnation() == tag_of_before && before.pool == pool) not_before(end_ns);
+    comes_after_end_of(before, tag_of_before);
   }
+}
+
+void job::comes_after_end_of(const job &before, std::uint16_t tag_of_before) noexcept {
+  const std::int64_t end_ns = before.end_ns();
+  if (before.incarnation() == tag_of_before && before.pool == pool) not_before(end_ns);
 }
 
 void job::not_before(std::int64_t device_ns) noexcept {

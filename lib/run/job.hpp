@@ -96,6 +96,8 @@ class job final : public object {
   // Orders this job after `before` unless that has ended. Of several orders after the same job the first counts. Throws
   // std::bad_alloc. `tag`: the incarnation meant.
   void order_after(job &before, std::uint16_t tag, bool needs_success);
+  // `before` has ended, though perhaps at a time of the device's clock that is still to come.
+  void comes_after_end_of(const job &before, std::uint16_t tag) noexcept;
   void not_before(std::int64_t device_ns) noexcept;
   void fail_dependency() noexcept { dependency_failed_.store(true, std::memory_order_relaxed); }
   // The submitter has added all dependencies: from now on the job may run. Takes one reference for the engine.

@@ -21,6 +21,7 @@ class schedule_run {
     std::uint32_t next = 0;   // position in compiled_plan::lanes[i].commands
     bool busy = false;        // a command of the lane is in flight
     bool started = false;     // a command of the lane has gone out
+    bool held_up = false;     // for engine::advance(): the next command cannot go out now
   };
 
   bool idle() const noexcept { return in_flight == 0; }

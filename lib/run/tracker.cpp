@@ -48,8 +48,10 @@ void tracker::level::order_bucket(std::int32_t &head, const footprint &bytes, jo
   for (std::int32_t *link = &head; *link >= 0;) {
     entry &e = entries_[static_cast<std::size_t>(*link)];
     if (e.who != &next && overlap(e.bytes, bytes)) {
-      next.order_after(*e.who, e.incarnation, needs_success);
-      if (e.ended()) {
+      if (!e.ended()) {
+        next.order_after(*e.who, e.incarnation, needs_success);
+      } else {
+        next.comes_after_end_of(*e.who, e.incarnation);
         const std::int32_t place = *link;
         *link = e.next;
         e.who = nullptr;
@@ -79,7 +81,7 @@ void tracker::table::order(const footprint &bytes, job &next, bool needs_success
 }
 
 void tracker::table::insert(const footprint &bytes, job &who) {
-  const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1), first_shift, last_shift);
+  const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1) + 1, first_shift, last_shift);
   levels[shift].insert(shift, bytes, who);
   used |= std::uint64_t{1} << shift;
 }

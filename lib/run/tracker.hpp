@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which jobs in flight touch which memory, so that a new one is ordered after those it conflicts with.
 //
-// Footprints are kept by size: level L holds those of 2^(L-1) < bytes <= 2^L in a hash table of cells of 2^L bytes, so each
-// lies in one or two cells, and a look-up reads few. Writers and readers have tables of their own: a reader asks the
+// Footprints are kept by size: level L holds those of 2^(L-2) < bytes <= 2^(L-1) in a hash table of cells of 2^L bytes, so
+// each lies in one cell or in two, and a look-up reads few. Writers and readers have tables of their own: a reader asks the
 // writers' only. Entries of jobs that have ended go when they are met, or when a table would grow.
 #pragma once
 
