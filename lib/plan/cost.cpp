@@ -37,22 +37,25 @@ double pitched_rate(const device_model &model, double run, bool both_ways, doubl
 
 // Seconds of arithmetic, and the share of the chip that works meanwhile, with the tile shape that suits best: smaller
 // tiles fill more units but reuse their operands less.
-kernel_cost arithmetic(const device_model &model, const gemm_shape &g, double rate) {
+kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gemm_rate &rate) {
   struct shape {
     int divisor;
     double efficiency;
   };
   constexpr shape shapes[] = {{1, 1.0}, {2, 0.8}, {4, 0.5}};
   const double per_mac = flops_per_mac(g.in_type);
-  const double unit_rate = rate / model.units;
+  const double unit_rate = rate.flops_per_second / model.units;
+  const std::int64_t whole_m = rate.tile_m > 0 ? rate.tile_m : model.tile_m;
+  const std::int64_t whole_n = rate.tile_n > 0 ? rate.tile_n : model.tile_n;
+  const std::int64_t split_k = rate.split_k >= 0 ? rate.split_k : model.split_k;
   kernel_cost best{HUGE_VAL, 1, 0};
   for (const shape &s : shapes) {
-    const std::int64_t tile_m = std::max<std::int64_t>(1, model.tile_m / s.divisor);
-    const std::int64_t tile_n = std::max<std::int64_t>(1, model.tile_n / s.divisor);
+    const std::int64_t tile_m = std::max<std::int64_t>(1, whole_m / s.divisor);
+    const std::int64_t tile_n = std::max<std::int64_t>(1, whole_n / s.divisor);
     double tiles = double(ceil_div(g.m, tile_m)) * double(ceil_div(g.n, tile_n)) * double(g.batch);
     double depth = double(g.k);
-    if (model.split_k > 0 && tiles < model.units) {
-      const double pieces = std::clamp(std::floor(depth / double(model.split_k)), 1.0, std::floor(model.units / tiles));
+    if (split_k > 0 && tiles < model.units) {
+      const double pieces = std::clamp(std::floor(depth / double(split_k)), 1.0, std::floor(model.units / tiles));
       tiles *= pieces;
       depth /= pieces;
     }
@@ -72,6 +75,16 @@ kernel_cost with_memory(const device_model &model, kernel_cost cost, double byte
   return cost;
 }
 
+// The fastest row that is at least as accurate as asked; nullptr when there is none.
+const gemm_rate *best_rate(const device_model &model, sg_dtype in_type, sg_compute compute) {
+  const gemm_rate *best = nullptr;
+  for (const gemm_rate &rate : model.rates)
+    if (rate.type == in_type && rank_of(rate.compute) <= rank_of(compute) && rate.flops_per_second > 0 &&
+        (!best || rate.flops_per_second > best->flops_per_second))
+      best = &rate;
+  return best;
+}
+
 }  // namespace
 
 double waves_of(double full) { return full + (std::ceil(full) - full) / std::max(1.0, full); }
@@ -88,20 +101,22 @@ double copy_seconds(const device_model &model, const copy_shape &copy, bool both
 }
 
 double gemm_rate_of(const device_model &model, sg_dtype in_type, sg_compute compute) {
-  double best = 0;
-  for (const gemm_rate &rate : model.rates)
-    if (rate.type == in_type && rank_of(rate.compute) <= rank_of(compute)) best = std::max(best, rate.flops_per_second);
-  return best;
+  const gemm_rate *best = best_rate(model, in_type, compute);
+  return best ? best->flops_per_second : 0;
 }
 
 kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
-  const double rate = gemm_rate_of(model, g.in_type, g.compute);
-  if (rate <= 0)
+  const gemm_rate *rate = best_rate(model, g.in_type, g.compute);
+  if (!rate)
     throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(g.in_type));
   const double m = double(g.m), n = double(g.n), k = double(g.k);
   const double bytes = double(g.batch) * (double(size_of(g.in_type)) * (m * k + k * n) +
                                           double(size_of(g.out_type)) * m * n * (g.reads_c ? 2 : 1));
-  return with_memory(model, arithmetic(model, g, rate), bytes);
+  kernel_cost cost = arithmetic(model, g, *rate);
+  // Adding to C does not overlap with the arithmetic: every tile ends with it. (On cores a tile's C stays in cache.)
+  if (g.reads_c && !model.lanes_are_cores)
+    cost.seconds += double(g.batch) * 2 * double(size_of(g.out_type)) * m * n / model.memory_rate;
+  return with_memory(model, cost, bytes);
 }
 
 kernel_cost reduce_cost(const device_model &model, const reduce_shape &r) {

@@ -47,6 +47,10 @@ class object_reader {
     return std::int64_t(value);
   }
 
+  std::int64_t integer_or(const std::string &key, std::int64_t least, std::int64_t most, std::int64_t otherwise) {
+    return find(key) ? integer(key, least, most) : otherwise;
+  }
+
   bool boolean(const std::string &key) {
     const json &value = need(key);
     if (!value.is_boolean())
@@ -154,6 +158,9 @@ void read_kernels(object_reader kernels, device_model &m) {
     rate.compute = sg_compute(
         enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_BF16X3, [](int v) { return name_of(sg_compute(v)); }));
     rate.flops_per_second = row.number("flops_per_second", 1, 1e21);
+    rate.tile_m = row.integer_or("tile_m_elements", 1, 1 << 20, m.tile_m);
+    rate.tile_n = row.integer_or("tile_n_elements", 1, 1 << 20, m.tile_n);
+    rate.split_k = row.integer_or("split_k_elements", 0, 1 << 30, m.split_k);
     m.rates.push_back(rate);
   });
   kernels.finish();

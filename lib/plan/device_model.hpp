@@ -28,6 +28,8 @@ struct gemm_rate {
   sg_dtype type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   double flops_per_second = 0;
+  std::int64_t tile_m = 0, tile_n = 0;  // of the kernels that reach it; 0: the device's
+  std::int64_t split_k = -1;            // the same; -1: the device's
 };
 
 struct device_model {

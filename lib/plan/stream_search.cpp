@@ -36,7 +36,8 @@ bool is_pageable(const problem &p) { return !(pinned(p) == p); }
 class stream_search {
  public:
   stream_search(const problem &p, const plan_terms &terms)
-      : p_(p), quick_(pinned(p)), terms_(terms), best_(terms.model) {}
+      : p_(p), quick_(pinned(p)), terms_(terms), lanes_(terms.model.lanes_are_cores ? terms.lanes : 1),
+        best_(terms.model) {}
 
   schedule run() {
     const plan_request &r = terms_.request;
@@ -54,7 +55,7 @@ class stream_search {
     if (!is_pageable(p_)) return best_.take();
     best_schedule staged(terms_.model);
     for (worker_use use : {worker_use::together, worker_use::apart})
-      staged.offer(build_stream(p_, best_layout_, terms_.model, terms_.lanes, use));
+      staged.offer(build_stream(p_, best_layout_, terms_.model, lanes_, use));
     return staged.take();
   }
 
@@ -66,7 +67,7 @@ class stream_search {
     if (needed > terms_.memory_limit) return HUGE_VAL;
     const bool first = best_.empty();
     const double before = first ? HUGE_VAL : best_.seconds();
-    const double seconds = best_.offer(build_stream(quick_, layout, terms_.model, terms_.lanes));
+    const double seconds = best_.offer(build_stream(quick_, layout, terms_.model, lanes_));
     if (first || best_.seconds() < before) best_layout_ = std::move(layout);
     return seconds;
   }
@@ -269,6 +270,9 @@ class stream_search {
   const problem &p_;
   const problem quick_;
   const plan_terms &terms_;
+  // Panels of one chip follow each other on one stream. On several, a chip may run later panels' products to their end
+  // before an earlier panel's, which everything that leaves in order then waits for.
+  const int lanes_;
   best_schedule best_;
   stream_layout best_layout_;
   std::int64_t least_needed_ = 0;

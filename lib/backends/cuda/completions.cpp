@@ -82,6 +82,11 @@ void completions::put(completion *x) noexcept {
   changed_.notify_one();
 }
 
+bool completions::idle() noexcept {
+  const std::lock_guard lock(lock_);
+  return first_ == nullptr && !busy_;
+}
+
 void completions::finish() noexcept {
   if (!started_ || pthread_equal(thread_, pthread_self())) return;
   std::unique_lock lock(lock_);
@@ -121,7 +126,8 @@ void completions::tell(completion &x) noexcept {
     result.message = failure_text();
   } else if (owner_.timed()) {
     result.end_ns = owner_.time_of(x.end);
-    result.start_ns = x.has_start ? owner_.time_of(x.start) : result.end_ns;
+    result.start_ns = x.has_start ? owner_.time_of(x.start) : latest_end_ns_;
+    latest_end_ns_ = result.end_ns;
   }
   x.done.fn(x.done.user, &result);
 }

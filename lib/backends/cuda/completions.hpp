@@ -35,6 +35,7 @@ class completions {
   completion *take() noexcept;
   void unused(completion *x) noexcept;
   void put(completion *x) noexcept;  // its end event is recorded
+  bool idle() noexcept;  // all that was put has been told
   // Waits until all that was put has been told; returns at once on the thread that tells.
   void finish() noexcept;
 
@@ -51,6 +52,7 @@ class completions {
   std::condition_variable changed_, told_;
   completion *first_ = nullptr, *last_ = nullptr, *free_ = nullptr;
   bool busy_ = false, closing_ = false;
+  std::int64_t latest_end_ns_ = 0;  // the thread's own
 };
 
 }  // namespace sg::cuda

@@ -82,7 +82,8 @@ sg_status stream::submit(sg_backend_done done, bool works, Enqueue &&enqueue) no
     told = completions_.take();
     if (told == nullptr) return SG_STATUS_OUT_OF_MEMORY;
     told->done = done;
-    told->has_start = works && owner_.timed();
+    // On a busy stream that waits for nobody, a command starts when the one before it ends: an event would only cost time.
+    told->has_start = works && owner_.timed() && (waits_ || completions_.idle());
     if (told->has_start) status = owner_.check(cudaEventRecord(told->start, native_), "recording an event");
   }
   if (status == SG_STATUS_OK) status = enqueue();
@@ -90,6 +91,7 @@ sg_status stream::submit(sg_backend_done done, bool works, Enqueue &&enqueue) no
     status = owner_.check(cudaEventRecord(told->end, native_), "recording an event");
   if (status == SG_STATUS_OK) {
     if (told != nullptr) completions_.put(told);
+    if (works) waits_ = false;
     return SG_STATUS_OK;
   }
   // A part may be on its way: it must not outlive the memory that the caller may free now.
@@ -115,6 +117,7 @@ sg_status stream::notify(sg_backend_done done) noexcept {
 }
 
 sg_status stream::wait(cudaEvent_t event) noexcept {
+  waits_ = true;
   return submit({nullptr, nullptr}, false,
                 [&] { return owner_.check(cudaStreamWaitEvent(native_, event, 0), "waiting for an event"); });
 }

@@ -61,6 +61,7 @@ class stream {
   cudaStream_t native_;
   const bool own_;
   completions completions_;
+  bool waits_ = true;  // for another stream, before the next command
   cublasHandle_t blas_ = nullptr;
   void *workspace_ = nullptr;
   std::vector<pointer_room> rooms_;
