@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <fstream>
 #include <mutex>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -113,7 +113,11 @@ class sim_device {
   sim_device &operator=(const sim_device &) = delete;
 
   static const sg_backend_ops &ops() { return *sg_sim_backend(); }
-  sg_backend_device *handle() const { return handle_; }
+  bool is_open() const { return handle_ != nullptr; }
+  sg_backend_device *handle() const {
+    if (!handle_) throw std::runtime_error("no device: " + message_);
+    return handle_;
+  }
   sg_status status() const { return status_; }
   const std::string &open_message() const { return message_; }
   std::string last_message() const { return ops().last_message(handle_); }

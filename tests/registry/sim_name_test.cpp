@@ -74,7 +74,7 @@ TEST(SimNames, WrongOnesAreRefusedWithAReason) {
   for (const auto &wrong : cases) {
     sim_device device(wrong.name);
     EXPECT_EQ(device.status(), wrong.status) << wrong.name << ": " << device.open_message();
-    EXPECT_EQ(device.handle(), nullptr);
+    EXPECT_FALSE(device.is_open());
     expect_text(device.open_message(), wrong.reason);
   }
   unlink(pipe.c_str());
