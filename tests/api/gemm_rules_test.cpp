@@ -179,7 +179,7 @@ TEST_P(gemm_rules, f32_is_computed_in_f32) {
 
 // i8 sums wrap in 32 bits as two's complement does, and never saturate on the way.
 TEST_P(gemm_rules, i8_extremes) {
-  constexpr int k = 70000;
+  constexpr int k = 140000;  // 128 * 128 * k is beyond 2^31
   const std::vector<std::int8_t> low(k, -128), high(k, 127);
   const auto dot = [&](const std::vector<std::int8_t> &x, const std::vector<std::int8_t> &y) {
     std::int32_t c[4] = {};
@@ -190,9 +190,10 @@ TEST_P(gemm_rules, i8_extremes) {
     EXPECT_OK(sg_gemm(context_, &desc, nullptr));
     return c[0];
   };
-  EXPECT_EQ(static_cast<std::int32_t>(16384ll * k), dot(low, low));
-  EXPECT_EQ(static_cast<std::int32_t>(-16256ll * k), dot(low, high));
-  EXPECT_EQ(static_cast<std::int32_t>(16129ll * k), dot(high, high));
+  const auto wrapped = [](std::int64_t sum) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum)); };
+  EXPECT_EQ(wrapped(16384ll * k), dot(low, low));
+  EXPECT_EQ(wrapped(-16256ll * k), dot(low, high));
+  EXPECT_EQ(wrapped(16129ll * k), dot(high, high));
 }
 
 // Leading dimensions far beyond 32 bits of bytes, and beyond 2^31 elements, on memory that is never backed.

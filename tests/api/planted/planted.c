@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Preloaded before the library: stands in front of some of its functions and commits one defect, which the variable
+ * PLANTED_DEFECT names. The tests must then fail; a test that does not notice its defect tests nothing.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <streamgemm/streamgemm.h>
+
+static int planted(const char *defect) {
+  const char *chosen = getenv("PLANTED_DEFECT");
+  return chosen && strcmp(chosen, defect) == 0;
+}
+
+/* The library's own function behind the one defined here. */
+#define REAL(name) ((__typeof__(&name))real(#name))
+static void *real(const char *name) { return dlsym(RTLD_NEXT, name); }
+
+/* -- products ------------------------------------------------------------------------------------------------------ */
+
+static int on_host(sg_context *context) {
+  sg_device_info info = SG_DEVICE_INFO_INIT;
+  return REAL(sg_context_device)(context, &info) == SG_STATUS_OK && info.unified_memory;
+}
+
+static int all_zero(const sg_matrix *m) {
+  int64_t i;
+  if (m->dtype != SG_DTYPE_F64 || m->ld != 0 || !m->data) return 0;
+  for (i = 0; i < m->rows * m->cols; ++i) {
+    if (((const double *)m->data)[i] != 0) return 0;
+  }
+  return 1;
+}
+
+/* What is wrong before the product runs. */
+static void spoil_request(sg_gemm_desc *desc) {
+  if (planted("reads-c") && desc->beta.re == 0 && desc->c.dtype == SG_DTYPE_F64) desc->beta.re = 1e-300;
+  if (planted("reads-a") && desc->alpha.re == 0 && desc->a.data) *(volatile char *)desc->a.data;
+  if (planted("skips-zeros") && all_zero(&desc->a)) desc->alpha.re = 0;
+  if (planted("scales-wrongly") && desc->beta.re == -1) desc->beta.re = 1;
+  if (planted("forgets-conjugation") && desc->op_a == SG_OP_C) desc->op_a = SG_OP_T;
+  if (planted("loses-an-item") && desc->batch > 1) --desc->batch;
+}
+
+/* What is wrong with its result, once it is there. */
+static void spoil_result(const sg_gemm_desc *desc) {
+  const int64_t width = desc->c.layout == SG_LAYOUT_ROW_MAJOR ? desc->c.cols : desc->c.rows;
+  unsigned char *c = (unsigned char *)desc->c.data;
+  const int32_t size = sg_dtype_size(desc->c.dtype);
+  if (c && planted("saturates") && desc->c.dtype == SG_DTYPE_I32 && *(int32_t *)(void *)c < 0)
+    *(int32_t *)(void *)c = INT32_MAX;
+  if (!c || desc->c.rows < 2 || desc->c.cols < 2) return;
+  if (planted("writes-the-gap") && desc->c.ld > width) c[width * size] ^= 1;
+  if (planted("inexact") && desc->c.dtype == SG_DTYPE_F64) ((double *)(void *)c)[0] *= 1 + 0x1p-40;
+  if (planted("inexact-in-f32") && desc->c.dtype == SG_DTYPE_F32) ((float *)(void *)c)[0] *= 1 + 0x1p-14f;
+}
+
+sg_status sg_gemm_async(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  sg_gemm_desc spoilt;
+  sg_submit altered = SG_SUBMIT_INIT;
+  sg_job *job = NULL;
+  sg_status status;
+  if (!desc || desc->struct_size != sizeof spoilt) return REAL(sg_gemm_async)(context, desc, submit, out_job);
+  spoilt = *desc;
+  if (submit) altered = *submit;
+  spoil_request(&spoilt);
+  if (planted("forgets-the-order")) altered.flags |= SG_SUBMIT_UNTRACKED;
+  if (planted("forgets-the-stream")) altered.stream = NULL;
+  if (planted("ignores-priorities")) {
+    altered.priority = 0;
+    altered.stream = NULL;
+  }
+  if (planted("forgets-after")) altered.after_count = 0;
+  if (planted("forgets-the-tag")) altered.tag = 0;
+  status = REAL(sg_gemm_async)(context, &spoilt, &altered, &job);
+  if (status == SG_STATUS_OK && !desc->c_array && on_host(context) &&
+      (planted("writes-the-gap") || planted("inexact") || planted("inexact-in-f32"))) {
+    (void)REAL(sg_job_wait)(job, SG_FOREVER);
+    spoil_result(&spoilt);
+  }
+  if (out_job)
+    *out_job = job;
+  else
+    (void)REAL(sg_job_release)(job);
+  return status;
+}
+
+sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit) {
+  sg_gemm_desc spoilt;
+  sg_status status;
+  if (!desc || desc->struct_size != sizeof spoilt) return REAL(sg_gemm)(context, desc, submit);
+  spoilt = *desc;
+  spoil_request(&spoilt);
+  status = REAL(sg_gemm)(context, &spoilt, submit);
+  if (status == SG_STATUS_OK && on_host(context)) spoil_result(&spoilt);
+  return status;
+}
+
+/* tf32 where f32 was asked for; a last bit that comes and goes. */
+sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
+                         float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                         int64_t ldc, const sg_submit *submit, sg_job **out_job) {
+  static float rounded[1 << 20];
+  sg_status status;
+  int64_t i;
+  if (planted("tf32") && a) {
+    for (i = 0; i < m * k; ++i) {
+      uint32_t bits;
+      memcpy(&bits, &a[i], sizeof bits);
+      bits &= 0xffffe000u;
+      memcpy(&rounded[i], &bits, sizeof bits);
+    }
+    a = rounded;
+  }
+  status = REAL(sg_sgemm_async)(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
+  if (planted("one-bit-now-and-then") && status == SG_STATUS_OK && out_job) {
+    static int calls;
+    (void)REAL(sg_job_wait)(*out_job, SG_FOREVER);
+    if (++calls % 3 == 0) ((unsigned char *)c)[0] ^= 1;
+  }
+  return status;
+}
+
+sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit,
+                                sg_job **out_job) {
+  if (planted("loses-a-member") && count > 1) --count;
+  return REAL(sg_gemm_grouped_async)(context, descs, count, submit, out_job);
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------------- */
+
+sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,
+                           uint64_t width, uint64_t height, const sg_submit *submit, sg_job **out_job) {
+  if (planted("copies-the-gaps") && dst_pitch == src_pitch) width = dst_pitch;
+  if (planted("forgets-the-last-run") && height > 1) --height;
+  return REAL(sg_copy_2d_async)(context, dst, dst_pitch, src, src_pitch, width, height, submit, out_job);
+}
+
+/* -- jobs ---------------------------------------------------------------------------------------------------------- */
+
+sg_status sg_job_wait(sg_job *job, int64_t timeout_ns) {
+  sg_status status;
+  if (planted("does-not-wait") && REAL(sg_job_poll)(job) == SG_STATUS_NOT_READY) return SG_STATUS_OK;
+  if (planted("times-out-early") && timeout_ns > 0) timeout_ns = 1;
+  status = REAL(sg_job_wait)(job, timeout_ns);
+  return planted("hides-failures") && status < 0 && status != SG_STATUS_INVALID_HANDLE ? SG_STATUS_OK : status;
+}
+
+sg_status sg_job_cancel(sg_job *job) {
+  return planted("does-not-cancel") ? SG_STATUS_OK : REAL(sg_job_cancel)(job);
+}
+
+sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index) {
+  const sg_status status = REAL(sg_job_wait_any)(jobs, count, timeout_ns, out_index);
+  if (planted("names-the-wrong-one") && status == SG_STATUS_OK && count > 1) *out_index = (*out_index + 1) % count;
+  return status;
+}
+
+sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void *user) {
+  if (planted("calls-back-twice") && callback) (void)REAL(sg_job_on_complete)(job, callback, user);
+  return REAL(sg_job_on_complete)(job, callback, user);
+}
+
+/* -- events, queues, plans, handles, messages ----------------------------------------------------------------------- */
+
+sg_status sg_event_query(sg_event *event) {
+  const sg_status status = REAL(sg_event_query)(event);
+  return planted("happens-early") && status == SG_STATUS_NOT_READY ? SG_STATUS_OK : status;
+}
+
+sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
+  return planted("does-not-wait-for-events") ? SG_STATUS_OK : REAL(sg_stream_wait_event)(stream, event);
+}
+
+sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, int32_t capacity, int64_t timeout_ns, int32_t *count) {
+  const sg_status status = REAL(sg_queue_next_batch)(queue, out, capacity, timeout_ns, count);
+  if (planted("mixes-up-tags") && status == SG_STATUS_OK) out[0].tag ^= 1;
+  return status;
+}
+
+sg_status sg_plan_predict(sg_plan *plan, sg_plan_prediction *out) {
+  const sg_status status = REAL(sg_plan_predict)(plan, out);
+  if (planted("promises-too-much") && status == SG_STATUS_OK) out->predicted_seconds *= 0.2;
+  if (planted("promises-too-little") && status == SG_STATUS_OK) out->predicted_seconds *= 2;
+  return status;
+}
+
+sg_status sg_stream_release(sg_stream *stream) {
+  const sg_status status = REAL(sg_stream_release)(stream);
+  return planted("forgives-double-release") && status == SG_STATUS_INVALID_HANDLE ? SG_STATUS_OK : status;
+}
+
+sg_status sg_buffer_retain(sg_buffer *buffer) {
+  return planted("does-not-count") ? SG_STATUS_OK : REAL(sg_buffer_retain)(buffer);
+}
+
+const char *sg_last_error_message(void) { return planted("says-nothing") ? "" : REAL(sg_last_error_message)(); }

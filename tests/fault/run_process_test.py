@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The driver of the process tests notices every way in which a program can end wrongly."""
+import sys
+import unittest
+
+import run_process
+
+
+def outcome(program, seconds=20):
+    return run_process.failure([sys.executable, "-c", program], seconds)
+
+
+class Driver(unittest.TestCase):
+    def test_good(self):
+        self.assertEqual("", outcome("print('fine')"))
+
+    def test_wrong(self):
+        self.assertIn("status 3", outcome("import sys; sys.exit(3)"))
+        self.assertIn("signal 11", outcome("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
+        self.assertIn("signal 6", outcome("import os; os.abort()"))
+        self.assertIn("0.5 s", outcome("import time; time.sleep(60)", 0.5))
+        self.assertIn("complaint", outcome("import sys; print('complaint', file=sys.stderr)"))
+
+
+if __name__ == "__main__":
+    unittest.main()
