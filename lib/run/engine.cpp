@@ -237,14 +237,13 @@ bool engine::start_run(job &ready) noexcept {
   try {
     if (!ready.operands.device_arena) ready.operands.device_arena = device_memory_.take(s.device_bytes);
     if (!ready.operands.staging_arena) ready.operands.staging_arena = staging_memory_.take(s.staging_bytes);
-  } catch (const std::exception &e) {
-    const auto *known = dynamic_cast<const error *>(&e);
-    const sg_status status = known ? known->status() : SG_STATUS_OUT_OF_MEMORY;
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
     device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
     bool others = false;
     for (const auto &list : running_) others = others || !list.empty();
     if (status == SG_STATUS_OUT_OF_MEMORY && others) return false;
-    ready.fail(status, e.what());  // advance() ends it
+    ready.fail(status, last_error());  // advance() ends it
   }
   running.push_back(&ready);
   return true;
@@ -316,8 +315,9 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
     progress.started = true;
     wait_for_others(running, index, *slot);
-  } catch (const std::exception &e) {
-    piece_of(f, SG_STATUS_BACKEND_FAILURE, e.what(), 0, 0, 1);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    piece_of(f, status, last_error(), 0, 0, 1);
     return true;
   }
   launch(f, &c);
@@ -327,8 +327,9 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
       run.events[index] = events_.back();
       events_.pop_back();
       device_.check(ops_.event_record(run.events[index], slot->stream), "recording an event");
-    } catch (const std::exception &e) {
-      running.fail(SG_STATUS_BACKEND_FAILURE, e.what());
+    } catch (...) {
+      const sg_status status = status_of_current_exception();
+      running.fail(status, last_error());
     }
   }
   return true;

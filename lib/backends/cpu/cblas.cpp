@@ -51,8 +51,8 @@ kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept {
 sg_status cblas_warm_up() noexcept {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
   constexpr int n = 64;  // beyond its kernels for small matrices, which need no buffer
-  static float a[n * n], c[n * n];
-  static double d[n * n], e[n * n];
+  float a[n * n] = {}, c[n * n];  // of its own: several threads may open a device at once
+  double d[n * n] = {}, e[n * n];
   cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, a, n, 0, c, n);
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, d, n, d, n, 0, e, n);
   return SG_STATUS_OK;
