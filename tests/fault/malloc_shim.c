@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded: counts the allocations and thread starts of the process and refuses the chosen one. Some requests are let
- * through: those on behalf of libgomp and of the dynamic linker, which abort by their own policy, and the work buffers
- * that oneDNN's GEMM drivers take while they run, which they use without a look (2.6).
+ * through: those on behalf of libgomp and of the dynamic linker, which abort by their own policy, and of oneDNN (2.6),
+ * which uses what it was refused without a look.
  */
 #define _GNU_SOURCE
 #include "malloc_shim.h"
@@ -25,23 +25,18 @@ extern void *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 
 #define EXPORT __attribute__((visibility("default")))
-#define CALLER __builtin_return_address(0)
 
 static int window_is_open;
 static struct shim_plan plan;
 static long allocations, threads, refused, live;
 
-/* A library whose requests are let through: as the caller only, or anywhere up the stack. */
-static const struct {
-  const char *name;
-  int anywhere;
-} sparing[] = {{"libgomp", 1}, {"ld-linux", 1}, {"libdnnl", 0}};
+/* The libraries whose requests are let through, made by themselves or by what they call. */
+static const char *const sparing[] = {"libgomp", "ld-linux", "libdnnl"};
 
 /* The address ranges of their code. */
 enum { MOST_RANGES = 16 };
 static struct {
   uintptr_t begin, end;
-  int anywhere;
 } spared[MOST_RANGES];
 static int spared_count;
 
@@ -51,35 +46,34 @@ static int spare(struct dl_phdr_info *library, size_t size, void *unused) {
   (void)size;
   (void)unused;
   for (which = 0; which < sizeof sparing / sizeof sparing[0]; ++which) {
-    if (!strstr(library->dlpi_name, sparing[which].name)) continue;
+    if (!strstr(library->dlpi_name, sparing[which])) continue;
     for (i = 0; i < library->dlpi_phnum && spared_count < MOST_RANGES; ++i) {
       const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
       if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) continue;
       spared[spared_count].begin = library->dlpi_addr + segment->p_vaddr;
       spared[spared_count].end = spared[spared_count].begin + segment->p_memsz;
-      spared[spared_count].anywhere = sparing[which].anywhere;
       ++spared_count;
     }
   }
   return 0;
 }
 
-static int is_spared(const void *frame, int is_caller) {
+static int is_spared(const void *frame) {
   int i;
   for (i = 0; i < spared_count; ++i)
-    if ((uintptr_t)frame >= spared[i].begin && (uintptr_t)frame < spared[i].end) return is_caller || spared[i].anywhere;
+    if ((uintptr_t)frame >= spared[i].begin && (uintptr_t)frame < spared[i].end) return 1;
   return 0;
 }
 
 /* Counts one request; 1: it is the one to refuse. With SHIM_TRACE in the environment it says whose that was. */
-static int refuse(const void *caller, long *count, long chosen, int and_later) {
+static int refuse(long *count, long chosen, int and_later) {
   const long number = __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
   void *frames[40];
-  int open, depth, i, let_through = is_spared(caller, 1);
+  int open, depth, i, let_through = 0;
   if (!chosen || (number != chosen && !(and_later && number > chosen))) return 0;
   open = __atomic_exchange_n(&window_is_open, 0, __ATOMIC_ACQ_REL); /* unwinding may allocate */
   depth = backtrace(frames, 40);
-  for (i = 0; i < depth; ++i) let_through |= is_spared(frames[i], 0);
+  for (i = 0; i < depth; ++i) let_through |= is_spared(frames[i]);
   if (getenv("SHIM_TRACE") && !let_through) backtrace_symbols_fd(frames, depth, STDERR_FILENO);
   __atomic_store_n(&window_is_open, open, __ATOMIC_RELEASE);
   if (let_through) return 0;
@@ -87,9 +81,9 @@ static int refuse(const void *caller, long *count, long chosen, int and_later) {
   return 1;
 }
 
-static int refuse_allocation(const void *caller) {
+static int refuse_allocation(void) {
   if (!__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE)) return 0;
-  if (!refuse(caller, &allocations, plan.allocation, plan.all_from_there)) return 0;
+  if (!refuse(&allocations, plan.allocation, plan.all_from_there)) return 0;
   errno = ENOMEM;
   return 1;
 }
@@ -118,26 +112,26 @@ EXPORT struct shim_report shim_close(void) {
 
 EXPORT long shim_live(void) { return __atomic_load_n(&live, __ATOMIC_RELAXED); }
 
-EXPORT void *malloc(size_t size) { return refuse_allocation(CALLER) ? NULL : counted(__libc_malloc(size)); }
+EXPORT void *malloc(size_t size) { return refuse_allocation() ? NULL : counted(__libc_malloc(size)); }
 EXPORT void *calloc(size_t count, size_t size) {
-  return refuse_allocation(CALLER) ? NULL : counted(__libc_calloc(count, size));
+  return refuse_allocation() ? NULL : counted(__libc_calloc(count, size));
 }
 EXPORT void *realloc(void *old, size_t size) {
   void *memory;
-  if (refuse_allocation(CALLER)) return NULL;
+  if (refuse_allocation()) return NULL;
   memory = __libc_realloc(old, size);
   if (!old) counted(memory);
   return memory;
 }
 EXPORT void *memalign(size_t alignment, size_t size) {
-  return refuse_allocation(CALLER) ? NULL : counted(__libc_memalign(alignment, size));
+  return refuse_allocation() ? NULL : counted(__libc_memalign(alignment, size));
 }
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
-  return refuse_allocation(CALLER) ? NULL : counted(__libc_memalign(alignment, size));
+  return refuse_allocation() ? NULL : counted(__libc_memalign(alignment, size));
 }
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size) {
   void *memory;
-  if (refuse_allocation(CALLER)) return ENOMEM;
+  if (refuse_allocation()) return ENOMEM;
   memory = counted(__libc_memalign(alignment, size));
   if (!memory) return ENOMEM;
   *out = memory;
@@ -151,7 +145,7 @@ EXPORT void free(void *memory) {
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
   static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-  if (__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE) && refuse(CALLER, &threads, plan.thread, 0))
+  if (__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE) && refuse(&threads, plan.thread, 0))
     return EAGAIN;
   return real(thread, attributes, body, argument);
 }
