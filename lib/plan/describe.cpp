@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "plan/json_writer.hpp"
 #include "plan/lanes.hpp"
 
 namespace sg {
@@ -121,27 +121,32 @@ std::string describe_text(const schedule &s, const device_model &model) {
 }
 
 std::string describe_json(const schedule &s, const device_model &model) {
-  using nlohmann::ordered_json;
   const timeline t = simulate(s, model);
   const tile largest = largest_tile(s);
-  ordered_json lanes = ordered_json::object(), commands = ordered_json::object();
-  for (int kind = 0; kind < lane_kinds; ++kind) lanes[name_of(lane_kind(kind))] = s.lanes[kind];
-  for (command_kind kind : all_kinds) commands[name_of(kind)] = count_of(s, kind);
-  const ordered_json out = {{"strategy", s.strategy},
-                            {"device", model.name},
-                            {"tiles", {{"m", largest.m}, {"n", largest.n}, {"k", largest.k}}},
-                            {"lanes", lanes},
-                            {"commands", commands},
-                            {"device_bytes", s.device_bytes},
-                            {"staging_bytes", s.staging_bytes},
-                            {"flops", s.flops},
-                            {"bytes_in", s.bytes_in},
-                            {"bytes_out", s.bytes_out},
-                            {"predicted_seconds", s.predicted_seconds},
-                            {"bound_seconds", s.bound_seconds},
-                            {"ratio", ratio_of(s)},
-                            {"overlap_efficiency", t.overlap_efficiency}};
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  json_writer json;
+  json.member("strategy", s.strategy);
+  json.member("device", model.name);
+  json.begin("tiles");
+  json.member("m", largest.m);
+  json.member("n", largest.n);
+  json.member("k", largest.k);
+  json.end();
+  json.begin("lanes");
+  for (int kind = 0; kind < lane_kinds; ++kind) json.member(name_of(lane_kind(kind)), std::int64_t{s.lanes[kind]});
+  json.end();
+  json.begin("commands");
+  for (command_kind kind : all_kinds) json.member(name_of(kind), count_of(s, kind));
+  json.end();
+  json.member("device_bytes", s.device_bytes);
+  json.member("staging_bytes", s.staging_bytes);
+  json.member("flops", s.flops);
+  json.member("bytes_in", s.bytes_in);
+  json.member("bytes_out", s.bytes_out);
+  json.member("predicted_seconds", s.predicted_seconds);
+  json.member("bound_seconds", s.bound_seconds);
+  json.member("ratio", ratio_of(s));
+  json.member("overlap_efficiency", t.overlap_efficiency);
+  return json.take();
 }
 
 std::string list_commands(const schedule &s, const timeline &t) {

@@ -2,39 +2,34 @@
 #include "plan/device_model.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
+#include "plan/json_tree.hpp"
 
 namespace sg {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t max_text_bytes = 1 << 20;
-constexpr int max_depth = 6;
 constexpr std::size_t max_rows = 256;
 
 // One JSON object whose keys are taken one by one; what nobody took is unknown.
 class object_reader {
  public:
-  object_reader(const json &object, std::string path) : object_(object), path_(std::move(path)) {
-    if (!object.is_object())
+  object_reader(const json_tree &object, std::string path) : object_(object), path_(std::move(path)) {
+    if (object.is != json_tree::kind::object)
       throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be an object",
                   path_.empty() ? "the whole text" : path_.c_str());
   }
 
   std::string path_of(const std::string &key) const { return path_.empty() ? key : path_ + "." + key; }
 
-  const json *find(const std::string &key) {
+  const json_tree *find(const std::string &key) {
     taken_.insert(key);
-    const auto at = object_.find(key);
-    return at == object_.end() ? nullptr : &*at;
+    return object_.find(key);
   }
 
-  const json &need(const std::string &key) {
-    if (const json *value = find(key)) return *value;
+  const json_tree &need(const std::string &key) {
+    if (const json_tree *value = find(key)) return *value;
     throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' is missing", path_of(key).c_str());
   }
 
@@ -52,69 +47,53 @@ class object_reader {
   }
 
   bool boolean(const std::string &key) {
-    const json &value = need(key);
-    if (!value.is_boolean())
+    const json_tree &value = need(key);
+    if (value.is != json_tree::kind::boolean)
       throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be true or false", path_of(key).c_str());
-    return value.get<bool>();
+    return value.truth;
   }
 
   std::string text(const std::string &key, std::size_t most_bytes = 64) {
-    const json &value = need(key);
-    if (!value.is_string() || value.get_ref<const std::string &>().size() > most_bytes)
+    const json_tree &value = need(key);
+    if (value.is != json_tree::kind::text || value.text.size() > most_bytes)
       throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be a text of at most %zu bytes",
                   path_of(key).c_str(), most_bytes);
-    return value.get<std::string>();
+    return value.text;
   }
 
   // Calls row(reader) for each object of an array.
   template <class Row>
   void rows(const std::string &key, Row &&row) {
-    const json &array = need(key);
-    if (!array.is_array() || array.size() > max_rows)
+    const json_tree &array = need(key);
+    if (array.is != json_tree::kind::array || array.items.size() > max_rows)
       throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be an array of at most %zu objects",
                   path_of(key).c_str(), max_rows);
-    for (std::size_t i = 0; i < array.size(); ++i) {
-      object_reader reader(array[i], path_of(key) + "[" + std::to_string(i) + "]");
+    for (std::size_t i = 0; i < array.items.size(); ++i) {
+      object_reader reader(array.items[i], path_of(key) + "[" + std::to_string(i) + "]");
       row(reader);
       reader.finish();
     }
   }
 
   void finish() const {
-    for (const auto &[key, value] : object_.items())
+    for (const std::string &key : object_.keys)
       if (!taken_.count(key))
         throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' is not a known key", path_of(key).c_str());
   }
 
  private:
-  double checked(const json &value, const std::string &key, double least, double most) const {
-    const double number = value.is_number() ? value.get<double>() : std::nan("");
+  double checked(const json_tree &value, const std::string &key, double least, double most) const {
+    const double number = value.is == json_tree::kind::number ? value.number : std::nan("");
     if (!(number >= least && number <= most))
       throw error(SG_STATUS_INVALID_ARGUMENT, "device model: '%.100s' must be a number from %g to %g",
                   path_of(key).c_str(), least, most);
     return number;
   }
 
-  const json &object_;
+  const json_tree &object_;
   std::string path_;
   std::set<std::string> taken_;
 };
-
-json parse_bounded(const std::string &text) {
-  if (text.size() > max_text_bytes)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "device model: longer than %zu bytes", max_text_bytes);
-  // nlohmann's parser is not recursive; the depth is bounded all the same, so that nothing that walks the value is
-  // deep.
-  const auto shallow = [](int depth, json::parse_event_t, json &) {
-    if (depth > max_depth) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: nested deeper than %d", max_depth);
-    return true;
-  };
-  try {
-    return json::parse(text, shallow);
-  } catch (const json::exception &e) {
-    throw error(SG_STATUS_INVALID_ARGUMENT, "device model: %.300s", e.what());
-  }
-}
 
 template <class Name>
 int enum_of(object_reader &row, const std::string &key, int first, int last, Name &&name) {
@@ -169,7 +148,7 @@ void read_kernels(object_reader kernels, device_model &m) {
 }  // namespace
 
 device_model parse_device_model(const std::string &text) {
-  const json value = parse_bounded(text);
+  const json_tree value = parse_json(text, "device model");
   object_reader root(value, "");
   device_model m;
   m.name = root.text("name");
@@ -190,9 +169,9 @@ device_model parse_device_model(const std::string &text) {
     });
     if (m.staging.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: 'staging' needs at least one row");
   }
-  if (const json *sources = root.find("sources")) {
+  if (const json_tree *sources = root.find("sources")) {
     object_reader reader(*sources, "sources");
-    for (const auto &[key, source] : sources->items()) reader.text(key, 1000);
+    for (const std::string &key : sources->keys) reader.text(key, 1000);
   }
   root.finish();
   return m;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "plan/planner.hpp"
@@ -38,6 +39,22 @@ TEST(describe, json_says_what_the_schedule_says) {
   EXPECT_EQ(commands, d.s.commands.size());
   EXPECT_GT(json["tiles"]["m"].get<int>(), 0);
   EXPECT_GT(json["lanes"]["staging"].get<int>(), 0);
+}
+
+TEST(describe, json_says_any_name_and_number) {
+  described d;
+  d.model.name = "a \"b\" \\ \n\t\x01 \u00e9";
+  d.s.flops = 3;
+  d.s.bytes_in = 1e300;
+  d.s.bytes_out = -1.0 / 3;
+  d.s.bound_seconds = HUGE_VAL;
+  const auto json = nlohmann::json::parse(describe_json(d.s, d.model));
+  EXPECT_EQ(json["device"], d.model.name);
+  EXPECT_TRUE(json["flops"].is_number_float());
+  EXPECT_EQ(json["flops"], 3.0);
+  EXPECT_EQ(json["bytes_in"], 1e300);
+  EXPECT_EQ(json["bytes_out"], -1.0 / 3);
+  EXPECT_TRUE(json["bound_seconds"].is_null());
 }
 
 TEST(describe, text_names_the_figures) {

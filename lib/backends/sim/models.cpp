@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -65,22 +66,120 @@ std::string built_in(const std::string &wanted) {
                 wanted.c_str(), known.c_str());
 }
 
+using nlohmann::json;
+
+std::string json_text(const std::string &text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    char control[8];
+    std::snprintf(control, sizeof control, "\\u%04x", static_cast<unsigned char>(c));
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += control;
+    else if (c == '"' || c == '\\')
+      out.append(1, '\\').append(1, c);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+// Copies a model as it is parsed, with another size of memory where one is wanted, and notes what concerns a
+// simulation. The parser's own tree is avoided: it allocates in destructors, which end the process when they cannot.
+class model_copier final : public nlohmann::json_sax<json> {
+ public:
+  // memory 0: the model's own.
+  explicit model_copier(std::uint64_t memory) : memory_(memory) {}
+
+  bool is_object() const noexcept { return is_object_; }
+  bool is_unified() const noexcept { return is_unified_; }
+  std::string take() { return std::move(out_); }
+
+  bool null() override { return put("null"); }
+  bool boolean(bool value) override {
+    if (at("unified_memory")) is_unified_ = value;
+    return put(value ? "true" : "false");
+  }
+  bool number_integer(number_integer_t value) override { return put(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return put(std::to_string(value)); }
+  bool number_float(number_float_t, const string_t &as_given) override { return put(as_given); }
+  bool string(string_t &value) override { return put(json_text(value)); }
+  bool binary(binary_t &) override { return false; }  // no text has any
+  bool start_object(std::size_t) override {
+    is_object_ |= depth_ == 0;
+    return open('{');
+  }
+  bool start_array(std::size_t) override { return open('['); }
+  bool key(string_t &name) override {
+    if (depth_ == 1) {
+      key_ = name;
+      has_memory_ |= at("memory_bytes");
+    }
+    separate();
+    out_ += json_text(name) + ": ";
+    first_ = true;  // no comma between a key and its value
+    return true;
+  }
+  bool end_object() override {
+    if (depth_ == 1 && memory_ > 0 && !has_memory_) {
+      string_t name = "memory_bytes";
+      key(name);
+      put("");
+    }
+    return close('}');
+  }
+  bool end_array() override { return close(']'); }
+  bool parse_error(std::size_t, const std::string &, const json::exception &) override { return is_object_ = false; }
+
+ private:
+  bool at(const char *name) const { return depth_ == 1 && key_ == name; }
+
+  void separate() {
+    if (!first_) out_ += ",\n ";
+    first_ = false;
+  }
+
+  bool put(const std::string &value) {
+    separate();
+    out_ += memory_ > 0 && at("memory_bytes") ? std::to_string(memory_) : value;
+    return true;
+  }
+
+  bool open(char bracket) {
+    separate();
+    out_ += bracket;
+    first_ = true;
+    ++depth_;
+    return true;
+  }
+
+  bool close(char bracket) {
+    out_ += bracket;
+    first_ = false;
+    --depth_;
+    return true;
+  }
+
+  const std::uint64_t memory_;
+  std::string out_, key_;  // key_: of the root's member that is being read
+  int depth_ = 0;
+  bool first_ = true, is_object_ = false, is_unified_ = false, has_memory_ = false;
+};
+
 }  // namespace
 
 std::string model_text(const device_name &name) {
   const std::string text = name.is_file() ? read_file(name.model) : built_in(name.model);
   // Whether it is a sound model is for the core's parser to say; here only what concerns a simulation.
-  nlohmann::json model = nlohmann::json::parse(text, nullptr, false);
-  if (!model.is_object())
+  model_copier copier(name.memory);
+  json::sax_parse(text, &copier);
+  if (!copier.is_object())
     throw failure(SG_STATUS_INVALID_ARGUMENT, "device model \"%.200s\" is not a JSON object", name.model.c_str());
-  if (model.value("unified_memory", nlohmann::json()) == true)
+  if (copier.is_unified())
     throw failure(
         SG_STATUS_INVALID_ARGUMENT,
         "device model \"%.200s\": a simulated device has memory of its own, so 'unified_memory' must be false",
         name.model.c_str());
-  if (name.memory == 0) return text;
-  model["memory_bytes"] = name.memory;
-  return model.dump(1);
+  return name.memory == 0 ? text : copier.take();
 }
 
 }  // namespace sg::sim

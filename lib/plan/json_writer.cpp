@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/json_writer.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace sg {
+
+void json_writer::member(std::string_view key, std::string_view value) {
+  put_key(key);
+  put_quoted(value);
+}
+
+void json_writer::member(std::string_view key, std::int64_t value) {
+  put_key(key);
+  out_ += std::to_string(value);
+}
+
+void json_writer::member(std::string_view key, double value) {
+  put_key(key);
+  if (!std::isfinite(value)) {
+    out_ += "null";
+    return;
+  }
+  char text[40];
+  const auto written = std::to_chars(text, text + sizeof text, value);
+  const std::string_view number(text, std::size_t(written.ptr - text));
+  out_ += number;
+  // Readers that tell integers from other numbers find the latter whatever the value is.
+  if (number.find_first_of(".e") == std::string_view::npos) out_ += ".0";
+}
+
+void json_writer::begin(std::string_view key) {
+  put_key(key);
+  out_ += '{';
+  ++depth_;
+  first_ = true;
+}
+
+void json_writer::end() {
+  --depth_;
+  if (!first_) out_.append(1, '\n').append(2 * depth_, ' ');
+  out_ += '}';
+  first_ = false;
+}
+
+std::string json_writer::take() {
+  end();
+  return std::move(out_);
+}
+
+void json_writer::put_key(std::string_view key) {
+  out_ += first_ ? "\n" : ",\n";
+  first_ = false;
+  out_.append(2 * depth_, ' ');
+  put_quoted(key);
+  out_ += ": ";
+}
+
+void json_writer::put_quoted(std::string_view text) {
+  out_ += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out_.append(1, '\\').append(1, c);
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      out_ += c;
+    else {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      out_ += escaped;
+    }
+  }
+  out_ += '"';
+}
+
+}  // namespace sg
