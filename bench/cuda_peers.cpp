@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peers of `streamgemm bench host|resident`: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls.
+#include <cublasLt.h>
+#include <cublasXt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/gpu_peers.hpp"
+
+namespace sg::cli {
+namespace {
+
+void check(bool ok, const char *what) {
+  if (!ok) throw std::runtime_error(what);
+}
+#define CHECK(call) check((call) == 0, #call)
+
+double timed(const std::function<void()> &work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+struct types {
+  cudaDataType data;
+  cublasComputeType_t compute;
+  std::size_t size;
+};
+
+bool types_of(const gpu_product &p, types &out) {
+  switch (p.dtype) {
+    case SG_DTYPE_F64: out = {CUDA_R_64F, CUBLAS_COMPUTE_64F, 8}; return true;
+    case SG_DTYPE_F32:
+      out = {CUDA_R_32F, p.compute == SG_COMPUTE_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, 4};
+      return p.compute == SG_COMPUTE_TF32 || p.compute == SG_COMPUTE_EXACT;
+    case SG_DTYPE_BF16: out = {CUDA_R_16BF, CUBLAS_COMPUTE_32F, 2}; return true;
+    case SG_DTYPE_F16: out = {CUDA_R_16F, CUBLAS_COMPUTE_32F, 2}; return true;
+    default: return false;
+  }
+}
+
+struct scalars {
+  double f64[2] = {1, 0};
+  float f32[2] = {1, 0};
+  const void *one(const types &t) const { return t.size == 8 ? static_cast<const void *>(&f64[0]) : &f32[0]; }
+  const void *zero(const types &t) const { return t.size == 8 ? static_cast<const void *>(&f64[1]) : &f32[1]; }
+} const constants;
+
+cublasOperation_t op_of(sg_op op) { return op == SG_OP_N ? CUBLAS_OP_N : CUBLAS_OP_T; }
+
+// Everything that a careful user would make once.
+class gpu {
+ public:
+  gpu() {
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    CHECK(cublasCreate(&blas));
+    CHECK(cublasSetStream(blas, stream));
+    CHECK(cudaMalloc(&workspace, workspace_bytes));
+    CHECK(cublasSetWorkspace(blas, workspace, workspace_bytes));
+    CHECK(cublasLtCreate(&lt));
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&end));
+  }
+
+  // Device memory that only grows; nullptr where there is not enough.
+  char *memory(std::size_t bytes) {
+    if (bytes <= held_) return memory_;
+    cudaFree(memory_);
+    held_ = cudaMalloc(&memory_, bytes) == cudaSuccess ? bytes : 0;
+    if (held_ == 0) cudaGetLastError(), memory_ = nullptr;
+    return memory_;
+  }
+
+  void multiply(const gpu_product &p, const types &t, const void *a, const void *b, void *c) {
+    CHECK(cublasGemmEx_64(blas, op_of(p.op_a), op_of(p.op_b), p.m, p.n, p.k, constants.one(t), a, t.data, p.lda, b, t.data,
+                          p.ldb, constants.zero(t), c, t.data, p.ldc, t.compute, CUBLAS_GEMM_DEFAULT));
+  }
+
+  double by_events(const std::function<void()> &work) {
+    CHECK(cudaEventRecord(start, stream));
+    work();
+    CHECK(cudaEventRecord(end, stream));
+    CHECK(cudaEventSynchronize(end));
+    float milliseconds = 0;
+    CHECK(cudaEventElapsedTime(&milliseconds, start, end));
+    return milliseconds * 1e-3;
+  }
+
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+  cudaStream_t stream, other;
+  cublasHandle_t blas;
+  cublasLtHandle_t lt;
+  cudaEvent_t start, end;
+  void *workspace = nullptr;
+
+ private:
+  char *memory_ = nullptr;
+  std::size_t held_ = 0;
+};
+
+gpu &the_gpu() {
+  static gpu only;
+  return only;
+}
+
+struct footprints {
+  std::size_t a, b, c;
+  footprints(const gpu_product &p, std::size_t size)
+      : a(std::size_t(p.lda) * (p.op_a == SG_OP_N ? p.k : p.m) * size),
+        b(std::size_t(p.ldb) * (p.op_b == SG_OP_N ? p.n : p.k) * size), c(std::size_t(p.ldc) * p.n * size) {}
+  std::size_t all() const { return padded(a) + padded(b) + padded(c); }
+  static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+};
+
+// The same leading dimensions on the device, so that each operand is one contiguous copy.
+double copy_multiply_copy(const gpu_product &p) {
+  types t;
+  if (!types_of(p, t)) return -1;
+  gpu &g = the_gpu();
+  const footprints bytes(p, t.size);
+  char *a = g.memory(bytes.all());
+  if (a == nullptr) return -1;
+  char *b = a + footprints::padded(bytes.a), *c = b + footprints::padded(bytes.b);
+  return timed([&] {
+    CHECK(cudaMemcpyAsync(a, p.a, bytes.a, cudaMemcpyHostToDevice, g.stream));
+    CHECK(cudaMemcpyAsync(b, p.b, bytes.b, cudaMemcpyHostToDevice, g.stream));
+    g.multiply(p, t, a, b, c);
+    CHECK(cudaMemcpy2DAsync(p.c, p.ldc * t.size, c, p.ldc * t.size, p.m * t.size, p.n, cudaMemcpyDeviceToHost, g.stream));
+    CHECK(cudaStreamSynchronize(g.stream));
+  });
+}
+
+double by_xt(const gpu_product &p, int block, bool pin) {
+  if (p.compute != SG_COMPUTE_EXACT || (p.dtype != SG_DTYPE_F32 && p.dtype != SG_DTYPE_F64)) return -1;
+  static cublasXtHandle_t xt = [] {
+    cublasXtHandle_t fresh;
+    int device = 0;
+    CHECK(cublasXtCreate(&fresh));
+    CHECK(cublasXtDeviceSelect(fresh, 1, &device));
+    return fresh;
+  }();
+  CHECK(cublasXtSetBlockDim(xt, block));
+  CHECK(cublasXtSetPinningMemMode(xt, pin ? CUBLASXT_PINNING_ENABLED : CUBLASXT_PINNING_DISABLED));
+  const auto size = [](std::int64_t x) { return std::size_t(x); };
+  return timed([&] {
+    if (p.dtype == SG_DTYPE_F32)
+      CHECK(cublasXtSgemm(xt, op_of(p.op_a), op_of(p.op_b), size(p.m), size(p.n), size(p.k), &constants.f32[0],
+                          static_cast<const float *>(p.a), size(p.lda), static_cast<const float *>(p.b), size(p.ldb),
+                          &constants.f32[1], static_cast<float *>(p.c), size(p.ldc)));
+    else
+      CHECK(cublasXtDgemm(xt, op_of(p.op_a), op_of(p.op_b), size(p.m), size(p.n), size(p.k), &constants.f64[0],
+                          static_cast<const double *>(p.a), size(p.lda), static_cast<const double *>(p.b), size(p.ldb),
+                          &constants.f64[1], static_cast<double *>(p.c), size(p.ldc)));
+  });
+}
+
+struct host_peer {
+  const char *name;
+  std::function<double(const gpu_product &)> run;
+};
+const std::vector<host_peer> &host_peers() {
+  static const std::vector<host_peer> all = {
+      {"copy, cuBLAS, copy", copy_multiply_copy},
+      {"cuBLASXt 2048", [](const gpu_product &p) { return by_xt(p, 2048, false); }},
+      {"cuBLASXt 4096", [](const gpu_product &p) { return by_xt(p, 4096, false); }},
+      {"cuBLASXt 8192", [](const gpu_product &p) { return by_xt(p, 8192, false); }},
+      {"cuBLASXt 4096, pinning", [](const gpu_product &p) { return by_xt(p, 4096, true); }}};
+  return all;
+}
+
+double arithmetic(const gpu_product &p) {
+  types t;
+  if (!types_of(p, t)) return -1;
+  gpu &g = the_gpu();
+  const footprints bytes(p, t.size);
+  char *a = g.memory(bytes.all());
+  if (a == nullptr) return -1;
+  char *b = a + footprints::padded(bytes.a), *c = b + footprints::padded(bytes.b);
+  CHECK(cudaMemcpyAsync(a, p.a, bytes.a, cudaMemcpyHostToDevice, g.stream));
+  CHECK(cudaMemcpyAsync(b, p.b, bytes.b, cudaMemcpyHostToDevice, g.stream));
+  g.multiply(p, t, a, b, c);
+  std::vector<double> seconds;
+  for (int i = 0; i < 5; ++i) seconds.push_back(g.by_events([&] { g.multiply(p, t, a, b, c); }));
+  return median(seconds);
+}
+
+gpu_link_rates link() {
+  gpu &g = the_gpu();
+  constexpr std::size_t bytes = std::size_t{512} << 20;
+  char *device = g.memory(2 * bytes), *host = nullptr;
+  CHECK(cudaHostAlloc(&host, 2 * bytes, cudaHostAllocDefault));
+  const auto rate = [&](bool in, bool out) {
+    std::vector<double> seconds;
+    for (int i = 0; i < 7; ++i)
+      seconds.push_back(timed([&] {
+        if (in) CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, g.stream));
+        if (out) CHECK(cudaMemcpyAsync(host + bytes, device + bytes, bytes, cudaMemcpyDeviceToHost, g.other));
+        CHECK(cudaStreamSynchronize(g.stream));
+        CHECK(cudaStreamSynchronize(g.other));
+      }));
+    return double(bytes) * (in + out) / median(seconds);
+  };
+  const gpu_link_rates found{rate(true, false), rate(false, true), rate(true, true)};
+  CHECK(cudaFreeHost(host));
+  return found;
+}
+
+// cublasLt's choices for a product, best first; kept for the latest product.
+struct candidates {
+  gpu_product of{};
+  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+  std::vector<cublasLtMatmulHeuristicResult_t> found;
+
+  bool fit(const gpu_product &p) const {
+    return product != nullptr && p.m == of.m && p.n == of.n && p.k == of.k && p.dtype == of.dtype &&
+           p.compute == of.compute && p.a == of.a && p.op_a == of.op_a && p.op_b == of.op_b;
+  }
+
+  void find(const gpu_product &p, const types &t) {
+    if (product != nullptr) {
+      cublasLtMatmulDescDestroy(product);
+      for (auto layout : {a, b, c}) cublasLtMatrixLayoutDestroy(layout);
+    }
+    of = p;
+    const auto op_a = op_of(p.op_a), op_b = op_of(p.op_b);
+    CHECK(cublasLtMatmulDescCreate(&product, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
+    CHECK(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
+    CHECK(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
+    CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_OP_N ? p.m : p.k, p.op_a == SG_OP_N ? p.k : p.m, p.lda));
+    CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_OP_N ? p.k : p.n, p.op_b == SG_OP_N ? p.n : p.k, p.ldb));
+    CHECK(cublasLtMatrixLayoutCreate(&c, t.data, p.m, p.n, p.ldc));
+    cublasLtMatmulPreference_t preference;
+    CHECK(cublasLtMatmulPreferenceCreate(&preference));
+    const std::size_t most = gpu::workspace_bytes;
+    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
+    found.resize(8);
+    int count = 0;
+    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, product, a, b, c, c, preference, 8, found.data(), &count) != 0)
+      count = 0;
+    found.resize(std::size_t(count));
+    cublasLtMatmulPreferenceDestroy(preference);
+  }
+};
+
+double resident(std::int32_t way, const gpu_product &p, std::int32_t times) {
+  types t;
+  if (!types_of(p, t)) return -1;
+  gpu &g = the_gpu();
+  static candidates lt;
+  if (way > 0 && !lt.fit(p)) lt.find(p, t);
+  if (way > int(lt.found.size()) && way > 0) return -1;
+  return timed([&] {
+           for (std::int32_t i = 0; i < times; ++i)
+             if (way == 0)
+               g.multiply(p, t, p.a, p.b, p.c);
+             else
+               CHECK(cublasLtMatmul(g.lt, lt.product, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), p.c, lt.c,
+                                    p.c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace, gpu::workspace_bytes,
+                                    g.stream));
+           CHECK(cudaStreamSynchronize(g.stream));
+         }) / times;
+}
+
+const char *facts() {
+  static const std::string text = [] {
+    cudaDeviceProp device;
+    int driver = 0, runtime = 0, blas = 0;
+    CHECK(cudaGetDeviceProperties(&device, 0));
+    CHECK(cudaDriverGetVersion(&driver));
+    CHECK(cudaRuntimeGetVersion(&runtime));
+    CHECK(cublasGetVersion(the_gpu().blas, &blas));
+    return std::string("gpu: ") + device.name + "\nmultiprocessors: " + std::to_string(device.multiProcessorCount) +
+           "\ndriver_cuda: " + std::to_string(driver) + "\nruntime_cuda: " + std::to_string(runtime) +
+           "\ncublas: " + std::to_string(blas) + "\n";
+  }();
+  return text.c_str();
+}
+
+// No exception leaves the module: what fails is told and is no figure.
+template <class Work>
+double guarded(Work &&work) noexcept {
+  try {
+    return work();
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "a peer failed: %s\n", e.what());
+    cudaGetLastError();
+    return -1;
+  }
+}
+
+constexpr gpu_peer_table table = {
+    .facts = facts,
+    .link = link,
+    .host_count = [] { return std::int32_t(host_peers().size()); },
+    .host_name = [](std::int32_t peer) { return host_peers()[std::size_t(peer)].name; },
+    .host = [](std::int32_t peer,
+               const gpu_product *p) { return guarded([&] { return host_peers()[std::size_t(peer)].run(*p); }); },
+    .resident = [](std::int32_t way, const gpu_product *p,
+                   std::int32_t times) { return guarded([&] { return resident(way, *p, times); }); },
+    .arithmetic = [](const gpu_product *p) { return guarded([&] { return arithmetic(*p); }); },
+};
+
+}  // namespace
+}  // namespace sg::cli
+
+extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_1(void) {
+  return &sg::cli::table;
+}
