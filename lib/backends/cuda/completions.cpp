@@ -7,6 +7,7 @@
 #include "current.hpp"
 #include "device.hpp"
 #include "failure.hpp"
+#include "process_end.hpp"
 
 namespace sg::cuda {
 
@@ -31,6 +32,8 @@ completions::~completions() {
     changed_.notify_one();
     pthread_join(thread_, nullptr);
   }
+  const process_end::freeing now;
+  if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
   const current here(owner_.context());
   while (free_ != nullptr) {
     completion *next = free_->next;

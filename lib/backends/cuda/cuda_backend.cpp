@@ -11,6 +11,7 @@
 #include "current.hpp"
 #include "device.hpp"
 #include "failure.hpp"
+#include "process_end.hpp"
 #include "stream.hpp"
 
 namespace sg::cuda {
@@ -133,6 +134,7 @@ sg_status event_create(sg_backend_device *x, sg_backend_event **out) noexcept {
 
 void event_destroy(sg_backend_event *x) noexcept {
   event &gone = of(x);
+  const process_end::freeing now;
   if (gone.owner->usable() == SG_STATUS_OK) {
     const current here(gone.owner->context());
     cudaEventDestroy(gone.native);

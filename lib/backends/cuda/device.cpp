@@ -11,6 +11,7 @@
 #include "current.hpp"
 #include "failure.hpp"
 #include "model.hpp"
+#include "process_end.hpp"
 #include "stream.hpp"
 
 namespace sg::cuda {
@@ -53,6 +54,7 @@ sg_status device::start() noexcept {
     context_ = nullptr;
     return fail(SG_STATUS_BACKEND_FAILURE, "the primary context of CUDA device %d cannot be made", ordinal_);
   }
+  process_end::watch();
   const current here(context_);
   timed_ = !asked_to_leave_timing_out();
   if (const sg_status status =
@@ -93,7 +95,8 @@ sg_status device::set_clock() noexcept {
 }
 
 device::~device() {
-  if (context_ == nullptr) return;
+  const process_end::freeing now;
+  if (context_ == nullptr || !now.allowed()) return;
   {
     const current here(context_);
     if (clock_event_ != nullptr) cudaEventDestroy(clock_event_);
@@ -105,7 +108,7 @@ device::~device() {
 
 sg_status device::usable() noexcept {
   if (dead_.load(std::memory_order_acquire)) return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
-  if (draining_.load(std::memory_order_acquire)) return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
+  if (draining_.load(std::memory_order_acquire) || process_end::has_begun()) return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
   return SG_STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "current.hpp"
 #include "device.hpp"
 #include "failure.hpp"
+#include "process_end.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -59,6 +60,7 @@ sg_status device::mem_alloc(std::uint64_t bytes, void **out) noexcept {
 }
 
 void device::mem_free(void *memory) noexcept {
+  const process_end::freeing now;
   if (memory == nullptr || usable() != SG_STATUS_OK) return;
   const current here(context_);
   check(cudaFreeAsync(memory, memory_stream_), "freeing device memory");
@@ -89,6 +91,7 @@ sg_status device::host_alloc(std::uint64_t bytes, void **out) noexcept {
 }
 
 void device::host_free(void *memory) noexcept {
+  const process_end::freeing now;
   if (memory == nullptr || usable() != SG_STATUS_OK) return;
   const current here(context_);
   std::uint64_t bytes = 0;

@@ -10,6 +10,7 @@
 #include "failure.hpp"
 #include "gemm.hpp"
 #include "kernels.hpp"
+#include "process_end.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -60,6 +61,7 @@ sg_status stream::start(stream *fresh, stream **out) noexcept {
 stream::~stream() {
   owner_.remove(*this);
   completions_.finish();
+  const process_end::freeing now;
   if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
   const current here(owner_.context());
   if (blas_ != nullptr) blas().destroy(blas_);

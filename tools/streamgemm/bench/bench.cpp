@@ -19,7 +19,11 @@ namespace {
 
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
-const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite}};
+const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite},
+                                                      {"host", run_host_suite},
+                                                      {"outofcore", run_outofcore_suite},
+                                                      {"resident", run_resident_suite},
+                                                      {"split", run_split_suite}};
 
 json to_json(const bench_row &row) {
   return {{"case", row.name},
@@ -52,7 +56,7 @@ class recorder : public suite_run {
   void run(const bench_case &what) override {
     progress line("measuring " + what.name);
     line.elapsed();
-    const measure_limits limits = request_.quick ? measure_limits{3, 5, 1} : measure_limits{};
+    const measure_limits limits = request_.quick ? measure_limits{3, 5, 1} : measure_limits{5, 25, request_.seconds};
     const std::vector<bench_row> rows = measure(what, limits, [&] { line.elapsed(); });
     for (const bench_row &row : rows) rows_.push_back(to_json(row));
     if (show_) print(rows);
@@ -66,6 +70,8 @@ class recorder : public suite_run {
  private:
   static void print(const std::vector<bench_row> &rows) {
     std::printf("%s\n", rows.front().name.c_str());
+    if (rows.front().bound_seconds > 0)
+      std::printf("  %-36s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
     for (const bench_row &row : rows)
       std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)\n", row.variant.c_str(), format_seconds(row.seconds).c_str(),
                   format_rate(row.flops / row.seconds, "flop/s").c_str(), format_seconds(row.min).c_str(),
@@ -113,6 +119,8 @@ void add_bench(CLI::App &app) {
                              ->expected(0, 1)->type_name("[FILE]");
   verb->add_option("--device", given->request.device, "Where to run it (default: the suite's own)");
   verb->add_option("--only", given->request.only, "Only cases whose name holds this text");
+  verb->add_option("--peers", given->request.peers, "Module with the GPU libraries to measure against");
+  verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")->check(CLI::PositiveNumber);
   verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
   verb->callback([given, as_json] { run(*given, as_json->count() > 0); });
 }

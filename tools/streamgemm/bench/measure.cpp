@@ -58,7 +58,10 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .samples = samples,
                     .min = *least,
                     .max = *most,
-                    .flops = what.flops});
+                    .flops = what.flops,
+                    .bytes_in = what.bytes_in,
+                    .bytes_out = what.bytes_out,
+                    .bound_seconds = what.bound_seconds});
   }
   return rows;
 }

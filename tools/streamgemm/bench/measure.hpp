@@ -23,6 +23,8 @@ struct bench_case {
   std::string name;
   double flops = 0;
   std::vector<bench_variant> variants;
+  double bytes_in = 0, bytes_out = 0;  // over the link, of one run
+  double bound_seconds = 0;            // 0: no bound is known
 };
 
 struct measure_limits {

@@ -13,6 +13,8 @@ struct suite_request {
   bool quick = false;      // small sizes, few samples: to see that it works
   std::string device;      // what the suite runs on; "" is the suite's own choice
   std::string only;        // cases whose name holds this text
+  std::string peers;       // path of the module with the GPU's peers; "" for none
+  double seconds = 20;     // of a case, roughly
 };
 
 // How a suite hands over its cases; it measures them at once.
@@ -25,5 +27,9 @@ class suite_run {
 };
 
 void run_cpu_suite(const suite_request &request, suite_run &run);
+void run_host_suite(const suite_request &request, suite_run &run);
+void run_outofcore_suite(const suite_request &request, suite_run &run);
+void run_resident_suite(const suite_request &request, suite_run &run);
+void run_split_suite(const suite_request &request, suite_run &run);
 
 }  // namespace sg::cli

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suites `host`, `outofcore`, `resident` and `split`: products on a GPU, from host memory or from its own.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "../library.hpp"
+#include "gpu_peers.hpp"
+#include "suite.hpp"
+
+namespace sg::cli {
+
+namespace {
+
+struct gpu_case {
+  std::string label;
+  std::int64_t m, n, k;
+  sg_dtype dtype = SG_DTYPE_F32;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  std::int64_t pad = 0;  // of each leading dimension
+
+  double flops() const { return 2.0 * double(m) * double(n) * double(k); }
+  std::int64_t rows_a() const { return op_a == SG_OP_N ? m : k; }
+  std::int64_t cols_a() const { return op_a == SG_OP_N ? k : m; }
+  std::int64_t rows_b() const { return op_b == SG_OP_N ? k : n; }
+  std::int64_t cols_b() const { return op_b == SG_OP_N ? n : k; }
+  std::int64_t size() const { return sg_dtype_size(dtype); }
+  std::int64_t bytes_a() const { return (rows_a() + pad) * cols_a() * size(); }
+  std::int64_t bytes_b() const { return (rows_b() + pad) * cols_b() * size(); }
+  std::int64_t bytes_c() const { return (m + pad) * n * size(); }
+  static std::int64_t padded(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+  std::int64_t all_bytes() const { return padded(bytes_a()) + padded(bytes_b()) + padded(bytes_c()); }
+};
+
+// A case's three operands in one block of memory.
+struct operands {
+  const gpu_case &of;
+  char *a, *b, *c;
+  operands(const gpu_case &x, char *block)
+      : of(x), a(block), b(a + gpu_case::padded(x.bytes_a())), c(b + gpu_case::padded(x.bytes_b())) {}
+
+  sg_gemm_desc desc() const {
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    const auto view = [this](char *data, std::int64_t rows, std::int64_t cols) {
+      return sg_matrix{data, rows, cols, rows + of.pad, of.dtype, SG_LAYOUT_COLUMN_MAJOR};
+    };
+    desc.a = view(a, of.rows_a(), of.cols_a());
+    desc.b = view(b, of.rows_b(), of.cols_b());
+    desc.c = view(c, of.m, of.n);
+    desc.op_a = of.op_a;
+    desc.op_b = of.op_b;
+    desc.compute = of.compute;
+    return desc;
+  }
+  gpu_product product() const {
+    return {of.m,    of.n,    of.k,  of.dtype, of.compute, of.op_a, of.op_b, of.rows_a() + of.pad, of.rows_b() + of.pad,
+            of.m + of.pad, a, b, c};
+  }
+};
+
+// Numbers in [-1, 1) of a case's type; by all cores, because there are gigabytes of them.
+void fill(const gpu_case &of, char *memory, std::int64_t bytes, std::uint32_t seed) {
+  const std::int64_t count = bytes / of.size();
+  const std::int64_t workers = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (std::int64_t w = 0; w < workers; ++w)
+    threads.emplace_back([=, dtype = of.dtype] {
+      std::uint32_t state = seed * 747796405u + std::uint32_t(w) * 2891336453u + 1;
+      for (std::int64_t i = count * w / workers; i < count * (w + 1) / workers; ++i) {
+        state = state * 1664525u + 1013904223u;
+        const float value = float(std::int32_t(state) >> 8) / float(1 << 23);
+        if (dtype == SG_DTYPE_F64) reinterpret_cast<double *>(memory)[i] = value;
+        else if (dtype == SG_DTYPE_F32) reinterpret_cast<float *>(memory)[i] = value;
+        else reinterpret_cast<std::uint16_t *>(memory)[i] = std::uint16_t(std::bit_cast<std::uint32_t>(value) >> 16);
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+// Elements of C, spread over it, that every variant must have computed alike: within what its type may lose.
+class sample {
+ public:
+  explicit sample(const operands &x) : x_(x) {}
+
+  void poison() const {
+    for (int i = 0; i < count; ++i) std::memset(at(i), 0xff, std::size_t(x_.of.size()));
+  }
+  void compare(const std::string &variant) {
+    std::vector<double> now;
+    for (int i = 0; i < count; ++i) now.push_back(value(at(i)));
+    if (first_.empty()) first_ = now;
+    const double per_product = x_.of.dtype == SG_DTYPE_F64          ? 1e-14
+                               : x_.of.dtype != SG_DTYPE_F32        ? 2e-2
+                               : x_.of.compute == SG_COMPUTE_EXACT ? 1e-5 : 3e-3;
+    for (int i = 0; i < count; ++i)
+      if (!(std::abs(now[i] - first_[i]) <= per_product * std::sqrt(double(x_.of.k)) * 4))
+        throw failure(exit_code::verification, variant + " and the library disagree at " + x_.of.label + ": " +
+                                                   std::to_string(now[i]) + ", " + std::to_string(first_[i]));
+  }
+
+ private:
+  static constexpr int count = 1000;
+  char *at(int i) const {
+    const std::int64_t row = (std::int64_t(i) * 7919 + i / 3) % x_.of.m, col = x_.of.n * i / count;
+    return x_.c + (row + col * (x_.of.m + x_.of.pad)) * x_.of.size();
+  }
+  double value(const char *from) const {
+    if (x_.of.dtype == SG_DTYPE_F64) return *reinterpret_cast<const double *>(from);
+    if (x_.of.dtype == SG_DTYPE_F32) return *reinterpret_cast<const float *>(from);
+    return std::bit_cast<float>(std::uint32_t{*reinterpret_cast<const std::uint16_t *>(from)} << 16);
+  }
+  operands x_;
+  std::vector<double> first_;
+};
+
+const gpu_peer_table *load_peers(const std::string &path) {
+  if (path.empty()) return nullptr;
+  void *module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *entry = module ? dlsym(module, gpu_peers_symbol) : nullptr;
+  if (!entry) throw failure(exit_code::usage, std::string("--peers: ") + dlerror());
+  return reinterpret_cast<const gpu_peer_table *(*)()>(entry)();
+}
+
+class gpu_suite {
+ public:
+  gpu_suite(const suite_request &request, suite_run &out, std::uint64_t memory_limit = 0, int lanes = 0)
+      : request_(request), out_(out), peers_(load_peers(request.peers)),
+        context_(open_context({.device = request.device.empty() ? "cuda:0" : request.device, .compute_lanes = lanes,
+                               .memory_limit = memory_limit})) {
+    out_.note("device", device_of(context_.get()).name);
+    if (!peers_) return;
+    std::istringstream facts(peers_->facts());
+    for (std::string line; std::getline(facts, line);)
+      out_.note(line.substr(0, line.find(':')), line.substr(line.find(':') + 2));
+    link_ = peers_->link();
+    out_.note("link_in_bytes_per_second", link_.in);
+    out_.note("link_out_bytes_per_second", link_.out);
+    out_.note("link_both_bytes_per_second", link_.both);
+  }
+
+  // From host memory to host memory, pinned and pageable.
+  void host(const std::vector<gpu_case> &cases) {
+    for (const bool pinned : {true, false}) {
+      std::int64_t most = 0;
+      for (const gpu_case &x : cases)
+        if (out_.wants(name_of(x, pinned))) most = std::max(most, x.all_bytes());
+      if (most == 0) continue;
+      const block memory(context_.get(), most, pinned);
+      for (const gpu_case &x : cases)
+        if (out_.wants(name_of(x, pinned))) one_host(x, pinned, memory.data());
+    }
+  }
+
+  // From the device's memory: many products in a row, the time of one.
+  void resident(const std::vector<gpu_case> &cases) {
+    for (const gpu_case &x : cases) {
+      if (!out_.wants(x.label)) continue;
+      const device_block memory(context_.get(), x);
+      const operands at(x, memory.data());
+      const int times = int(std::clamp(0.02 / (x.flops() / 3e14 + 5e-6), 5.0, 500.0));
+      bench_case what{x.label, x.flops(), {}};
+      what.variants.push_back({own_variant, [=, this] { return in_a_row(at, times, nullptr, false); }});
+      // Each one writes what the one before writes: the library waits for its end before it starts the next.
+      what.variants.push_back({"streamgemm, in order", [=, this] { return in_a_row(at, times, nullptr, true); }});
+      add_resident_peers(what, at, times);
+      out_.run(what);
+    }
+  }
+
+  // One product, resident and from pinned memory, cut over 1 to 16 streams.
+  void split(const std::vector<gpu_case> &cases) {
+    for (const gpu_case &x : cases) {
+      const std::string resident_name = x.label + " resident", pinned_name = x.label + " pinned";
+      if (out_.wants(resident_name)) {
+        const device_block memory(context_.get(), x);
+        add_splits(resident_name, x, memory.data());
+      }
+      if (out_.wants(pinned_name)) {
+        const block memory(context_.get(), x.all_bytes(), true);
+        add_splits(pinned_name, x, memory.data());
+      }
+    }
+  }
+
+ private:
+  // Host memory for the largest case.
+  class block {
+   public:
+    block(sg_context *context, std::int64_t bytes, bool pinned) : context_(context), pinned_(pinned) {
+      void *memory = nullptr;
+      if (pinned) check(sg_host_alloc(context, std::uint64_t(bytes), &memory), "pinned memory");
+      else memory = std::aligned_alloc(4096, std::size_t(gpu_case::padded(bytes)));
+      if (!memory) throw failure(exit_code::failed, "no memory for the operands");
+      data_ = static_cast<char *>(memory);
+    }
+    ~block() {
+      if (pinned_) sg_host_free(context_, data_);
+      else std::free(data_);
+    }
+    block(const block &) = delete;
+    block &operator=(const block &) = delete;
+    char *data() const { return data_; }
+
+   private:
+    sg_context *context_;
+    bool pinned_;
+    char *data_;
+  };
+
+  // A case's operands on the device.
+  class device_block {
+   public:
+    device_block(sg_context *context, const gpu_case &x) {
+      sg_buffer *made = nullptr;
+      check(sg_buffer_create(context, std::uint64_t(x.all_bytes()), &made), "device memory");
+      buffer_.reset(made);
+      void *memory = nullptr;
+      check(sg_buffer_data(made, &memory), "device memory");
+      data_ = static_cast<char *>(memory);
+      std::vector<char> host(std::size_t(x.all_bytes()));
+      fill(x, host.data(), x.all_bytes(), 5);
+      check(sg_copy(context, data_, host.data(), host.size(), nullptr), "copy of the operands");
+    }
+    char *data() const { return data_; }
+
+   private:
+    std::unique_ptr<sg_buffer, releaser<sg_buffer_release>> buffer_;
+    char *data_;
+  };
+
+  static std::string name_of(const gpu_case &x, bool pinned) { return x.label + (pinned ? " pinned" : " pageable"); }
+
+  double bound(const gpu_case &x, double arithmetic) const {
+    const double in = double(x.bytes_a() + x.bytes_b()), out = double(x.m * x.n * x.size());
+    return std::max({in / link_.in, out / link_.out, (in + out) / link_.both, arithmetic});
+  }
+
+  void one_host(const gpu_case &x, bool pinned, char *memory) {
+    const operands at(x, memory);
+    fill(x, at.a, x.bytes_a(), 1);
+    fill(x, at.b, x.bytes_b(), 2);
+    std::memset(at.c, 0, std::size_t(x.bytes_c()));
+    const auto seen = std::make_shared<sample>(at);
+    bench_case what{name_of(x, pinned), x.flops(), {}};
+    what.bytes_in = double(x.bytes_a() + x.bytes_b());
+    what.bytes_out = double(x.m * x.n * x.size());
+    const auto predicted = std::make_shared<double>(0);
+    what.variants.push_back({own_variant, [=, this] {
+                               seen->poison();
+                               const double seconds = timed([&] { run(at, nullptr, predicted.get()); });
+                               seen->compare(own_variant);
+                               return seconds;
+                             }});
+    if (peers_) {
+      const gpu_product product = at.product();
+      what.bound_seconds = bound(x, peers_->arithmetic(&product));
+      for (std::int32_t peer = 0; peer < peers_->host_count(); ++peer) {
+        const std::string name = peers_->host_name(peer);
+        if (name.ends_with("pinning") == pinned && name.starts_with("cuBLASXt") && pinned) continue;
+        if (peers_->host(peer, &product) < 0) continue;
+        what.variants.push_back({name, [=, this] {
+                                   seen->poison();
+                                   const double seconds = peers_->host(peer, &product);
+                                   seen->compare(name);
+                                   return seconds;
+                                 }});
+      }
+    }
+    out_.run(what);
+    out_.note("predicted_seconds " + what.name, *predicted);
+  }
+
+  void run(const operands &at, const sg_plan_options *options, double *predicted) {
+    const sg_gemm_desc desc = at.desc();
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.plan = options;
+    sg_job *made = nullptr;
+    check(sg_gemm_async(context_.get(), &desc, &submit, &made), "sg_gemm_async");
+    const job_handle job(made);
+    check(sg_job_wait(job.get(), SG_FOREVER), "the product");
+    if (predicted) *predicted = statistics_of(job.get()).predicted_seconds;
+  }
+
+  double in_a_row(const operands &at, int times, const sg_plan_options *options, bool tracked) {
+    const sg_gemm_desc desc = at.desc();
+    sg_submit submit = SG_SUBMIT_INIT;
+    if (!tracked) submit.flags = SG_SUBMIT_UNTRACKED;
+    submit.plan = options;
+    return timed([&] {
+             for (int i = 0; i < times; ++i)
+               check(sg_gemm_async(context_.get(), &desc, &submit, nullptr), "sg_gemm_async");
+             check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
+           }) / times;
+  }
+
+  void add_resident_peers(bench_case &what, const operands &at, int times) {
+    if (!peers_) return;
+    const gpu_product product = at.product();
+    what.variants.push_back({"cublasGemmEx", [=, this] { return peers_->resident(0, &product, times); }});
+    // The best of cublasLt's candidates, found by one timed run of each.
+    std::int32_t best = 0;
+    double best_seconds = HUGE_VAL;
+    for (std::int32_t way = 1; way <= 8; ++way) {
+      if (peers_->resident(way, &product, times) < 0) break;
+      const double seconds = peers_->resident(way, &product, times);
+      if (seconds < best_seconds) best = way, best_seconds = seconds;
+    }
+    if (best > 0)
+      what.variants.push_back({"cublasLt, best of 8", [=, this] { return peers_->resident(best, &product, times); }});
+  }
+
+  void add_splits(const std::string &name, const gpu_case &x, char *memory) {
+    const operands at(x, memory);
+    const bool resident = name.ends_with("resident");
+    if (!resident) fill(x, memory, x.bytes_a() + x.bytes_b(), 3);
+    bench_case what{name, x.flops(), {}};
+    const auto timed_run = [=, this](const sg_plan_options *options) {
+      return resident ? in_a_row(at, 5, options, true) : timed([&] { run(at, options, nullptr); });
+    };
+    what.variants.push_back({own_variant, [=] { return timed_run(nullptr); }});
+    for (const int parts : {1, 2, 4, 8, 16}) {
+      sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+      options.split = parts == 1 ? SG_SPLIT_NONE : SG_SPLIT_N;
+      options.parts = parts;
+      options.streams = parts;
+      what.variants.push_back(
+          {"in " + std::to_string(parts) + (parts == 1 ? " part" : " parts"), [=] { return timed_run(&options); }});
+    }
+    out_.run(what);
+  }
+
+  const suite_request &request_;
+  suite_run &out_;
+  const gpu_peer_table *peers_;
+  context_handle context_;
+  gpu_link_rates link_{1, 1, 1};
+};
+
+std::vector<gpu_case> cube(std::int64_t n) {
+  const std::string size = std::to_string(n) + "^3";
+  return {{"f32 " + size, n, n, n},
+          {"tf32 " + size, n, n, n, SG_DTYPE_F32, SG_COMPUTE_TF32},
+          {"bf16 " + size, n, n, n, SG_DTYPE_BF16}};
+}
+
+std::string text_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+}
+
+}  // namespace
+
+void run_host_suite(const suite_request &request, suite_run &run) {
+  std::vector<gpu_case> cases;
+  for (const std::int64_t n : request.quick ? std::vector<std::int64_t>{1024} : std::vector<std::int64_t>{8192, 16384})
+    for (const gpu_case &x : cube(n)) cases.push_back(x);
+  if (!request.quick)
+    for (const auto &[m, n, k] : {std::tuple{30000, 30000, 3000}, {1000, 1000, 5000}})
+      cases.push_back({"f64 " + text_of(m, n, k), m, n, k, SG_DTYPE_F64});
+  const std::int64_t by = request.quick ? 8 : 1;
+  for (const sg_compute compute : {SG_COMPUTE_EXACT, SG_COMPUTE_TF32})
+    for (const auto &[op_a, op_b, ops] : {std::tuple{SG_OP_N, SG_OP_T, "NT"}, {SG_OP_T, SG_OP_N, "TN"}})
+      cases.push_back({(compute == SG_COMPUTE_TF32 ? "tf32 " : "f32 ") + text_of(8191 / by, 4097 / by, 5003 / by) + " " +
+                           ops + " padded",
+                       8191 / by, 4097 / by, 5003 / by, SG_DTYPE_F32, compute, op_a, op_b, 5});
+  gpu_suite(request, run).host(cases);
+}
+
+void run_outofcore_suite(const suite_request &request, suite_run &run) {
+  const std::int64_t m = request.quick ? 2048 : 32768, k = m / 2;
+  const std::uint64_t limit = std::uint64_t{request.quick ? 16u : 4096u} << 20;
+  run.note("memory_limit_bytes", limit);
+  gpu_suite(request, run, limit).host({{"f32 " + text_of(m, m, k), m, m, k},
+                                       {"tf32 " + text_of(m, m, k), m, m, k, SG_DTYPE_F32, SG_COMPUTE_TF32}});
+}
+
+void run_resident_suite(const suite_request &request, suite_run &run) {
+  constexpr struct {
+    std::int64_t m, n, k;
+  } shapes[] = {{256, 256, 256},    {512, 512, 512},    {1024, 1024, 1024}, {2048, 2048, 2048},
+                {4096, 4096, 4096}, {8192, 8192, 8192}, {4096, 16, 4096},   {4096, 128, 4096},
+                {11008, 512, 4096}, {64, 64, 16384},    {16384, 64, 64},    {1000, 3000, 777}};
+  std::vector<gpu_case> cases;
+  for (const auto &s : shapes) {
+    if (request.quick && s.m * s.n > 1024 * 1024) continue;
+    const std::string size = text_of(s.m, s.n, s.k);
+    cases.push_back({"f64 " + size, s.m, s.n, s.k, SG_DTYPE_F64});
+    cases.push_back({"f32 " + size, s.m, s.n, s.k});
+    cases.push_back({"tf32 " + size, s.m, s.n, s.k, SG_DTYPE_F32, SG_COMPUTE_TF32});
+    cases.push_back({"bf16 " + size, s.m, s.n, s.k, SG_DTYPE_BF16});
+  }
+  gpu_suite(request, run).resident(cases);
+}
+
+void run_split_suite(const suite_request &request, suite_run &run) {
+  std::vector<gpu_case> cases = cube(request.quick ? 1024 : 8192);
+  cases.pop_back();  // f32 and tf32 tell it
+  gpu_suite(request, run, 0, 16).split(cases);
+}
+
+}  // namespace sg::cli
