@@ -169,9 +169,7 @@ class gpu_suite {
       const operands at(x, memory.data());
       const int times = int(std::clamp(0.02 / (x.flops() / 3e14 + 5e-6), 5.0, 500.0));
       bench_case what{x.label, x.flops(), {}};
-      what.variants.push_back({own_variant, [=, this] { return in_a_row(at, times, nullptr, false); }});
-      // Each one writes what the one before writes: the library waits for its end before it starts the next.
-      what.variants.push_back({"streamgemm, in order", [=, this] { return in_a_row(at, times, nullptr, true); }});
+      what.variants.push_back({own_variant, [=, this] { return in_a_row(at, times, nullptr); }});
       add_resident_peers(what, at, times);
       out_.run(what);
     }
@@ -291,10 +289,9 @@ class gpu_suite {
     if (predicted) *predicted = statistics_of(job.get()).predicted_seconds;
   }
 
-  double in_a_row(const operands &at, int times, const sg_plan_options *options, bool tracked) {
+  double in_a_row(const operands &at, int times, const sg_plan_options *options) {
     const sg_gemm_desc desc = at.desc();
     sg_submit submit = SG_SUBMIT_INIT;
-    if (!tracked) submit.flags = SG_SUBMIT_UNTRACKED;
     submit.plan = options;
     return timed([&] {
              for (int i = 0; i < times; ++i)
@@ -325,7 +322,7 @@ class gpu_suite {
     if (!resident) fill(x, memory, x.bytes_a() + x.bytes_b(), 3);
     bench_case what{name, x.flops(), {}};
     const auto timed_run = [=, this](const sg_plan_options *options) {
-      return resident ? in_a_row(at, 5, options, true) : timed([&] { run(at, options, nullptr); });
+      return resident ? in_a_row(at, 5, options) : timed([&] { run(at, options, nullptr); });
     };
     what.variants.push_back({own_variant, [=] { return timed_run(nullptr); }});
     for (const int parts : {1, 2, 4, 8, 16}) {
