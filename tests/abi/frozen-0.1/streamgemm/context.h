@@ -99,7 +99,7 @@ SG_API sg_status sg_device_describe(int32_t index, sg_device_info *out_info);
  * @param options How; NULL for all defaults. Read during the call only.
  * @param[out] out_context One reference, to be released by sg_context_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (a malformed name), SG_STATUS_NO_DEVICE (with the reason),
- * SG_STATUS_OUT_OF_MEMORY, or the backend's failure.
+ * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_SHUTDOWN, or the backend's failure.
  * Blocks while the device is opened. Any thread. Since 0.1.
  */
 SG_API sg_status sg_context_create(const sg_context_options *options, sg_context **out_context);

@@ -52,7 +52,8 @@ SG_API sg_status sg_event_query(sg_event *event);
 /**
  * Waits until the event, as last recorded, has happened.
  * @param timeout_ns As in sg_job_wait.
- * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_DEADLOCK. Blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_DEADLOCK.
+ * Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_event_wait(sg_event *event, int64_t timeout_ns);
 

@@ -6,7 +6,8 @@
  * Order: a submission on a stream runs after what was submitted to that stream before. A submission on no stream may run
  * at once, beside anything, except that jobs whose operands overlap in memory (read after write, write after read, write
  * after write) are ordered automatically, in submission order; `after` names further jobs. SG_SUBMIT_UNTRACKED switches
- * the tracking off for one submission. The order in which two threads submit is theirs to arrange.
+ * the tracking off for one submission. The order in which two threads submit is theirs to arrange. Contexts do not watch
+ * each other's memory: between two of them only `after` orders.
  *
  * Memory: from the submission until the job has ended, the operands stay allocated, A and B unchanged, C untouched. The
  * descriptor, the options and the arrays in them are read during the call only.
@@ -88,7 +89,7 @@ typedef struct sg_job_statistics {
   uint64_t bytes_out;       /**< Bytes copied from the device. */
   int32_t commands;         /**< Commands of the schedule. */
   int32_t commands_run;     /**< Commands that ran: fewer after a failure or a cancellation. */
-  char strategy[64];        /**< The schedule's kind. */
+  char strategy[64];        /**< The schedule's kind, in terms of column major: a row-major C is its transpose. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */
@@ -115,7 +116,8 @@ SG_API sg_status sg_job_release(sg_job *job);
 /**
  * Waits until the job has ended.
  * @param timeout_ns Nanoseconds; 0 asks without waiting; SG_FOREVER waits without end.
- * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback; SG_STATUS_INVALID_HANDLE.
+ * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback;
+ * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
  * A failed job's message becomes this thread's sg_last_error_message. Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
@@ -163,7 +165,7 @@ SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
  * @param jobs `count` handles; count 0 returns at once.
  * @param timeout_ns For all together, as in sg_job_wait.
  * @return SG_STATUS_OK when all succeeded; else the status of the first in the array that failed; SG_STATUS_TIMEOUT;
- * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE (none was waited for). Blocks. Any thread. Since 0.1.
+ * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (none was waited for). Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t timeout_ns);
 

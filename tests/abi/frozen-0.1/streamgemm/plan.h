@@ -28,7 +28,7 @@ typedef struct sg_plan_prediction {
   uint64_t staging_bytes;   /**< Pinned host memory that a run takes. */
   int32_t commands;         /**< Commands of the schedule. */
   int32_t compute_lanes;    /**< Compute streams used. */
-  char strategy[64];        /**< The schedule's kind. */
+  char strategy[64];        /**< The schedule's kind, in terms of column major: a row-major C is its transpose. */
 } sg_plan_prediction;
 
 /** Initial value of an sg_plan_prediction. */

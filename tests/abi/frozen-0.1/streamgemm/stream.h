@@ -59,8 +59,8 @@ SG_API sg_status sg_stream_query(sg_stream *stream);
 /**
  * Waits until everything submitted to the stream before this call has ended, well or badly.
  * @param timeout_ns As in sg_job_wait.
- * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_DEADLOCK (from the callback of a job of
- * this stream). Blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_DEADLOCK (from
+ * the callback of a job of this stream). Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns);
 

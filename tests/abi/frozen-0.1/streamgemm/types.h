@@ -83,7 +83,7 @@ typedef enum sg_memory_kind {
   SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
 } sg_memory_kind;
 
-/** A real or complex scalar; `im` is ignored for real types. For i32 results both parts of it must be integers. */
+/** A real or complex scalar; `im` is ignored for real types. For i32 results `re` must be an integer of 32 bits. */
 typedef struct sg_scalar {
   double re; /**< Real part. */
   double im; /**< Imaginary part. */
