@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/conflict.hpp"
 #include "api/entry.hpp"
 #include "base/checked.hpp"
 
@@ -173,19 +174,34 @@ void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, 
   where.base = static_cast<char *>(x.view.data);
 }
 
+[[noreturn]] void refuse_overlap(const char *name, char input, const footprint &read, const footprint &written) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c overlaps %s->%c in memory (%p and %p)", name, name, input,
+              reinterpret_cast<void *>(written.lo), reinterpret_cast<void *>(read.lo));
+}
+
+// C may not overlap an input, whichever item of either it is.
 void check_overlap(const checked_gemm &g, const char *name) {
   const problem &p = g.shape;
-  const operand *const inputs[] = {&p.a, &p.b};
-  for (int which = 0; which < 2 && !p.no_product; ++which) {
-    const operand &in = *inputs[which];
-    for (std::int64_t i = 0; i < pieces_of(in, p.batch); ++i) {
-      const footprint read = footprint_of(in, p.batch, g.where.operands[which], i);
-      for (std::int64_t j = 0; j < pieces_of(p.c, p.batch); ++j)
-        if (overlap(read, footprint_of(p.c, p.batch, g.where.operands[2], j)))
-          throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c overlaps %s->%c in memory (%p and %p)", name, name,
-                      which == 0 ? 'a' : 'b', reinterpret_cast<void *>(footprint_of(p.c, p.batch, g.where.operands[2], j).lo),
-                      reinterpret_cast<void *>(read.lo));
-    }
+  if (p.no_product) return;
+  const auto where = [&](const operand &o, std::size_t which, std::int64_t item) {
+    return footprint_of(o, p.batch, g.where.operands[which], item);
+  };
+  if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
+    const footprint written = where(p.c, 2, 0), read_a = where(p.a, 0, 0), read_b = where(p.b, 1, 0);
+    if (overlap(read_a, written)) refuse_overlap(name, 'a', read_a, written);
+    if (overlap(read_b, written)) refuse_overlap(name, 'b', read_b, written);
+    return;
+  }
+  std::vector<owned_bytes> all;
+  const operand *const operands[] = {&p.a, &p.b, &p.c};
+  for (std::size_t which = 0; which < 3; ++which)
+    for (std::int64_t i = 0; i < pieces_of(*operands[which], p.batch); ++i)
+      all.push_back({where(*operands[which], which, i), which, which == 2});
+  if (const auto found = find_conflict(std::move(all))) {
+    const bool first_reads = !found->first.writes;
+    const owned_bytes &read = first_reads ? found->first : found->second;
+    const owned_bytes &written = first_reads ? found->second : found->first;
+    refuse_overlap(name, read.owner == 1 ? 'b' : 'a', read.bytes, written.bytes);
   }
 }
 
@@ -310,43 +326,27 @@ std::size_t list_accesses(const checked_gemm &g, access *out) {
 
 namespace {
 
-// An access, and which product of a group it belongs to.
-struct owned_access {
-  access what;
-  std::size_t owner = 0;
-};
-
-// Throws when two accesses of different owners overlap and one writes.
-void check_apart(std::vector<owned_access> all, const char *what) {
-  std::sort(all.begin(), all.end(),
-            [](const owned_access &x, const owned_access &y) { return x.what.bytes.lo < y.what.bytes.lo; });
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const footprint &first = all[i].what.bytes;
-    for (std::size_t j = i + 1; j < all.size() && all[j].what.bytes.lo < first.hi; ++j) {
-      const bool writes = all[i].what.writes || all[j].what.writes;
-      if (writes && all[i].owner != all[j].owner && overlap(first, all[j].what.bytes))
-        throw error(SG_STATUS_INVALID_ARGUMENT, "%s overlap in memory (%p and %p)", what,
-                    reinterpret_cast<void *>(first.lo), reinterpret_cast<void *>(all[j].what.bytes.lo));
-    }
-  }
+void require_apart(std::vector<owned_bytes> all, const char *what) {
+  if (const auto found = find_conflict(std::move(all)))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s overlap in memory (%p and %p)", what,
+                reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
 }
 
 }  // namespace
 
 void check_items_apart(const checked_gemm &g, const char *what) {
-  std::vector<access> accesses;
-  list_accesses(g, accesses);
-  std::vector<owned_access> written;
-  for (const access &a : accesses)
-    if (a.writes) written.push_back({a, written.size()});
-  check_apart(std::move(written), what);
+  std::vector<owned_bytes> written;
+  for_each_access(g, [&](const access &a) {
+    if (a.writes) written.push_back({a.bytes, written.size(), true});
+  });
+  require_apart(std::move(written), what);
 }
 
 void check_products_apart(const std::vector<checked_gemm> &products) {
-  std::vector<owned_access> all;
+  std::vector<owned_bytes> all;
   for (std::size_t i = 0; i < products.size(); ++i)
-    for_each_access(products[i], [&](const access &a) { all.push_back({a, i}); });
-  check_apart(std::move(all), "an operand that one of descs writes and an operand of another");
+    for_each_access(products[i], [&](const access &a) { all.push_back({a.bytes, i, a.writes}); });
+  require_apart(std::move(all), "an operand that one of descs writes and an operand of another");
 }
 
 plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {

@@ -37,6 +37,7 @@ class best_schedule {
 
   bool empty() const noexcept { return !best_; }
   double seconds() const noexcept { return best_->predicted_seconds; }
+  const schedule &shown() const noexcept { return *best_; }
   schedule take() { return std::move(*best_); }
 
  private:

@@ -2,6 +2,7 @@
 // What planning knows of a device: sizes, rates and latencies. Read from JSON, as docs/device-model.md describes it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct device_model {
   bool unified_memory = false;   // host memory is device memory: nothing is ever copied
   bool lanes_are_cores = false;  // each compute lane has rates of its own; otherwise lanes share the chip
   std::int64_t memory_bytes = 0;
+  std::int64_t memory_limit = 0;   // a caller's, for all schedules together; 0: none
   std::int32_t compute_lanes = 1;  // streams worth using
   std::int32_t lane_depth = 2;     // commands in flight on a lane
   std::int32_t copy_engines = 2;   // 1: both directions share one
@@ -59,6 +61,9 @@ struct device_model {
   std::int64_t split_k = 0;  // least depth of a piece when k is shared among idle units; 0: k is never shared
   double memory_rate = 0;    // device memory, bytes per second
   std::vector<gemm_rate> rates;
+
+  // Bytes that schedules may take at most.
+  std::int64_t usable_memory() const { return memory_limit > 0 ? std::min(memory_limit, memory_bytes) : memory_bytes; }
 };
 
 // Reads a model. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) naming the key that is missing, unknown or out of range.

@@ -4,11 +4,11 @@
 namespace sg {
 namespace {
 
-// A reduction has no batch, so C is scaled item by item, or at once where the items follow each other without a seam.
+// A reduction has no batch, so C is scaled item by item, or at once where the items are one run.
 void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
   const block whole = block_of_c({0, p.m}, {0, p.n});
-  if (!p.c.pointer_array && p.c.item_stride == p.c.ld * p.n) {
+  if (is_one_run(p.c)) {
     view all = builder.operand_view(group, operand_name::c, {0, 1}, whole);
     all.cols *= p.batch;
     builder.add(builder.scale(group, all, first_beta(p), lane_index));

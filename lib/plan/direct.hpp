@@ -6,6 +6,14 @@
 
 namespace sg {
 
+// Do an operand's items follow each other without a seam?
+inline bool is_one_run(const operand &x) noexcept { return !x.pointer_array && x.item_stride == x.ld * x.cols; }
+
+// Commands of the direct schedule.
+inline std::int64_t direct_commands(const problem &p) noexcept {
+  return p.no_product && !is_one_run(p.c) ? p.batch : 1;
+}
+
 schedule build_direct(const problem &p);
 
 // Appends the commands of one problem of the builder, on one compute lane: one product, or the scaling of C.

@@ -22,12 +22,12 @@ double cost_of(const device_model &model, const problem &p) {
 
 class chain_builder {
  public:
-  chain_builder(std::span<const problem> problems, std::span<const schedule> parts, std::int64_t memory_limit,
+  chain_builder(std::span<const problem> problems, std::span<const schedule *const> parts, std::int64_t memory_limit,
                 int lanes)
       : parts_(parts), lanes_(lanes), builder_(problems), ends_(parts.size()) {
-    for (const schedule &part : parts) {
-      device_stride_ = std::max(device_stride_, round_up(part.device_bytes, 256));
-      staging_stride_ = std::max(staging_stride_, round_up(part.staging_bytes, 256));
+    for (const schedule *part : parts) {
+      device_stride_ = std::max(device_stride_, round_up(part->device_bytes, 256));
+      staging_stride_ = std::max(staging_stride_, round_up(part->staging_bytes, 256));
     }
     generations_ = device_stride_ > 0 ? std::clamp<std::int64_t>(memory_limit / device_stride_, 1, most_generations)
                                       : most_generations;
@@ -40,7 +40,7 @@ class chain_builder {
 
  private:
   void append(std::size_t g) {
-    const schedule &part = parts_[g];
+    const schedule &part = *parts_[g];
     const std::int64_t turn = std::int64_t(g) % generations_;
     std::vector<std::int32_t> buffers;
     for (std::size_t b = 0; b < part.buffers.size(); ++b) {
@@ -76,7 +76,7 @@ class chain_builder {
       for (std::uint32_t end : ends_[g - generations_]) builder_.merge(ends_[g], end);
   }
 
-  std::span<const schedule> parts_;
+  std::span<const schedule *const> parts_;
   int lanes_;
   schedule_builder builder_;
   std::vector<std::vector<std::uint32_t>> ends_;  // of each problem: its last command on each lane
@@ -102,7 +102,7 @@ schedule build_grouped(std::span<const problem> problems, const device_model &mo
   return builder.finish("grouped x" + std::to_string(problems.size()));
 }
 
-schedule chain(std::span<const problem> problems, std::span<const schedule> parts, std::int64_t memory_limit,
+schedule chain(std::span<const problem> problems, std::span<const schedule *const> parts, std::int64_t memory_limit,
                int lanes) {
   return chain_builder(problems, parts, memory_limit, lanes).run();
 }

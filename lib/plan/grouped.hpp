@@ -12,7 +12,7 @@ schedule build_grouped(std::span<const problem> problems, const device_model &mo
 
 // Schedules of one problem each, one after the other on the same lanes, overlapping where lanes allow. Their device
 // memory is shared in turn by as many as fit `memory_limit`.
-schedule chain(std::span<const problem> problems, std::span<const schedule> parts, std::int64_t memory_limit,
+schedule chain(std::span<const problem> problems, std::span<const schedule *const> parts, std::int64_t memory_limit,
                int lanes);
 
 }  // namespace sg

@@ -52,8 +52,7 @@ class grower final : public nlohmann::json_sax<json> {
 
  private:
   json_tree &add(json_tree::kind kind) {
-    if (++values_ > max_values)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s: more than %zu values", what_, max_values);
+    if (++values_ > max_values) throw error(SG_STATUS_INVALID_ARGUMENT, "%s: more than %zu values", what_, max_values);
     json_tree &value = open_.empty() ? root_ : open_.back()->items.emplace_back();
     value.is = kind;
     return value;

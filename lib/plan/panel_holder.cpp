@@ -42,6 +42,7 @@ panel_range panel_holder::range_of(const stream_step &s) const {
 
 std::int32_t panel_holder::choose(std::int32_t panel, std::int64_t step) const {
   if (x_.how != residency::slots) return panel;
+  if (filled_ < std::int32_t(slots_.size())) return filled_;
   std::int32_t best = 0;
   for (std::int32_t i = 1; i < std::int32_t(slots_.size()); ++i)
     if (preferred(slots_[i], slots_[best], step)) best = i;
@@ -49,7 +50,10 @@ std::int32_t panel_holder::choose(std::int32_t panel, std::int64_t step) const {
 }
 
 void panel_holder::take(std::int32_t panel, std::int32_t slot) {
-  if (slots_[slot].panel >= 0) slot_of_[slots_[slot].panel] = -1;
+  if (slots_[slot].panel >= 0)
+    slot_of_[slots_[slot].panel] = -1;
+  else
+    ++filled_;
   slots_[slot].panel = panel;
   slot_of_[panel] = slot;
 }

@@ -43,6 +43,7 @@ class panel_holder {
   std::vector<std::vector<std::int64_t>> uses_;  // steps that use each panel
   std::vector<std::int32_t> slot_of_;            // -1: not on the device
   std::vector<slot> slots_;                      // of whole operands and those on the device: one for each panel
+  std::int32_t filled_ = 0;                      // slots that have had a panel: the first ones
   std::int64_t item_elements_ = 0;
 };
 

@@ -2,10 +2,12 @@
 #include "plan/planner.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "plan/candidate.hpp"
 #include "plan/cost.hpp"
+#include "plan/direct.hpp"
 #include "plan/grouped.hpp"
 #include "plan/resident_search.hpp"
 #include "plan/stream_search.hpp"
@@ -29,31 +31,62 @@ void check(const plan_request &r) {
 
 plan_terms terms_of(const device_model &model, const plan_request &request) {
   // Without a limit some of the memory is left to the driver and to others.
-  const std::int64_t all = model.memory_bytes - model.memory_bytes / 16;
+  const std::int64_t most = model.usable_memory(), wanted = request.memory_limit;
+  const std::int64_t otherwise = model.memory_limit > 0 ? most : most - most / 16;
   return {model, request, request.streams > 0 ? std::min(request.streams, model.compute_lanes) : model.compute_lanes,
-          request.memory_limit > 0 ? std::min(request.memory_limit, model.memory_bytes) : all};
+          wanted > 0 ? std::min(wanted, most) : otherwise};
 }
 
 schedule plan_one(const problem &p, const plan_terms &terms) {
   return touches_host(p) ? plan_stream(p, terms) : plan_resident(p, terms);
 }
 
+// Groups repeat a few shapes.
+struct problem_hash {
+  std::size_t operator()(const problem &p) const noexcept {
+    std::size_t hash = 0;
+    for (std::int64_t x : {p.m, p.n, p.k, p.batch, p.a.ld, p.b.ld, p.c.ld, std::int64_t{p.a.type}})
+      hash = (hash ^ std::size_t(x)) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 32);
+  }
+};
+
+void check_size(double commands, std::size_t problems) {
+  const double most = std::max(double(most_asked_commands), 8.0 * double(problems));
+  if (commands > most)
+    throw error(SG_STATUS_OUT_OF_MEMORY, "a schedule of this group would have %.0f commands, the most is %.0f",
+                commands, most);
+}
+
+schedule plan_together(const std::vector<problem> &problems, const plan_terms &terms) {
+  double commands = 0;
+  for (const problem &p : problems) commands += double(direct_commands(p));
+  check_size(commands, problems.size());
+  return build_grouped(problems, terms.model, terms.lanes);
+}
+
+schedule plan_one_by_one(const std::vector<problem> &problems, const plan_terms &terms) {
+  std::unordered_map<problem, schedule, problem_hash> made;
+  std::vector<const schedule *> parts;
+  double commands = 0;
+  for (const problem &p : problems) {
+    auto known = made.find(p);
+    if (known == made.end()) known = made.emplace(p, plan_one(p, terms)).first;
+    parts.push_back(&known->second);
+    commands += double(known->second.commands.size());
+  }
+  check_size(commands, problems.size());
+  return chain(problems, parts, terms.memory_limit, terms.lanes);
+}
+
 schedule plan_group(const std::vector<problem> &problems, const plan_terms &terms) {
   const bool resident = std::none_of(problems.begin(), problems.end(), touches_host);
   const bool free_choice = terms.request.split == split_kind::automatic && terms.request.parts <= 1;
   best_schedule best(terms.model);
-  if (resident && (free_choice || terms.request.split == split_kind::none))
-    best.offer(build_grouped(problems, terms.model, terms.lanes));
+  if (resident && (free_choice || terms.request.split == split_kind::none)) best.offer(plan_together(problems, terms));
   // Splitting the problems themselves pays where there are too few of them to fill the cores.
   const bool few = problems.size() < 4 * std::size_t(terms.lanes) && terms.model.lanes_are_cores;
-  if (!best.empty() && (!few || terms.request.split == split_kind::none)) return best.take();
-  std::vector<schedule> parts;
-  const problem *last = nullptr;
-  for (const problem &p : problems) {
-    parts.push_back(last && *last == p ? parts.back() : plan_one(p, terms));
-    last = &p;
-  }
-  best.offer(chain(problems, parts, terms.memory_limit, terms.lanes));
+  if (best.empty() || (few && terms.request.split != split_kind::none)) best.offer(plan_one_by_one(problems, terms));
   return best.take();
 }
 

@@ -61,7 +61,9 @@ class resident_search {
   schedule run() {
     const split_kind kind = terms_.request.split;
     const std::int64_t parts = terms_.request.parts;
-    if (kind == split_kind::none)
+    if (p_.no_product && p_.batch > most_asked_commands)
+      best_.offer(scaled_at_once());
+    else if (kind == split_kind::none)
       best_.offer(build_direct(p_));
     else if (kind != split_kind::automatic)
       forced(kind);
@@ -89,7 +91,21 @@ class resident_search {
   }
 
   bool possible(split_kind kind, std::int64_t parts) const {
-    return parts <= extent(p_, kind) && (kind != split_kind::k || depth_split_bytes(p_, parts) <= terms_.memory_limit);
+    if (parts > extent(p_, kind)) return false;
+    if (kind == split_kind::k)
+      return p_.batch <= most_asked_commands && depth_split_bytes(p_, parts) <= terms_.memory_limit;
+    return !p_.no_product || kind == split_kind::batch || double(p_.batch) * double(parts) <= double(most_commands);
+  }
+
+  // So many items must be one run: every other way to scale them has a command for each.
+  schedule scaled_at_once() const {
+    if (direct_commands(p_) > 1) refuse_items("scale");
+    return build_direct(p_);
+  }
+
+  [[noreturn]] void refuse_items(const char *verb) const {
+    throw error(SG_STATUS_OUT_OF_MEMORY, "to %s %lld items a schedule would have more than %lld commands", verb,
+                static_cast<long long>(p_.batch), static_cast<long long>(most_asked_commands));
   }
 
   void forced(split_kind kind) {
@@ -98,6 +114,7 @@ class resident_search {
     if (fewest > extent(p_, kind))
       throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts", letter(kind),
                   static_cast<long long>(extent(p_, kind)), static_cast<long long>(fewest));
+    if (!possible(kind, fewest) && depth_split_bytes(p_, fewest) <= terms_.memory_limit) refuse_items("split");
     if (!possible(kind, fewest))
       throw error(SG_STATUS_OUT_OF_MEMORY,
                   "a split of k into %lld parts needs %lld bytes of device memory, the limit is %lld",
@@ -161,7 +178,10 @@ class resident_search {
     const std::int64_t most_blocks =
         std::max<std::int64_t>(1, p_.m / least_block) * std::max<std::int64_t>(1, p_.n / least_block);
     const bool may_accumulate = !p_.no_product && accumulator_of(p_.c.type) == p_.c.type;
-    const std::int64_t blocks = may_accumulate ? std::min(wanted, most_blocks) : wanted;
+    // A product's block has all the items of the batch; items are scaled one by one.
+    const std::int64_t blocks = may_accumulate  ? std::min(wanted, most_blocks)
+                                : p_.no_product ? ceil_div(wanted, p_.batch)
+                                                : wanted;
     offer_squarest(blocks, may_accumulate ? std::min(p_.k, ceil_div(wanted, blocks)) : 1);
   }
 

@@ -11,6 +11,11 @@
 
 namespace sg {
 
+// Little memory and small tiles make many commands. What the planner itself cuts has no more than this,
+inline constexpr std::int64_t most_commands = 200'000;
+// and what a caller's operands or wishes ask for (single items, chunks of pageable memory, tiles) no more than this.
+inline constexpr std::int64_t most_asked_commands = 1'000'000;
+
 enum class operand_name : std::uint8_t { a, b, c };
 
 // Part of a matrix as stored.

@@ -185,13 +185,14 @@ stream_layout panel_layout(const problem &p, const panel_choice &choice) {
   return layout;
 }
 
+std::vector<range> cut_tiles(std::int64_t total, std::int64_t tile) {
+  return cut(total, ceil_div(total, std::max<std::int64_t>(1, tile)), grain);
+}
+
 stream_layout tile_layout(const problem &p, const tile_choice &choice) {
   stream_layout layout;
-  const auto tiles_of = [](std::int64_t total, std::int64_t tile) {
-    return cut(total, ceil_div(total, std::max<std::int64_t>(1, tile)), grain);
-  };
-  const auto rows = tiles_of(p.m, choice.tile_m), cols = tiles_of(p.n, choice.tile_n);
-  const auto depths = p.no_product ? std::vector<range>{{0, 0}} : tiles_of(p.k, choice.tile_k);
+  const auto rows = cut_tiles(p.m, choice.tile_m), cols = cut_tiles(p.n, choice.tile_n);
+  const auto depths = p.no_product ? std::vector<range>{{0, 0}} : cut_tiles(p.k, choice.tile_k);
   const auto rows_n = std::int32_t(rows.size()), cols_n = std::int32_t(cols.size());
   const auto depths_n = std::int32_t(depths.size());
   for (std::int64_t item = 0; item < p.batch; ++item) {

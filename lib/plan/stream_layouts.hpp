@@ -41,6 +41,8 @@ struct tile_choice {
   bool operator==(const tile_choice &) const = default;
 };
 stream_layout tile_layout(const problem &p, const tile_choice &choice);
+// A dimension in tiles of about `tile`.
+std::vector<range> cut_tiles(std::int64_t total, std::int64_t tile);
 
 // Groups of whole items; operands that all items share come first and stay.
 stream_layout item_layout(const problem &p, std::int64_t groups);

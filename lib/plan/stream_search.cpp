@@ -3,26 +3,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <optional>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "plan/cost.hpp"
 #include "plan/stream_layouts.hpp"
 #include "plan/stream_memory.hpp"
+#include "plan/stream_size.hpp"
+#include "plan/tile_sizes.hpp"
 
 namespace sg {
 namespace {
 
-// Tiles are not made smaller than this by the planner.
-constexpr std::int64_t least_tile = 16;
-// Tile sizes that are estimated best are simulated; so many of them.
-constexpr std::size_t simulated_tiles = 8;
-// A schedule never has more products than this; the planner's own choices have fewer.
-constexpr double most_products = 200000;
 constexpr double most_steps = 20000, most_steps_in_core = 600;
 // Bytes of an item below which it is not cut, and above which tiles are tried beside panels.
 constexpr double small_item = 256 << 10, large_item = 64 << 20;
 constexpr std::int64_t most_paneled_items = 16;
+constexpr std::int64_t most_item_groups = 128;
 
 // The problem as if its pageable operands were pinned: searching needs no staging commands, of which there are many.
 problem pinned(problem p) {
@@ -33,11 +31,31 @@ problem pinned(problem p) {
 
 bool is_pageable(const problem &p) { return !(pinned(p) == p); }
 
+// Ways to stream. What may be asked for by name is searched in the same order whether it is or not, and the best of
+// each way is compared with the others' in its final form, so that no wish is faster than the planner's own choice.
+enum class way : std::uint8_t { whole, m, n, k, batch, panels, tiles };
+constexpr std::size_t ways = 7;
+
+way way_of(split_kind kind) {
+  switch (kind) {
+    case split_kind::m: return way::m;
+    case split_kind::n: return way::n;
+    case split_kind::k: return way::k;
+    case split_kind::batch: return way::batch;
+    case split_kind::automatic:
+    case split_kind::none: break;
+  }
+  return way::whole;
+}
+
 class stream_search {
  public:
   stream_search(const problem &p, const plan_terms &terms)
-      : p_(p), quick_(pinned(p)), terms_(terms), lanes_(terms.model.lanes_are_cores ? terms.lanes : 1),
-        best_(terms.model) {}
+      : p_(p),
+        quick_(pinned(p)),
+        terms_(terms),
+        lanes_(terms.model.lanes_are_cores ? terms.lanes : 1),
+        best_(ways, best_of_way{best_schedule(terms.model), {}}) {}
 
   schedule run() {
     const plan_request &r = terms_.request;
@@ -49,59 +67,101 @@ class stream_search {
       forced(r.split);
     else
       automatic();
-    if (best_.empty())
-      throw error(SG_STATUS_OUT_OF_MEMORY, "this problem needs at least %lld bytes of device memory, the limit is %lld",
-                  static_cast<long long>(least_needed_), static_cast<long long>(terms_.memory_limit));
-    if (!is_pageable(p_)) return best_.take();
-    best_schedule staged(terms_.model);
-    for (worker_use use : {worker_use::together, worker_use::apart})
-      staged.offer(build_stream(p_, best_layout_, terms_.model, lanes_, use));
-    return staged.take();
+    if (is_empty()) refuse(least_needed_, 0);
+    return take();
   }
 
  private:
+  struct best_of_way {
+    best_schedule fastest;
+    stream_layout layout;
+  };
+
+  // `cut_short_at`: so many commands at most were allowed, and more would need less memory; 0: nothing would.
+  [[noreturn]] void refuse(std::int64_t needed, std::int64_t cut_short_at) const {
+    if (needed <= terms_.memory_limit)
+      throw error(SG_STATUS_OUT_OF_MEMORY, "a schedule of this problem would have more than %lld commands",
+                  static_cast<long long>(most_asked_commands));
+    char reason[64] = "";
+    if (cut_short_at > 0)
+      std::snprintf(reason, sizeof reason, " (for at most %lld commands)", static_cast<long long>(cut_short_at));
+    throw error(SG_STATUS_OUT_OF_MEMORY, "this problem needs at least %lld bytes of device memory%s, the limit is %lld",
+                static_cast<long long>(needed), reason, static_cast<long long>(terms_.memory_limit));
+  }
+
+  bool is_empty() const {
+    return std::all_of(best_.begin(), best_.end(), [](const best_of_way &b) { return b.fastest.empty(); });
+  }
+
+  // The fastest of all, with pageable operands staged.
+  schedule take() {
+    std::vector<best_of_way *> found;
+    for (best_of_way &b : best_)
+      if (!b.fastest.empty()) found.push_back(&b);
+    std::stable_sort(found.begin(), found.end(), [](const best_of_way *x, const best_of_way *y) {
+      return x->fastest.seconds() < y->fastest.seconds();
+    });
+    if (!is_pageable(p_)) return found[0]->fastest.take();
+    std::optional<schedule> fastest;
+    for (best_of_way *b : found) {
+      const double commands = commands_when_staged(b->fastest.shown(), p_);
+      if (commands > double(fastest ? most_commands : most_asked_commands)) continue;
+      schedule staged = stage(b->layout);
+      if (!fastest || staged.predicted_seconds < fastest->predicted_seconds) fastest = std::move(staged);
+    }
+    if (!fastest) refuse(0, 0);
+    return std::move(*fastest);
+  }
+
+  schedule stage(const stream_layout &layout) const {
+    best_schedule staged(terms_.model);
+    for (worker_use use : {worker_use::together, worker_use::apart})
+      staged.offer(build_stream(p_, layout, terms_.model, lanes_, use));
+    return staged.take();
+  }
+
   // Simulates a layout if it fits; returns its predicted seconds.
-  double offer(stream_layout layout) {
+  double offer(way how, stream_layout layout) {
     const std::int64_t needed = fit_slots(quick_, layout, terms_.memory_limit);
     if (least_needed_ == 0 || needed < least_needed_) least_needed_ = needed;
     if (needed > terms_.memory_limit) return HUGE_VAL;
-    const bool first = best_.empty();
-    const double before = first ? HUGE_VAL : best_.seconds();
-    const double seconds = best_.offer(build_stream(quick_, layout, terms_.model, lanes_));
-    if (first || best_.seconds() < before) best_layout_ = std::move(layout);
+    if (commands_of(quick_, layout) > double(most_asked_commands)) return HUGE_VAL;
+    best_of_way &best = best_[std::size_t(how)];
+    const bool first = best.fastest.empty();
+    const double before = first ? HUGE_VAL : best.fastest.seconds();
+    const double seconds = best.fastest.offer(build_stream(quick_, layout, terms_.model, lanes_));
+    if (first || best.fastest.seconds() < before) best.layout = std::move(layout);
     return seconds;
+  }
+
+  // Lays tiles out only when their number is bearable.
+  void offer(way how, const tile_choice &tiles) {
+    if (commands_of(quick_, tiles) <= double(most_asked_commands)) offer(how, tile_layout(p_, tiles));
   }
 
   double bytes(const operand &x) const { return problem::bytes(x, p_.batch); }
 
   void whole() {
     if (p_.batch > 1)
-      offer(item_layout(p_, 1));
+      offer(way::whole, item_layout(p_, 1));
     else
-      offer(tile_layout(p_, {p_.m, p_.n, std::max<std::int64_t>(1, p_.k), axis::m}));
+      offer(way::whole, tile_choice{p_.m, p_.n, std::max<std::int64_t>(1, p_.k), axis::m});
   }
 
-  double products(const tile_choice &t) const {
-    return double(ceil_div(p_.m, t.tile_m)) * double(ceil_div(p_.n, t.tile_n)) *
-           double(ceil_div(std::max<std::int64_t>(1, p_.k), std::max<std::int64_t>(1, t.tile_k))) * double(p_.batch);
-  }
-
+  // What was not asked for is as large as fits.
   void tiles_as_asked(std::int64_t m, std::int64_t n, std::int64_t k) {
-    // What was not asked for is as large as fits.
-    std::int64_t tile_m = m > 0 ? std::min(m, p_.m) : p_.m, tile_n = n > 0 ? std::min(n, p_.n) : p_.n;
-    std::int64_t tile_k = k > 0 ? std::min(k, p_.k) : p_.k;
-    for (;;) {
-      if (products({tile_m, tile_n, tile_k, axis::m}) > most_products) {
-        if (m == 0 && n == 0 && k == 0) return;
-        throw error(SG_STATUS_INVALID_ARGUMENT, "tiles this small would make more than %.0f products", most_products);
-      }
-      for (axis inner : {axis::m, axis::n}) offer(tile_layout(p_, {tile_m, tile_n, tile_k, inner}));
-      if (!best_.empty()) return;
-      std::int64_t *largest = nullptr;
-      for (auto [asked, tile] : {std::pair{m, &tile_m}, {n, &tile_n}, {k, &tile_k}})
-        if (asked <= 0 && *tile > least_tile && (!largest || *tile > *largest)) largest = tile;
-      if (!largest) return;
-      *largest = ceil_div(*largest, 2);
+    const tile_fit fit = fit_tiles(p_, m, n, k, terms_.memory_limit, double(most_asked_commands));
+    if (fit.bytes == 0)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "tiles this small would make more than %lld commands",
+                  static_cast<long long>(most_asked_commands));
+    if (!fit.fits) refuse(fit.bytes, fit.is_cut_short ? most_asked_commands : 0);
+    offer_tiles(fit.tiles);
+  }
+
+  void offer_tiles(tile_choice tiles) {
+    for (axis inner : {axis::m, axis::n}) {
+      tiles.inner = inner;
+      offer(way::tiles, tiles);
     }
   }
 
@@ -123,37 +183,64 @@ class stream_search {
     if (extent < std::max<std::int64_t>(2, wanted))
       throw error(SG_STATUS_UNSUPPORTED, "a dimension of %lld cannot be split into %lld parts",
                   static_cast<long long>(extent), static_cast<long long>(std::max<std::int64_t>(2, wanted)));
-    if (wanted > 0) return in_parts(kind, wanted);
-    for (std::int64_t parts : {2, 4, 8, 16, 32})
-      if (parts <= extent) in_parts(kind, parts);
+    if (wanted > 0)
+      in_parts(kind, wanted);
+    else
+      in_some_parts(kind);
   }
 
   void in_parts(split_kind kind, std::int64_t parts) {
     if (kind == split_kind::batch)
-      offer(item_layout(p_, parts));
+      offer(way::batch, item_layout(p_, parts));
     else
-      offer(tile_layout(p_, {kind == split_kind::m ? ceil_div(p_.m, parts) : p_.m,
-                             kind == split_kind::n ? ceil_div(p_.n, parts) : p_.n,
-                             kind == split_kind::k ? ceil_div(p_.k, parts) : std::max<std::int64_t>(1, p_.k),
-                             kind == split_kind::n ? axis::n : axis::m}));
+      offer(way_of(kind), tile_choice{kind == split_kind::m ? ceil_div(p_.m, parts) : p_.m,
+                                      kind == split_kind::n ? ceil_div(p_.n, parts) : p_.n,
+                                      kind == split_kind::k ? ceil_div(p_.k, parts) : std::max<std::int64_t>(1, p_.k),
+                                      kind == split_kind::n ? axis::n : axis::m});
+  }
+
+  // All the numbers of parts that are tried where none is asked for.
+  void in_some_parts(split_kind kind) {
+    const std::int64_t most =
+        std::min<std::int64_t>(extent_of(kind), kind == split_kind::batch ? most_item_groups : 32);
+    for (std::int64_t parts = 2; parts <= most; parts *= 2) {
+      const best_schedule &best = best_[std::size_t(way_of(kind))].fastest;
+      // Where there are so many commands, whatever fits will do.
+      if (!best.empty() && best.shown().commands.size() > std::size_t(most_commands)) return;
+      in_parts(kind, parts);
+    }
+  }
+
+  // Refuses what is certain not to fit before anything is laid out; returns the tiles that fit in any case.
+  tile_fit last_resort() {
+    const tile_fit fit = fit_tiles(p_, 0, 0, 0, terms_.memory_limit, double(most_commands));
+    if (fit.fits) return fit;
+    std::int64_t needed = fit.bytes;
+    if (p_.batch > 1) {
+      stream_layout items = item_layout(p_, std::min(p_.batch, most_item_groups));
+      const std::int64_t needed_by_items = fit_slots(quick_, items, terms_.memory_limit);
+      if (needed_by_items <= terms_.memory_limit) return fit;
+      if (needed == 0 || needed_by_items < needed) needed = needed_by_items;
+    }
+    refuse(needed, fit.is_cut_short ? most_commands : 0);
   }
 
   void automatic() {
+    const tile_fit resort = last_resort();
     whole();
     const double total = bytes(p_.a) + bytes(p_.b) + bytes(p_.c);
     if (p_.batch > 1)
-      for (std::int64_t groups = 2; groups <= std::min<std::int64_t>(p_.batch, 128); groups *= 2)
-        offer(item_layout(p_, groups));
+      in_some_parts(split_kind::batch);
     else if (total > small_item)
-      for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k})
-        for (std::int64_t parts : {2, 4, 8, 16, 32})
-          if (parts <= extent_of(kind)) in_parts(kind, parts);
+      for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k}) in_some_parts(kind);
     const double item = total / double(p_.batch);
     const bool shares = is_shared(p_.a) || is_shared(p_.b);
     if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
       search_panels();
-    if (best_.empty() || item > large_item) search_tiles(best_.empty() ? most_steps : most_steps_in_core);
-    if (best_.empty()) tiles_as_asked(0, 0, 0);
+    if (is_empty() || item > large_item)
+      for (const tile_choice &tiles : promising_tiles(p_, terms_, is_empty() ? most_steps : most_steps_in_core))
+        offer(way::tiles, tiles);
+    if (is_empty() && resort.fits) offer_tiles(resort.tiles);
   }
 
   // One parameter after the other, each at its best value with the others held, from several starts.
@@ -178,13 +265,13 @@ class stream_search {
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
-        double seconds = offer(panel_layout(p_, now));
+        double seconds = offer(way::panels, panel_layout(p_, now));
         const auto improve = [&](auto panel_choice::*field, auto values) {
           for (auto value : values) {
             panel_choice trial = now;
             trial.*field = value;
             if (trial == now) continue;
-            const double tried = offer(panel_layout(p_, trial));
+            const double tried = offer(way::panels, panel_layout(p_, trial));
             if (tried < seconds) {
               seconds = tried;
               now = trial;
@@ -204,78 +291,14 @@ class stream_search {
       }
   }
 
-  // Tiles by halving each dimension; those that a rough estimate likes best are simulated.
-  void search_tiles(double steps_allowed) {
-    struct estimate {
-      tile_choice choice;
-      double seconds;
-    };
-    std::vector<estimate> estimates;
-    const auto halvings = [](std::int64_t size) {
-      std::vector<std::int64_t> sizes;
-      for (std::int64_t x = std::max<std::int64_t>(1, size);; x = ceil_div(x, 2)) {
-        sizes.push_back(x);
-        if (x <= least_tile) return sizes;
-      }
-    };
-    for (std::int64_t m : halvings(p_.m))
-      for (std::int64_t n : halvings(p_.n))
-        for (std::int64_t k : halvings(p_.k))
-          for (axis inner : {axis::m, axis::n}) {
-            const tile_choice choice{m, n, k, inner};
-            const double seconds = estimate_tiles(choice, steps_allowed);
-            if (seconds < HUGE_VAL) estimates.push_back({choice, seconds});
-          }
-    std::stable_sort(estimates.begin(), estimates.end(),
-                     [](const estimate &a, const estimate &b) { return a.seconds < b.seconds; });
-    for (std::size_t i = 0; i < std::min(simulated_tiles, estimates.size()); ++i)
-      offer(tile_layout(p_, estimates[i].choice));
-  }
-
-  // Traffic, arithmetic, and what cannot be hidden at either end. Infinite for tiles that do not fit twice.
-  double estimate_tiles(const tile_choice &t, double steps_allowed) const {
-    const device_model &model = terms_.model;
-    const double rows = double(ceil_div(p_.m, t.tile_m)), cols = double(ceil_div(p_.n, t.tile_n));
-    const double depths = double(ceil_div(std::max<std::int64_t>(1, p_.k), t.tile_k));
-    const double steps = products(t);
-    if (steps > steps_allowed) return HUGE_VAL;
-    const auto panel_of = [](const operand &x, block w) {
-      return on_host(x) ? double(w.rows) * double(w.cols) * double(size_of(x.type)) : 0.0;
-    };
-    const auto rate_of = [&](const operand &x, block w, bool in) {
-      const std::int64_t size = size_of(x.type);
-      return copy_rate(model, {w.rows * size, w.cols, w.rows * size, x.ld * size, in}, !in);
-    };
-    const range m{0, t.tile_m}, n{0, t.tile_n}, k{0, t.tile_k};
-    const block a = block_of_a(p_, m, k), b = block_of_b(p_, k, n), c = block_of_c(m, n);
-    const double panel_a = panel_of(p_.a, a), panel_b = panel_of(p_.b, b), panel_c = panel_of(p_.c, c);
-    if (2 * (panel_a + panel_b + panel_c) > double(terms_.memory_limit)) return HUGE_VAL;
-    // The panels that stay along the inner axis are read once for each outer tile when the whole row of them fits.
-    const double room = double(terms_.memory_limit) - 2 * (panel_a + panel_b + panel_c);
-    const bool keeps_a = depths * panel_a <= room && t.inner == axis::n;
-    const bool keeps_b = depths * panel_b <= room && t.inner == axis::m;
-    const double in_a = p_.no_product ? 0 : bytes(p_.a) * double(on_host(p_.a)) * (keeps_a ? 1 : cols);
-    const double in_b = p_.no_product ? 0 : bytes(p_.b) * double(on_host(p_.b)) * (keeps_b ? 1 : rows);
-    const double c_bytes = bytes(p_.c) * double(on_host(p_.c));
-    double in = in_a / rate_of(p_.a, a, true) + in_b / rate_of(p_.b, b, true);
-    if (!p_.beta_zero) in += c_bytes / rate_of(p_.c, c, true);
-    const double out = c_bytes / rate_of(p_.c, c, false);
-    const double product =
-        p_.no_product ? 0
-                      : gemm_seconds(model, {t.tile_m, t.tile_n, t.tile_k, 1, p_.a.type, p_.c.type, p_.compute, true});
-    const double ends = (panel_a + panel_b) / model.link_in + product + panel_c / model.link_out;
-    return std::max({in + 3 * steps * model.copy_gap, out, steps * product}) + ends;
-  }
-
   const problem &p_;
   const problem quick_;
   const plan_terms &terms_;
   // Panels of one chip follow each other on one stream. On several, a chip may run later panels' products to their end
   // before an earlier panel's, which everything that leaves in order then waits for.
   const int lanes_;
-  best_schedule best_;
-  stream_layout best_layout_;
-  std::int64_t least_needed_ = 0;
+  std::vector<best_of_way> best_;  // by way
+  std::int64_t least_needed_ = 0;  // bytes, of what was offered
 };
 
 }  // namespace

@@ -13,14 +13,22 @@ namespace {
 constexpr std::int64_t most_slot_bytes = std::int64_t(4) << 20;
 constexpr int slots_per_worker = 2;
 
+struct chunk_size {
+  std::int64_t rows, cols;
+};
+
+chunk_size chunk_shape(const view &rectangle, std::int64_t size, std::int64_t bytes) {
+  const std::int64_t rows = std::min(rectangle.rows, bytes / size);
+  return {rows, std::max<std::int64_t>(1, bytes / (rows * size))};
+}
+
 // Calls chunk(host, device) for each part of a rectangle that fits `bytes`.
 template <class Chunk>
 void for_chunks(view host, view device, std::int64_t size, std::int64_t bytes, Chunk &&chunk) {
-  const std::int64_t rows = std::min(host.rows, bytes / size);
-  const std::int64_t cols = std::max<std::int64_t>(1, bytes / (rows * size));
+  const auto [rows, cols] = chunk_shape(host, size, bytes);
   for (std::int64_t c = 0; c < host.cols; c += cols)
     for (std::int64_t r = 0; r < host.rows; r += rows) {
-      const auto part = [&](view v) {
+      const auto part = [&, rows = rows, cols = cols](view v) {
         v.offset += (r + c * v.ld) * size;
         v.rows = std::min(rows, host.rows - r);
         v.cols = std::min(cols, host.cols - c);
@@ -43,6 +51,19 @@ command move(command_kind kind, lane where, std::int32_t group, const view &from
 constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0};
 
 }  // namespace
+
+std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld) {
+  const block &w = what.where;
+  const bool run_on_host = w.cols == 1 || x.ld == w.rows;
+  const bool run_on_device = w.cols == 1 || ld == w.rows;
+  const bool apart = !x.pointer_array && x.item_stride >= w.rows * w.cols;
+  return apart && run_on_host && run_on_device ? 1 : what.items.size;
+}
+
+std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {
+  const auto [rows, cols] = chunk_shape(rectangle, element_bytes, most_slot_bytes);
+  return ceil_div(rectangle.rows, rows) * ceil_div(rectangle.cols, cols);
+}
 
 staging_ring::staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes)
     : builder_(builder), workers_(workers), slot_bytes_(slot_bytes) {
@@ -82,15 +103,12 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
                                                         const device_place &place) const {
   const operand &x = operand_of(builder_.of(group_), name);
   const block &w = what.where;
-  const std::int64_t elements = w.rows * w.cols;
   view host = builder_.operand_view(group_, name, {what.items.first, 1}, w);
   view device{place.buffer, place.item, 1, place.offset, place.ld, w.rows, w.cols};
 
   // Items that are runs themselves, on both sides, are the columns of one rectangle.
-  const bool run_on_host = w.cols == 1 || x.ld == w.rows;
-  const bool run_on_device = w.cols == 1 || place.ld == w.rows;
-  if (what.items.size > 1 && !x.pointer_array && x.item_stride >= elements && run_on_host && run_on_device) {
-    host.rows = device.rows = elements;
+  if (what.items.size > 1 && rectangles_of(x, what, place.ld) == 1) {
+    host.rows = device.rows = w.rows * w.cols;
     host.cols = device.cols = what.items.size;
     host.ld = x.item_stride;
     device.ld = place.item_stride;

@@ -16,6 +16,12 @@ struct panel {
   block where;
 };
 
+// Rectangles that a panel is moved by when its place on the device has the leading dimension `ld`: one where its items
+// are the columns of one, otherwise one for each item.
+std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld);
+// Chunks that a rectangle of pageable memory is staged by.
+std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
+
 // Where a panel lies on the device. `buffer` has the operand's type; its items are `item_stride` elements apart, as the
 // buffer says too.
 struct device_place {

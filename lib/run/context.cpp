@@ -18,7 +18,7 @@ device_model settled(const device &on, const context_settings &settings) {
   device_model model = on.model();
   if (settings.compute_lanes > 0) model.compute_lanes = settings.compute_lanes;
   if (settings.staging_threads > 0) model.staging_workers = settings.staging_threads;
-  if (settings.memory_limit > 0) model.memory_bytes = std::min(model.memory_bytes, settings.memory_limit);
+  model.memory_limit = settings.memory_limit;
   return model;
 }
 
@@ -41,7 +41,7 @@ context::context(std::shared_ptr<device> opened, device_model model, const conte
       model_(std::move(model)),
       virtual_clock_(device_->ops().stream_begin_at != nullptr),
       check_hazards_(settings.check_hazards),
-      device_memory_(*device_, arena_pool::memory::device, model_.memory_bytes),
+      device_memory_(*device_, arena_pool::memory::device, model_.usable_memory()),
       staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
       pinned_(*device_),
       engine_(std::make_unique<engine>(*device_, model_, device_memory_, staging_memory_)) {}

@@ -73,8 +73,9 @@ void for_keys(json &value, const std::string &path, Visit &&visit) {
 
 // What a row of kernels.gemm may leave to the device's own figures.
 bool is_optional(const std::string &path) {
-  return path.starts_with("kernels.gemm[") && (path.ends_with(".tile_m_elements") || path.ends_with(".tile_n_elements") ||
-                                               path.ends_with(".split_k_elements"));
+  return path.starts_with("kernels.gemm[") &&
+         (path.ends_with(".tile_m_elements") || path.ends_with(".tile_n_elements") ||
+          path.ends_with(".split_k_elements"));
 }
 
 TEST(device_model, each_key_is_needed_and_checked) {

@@ -122,16 +122,18 @@ TEST(planner, chosen_is_never_slower_than_forced) {
 
 TEST(planner, streaming_beats_the_forced_alternatives) {
   for (auto f : {pinned(2048, 2048, 2048), pinned(5000, 700, 900), pinned(300, 300, 20000)})
-    for (sg_op op : {SG_OP_N, SG_OP_T}) {
-      f.op_b = op;
-      const problem p = make(f);
-      const double chosen = plan(p, h200()).predicted_seconds;
-      plan_request r;
-      for (split_kind kind : {split_kind::none, split_kind::m, split_kind::n, split_kind::k}) {
-        r.split = kind;
-        EXPECT_LE(chosen, plan(p, h200(), r).predicted_seconds * 1.002) << text(f) << " split " << int(kind);
+    for (sg_op op : {SG_OP_N, SG_OP_T})
+      for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+        f.op_b = op;
+        f.a = f.b = f.c = kind;
+        const problem p = make(f);
+        const double chosen = plan(p, h200()).predicted_seconds;
+        plan_request r;
+        for (split_kind split : {split_kind::none, split_kind::m, split_kind::n, split_kind::k}) {
+          r.split = split;
+          EXPECT_LE(chosen, plan(p, h200(), r).predicted_seconds) << text(f) << " split " << int(split);
+        }
       }
-    }
 }
 
 TEST(planner, a_large_resident_product_is_left_whole) {
@@ -313,8 +315,16 @@ TEST(planner, is_deterministic) {
 TEST(planner, schedules_stay_of_bearable_size) {
   problem_form f = pinned(32768, 32768, 32768);
   plan_request r;
-  r.memory_limit = 10000;
-  EXPECT_EQ(refusal({make(f)}, h200(), r, "needs at least"), SG_STATUS_OUT_OF_MEMORY);
+  for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
+    for (std::int64_t limit : {100, 10000, 1 << 16}) {
+      f.a = f.b = f.c = kind;
+      r.memory_limit = limit;
+      const auto start = std::chrono::steady_clock::now();
+      EXPECT_EQ(refusal({make(f)}, h200(), r, "for at most 200000 commands), the limit is " + std::to_string(limit)),
+                SG_STATUS_OUT_OF_MEMORY);
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+    }
+  f.a = f.b = f.c = SG_MEMORY_PINNED;
   r = {};
   r.tile_m = r.tile_n = r.tile_k = 1;
   EXPECT_EQ(refusal({make(f)}, h200(), r, "tiles this small"), SG_STATUS_INVALID_ARGUMENT);
@@ -323,13 +333,87 @@ TEST(planner, schedules_stay_of_bearable_size) {
   EXPECT_LT(plan(make(f), cores(2)).commands.size(), 100000u);
 }
 
+// What a refusal names is true: it is enough, and a little less is not.
+TEST(planner, the_memory_that_is_needed_is_enough) {
+  const auto needed = [](const problem &p, std::int64_t limit) -> std::int64_t {
+    plan_request r;
+    r.memory_limit = limit;
+    try {
+      make_plan({p}, h200(), r);
+    } catch (const error &e) {
+      long long bytes = 0;
+      EXPECT_EQ(std::sscanf(e.what(), "this problem needs at least %lld", &bytes), 1) << e.what();
+      return bytes;
+    }
+    return 0;
+  };
+  for (auto [m, n, k] : {std::array<int, 3>{8192, 8192, 8192}, {13, 11, 17}, {100000, 3, 70}, {1, 1, 500000}})
+    for (sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_BF16})
+      for (int subset = 1; subset < 8; ++subset)
+        for (std::int64_t batch : {1, 3}) {
+          problem_form f;
+          f.m = m, f.n = n, f.k = k, f.in = f.out = type, f.batch = batch, f.beta_zero = false;
+          if (subset & 1) f.a = SG_MEMORY_PINNED;
+          if (subset & 2) f.b = SG_MEMORY_PAGEABLE;
+          if (subset & 4) f.c = SG_MEMORY_PINNED;
+          const std::int64_t bytes = needed(make(f), 1);
+          EXPECT_GT(bytes, 0);
+          EXPECT_EQ(needed(make(f), bytes - 1), bytes) << text(f);
+          EXPECT_EQ(needed(make(f), bytes), 0) << text(f);
+        }
+}
+
+TEST(planner, a_caller_s_limit_is_used_in_full) {
+  device_model m = h200();
+  problem_form f = pinned(512, 512, 512);
+  m.memory_limit = 100;
+  EXPECT_EQ(refusal({make(f)}, m, {}, "the limit is 100"), SG_STATUS_OUT_OF_MEMORY);
+  plan_request r;
+  r.memory_limit = 101;
+  EXPECT_EQ(refusal({make(f)}, m, r, "the limit is 100"), SG_STATUS_OUT_OF_MEMORY);
+  r.memory_limit = 99;
+  EXPECT_EQ(refusal({make(f)}, m, r, "the limit is 99"), SG_STATUS_OUT_OF_MEMORY);
+}
+
+// Enormous batches and groups are planned in a time that grows as they do, or refused at once.
+TEST(planner, many_items_and_many_problems) {
+  const auto start = std::chrono::steady_clock::now();
+  problem_form f;
+  f.m = f.n = f.k = 32;
+  const std::vector<problem> group(20000, make(f));
+  EXPECT_EQ(make_plan(group, cores(2), {})->commands.size(), group.size());
+  f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+  std::vector<problem> streamed;
+  for (int i = 0; i < 5000; ++i) {
+    f.m = 20 + i % 4;
+    streamed.push_back(make(f));
+  }
+  EXPECT_GE(make_plan(streamed, h200(), {})->commands.size(), 4 * streamed.size());
+  f.batch = std::int64_t(1) << 40;
+  f.batching = batch_form::pointers;
+  EXPECT_EQ(refusal({make(f)}, h200(), {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
+  f.a = f.b = f.c = SG_MEMORY_DEVICE;
+  f.no_product = true;
+  for (const device_model &m : {h200(), cores(2)}) {
+    EXPECT_EQ(refusal({make(f)}, m, {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
+    EXPECT_EQ(refusal({make(f), make(f)}, m, {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
+  }
+  f.batching = batch_form::strided;
+  f.no_product = false;
+  EXPECT_LE(plan(make(f), cores(2)).commands.size(), 100000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
 TEST(planner, dimensions_near_the_limits_do_not_overflow) {
   problem_form f = pinned(std::int64_t(1) << 40, 1, 1);
-  f.a = SG_MEMORY_DEVICE, f.b = SG_MEMORY_DEVICE, f.c = SG_MEMORY_PAGEABLE;
+  f.a = SG_MEMORY_DEVICE, f.b = SG_MEMORY_DEVICE;
   plan_request r;
   r.memory_limit = std::int64_t(1) << 30;
   const schedule s = plan(make(f), shipped_model("pcie3"), r);
   EXPECT_LE(s.device_bytes, r.memory_limit);
+  // In chunks through pinned slots the same are more commands than any schedule has.
+  f.c = SG_MEMORY_PAGEABLE;
+  EXPECT_EQ(refusal({make(f)}, shipped_model("pcie3"), r, "more than 1000000 commands"), SG_STATUS_OUT_OF_MEMORY);
 }
 
 }  // namespace

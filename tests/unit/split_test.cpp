@@ -152,12 +152,15 @@ TEST(grouped, chains_schedules_that_share_memory) {
   const auto problems = mixed_group(false);
   std::vector<schedule> parts;
   std::int64_t largest = 0;
+  parts.reserve(problems.size());
+  std::vector<const schedule *> list;
   for (const problem &p : problems) {
-    parts.push_back(p.no_product ? build_direct(p) : build_depth_split(p, std::min<std::int64_t>(2, p.k), 2, 1));
+    list.push_back(&parts.emplace_back(p.no_product ? build_direct(p)
+                                                    : build_depth_split(p, std::min<std::int64_t>(2, p.k), 2, 1)));
     largest = std::max(largest, parts.back().device_bytes);
   }
   for (std::int64_t room : {1, 2, 3, 100}) {
-    const schedule s = chain(problems, parts, room * largest, 2);
+    const schedule s = chain(problems, list, room * largest, 2);
     EXPECT_LE(s.device_bytes, room * largest);
     for (std::uint32_t seed = 1; seed < 6; ++seed) EXPECT_TRUE(is_right(s, problems, seed)) << room;
   }
