@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers of `streamgemm bench cpu` in a process that never loads this library. Their figures here and there must agree:
-// then measuring them beside this library, which keeps OpenBLAS at one thread for itself, does not slow them down.
-// usage: peers_alone [size of the large products]
+// The peers of `streamgemm bench cpu` in a process that never loads this library. Their figures here and there must
+// agree: then measuring them beside this library, which keeps OpenBLAS at one thread for itself, does not slow them
+// down. usage: peers_alone [size of the large products]
 #include <cstdio>
 #include <cstdlib>
 #include <thread>

@@ -8,8 +8,8 @@ static float a[size * size], power[jobs + 1][size * size];
 
 static sg_status multiply(sg_context *context, const float *x, const float *y, float *z, const sg_submit *submit,
                           sg_job **job) {
-  return sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, size, size, size, 1.0f, x, size, y, size, 0.0f, z,
-                        size, submit, job);
+  return sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, size, size, size, 1.0f, x, size, y, size, 0.0f,
+                        z, size, submit, job);
 }
 
 int main(int argc, char **argv) {
@@ -17,8 +17,8 @@ int main(int argc, char **argv) {
   sg_queue *queue;
   int i;
 
-  /* A cyclic shift: its eighth power shifts by eight. Powers depend on each other, so the jobs run one after another; the
-   * library sees that from their operands. Nobody waits for the ones before the last. */
+  /* A cyclic shift: its eighth power shifts by eight. Powers depend on each other, so the jobs run one after another;
+   * the library sees that from their operands. Nobody waits for the ones before the last. */
   for (i = 0; i < size; ++i) a[i * size + (i + 1) % size] = power[0][i * size + i] = 1.0f;
   check(sg_queue_create(context, &queue), "sg_queue_create");
   for (i = 0; i < jobs; ++i) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which digit is it? All-pairs nearest neighbours over the 1797 handwritten digits of data/digits.csv.
  *
- * |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and all the x.y are one matrix product, X * X^T. It is submitted in blocks of rows, a
- * job each; as soon as a block is ready its digits are classified on the host, while the next blocks are multiplied and
- * copied. The accuracies must be the known ones (data/README.md). Usage: 07_nearest_neighbour data/digits.csv [device] */
+ * |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and all the x.y are one matrix product, X * X^T. It is submitted in blocks of
+ * rows, a job each; as soon as a block is ready its digits are classified on the host, while the next blocks are
+ * multiplied and copied. The accuracies must be the known ones (data/README.md). Usage: 07_nearest_neighbour
+ * data/digits.csv [device] */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 #include <time.h>
@@ -43,8 +44,8 @@ static void load(const char *path) {
   fclose(file);
 }
 
-/* The commonest label among the k <= 5 nearest of the first `count` samples to sample i, itself excepted; the lowest label
- * when several are commonest. `products` are sample i's dot products with all samples. */
+/* The commonest label among the k <= 5 nearest of the first `count` samples to sample i, itself excepted; the lowest
+ * label when several are commonest. `products` are sample i's dot products with all samples. */
 static int classify(int i, const float *products, int count, int k) {
   float nearest[5];
   int who[5] = {0}, votes[classes] = {0}, found = 0, j, p, best = 0;
@@ -121,8 +122,8 @@ static void report_overlap(sg_job **jobs, const char *device) {
     if (did.end_ns > end) end = did.end_ns;
     sg_job_release(jobs[b]);
   }
-  printf("%d jobs on %s: commands of %.3f ms in %.3f ms of the device's clock, overlap %.2f\n", blocks, device, busy * 1e3,
-         1e-6 * (double)(end - start), busy * 1e9 / (double)(end - start));
+  printf("%d jobs on %s: commands of %.3f ms in %.3f ms of the device's clock, overlap %.2f\n", blocks, device,
+         busy * 1e3, 1e-6 * (double)(end - start), busy * 1e9 / (double)(end - start));
 }
 
 int main(int argc, char **argv) {

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <streamgemm/streamgemm.h>
 
 static inline void check(sg_status status, const char *attempt) {

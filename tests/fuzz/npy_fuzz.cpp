@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a .npy file: either a matrix whose size is what its header says, or a failure with a message. What was read
-// must survive being written and read again.
+// Any bytes as a .npy file: either a matrix whose size is what its header says, or a failure with a message. What was
+// read must survive being written and read again.
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -18,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     std::stringstream out;
     write_npy(out, read);
     const matrix again = read_npy(out, "output");
-    if (again.rows != read.rows || again.cols != read.cols || again.dtype != read.dtype || again.layout != read.layout ||
-        again.bytes != read.bytes)
+    if (again.rows != read.rows || again.cols != read.cols || again.dtype != read.dtype ||
+        again.layout != read.layout || again.bytes != read.bytes)
       std::abort();
   } catch (const failure &refused) {
     if (refused.code() != exit_code::usage || std::string(refused.what()).size() < 8) std::abort();

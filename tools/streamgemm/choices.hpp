@@ -2,12 +2,12 @@
 // Options whose values are names of the library's enumerators, and the names that the output uses for them.
 #pragma once
 
+#include <streamgemm/streamgemm.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <streamgemm/streamgemm.h>
 
 namespace sg::cli {
 
@@ -20,15 +20,17 @@ inline const choices<sg_dtype> input_types = {{"f64", SG_DTYPE_F64},   {"f32", S
 inline const choices<sg_dtype> output_types = {{"f64", SG_DTYPE_F64},   {"f32", SG_DTYPE_F32}, {"c64", SG_DTYPE_C64},
                                                {"c128", SG_DTYPE_C128}, {"f16", SG_DTYPE_F16}, {"bf16", SG_DTYPE_BF16},
                                                {"i32", SG_DTYPE_I32}};
-inline const choices<sg_compute> computes = {{"exact", SG_COMPUTE_EXACT}, {"tf32", SG_COMPUTE_TF32},
-                                             {"3xtf32", SG_COMPUTE_3XTF32}, {"bf16", SG_COMPUTE_BF16},
+inline const choices<sg_compute> computes = {{"exact", SG_COMPUTE_EXACT},
+                                             {"tf32", SG_COMPUTE_TF32},
+                                             {"3xtf32", SG_COMPUTE_3XTF32},
+                                             {"bf16", SG_COMPUTE_BF16},
                                              {"bf16x3", SG_COMPUTE_BF16X3}};
 inline const choices<sg_split> splits = {{"auto", SG_SPLIT_AUTO}, {"none", SG_SPLIT_NONE}, {"m", SG_SPLIT_M},
                                          {"n", SG_SPLIT_N},       {"k", SG_SPLIT_K},       {"batch", SG_SPLIT_BATCH}};
 inline const choices<sg_op> ops = {{"N", SG_OP_N}, {"T", SG_OP_T}, {"C", SG_OP_C}};
 inline const choices<sg_layout> layouts = {{"row", SG_LAYOUT_ROW_MAJOR}, {"column", SG_LAYOUT_COLUMN_MAJOR}};
-inline const choices<sg_memory_kind> places = {{"pageable", SG_MEMORY_PAGEABLE}, {"pinned", SG_MEMORY_PINNED},
-                                               {"device", SG_MEMORY_DEVICE}};
+inline const choices<sg_memory_kind> places = {
+    {"pageable", SG_MEMORY_PAGEABLE}, {"pinned", SG_MEMORY_PINNED}, {"device", SG_MEMORY_DEVICE}};
 
 template <class Enum>
 std::string name_of(const choices<Enum> &names, Enum value) {

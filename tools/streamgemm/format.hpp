@@ -7,8 +7,8 @@
 
 namespace sg::cli {
 
-std::string format_seconds(double seconds);         // "1.24 ms"
-std::string format_bytes(double bytes);             // "512 MiB"
+std::string format_seconds(double seconds);                    // "1.24 ms"
+std::string format_bytes(double bytes);                        // "512 MiB"
 std::string format_rate(double per_second, const char *unit);  // "51.2 Tflop/s" with unit "flop/s"
 std::string format_fixed(double value, int digits);
 

@@ -67,8 +67,8 @@ outcome multiply(sg_context *context, const gemm_arguments &given, matrix &a, ma
   return {statistics_of(raw), took.count()};
 }
 
-json to_json(const gemm_arguments &given, const sg_device_info &device, const matrix &a, const matrix &c, std::int64_t k,
-             const outcome &result) {
+json to_json(const gemm_arguments &given, const sg_device_info &device, const matrix &a, const matrix &c,
+             std::int64_t k, const outcome &result) {
   const auto &did = result.statistics;
   const double span = double(did.end_ns - did.start_ns) * 1e-9;
   return {{"device", device.name},
@@ -102,8 +102,8 @@ void print_text(const json &all) {
               all["overlap"].is_null() ? "none" : format_fixed(all["overlap"], 2).c_str());
   if (all.contains("verify")) {
     const json &verify = all["verify"];
-    std::printf("verify: %lld elements, %lld wrong, largest error %s of its bound\n", verify["elements"].get<long long>(),
-                verify["wrong"].get<long long>(),
+    std::printf("verify: %lld elements, %lld wrong, largest error %s of its bound\n",
+                verify["elements"].get<long long>(), verify["wrong"].get<long long>(),
                 verify["worst"].is_null() ? "beyond any part" : format_fixed(verify["worst"], 3).c_str());
   }
 }
@@ -118,7 +118,8 @@ void run(const gemm_arguments &given) {
   const std::int64_t m = given.op_a == SG_OP_N ? a.rows : a.cols, k = given.op_a == SG_OP_N ? a.cols : a.rows;
   const std::int64_t n = given.op_b == SG_OP_N ? b.cols : b.rows;
   if ((given.op_b == SG_OP_N ? b.rows : b.cols) != k)
-    throw failure(exit_code::usage, "shapes do not fit: " + shape_of(a, given.op_a) + " times " + shape_of(b, given.op_b));
+    throw failure(exit_code::usage,
+                  "shapes do not fit: " + shape_of(a, given.op_a) + " times " + shape_of(b, given.op_b));
 
   // .npy has no bf16, so its products are kept in f32.
   const sg_dtype out = a.dtype == SG_DTYPE_BF16 ? SG_DTYPE_F32 : natural_output(a.dtype);
@@ -129,15 +130,21 @@ void run(const gemm_arguments &given) {
   bool right = true;
   if (given.verify) {
     progress line("verifying");
-    const verification check = verify_product(a, given.op_a, b, given.op_b, c, given.compute,
-                                              std::max(1, result.statistics.commands), [&](double f) { line.fraction(f); });
+    const verification check =
+        verify_product(a, given.op_a, b, given.op_b, c, given.compute, std::max(1, result.statistics.commands),
+                       [&](double f) { line.fraction(f); });
     right = check.passed();
-    all["verify"] = {{"passed", right}, {"elements", check.elements}, {"wrong", check.wrong}, {"worst", std::isfinite(check.worst) ? json(check.worst) : json()}};
+    all["verify"] = {{"passed", right},
+                     {"elements", check.elements},
+                     {"wrong", check.wrong},
+                     {"worst", std::isfinite(check.worst) ? json(check.worst) : json()}};
     if (!right) all["verify"]["worst_at"] = {check.worst_row, check.worst_col};
   }
   if (!given.output.empty()) save_npy(given.output, c);
-  if (given.json) print_json(all);
-  else print_text(all);
+  if (given.json)
+    print_json(all);
+  else
+    print_text(all);
   if (!right) throw failure(exit_code::verification, "the result is not the product of its operands");
 }
 

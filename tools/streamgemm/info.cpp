@@ -32,7 +32,8 @@ json backends() {
   for (std::int32_t i = 0; i < count; ++i) {
     sg_backend_info info = SG_BACKEND_INFO_INIT;
     check(sg_backend_describe(i, &info), "backend");
-    list.push_back({{"name", info.name}, {"available", info.available != 0}, {"reason", info.reason}, {"origin", info.origin}});
+    list.push_back(
+        {{"name", info.name}, {"available", info.available != 0}, {"reason", info.reason}, {"origin", info.origin}});
   }
   return list;
 }
@@ -84,8 +85,10 @@ void add_info(CLI::App &app) {
     all["devices"] = given->device.empty()
                          ? devices()
                          : json::array({to_json(device_of(open_context({.device = given->device}).get()))});
-    if (given->json) print_json(all);
-    else print_text(all);
+    if (given->json)
+      print_json(all);
+    else
+      print_text(all);
   });
 }
 

@@ -7,7 +7,8 @@ namespace sg::cli {
 
 static exit_code exit_code_of(sg_status status) {
   switch (status) {
-    case SG_STATUS_INVALID_ARGUMENT: case SG_STATUS_UNSUPPORTED: return exit_code::usage;
+    case SG_STATUS_INVALID_ARGUMENT:
+    case SG_STATUS_UNSUPPORTED: return exit_code::usage;
     case SG_STATUS_NO_DEVICE: return exit_code::no_device;
     default: return exit_code::failed;
   }

@@ -2,10 +2,10 @@
 // The library's C interface as this program uses it: handles that release themselves, statuses that throw.
 #pragma once
 
+#include <streamgemm/streamgemm.h>
+
 #include <memory>
 #include <string>
-
-#include <streamgemm/streamgemm.h>
 
 #include "outcome.hpp"
 

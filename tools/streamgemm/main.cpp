@@ -4,9 +4,9 @@
 #include <exception>
 #include <new>
 
+#include "library.hpp"
 #include "outcome.hpp"
 #include "verbs.hpp"
-#include "library.hpp"
 
 namespace sg::cli {
 

@@ -2,12 +2,12 @@
 // A dense matrix in host memory, and its elements as numbers.
 #pragma once
 
+#include <streamgemm/types.h>
+
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include <streamgemm/types.h>
 
 namespace sg::cli {
 
@@ -28,8 +28,8 @@ bool is_complex(sg_dtype dtype);
 // Element (row, col). Every element type is exact in f64 but for nothing: f64 is the widest component.
 std::complex<double> element(const matrix &from, std::int64_t row, std::int64_t col);
 
-// The same matrix as f32, f64 or bf16 (rounded to nearest, ties to even). Throws failure for other targets and for complex
-// and integer sources.
+// The same matrix as f32, f64 or bf16 (rounded to nearest, ties to even). Throws failure for other targets and for
+// complex and integer sources.
 matrix convert(const matrix &from, sg_dtype dtype);
 
 }  // namespace sg::cli

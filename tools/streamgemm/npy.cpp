@@ -45,11 +45,18 @@ class header_parser {
     while (!accept('}')) {
       const std::string key = string();
       expect(':');
-      if (key == "descr" && !descr) descr = type();
-      else if (key == "fortran_order" && !fortran_order) fortran_order = boolean();
-      else if (key == "shape" && !shape) shape = tuple();
-      else refuse(name_, "the header has an unknown or repeated key '" + printable(key) + "'");
-      if (!accept(',')) { expect('}'); break; }
+      if (key == "descr" && !descr)
+        descr = type();
+      else if (key == "fortran_order" && !fortran_order)
+        fortran_order = boolean();
+      else if (key == "shape" && !shape)
+        shape = tuple();
+      else
+        refuse(name_, "the header has an unknown or repeated key '" + printable(key) + "'");
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
     }
     skip_blanks();
     if (!rest_.empty()) refuse(name_, "the header goes on behind its dictionary");
@@ -72,7 +79,8 @@ class header_parser {
   bool accept(char c) { return accept(std::string_view(&c, 1)); }
 
   void expect(char c) {
-    if (!accept(c)) refuse(name_, std::string("the header is malformed: expected '") + c + "' at '" + printable(rest_) + "'");
+    if (!accept(c))
+      refuse(name_, std::string("the header is malformed: expected '") + c + "' at '" + printable(rest_) + "'");
   }
 
   std::string string() {
@@ -108,7 +116,10 @@ class header_parser {
       if (fault != std::errc() || value < 0) refuse(name_, "the shape is malformed at '" + printable(rest_) + "'");
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
       result.push_back(value);
-      if (!accept(',')) { expect(')'); break; }
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
     }
     return result;
   }
@@ -133,7 +144,8 @@ void read_exactly(std::istream &in, void *out, std::size_t size, const std::stri
 std::string read_header(std::istream &in, const std::string &name) {
   unsigned char start[8];
   in.read(reinterpret_cast<char *>(start), sizeof start);
-  if (in.gcount() != sizeof start || std::memcmp(start, magic.data(), magic.size()) != 0) refuse(name, "not a .npy file");
+  if (in.gcount() != sizeof start || std::memcmp(start, magic.data(), magic.size()) != 0)
+    refuse(name, "not a .npy file");
   const int version = start[6];
   if (version < 1 || version > 3 || start[7] != 0)
     refuse(name, ".npy format version " + std::to_string(version) + "." + std::to_string(start[7]) + " is unknown");
@@ -163,13 +175,13 @@ matrix read_npy(std::istream &in, const std::string &name) {
   header.parse();
   const sg_dtype dtype = dtype_of(*header.descr, name);
   const auto &shape = *header.shape;
-  if (shape.size() != 2)
-    refuse(name, "an array of " + std::to_string(shape.size()) + " dimensions; a matrix has 2");
+  if (shape.size() != 2) refuse(name, "an array of " + std::to_string(shape.size()) + " dimensions; a matrix has 2");
   std::int64_t size;
   if (__builtin_mul_overflow(shape[0], shape[1], &size) || __builtin_mul_overflow(size, sg_dtype_size(dtype), &size))
     refuse(name, "its shape does not fit the address space");
   if (const std::int64_t left = bytes_left(in, name); left < size)
-    refuse(name, "truncated: " + std::to_string(size) + " bytes of elements announced, " + std::to_string(left) + " there");
+    refuse(name,
+           "truncated: " + std::to_string(size) + " bytes of elements announced, " + std::to_string(left) + " there");
   matrix result =
       make_matrix(dtype, *header.fortran_order ? SG_LAYOUT_COLUMN_MAJOR : SG_LAYOUT_ROW_MAJOR, shape[0], shape[1]);
   read_exactly(in, result.bytes.data(), result.bytes.size(), name, "elements");
@@ -187,9 +199,9 @@ void write_npy(std::ostream &out, const matrix &from) {
   for (const auto &[text, dtype] : types)
     if (dtype == from.dtype) descr = text;
   if (descr.empty()) throw failure(exit_code::usage, std::string(sg_dtype_name(from.dtype)) + " has no .npy type");
-  std::string header = "{'descr': '" + std::string(descr) + "', 'fortran_order': " +
-                       (from.layout == SG_LAYOUT_COLUMN_MAJOR ? "True" : "False") + ", 'shape': (" +
-                       std::to_string(from.rows) + ", " + std::to_string(from.cols) + "), }";
+  std::string header = "{'descr': '" + std::string(descr) +
+                       "', 'fortran_order': " + (from.layout == SG_LAYOUT_COLUMN_MAJOR ? "True" : "False") +
+                       ", 'shape': (" + std::to_string(from.rows) + ", " + std::to_string(from.cols) + "), }";
   constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; NumPy aligns the elements
   header.append(alignment - 1 - (before + header.size()) % alignment, ' ');
   header += '\n';

@@ -11,8 +11,8 @@
 
 namespace sg::cli {
 
-// Reads the matrix at the stream's position; the stream must be seekable. `name` goes into messages. Nothing is allocated
-// before the stream is known to hold it. Throws failure.
+// Reads the matrix at the stream's position; the stream must be seekable. `name` goes into messages. Nothing is
+// allocated before the stream is known to hold it. Throws failure.
 matrix read_npy(std::istream &in, const std::string &name);
 matrix load_npy(const std::string &path);
 

@@ -10,10 +10,10 @@ namespace sg::cli {
 // Documented in docs/cli.md; never renumbered.
 enum class exit_code : int {
   ok = 0,
-  failed = 1,         // the work itself failed: memory, a device, a file that cannot be written
-  usage = 2,          // the command line or an input file is wrong
-  no_device = 3,      // the device asked for is not there
-  verification = 4,   // the result is not the product, by --verify or by a suite's own check
+  failed = 1,        // the work itself failed: memory, a device, a file that cannot be written
+  usage = 2,         // the command line or an input file is wrong
+  no_device = 3,     // the device asked for is not there
+  verification = 4,  // the result is not the product, by --verify or by a suite's own check
 };
 
 class failure : public std::runtime_error {

@@ -40,7 +40,8 @@ plan_handle make_plan(sg_context *context, const plan_arguments &given) {
   desc.compute = given.compute;
   desc.beta = {given.beta, 0};
   desc.batch = given.batch;
-  if (__builtin_mul_overflow(given.m, given.k, &desc.stride_a) || __builtin_mul_overflow(given.k, given.n, &desc.stride_b) ||
+  if (__builtin_mul_overflow(given.m, given.k, &desc.stride_a) ||
+      __builtin_mul_overflow(given.k, given.n, &desc.stride_b) ||
       __builtin_mul_overflow(given.m, given.n, &desc.stride_c))
     throw failure(exit_code::usage, "the matrices are too large to be addressed");
   sg_plan *plan = nullptr;
@@ -109,7 +110,8 @@ void add_plan(CLI::App &app) {
       ->transform(CLI::AsSizeValue(true));
   add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
   verb->add_option("--parts", given->options.parts, "Parts of the split")->check(CLI::NonNegativeNumber);
-  verb->add_option("--streams", given->options.streams, "Compute streams to use at most")->check(CLI::NonNegativeNumber);
+  verb->add_option("--streams", given->options.streams, "Compute streams to use at most")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-m", given->options.tile_m, "Rows of a tile of C")->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(CLI::NonNegativeNumber);

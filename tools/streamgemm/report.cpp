@@ -23,12 +23,14 @@ json load_record(const std::string &path) {
   return record;
 }
 
-// The rows by case, in the record's order; ratio = a variant's seconds by this library's: above 1, this library is faster.
+// The rows by case, in the record's order; ratio = a variant's seconds by this library's: above 1, this library is
+// faster.
 json summary_of(const json &record) {
   json cases = json::array();
   for (const json &row : record.at("rows")) {
     const std::string name = row.at("case");
-    if (cases.empty() || cases.back().at("case") != name) cases.push_back({{"case", name}, {"variants", json::array()}});
+    if (cases.empty() || cases.back().at("case") != name)
+      cases.push_back({{"case", name}, {"variants", json::array()}});
     cases.back()["variants"].push_back({{"variant", row.at("variant").get<std::string>()},
                                         {"seconds", row.at("seconds").get<double>()},
                                         {"flops", row.at("flops").get<double>()},
@@ -41,16 +43,21 @@ json summary_of(const json &record) {
     for (json &variant : one["variants"]) {
       const double seconds = variant["seconds"];
       variant["ratio"] = own > 0 ? json(seconds / own) : json();
-      variant["ratio_to_bound"] = variant["bound_seconds"].is_number() ? json(seconds / variant["bound_seconds"].get<double>()) : json();
+      variant["ratio_to_bound"] =
+          variant["bound_seconds"].is_number() ? json(seconds / variant["bound_seconds"].get<double>()) : json();
     }
   }
-  return {{"suite", record.value("suite", "")}, {"commit", record.value("commit", "")}, {"date", record.value("date", "")},
-          {"device", record.value("device", json())}, {"cases", cases}};
+  return {{"suite", record.value("suite", "")},
+          {"commit", record.value("commit", "")},
+          {"date", record.value("date", "")},
+          {"device", record.value("device", json())},
+          {"cases", cases}};
 }
 
 void print_text(const json &all) {
-  std::printf("suite %s, commit %s, %s\n%s\n", all["suite"].get<std::string>().c_str(), all["commit"].get<std::string>().c_str(),
-              all["date"].get<std::string>().c_str(), all["device"].dump().c_str());
+  std::printf("suite %s, commit %s, %s\n%s\n", all["suite"].get<std::string>().c_str(),
+              all["commit"].get<std::string>().c_str(), all["date"].get<std::string>().c_str(),
+              all["device"].dump().c_str());
   std::printf("ratio: a variant's time by StreamGEMM's; above 1, StreamGEMM is faster\n");
   for (const json &one : all["cases"]) {
     std::printf("\n%s\n", one["case"].get<std::string>().c_str());
@@ -59,7 +66,8 @@ void print_text(const json &all) {
       std::printf("  %-36s %10s %14s", variant["variant"].get<std::string>().c_str(), format_seconds(seconds).c_str(),
                   format_rate(variant["flops"].get<double>() / seconds, "flop/s").c_str());
       if (variant["ratio"].is_number()) std::printf("  ratio %s", format_fixed(variant["ratio"], 3).c_str());
-      if (variant["ratio_to_bound"].is_number()) std::printf("  to bound %s", format_fixed(variant["ratio_to_bound"], 3).c_str());
+      if (variant["ratio_to_bound"].is_number())
+        std::printf("  to bound %s", format_fixed(variant["ratio_to_bound"], 3).c_str());
       std::printf("\n");
     }
   }
@@ -80,8 +88,10 @@ void add_report(CLI::App &app) {
     const json record = load_record(given->file);
     try {
       const json all = summary_of(record);
-      if (given->json) print_json(all);
-      else print_text(all);
+      if (given->json)
+        print_json(all);
+      else
+        print_text(all);
     } catch (const json::exception &stop) {
       throw failure(exit_code::usage, given->file + ": a row is malformed: " + stop.what());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of the program. Each adds its subcommand, whose callback does the work: it prints results on stdout and throws
-// failure.
+// The verbs of the program. Each adds its subcommand, whose callback does the work: it prints results on stdout and
+// throws failure.
 #pragma once
 
 #include <CLI/CLI.hpp>

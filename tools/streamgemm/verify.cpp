@@ -85,9 +85,11 @@ struct error_model {
 error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
   error_model u;
   switch (in) {
-    case SG_DTYPE_F64: case SG_DTYPE_C128: u.sums = 0x1p-53; break;
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C128: u.sums = 0x1p-53; break;
     case SG_DTYPE_I8: return u;  // exact
-    case SG_DTYPE_F32: case SG_DTYPE_C64: u.sums = 0x1p-24; break;
+    case SG_DTYPE_F32:
+    case SG_DTYPE_C64: u.sums = 0x1p-24; break;
     default: u.sums = 0x1p-23;  // f16, bf16: tensor cores truncate
   }
   if (in == SG_DTYPE_F32 && compute != SG_COMPUTE_EXACT) {
@@ -99,15 +101,19 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
     u.operands = 2 * unit + unit * unit;
     u.sums = 0x1p-23;
   }
-  if (out == SG_DTYPE_F16) u.result = 0x1p-11, u.largest = 65504, u.tiny = 0x1p-24;
-  else if (out == SG_DTYPE_BF16) u.result = 0x1p-8, u.largest = 0x1.fep127, u.tiny = 0x1p-133;
-  else if (u.sums == 0x1p-53) u.largest = std::numeric_limits<double>::max(), u.tiny = 0x1p-1074;
-  else u.largest = std::numeric_limits<float>::max(), u.tiny = 0x1p-149;
+  if (out == SG_DTYPE_F16)
+    u.result = 0x1p-11, u.largest = 65504, u.tiny = 0x1p-24;
+  else if (out == SG_DTYPE_BF16)
+    u.result = 0x1p-8, u.largest = 0x1.fep127, u.tiny = 0x1p-133;
+  else if (u.sums == 0x1p-53)
+    u.largest = std::numeric_limits<double>::max(), u.tiny = 0x1p-1074;
+  else
+    u.largest = std::numeric_limits<float>::max(), u.tiny = 0x1p-149;
   return u;
 }
 
-// |C - R| <= u_out |R| + (1 + u_out) gamma(n, u) g + (k + 1) tiny (Higham, Accuracy and Stability, ch. 3; mixed formats:
-// Blanchard et al., SIAM J. Sci. Comput. 2020), with gamma of the reference's own f64 sums added.
+// |C - R| <= u_out |R| + (1 + u_out) gamma(n, u) g + (k + 1) tiny (Higham, Accuracy and Stability, ch. 3; mixed
+// formats: Blanchard et al., SIAM J. Sci. Comput. 2020), with gamma of the reference's own f64 sums added.
 class bound {
  public:
   bound(const error_model &u, std::int64_t k, int pieces)
@@ -119,15 +125,21 @@ class bound {
   // The error as a fraction of the bound; above 1 is wrong.
   double ratio(double value, const dot &reference) const {
     const double allowed = of(reference), wanted = reference.sum;
-    if (!std::isfinite(wanted)) return std::isnan(wanted) == std::isnan(value) && (std::isnan(value) || value == wanted) ? 0 : wrong;
-    if (std::isinf(value)) return std::signbit(value) == std::signbit(wanted) && std::fabs(wanted) + allowed >= u_.largest && u_.largest > 0 ? 0 : wrong;
+    if (!std::isfinite(wanted))
+      return std::isnan(wanted) == std::isnan(value) && (std::isnan(value) || value == wanted) ? 0 : wrong;
+    if (std::isinf(value))
+      return std::signbit(value) == std::signbit(wanted) && std::fabs(wanted) + allowed >= u_.largest && u_.largest > 0
+                 ? 0
+                 : wrong;
     if (std::isnan(value)) return wrong;
     const double error = std::fabs(value - wanted);
     return error == 0 ? 0 : allowed > 0 ? error / allowed : wrong;
   }
 
  private:
-  static double gamma(double n, double u) { return n * u < 1 ? n * u / (1 - n * u) : std::numeric_limits<double>::infinity(); }
+  static double gamma(double n, double u) {
+    return n * u < 1 ? n * u / (1 - n * u) : std::numeric_limits<double>::infinity();
+  }
   static constexpr double wrong = std::numeric_limits<double>::infinity();
   error_model u_;
   double tiny_, gamma_;
@@ -142,12 +154,13 @@ void merge(verification &total, const verification &part) {
 
 }  // namespace
 
-verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c, sg_compute compute,
-                            int pieces, const std::function<void(double)> &tell) {
+verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c,
+                            sg_compute compute, int pieces, const std::function<void(double)> &tell) {
   const rows left = rows_of_left(a, op_a), right = rows_of_right(b, op_b);
   const std::int64_t parts = is_complex(a.dtype) ? 2 : 1;
   const bound limit(model_of(a.dtype, c.dtype, compute), left.length, pieces);
-  constexpr std::int64_t strip = 16, panel = 64;  // a panel of right rows stays in cache while a strip of left rows passes
+  constexpr std::int64_t strip = 16,
+                         panel = 64;  // a panel of right rows stays in cache while a strip of left rows passes
 
   const std::int64_t strips = (left.count + strip - 1) / strip;
   std::atomic<std::int64_t> next{0}, done{0};
@@ -157,8 +170,8 @@ verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op 
       for (std::int64_t i = first; i < last; ++i)
         for (std::int64_t j = j0; j < std::min(j0 + panel, right.count); ++j) {
           const auto value = element(c, i / parts, j);
-          const double ratio = limit.ratio(i % parts ? value.imag() : value.real(),
-                                           dot_product(left.row(i), right.row(j), left.length));
+          const double ratio =
+              limit.ratio(i % parts ? value.imag() : value.real(), dot_product(left.row(i), right.row(j), left.length));
           ++found.elements;
           if (ratio > 1) ++found.wrong;
           if (ratio > found.worst) found.worst = ratio, found.worst_row = i / parts, found.worst_col = j;

@@ -2,26 +2,26 @@
 // Is C the product of A and B? Every element is compared with a reference of this program's own.
 #pragma once
 
+#include <streamgemm/types.h>
+
 #include <cstdint>
 #include <functional>
-
-#include <streamgemm/types.h>
 
 #include "matrix.hpp"
 
 namespace sg::cli {
 
 struct verification {
-  std::int64_t elements = 0;   // real and imaginary parts count one each
-  std::int64_t wrong = 0;      // outside their error bound
-  double worst = 0;            // largest error as a fraction of its bound
+  std::int64_t elements = 0;  // real and imaginary parts count one each
+  std::int64_t wrong = 0;     // outside their error bound
+  double worst = 0;           // largest error as a fraction of its bound
   std::int64_t worst_row = 0, worst_col = 0;
   bool passed() const { return wrong == 0; }
 };
 
-// C = op_a(A) * op_b(B), computed under `compute` as at most `pieces` partial sums for an element. `tell` hears of progress, 0 to 1,
-// on the calling thread.
-verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c, sg_compute compute,
-                            int pieces, const std::function<void(double)> &tell);
+// C = op_a(A) * op_b(B), computed under `compute` as at most `pieces` partial sums for an element. `tell` hears of
+// progress, 0 to 1, on the calling thread.
+verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c,
+                            sg_compute compute, int pieces, const std::function<void(double)> &tell);
 
 }  // namespace sg::cli

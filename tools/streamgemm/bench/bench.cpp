@@ -20,10 +20,10 @@ namespace {
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
 const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite},
-                                                      {"host", run_host_suite},
-                                                      {"outofcore", run_outofcore_suite},
-                                                      {"resident", run_resident_suite},
-                                                      {"split", run_split_suite}};
+                                                   {"host", run_host_suite},
+                                                   {"outofcore", run_outofcore_suite},
+                                                   {"resident", run_resident_suite},
+                                                   {"split", run_split_suite}};
 
 json to_json(const bench_row &row) {
   return {{"case", row.name},
@@ -63,7 +63,7 @@ class recorder : public suite_run {
   }
 
   json record(const std::string &suite) const {
-    return {{"schema", bench_schema}, {"suite", suite},   {"version", sg_version_string()}, {"commit", SG_COMMIT},
+    return {{"schema", bench_schema}, {"suite", suite},    {"version", sg_version_string()}, {"commit", SG_COMMIT},
             {"date", utc_now()},      {"device", device_}, {"quick", request_.quick},        {"rows", rows_}};
   }
 
@@ -102,7 +102,8 @@ void run(const bench_arguments &given, bool as_json) {
   for (const auto &[name, suite] : suites)
     if (name == given.suite) suite(given.request, out);
   const json record = out.record(given.suite);
-  if (record["rows"].empty()) throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
+  if (record["rows"].empty())
+    throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
   if (to_stdout) print_json(record);
   if (as_json && !to_stdout) write(given.file, record);
 }
@@ -115,12 +116,15 @@ void add_bench(CLI::App &app) {
   std::vector<std::string> names;
   for (const auto &[name, suite] : suites) names.push_back(name);
   verb->add_option("SUITE", given->suite, "What to measure")->required()->check(CLI::IsMember(names));
-  CLI::Option *as_json = verb->add_option("--json", given->file, "Write the record as JSON to this file; to stdout without one")
-                             ->expected(0, 1)->type_name("[FILE]");
+  CLI::Option *as_json =
+      verb->add_option("--json", given->file, "Write the record as JSON to this file; to stdout without one")
+          ->expected(0, 1)
+          ->type_name("[FILE]");
   verb->add_option("--device", given->request.device, "Where to run it (default: the suite's own)");
   verb->add_option("--only", given->request.only, "Only cases whose name holds this text");
   verb->add_option("--peers", given->request.peers, "Module with the GPU libraries to measure against");
-  verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")->check(CLI::PositiveNumber);
+  verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
   verb->callback([given, as_json] { run(*given, as_json->count() > 0); });
 }

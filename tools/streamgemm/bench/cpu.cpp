@@ -3,102 +3,31 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <thread>
 
 #include "../library.hpp"
 #include "peers.hpp"
 #include "suite.hpp"
+#include "workload.hpp"
 
 namespace sg::cli {
 
 namespace {
 
-using bytes = std::vector<std::byte>;
 using json = nlohmann::ordered_json;
-
-// Small integers: the products are exact in every type here, so that all variants must agree to the bit.
-bytes random_operand(sg_dtype dtype, std::int64_t count, unsigned seed) {
-  std::minstd_rand random(seed);
-  bytes result(static_cast<std::size_t>(count * sg_dtype_size(dtype)));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const int value = int(random() >> 8 & 7) - 3;
-    const auto single = float(value);
-    const double wide = value;
-    const auto half = std::uint16_t(std::bit_cast<std::uint32_t>(single) >> 16);
-    const auto byte = std::int8_t(value);
-    std::byte *at = result.data() + i * sg_dtype_size(dtype);
-    switch (dtype) {
-      case SG_DTYPE_F64: std::memcpy(at, &wide, 8); break;
-      case SG_DTYPE_BF16: std::memcpy(at, &half, 2); break;
-      case SG_DTYPE_I8: std::memcpy(at, &byte, 1); break;
-      default: std::memcpy(at, &single, 4);
-    }
-  }
-  return result;
-}
-
-sg_dtype output_of(sg_dtype in) { return in == SG_DTYPE_I8 ? SG_DTYPE_I32 : in == SG_DTYPE_BF16 ? SG_DTYPE_F32 : in; }
-
-struct shape {
-  std::int64_t m, n, k;
-  double flops() const { return 2.0 * double(m) * double(n) * double(k); }
-  std::string text() const {
-    return m == n && n == k ? std::to_string(m) + "^3"
-                            : std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-  }
-};
-
-// `count` independent products of one shape and type, and what the first variant computed for them.
-class workload {
- public:
-  workload(shape size, sg_dtype in, int count)
-      : size_(size), in_(in), out_(output_of(in)), count_(count), a_(random_operand(in, count * size.m * size.k, 1)),
-        b_(random_operand(in, count * size.k * size.n, 2)),
-        c_(static_cast<std::size_t>(count * size.m * size.n * sg_dtype_size(out_))) {}
-
-  int count() const { return count_; }
-  const shape &size() const { return size_; }
-  sg_dtype in() const { return in_; }
-  const std::byte *a(int i) const { return a_.data() + i * size_.m * size_.k * sg_dtype_size(in_); }
-  const std::byte *b(int i) const { return b_.data() + i * size_.k * size_.n * sg_dtype_size(in_); }
-  std::byte *c(int i) { return c_.data() + i * size_.m * size_.n * sg_dtype_size(out_); }
-
-  sg_gemm_desc desc(int i) {
-    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-    desc.a = {const_cast<std::byte *>(a(i)), size_.m, size_.k, 0, in_, SG_LAYOUT_ROW_MAJOR};
-    desc.b = {const_cast<std::byte *>(b(i)), size_.k, size_.n, 0, in_, SG_LAYOUT_ROW_MAJOR};
-    desc.c = {c(i), size_.m, size_.n, 0, out_, SG_LAYOUT_ROW_MAJOR};
-    return desc;
-  }
-
-  // Times `work` over a poisoned C, and compares what it left there with what the variant before it did.
-  double checked(const std::string &variant, const std::function<void()> &work) {
-    std::memset(c_.data(), 0xff, c_.size());
-    const double seconds = timed(work);
-    if (first_.empty()) first_ = c_;
-    else if (first_ != c_) throw failure(exit_code::verification, variant + " and the library disagree at " + size_.text());
-    return seconds;
-  }
-
- private:
-  shape size_;
-  sg_dtype in_, out_;
-  int count_;
-  bytes a_, b_, c_, first_;
-};
 
 using shared_workload = std::shared_ptr<workload>;
 
 class cpu_suite {
  public:
   cpu_suite(const suite_request &request, suite_run &out)
-      : quick_(request.quick), out_(out), context_(open_context({.device = request.device.empty() ? "cpu" : request.device})),
-        peers_(cpu_peers()), cores_(int(std::max(1u, std::thread::hardware_concurrency()))) {}
+      : quick_(request.quick),
+        out_(out),
+        context_(open_context({.device = request.device.empty() ? "cpu" : request.device})),
+        peers_(cpu_peers()),
+        cores_(int(std::max(1u, std::thread::hardware_concurrency()))) {}
 
   void run() {
     describe_machine();
@@ -226,8 +155,9 @@ class cpu_suite {
       to[i] = from == SG_DTYPE_I8 ? float(bytes8[i]) : std::bit_cast<float>(std::uint32_t{bytes16[i]} << 16);
   }
 
-  // What one asynchronous call costs the thread that makes it, the median over many that follow each other closely while
-  // the library works on them; the clock is read around each call and its cost is in the figure. Beside it a direct call.
+  // What one asynchronous call costs the thread that makes it, the median over many that follow each other closely
+  // while the library works on them; the clock is read around each call and its cost is in the figure. Beside it a
+  // direct call.
   void call_cost() {
     const std::string name = "one call, gemm f32 32^3";
     if (!out_.wants(name)) return;
@@ -240,7 +170,8 @@ class cpu_suite {
       if (const multiply_fn multiply = p.prepare(32, 32, 32, SG_DTYPE_F32))
         what.variants.push_back({p.name + " x1, the call and its work", [p, work, multiply] {
                                    p.set_threads(1);
-                                   return each_call(*work, [&](int i) { multiply(work->a(i), work->b(i), work->c(i)); });
+                                   return each_call(*work,
+                                                    [&](int i) { multiply(work->a(i), work->b(i), work->c(i)); });
                                  }});
     out_.run(what);
   }
@@ -268,9 +199,11 @@ class cpu_suite {
               std::vector<sg_completion> done(256);
               for (int left = work->count(); left > 0;) {
                 std::int32_t count = 0;
-                check(sg_queue_next_batch(queue.get(), done.data(), int(done.size()), SG_FOREVER, &count), "sg_queue_next_batch");
+                check(sg_queue_next_batch(queue.get(), done.data(), int(done.size()), SG_FOREVER, &count),
+                      "sg_queue_next_batch");
                 for (int i = 0; i < count; ++i)
-                  if (done[std::size_t(i)].status != SG_STATUS_OK) throw failure(exit_code::failed, done[std::size_t(i)].message);
+                  if (done[std::size_t(i)].status != SG_STATUS_OK)
+                    throw failure(exit_code::failed, done[std::size_t(i)].message);
                 left -= count;
               }
               return seconds;

@@ -32,7 +32,8 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits, const std::function<void()> &tell) {
+std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits,
+                               const std::function<void()> &tell) {
   double round = 0;  // seconds of one round, from the warm-up's second runs
   for (const bench_variant &variant : what.variants) {
     variant.run();

@@ -16,7 +16,7 @@ double timed(const std::function<void()> &work);
 
 struct bench_variant {
   std::string name;
-  std::function<double()> run;      // does the work once and returns the seconds that count
+  std::function<double()> run;  // does the work once and returns the seconds that count
 };
 
 struct bench_case {
@@ -32,8 +32,8 @@ struct measure_limits {
   double seconds = 20;  // of a case, roughly
 };
 
-// Waits until this process uses no processor time: threads of a library that go on spinning after a call would slow down
-// whatever is measured next.
+// Waits until this process uses no processor time: threads of a library that go on spinning after a call would slow
+// down whatever is measured next.
 void let_threads_go_idle();
 
 // `tell` is called now and then, between the runs.

@@ -8,9 +8,8 @@
 #include <omp.h>
 
 #include <memory>
-#include <unordered_map>
-
 #include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
 #endif
 
 namespace sg::cli {
@@ -42,8 +41,12 @@ using data_type = dnnl::memory::data_type;
 class onednn_product {
  public:
   onednn_product(std::int64_t m, std::int64_t n, std::int64_t k, data_type in, data_type out)
-      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), a_(memory(m, k, in)), b_(memory(k, n, in)),
-        c_(memory(m, n, out)), arguments_{{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}} {
+      : engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_),
+        a_(memory(m, k, in)),
+        b_(memory(k, n, in)),
+        c_(memory(m, n, out)),
+        arguments_{{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}} {
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc plan(engine_, a_.get_desc(), b_.get_desc(), c_.get_desc());
 #else

@@ -2,12 +2,12 @@
 // The libraries that StreamGEMM is measured against on the CPU, called directly.
 #pragma once
 
+#include <streamgemm/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <streamgemm/types.h>
 
 namespace sg::cli {
 

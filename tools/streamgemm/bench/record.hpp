@@ -17,7 +17,7 @@ struct bench_row {
   int samples = 0;
   double min = 0, max = 0;
   double flops = 0, bytes_in = 0, bytes_out = 0;  // of one run
-  double bound_seconds = 0;   // 0: no bound is known
+  double bound_seconds = 0;                       // 0: no bound is known
 };
 
 }  // namespace sg::cli

@@ -10,11 +10,11 @@
 namespace sg::cli {
 
 struct suite_request {
-  bool quick = false;      // small sizes, few samples: to see that it works
-  std::string device;      // what the suite runs on; "" is the suite's own choice
-  std::string only;        // cases whose name holds this text
-  std::string peers;       // path of the module with the GPU's peers; "" for none
-  double seconds = 20;     // of a case, roughly
+  bool quick = false;   // small sizes, few samples: to see that it works
+  std::string device;   // what the suite runs on; "" is the suite's own choice
+  std::string only;     // cases whose name holds this text
+  std::string peers;    // path of the module with the GPU's peers; "" for none
+  double seconds = 20;  // of a case, roughly
 };
 
 // How a suite hands over its cases; it measures them at once.

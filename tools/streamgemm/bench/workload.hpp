@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products that a case of a CPU suite computes: operands, results, and what the first variant made of them.
+#pragma once
+
+#include <streamgemm/gemm.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sg::cli {
+
+struct shape {
+  std::int64_t m, n, k;
+  double flops() const { return 2.0 * double(m) * double(n) * double(k); }
+  std::string text() const;  // "4096^3", "64x64x1024"
+};
+
+// `count` independent products of one shape and type; row major and tight. The operands are small integers, so that
+// every library must give the same bits in every type.
+class workload {
+ public:
+  workload(shape size, sg_dtype in, int count);
+
+  int count() const { return count_; }
+  const shape &size() const { return size_; }
+  sg_dtype in() const { return in_; }
+  const std::byte *a(int i) const { return a_.data() + i * size_.m * size_.k * sg_dtype_size(in_); }
+  const std::byte *b(int i) const { return b_.data() + i * size_.k * size_.n * sg_dtype_size(in_); }
+  std::byte *c(int i) { return c_.data() + i * size_.m * size_.n * sg_dtype_size(out_); }
+  sg_gemm_desc desc(int i);
+
+  // Times `work` over a poisoned C and compares what it left there with what the first variant did. Throws failure when
+  // they differ.
+  double checked(const std::string &variant, const std::function<void()> &work);
+
+ private:
+  shape size_;
+  sg_dtype in_, out_;
+  int count_;
+  std::vector<std::byte> a_, b_, c_, first_;
+};
+
+}  // namespace sg::cli
