@@ -323,7 +323,10 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   launch(f, &c);
   if (device_ordered_ && running.plan->needs_event[index] && !running.failed()) {
     try {
-      if (events_.empty()) events_.push_back(device_.event_create());
+      if (events_.empty()) {
+        events_.reserve(1);  // first, so that no event is made that there is no room for
+        events_.push_back(device_.event_create());
+      }
       run.events[index] = events_.back();
       events_.pop_back();
       device_.check(ops_.event_record(run.events[index], slot->stream), "recording an event");
