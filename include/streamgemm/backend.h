@@ -13,8 +13,8 @@
  *
  * Completion: every enqueueing function takes an `sg_backend_done`. When its `fn` is not NULL and the call returned
  * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has ended, well or
- * badly; possibly before the enqueueing call returns; always on a thread of the backend, never on the calling one. It
- * may enqueue further commands; it never blocks. When the call failed, `fn` is not called.
+ * badly; possibly before the enqueueing call returns; always on a thread of the backend or in `poll`, never in the
+ * enqueueing call itself. It may enqueue further commands; it never blocks. When the call failed, `fn` is not called.
  *
  * Threads: any function may be called from any thread, except that one stream is never used by two threads at once.
  */
@@ -36,6 +36,8 @@ typedef struct sg_backend_device sg_backend_device;
 typedef struct sg_backend_stream sg_backend_stream;
 /** An event of a device; the backend's own type. */
 typedef struct sg_backend_event sg_backend_event;
+/** Commands that a device runs as one; the backend's own type. */
+typedef struct sg_backend_graph sg_backend_graph;
 
 /** How a command ended. */
 typedef struct sg_backend_result {
@@ -68,6 +70,7 @@ typedef struct sg_backend_gemm {
   void *const *c_array;       /**< The same for C. */
   int64_t lda, ldb, ldc;      /**< In elements. */
   int64_t stride_a, stride_b, stride_c; /**< Between items in elements; 0 shares A or B. Used without arrays. */
+  int32_t compute_units;    /**< Multiprocessors to use at most, where the device can be told; 0: all. A wish. */
 } sg_backend_gemm;
 
 /** C = beta * C + sum over i < parts of P_i, added in the order of i, in C's accumulator; column major. */
@@ -95,6 +98,15 @@ typedef struct sg_backend_copy {
   int32_t to_device;  /**< dst is device memory. */
   int32_t from_device;/**< src is device memory. */
 } sg_backend_copy;
+
+/** A command of a graph: products, or a copy. */
+typedef struct sg_backend_node {
+  const sg_backend_gemm *products; /**< Independent, of one pair of types and one compute; NULL: a copy. */
+  int32_t product_count;           /**< >= 1 with products. With more than one, none has pointer arrays. */
+  int32_t before_count;            /**< Number of entries of `before`. */
+  const int32_t *before;           /**< Nodes that it runs after, each below its own index. */
+  sg_backend_copy copy;            /**< Without products; no pageable memory. */
+} sg_backend_node;
 
 /** A device model that the core has parsed; the core's own type. */
 typedef struct sg_backend_model sg_backend_model;
@@ -188,6 +200,26 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, nothing needs it. The process exits: let the commands that run end, drop the rest (their `done` is
    *  told SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
   void (*drain)(sg_backend_device *device);
+
+  /** Optional: if NULL, the core makes one gemm call for each. `count` >= 2 independent products of one pair of types and
+   *  one compute, without pointer arrays, as one command. `items` and `statuses` stay until `done` is told, which it is of
+   *  what failed them all; a product that fails alone has its own status in `statuses`, where all are SG_STATUS_OK before. */
+  sg_status (*gemm_group)(sg_backend_stream *stream, const sg_backend_gemm *items, int32_t count, sg_status *statuses,
+                          sg_backend_done done);
+  /** Optional: if NULL, the backend's own threads tell soon enough. Tells, on the calling thread, whoever waits for
+   *  commands that have ended by now, unless another thread is just telling. Never blocks. Whoever waits for a job calls
+   *  it for some microseconds before it sleeps, because waking a thread takes longer than a small product. */
+  void (*poll)(sg_backend_device *device);
+
+  /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call starts, all on
+   *  device memory but for what copies move. `nodes`, what they point to and its pointer arrays are read during the call
+   *  only. When it fails the core replays. */
+  sg_status (*graph_create)(sg_backend_device *device, const sg_backend_node *nodes, int32_t count,
+                            sg_backend_graph **out);
+  /** NULL together with graph_create. Destroys it; it is not in flight. */
+  void (*graph_destroy)(sg_backend_graph *graph);
+  /** NULL together with graph_create. Runs it as one command of the stream. Launches of one graph follow each other. */
+  sg_status (*graph_launch)(sg_backend_stream *stream, sg_backend_graph *graph, sg_backend_done done);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -43,9 +43,16 @@ typedef struct sg_backend_info {
 
 /** Flags of a context. */
 typedef enum sg_context_flags {
-  SG_CONTEXT_DEFAULT = 0,      /**< None. */
-  SG_CONTEXT_CHECK_HAZARDS = 1 /**< Prove each schedule free of races before it runs (debugging; costs time). */
+  SG_CONTEXT_DEFAULT = 0,       /**< None. */
+  SG_CONTEXT_CHECK_HAZARDS = 1, /**< Prove each schedule free of races before it runs (debugging; costs time). */
+  SG_CONTEXT_NO_COALESCING = 2  /**< Never send small products that wait at the same time out as one call. */
 } sg_context_flags;
+
+/** What a submission does when as many jobs are in flight as sg_context_options.job_limit allows. */
+typedef enum sg_when_full {
+  SG_WHEN_FULL_BLOCK = 0, /**< Waits until a job has ended. */
+  SG_WHEN_FULL_REFUSE = 1 /**< Returns SG_STATUS_BUSY. */
+} sg_when_full;
 
 /** How to make a context. */
 typedef struct sg_context_options {
@@ -57,10 +64,15 @@ typedef struct sg_context_options {
   uint64_t memory_limit; /**< Bytes of device memory for the schedules of this context; 0: what the device has. */
   uint32_t flags;        /**< sg_context_flags. */
   uint32_t reserved;     /**< 0. */
+  int32_t commands_in_flight; /**< Commands handed to the device at a time (to each worker on cpu), beside those of runs
+                              of several commands and those that follow others on the device. Few let small products
+                              gather and urgent ones overtake; 0: as the shapes suggest. */
+  sg_when_full when_full; /**< What a submission does at the job limit. */
+  uint64_t job_limit;    /**< Jobs that may be in flight (submitted and not ended); 0: no limit, the queue grows. */
 } sg_context_options;
 
 /** Initial value of an sg_context_options. */
-#define SG_CONTEXT_OPTIONS_INIT {sizeof(sg_context_options), NULL, 0, 0, 0, 0, 0}
+#define SG_CONTEXT_OPTIONS_INIT {sizeof(sg_context_options), NULL, 0, 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK, 0}
 
 /**
  * Number of backends known, usable or not.

@@ -54,8 +54,8 @@ typedef struct sg_gemm_desc {
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. NULL may be passed
  * when nobody will ask for the job.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED,
- * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_SHUTDOWN: not submitted, nothing is touched.
- * Never blocks on work in flight. Any thread. Since 0.1.
+ * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is touched.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_gemm_async(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job);
 

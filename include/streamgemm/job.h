@@ -12,7 +12,13 @@
  * Memory: from the submission until the job has ended, the operands stay allocated, A and B unchanged, C untouched. The
  * descriptor, the options and the arrays in them are read during the call only.
  *
- * A job ends once, with one status. A failed or cancelled job may have written parts of C; its message says so.
+ * A job ends once, with one status. A failed or cancelled job may have written parts of C; its message says so. Where the
+ * device itself keeps the order (cuda), a job may be behind another on the device already when that one fails: it then
+ * runs, ends with SG_STATUS_DEPENDENCY_FAILED, and its message says that what it wrote is not valid.
+ *
+ * Small products that are ready at the same time and wait for the device go out as one call, whoever submitted them; each
+ * remains a job of its own. Nothing waits for company: an idle device starts the first at once. Those of high priority go
+ * ahead of all others, on a stream of the device that has priority there too.
  */
 #ifndef STREAMGEMM_JOB_H
 #define STREAMGEMM_JOB_H
@@ -71,10 +77,12 @@ typedef struct sg_submit {
   sg_queue *queue;        /**< Post the completion here; NULL: nowhere. */
   uint64_t tag;           /**< Comes back with the completion. */
   const sg_plan_options *plan; /**< Narrows the planner's choice; NULL leaves it free. */
+  sg_graph *graph;        /**< Record the submission there instead of running it (graph.h); `after` and `queue` are then not
+                               allowed, and the call hands out no job. NULL: run it. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */
-#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL}
+#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL}
 
 /** What a finished job did. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. */
 typedef struct sg_job_statistics {
@@ -90,10 +98,13 @@ typedef struct sg_job_statistics {
   int32_t commands;         /**< Commands of the schedule. */
   int32_t commands_run;     /**< Commands that ran: fewer after a failure or a cancellation. */
   char strategy[64];        /**< The schedule's kind, in terms of column major: a row-major C is its transpose. */
+  int32_t company;          /**< Jobs that went out in one call with this one, itself included: busy_seconds is its part of
+                                 the call. 1 for a job by itself. */
+  uint32_t reserved;        /**< 0. */
 } sg_job_statistics;
 
 /** Initial value of an sg_job_statistics. */
-#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, ""}
+#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, "", 0, 0}
 
 /**
  * Called once when a job has ended, on a thread of the library that runs one callback at a time. It may submit, release
@@ -118,7 +129,9 @@ SG_API sg_status sg_job_release(sg_job *job);
  * @param timeout_ns Nanoseconds; 0 asks without waiting; SG_FOREVER waits without end.
  * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback;
  * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
- * A failed job's message becomes this thread's sg_last_error_message. Blocks. Any thread. Since 0.1.
+ * A failed job's message becomes this thread's sg_last_error_message. Blocks; on cuda devices it asks the device for a
+ * millisecond or two around the expected end before it sleeps, which saves the time that waking a thread takes. Any thread.
+ * Since 0.1.
  */
 SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
 

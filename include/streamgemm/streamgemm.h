@@ -9,6 +9,7 @@
 #include <streamgemm/context.h>
 #include <streamgemm/event.h>
 #include <streamgemm/gemm.h>
+#include <streamgemm/graph.h>
 #include <streamgemm/job.h>
 #include <streamgemm/memory.h>
 #include <streamgemm/plan.h>

@@ -37,6 +37,8 @@ typedef struct sg_job sg_job;
 typedef struct sg_queue sg_queue;
 /** A schedule made ahead of its run. See plan.h. */
 typedef struct sg_plan sg_plan;
+/** Submissions recorded to be run together, many times. See graph.h. */
+typedef struct sg_graph sg_graph;
 
 /** Element type of a matrix. 0 is not a type. */
 typedef enum sg_dtype {

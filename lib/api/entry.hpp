@@ -57,6 +57,27 @@ ref<Object> object_of(const Handle *handle, object_type type, const char *name) 
   return ref<Object>::adopt(static_cast<Object *>(found.release()));
 }
 
+// The same for the length of a call.
+template <class Object>
+class borrowed {
+ public:
+  template <class Handle>
+  borrowed(const Handle *handle, object_type type, const char *name)
+      : handle_(bits_of(handle)), object_(static_cast<Object *>(pin_handle(handle_, type))) {
+    if (!object_) throw_invalid_handle(handle, name);
+  }
+  ~borrowed() { unpin_handle(handle_); }
+  borrowed(const borrowed &) = delete;
+  borrowed &operator=(const borrowed &) = delete;
+
+  Object &operator*() const noexcept { return *object_; }
+  Object *operator->() const noexcept { return object_; }
+
+ private:
+  const handle_bits handle_;
+  Object *const object_;
+};
+
 // `retain` and `release` of every type.
 template <class Handle>
 sg_status retain(const Handle *handle, object_type type, const char *name) noexcept {
@@ -72,6 +93,10 @@ sg_status release(const Handle *handle, object_type type, const char *name) noex
   });
 }
 
+[[noreturn]] inline void throw_bad_size(const char *name, std::size_t size) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu; initialise the struct with its INIT macro", name, size);
+}
+
 // Copies what the caller's struct has over `defaults`. The size lets a program built with older headers leave out what
 // came later, and one built with newer headers add what is not known here.
 template <class Struct>
@@ -80,11 +105,19 @@ Struct options_of(const Struct *given, const Struct &defaults, const char *name)
   if (!given) return result;
   const std::size_t size = given->struct_size;
   if (size < sizeof(std::size_t) || size > 65536)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu; initialise the struct with its INIT macro", name,
-                size);
+    throw_bad_size(name, size);
   std::memcpy(&result, given, size < sizeof result ? size : sizeof result);
   result.struct_size = sizeof result;
   return result;
+}
+
+// The caller's struct as it is when it has this library's size, which saves the copy; otherwise a copy in `room`, which
+// holds the defaults.
+template <class Struct>
+const Struct &in_full(const Struct &given, Struct &room, const char *name) {
+  if (given.struct_size == sizeof given) return given;
+  room = options_of(&given, room, name);
+  return room;
 }
 
 // Writes as much of `value` as the caller's struct has room for.
@@ -93,8 +126,7 @@ void write_out(Struct *out, Struct value, const char *name) {
   require(out, name);
   const std::size_t size = out->struct_size;
   if (size < sizeof(std::size_t) || size > 65536)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu; initialise the struct with its INIT macro", name,
-                size);
+    throw_bad_size(name, size);
   value.struct_size = size;
   std::memcpy(out, &value, size < sizeof value ? size : sizeof value);
 }

@@ -23,23 +23,26 @@ void give_work(context &on, job &work, std::vector<checked_gemm> &&products, con
   if (!work.plan->is_single()) work.run = std::make_unique<schedule_run>(*work.plan);
 }
 
-void submit_one(const ref<context> &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
   require(desc, "desc");
-  const sg_gemm_desc d = options_of(desc, SG_GEMM_DESC_INIT, "desc");
-  checked_submit order(*on, submit);
+  sg_gemm_desc room = SG_GEMM_DESC_INIT;
+  const sg_gemm_desc &d = in_full(*desc, room, "desc");
+  checked_submit order(on, submit);
   places known;
   const plan_request wanted = check_plan_options(order.plan(), "submit->plan", known);
-  checked_gemm product = check_gemm(*on, d, known, true, "desc");
-  if (product.nothing_to_do) return order.go(on->new_job(), nullptr, 0, out_job);
-  auto plan = on->plan_for(&product.shape, 1, request_for(d, product.shape, wanted));
-  submit_product(*on, std::move(product), std::move(plan), order, out_job);
+  checked_gemm product = check_gemm(on, d, known, true, "desc");
+  const plan_request request = request_for(d, product.shape, wanted);
+  if (order.records()) order.about(product.shape, wanted);
+  if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
+  auto plan = on.plan_for(&product.shape, 1, request);
+  submit_product(on, std::move(product), std::move(plan), order, out_job);
 }
 
-void submit_group(const ref<context> &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,
+void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,
                   sg_job **out_job) {
   require_range(count, 1, 1 << 20, "count");
   require(descs, "descs");
-  checked_submit order(*on, submit);
+  checked_submit order(on, submit);
   places known;
   plan_request request = check_plan_options(order.plan(), "submit->plan", known);
   std::vector<checked_gemm> products;
@@ -56,7 +59,7 @@ void submit_group(const ref<context> &on, const sg_gemm_desc *descs, std::int32_
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and descs[0].struct_size is %zu", name,
                   given->struct_size, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
-    checked_gemm product = check_gemm(*on, d, known, true, name);
+    checked_gemm product = check_gemm(on, d, known, true, name);
     if (i == 0) request = request_for(d, product.shape, request);
     if (product.nothing_to_do) continue;
     if (d.c_array) check_items_apart(product, "items of one c_array in descs");
@@ -64,8 +67,8 @@ void submit_group(const ref<context> &on, const sg_gemm_desc *descs, std::int32_
     products.push_back(std::move(product));
   }
   check_products_apart(products);
-  ref<job> work = on->new_job();
-  if (!products.empty()) give_work(*on, *work, std::move(products), request);
+  ref<job> work = on.new_job();
+  if (!products.empty()) give_work(on, *work, std::move(products), request);
   order.go(work, accesses.data(), accesses.size(), out_job);
 }
 
@@ -108,15 +111,15 @@ sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m,
 }  // namespace
 }  // namespace sg
 
+using sg::borrowed;
 using sg::context;
 using sg::guarded;
 using sg::object_type;
-using sg::ref;
 
 sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    sg::submit_one(sg::object_of<context>(handle, object_type::context, "context"), desc, submit, out_job);
+    sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, out_job);
   });
 }
 
@@ -128,7 +131,7 @@ sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, i
                                 sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    sg::submit_group(sg::object_of<context>(handle, object_type::context, "context"), descs, count, submit, out_job);
+    sg::submit_group(*borrowed<context>(handle, object_type::context, "context"), descs, count, submit, out_job);
   });
 }
 
@@ -137,10 +140,10 @@ sg_status sg_sgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op
                          int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    const auto on = sg::object_of<context>(handle, object_type::context, "context");
+    const borrowed<context> on(handle, object_type::context, "context");
     const sg_gemm_desc desc =
         sg::blas_desc(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, SG_DTYPE_F32);
-    sg::submit_one(on, &desc, submit, out_job);
+    sg::submit_one(*on, &desc, submit, out_job);
   });
 }
 
@@ -149,9 +152,9 @@ sg_status sg_dgemm_async(sg_context *handle, sg_layout layout, sg_op op_a, sg_op
                          double *c, int64_t ldc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    const auto on = sg::object_of<context>(handle, object_type::context, "context");
+    const borrowed<context> on(handle, object_type::context, "context");
     const sg_gemm_desc desc =
         sg::blas_desc(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, SG_DTYPE_F64);
-    sg::submit_one(on, &desc, submit, out_job);
+    sg::submit_one(*on, &desc, submit, out_job);
   });
 }

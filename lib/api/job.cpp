@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/job.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -113,8 +114,9 @@ sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout
     sg::require_range(count, 0, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
-    for (const auto &job : jobs) {
-      if (!job->wait(until)) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has ended it, or will
+      if (!jobs[i]->wait(until)) {
         result = SG_STATUS_TIMEOUT;
         return;
       }
@@ -134,6 +136,11 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
     const sg::job_ends ends;
+    jobs.front()->owner().poll_until(
+        [&] {
+          return until.passed() || std::any_of(jobs.begin(), jobs.end(), [](const auto &job) { return job->done(); });
+        },
+        sg::context::short_poll_ns);
     for (;;) {
       const std::uint32_t seen = ends.count();
       for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -19,12 +19,12 @@ ref<device_buffer> buffer_of(const sg_buffer *handle) {
   return object_of<device_buffer>(handle, object_type::buffer, "buffer");
 }
 
-void submit_copy(const sg_context *handle, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
-                 const char *width_name, std::uint64_t width, std::uint64_t height, const sg_submit *submit,
+}  // namespace
+
+void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
+                 const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
                  sg_job **out_job) {
-  const auto on = context_of(handle);
-  checked_submit order(*on, submit);
-  ref<job> work = on->new_job();
+  ref<job> work = on.new_job();
   if (width == 0 || height == 0) return order.go(work, nullptr, 0, out_job);
   require(dst, "dst");
   require(src, "src");
@@ -58,18 +58,19 @@ void submit_copy(const sg_context *handle, void *dst, std::uint64_t dst_pitch, c
   };
   if (overlap(accesses[0].bytes, accesses[1].bytes))
     throw error(SG_STATUS_INVALID_ARGUMENT, "dst (%p) and src (%p) overlap", dst, src);
-  const auto in_device = [&](const footprint &f) {
-    return !on->on().unified() &&
-           on->on().memory_kind(reinterpret_cast<void *>(f.lo), f.hi - f.lo) == SG_MEMORY_DEVICE;
+  const auto kind_of = [&](const footprint &f) {
+    return on.memory_kind(reinterpret_cast<void *>(f.lo), f.hi - f.lo);
   };
-  copy.to_device = in_device(accesses[0].bytes);
-  copy.from_device = in_device(accesses[1].bytes);
+  const sg_memory_kind to = kind_of(accesses[0].bytes), from = kind_of(accesses[1].bytes);
+  copy.to_device = !on.on().unified() && to == SG_MEMORY_DEVICE;
+  copy.from_device = !on.on().unified() && from == SG_MEMORY_DEVICE;
+  // A device's copy of pageable memory may hold up the thread that enqueues it, so nothing in flight may be ahead of it.
+  work->follows_on_device = on.follows_on_device() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;
   work->kind = work_kind::copy;
   work->copy = copy;
   order.go(work, accesses, 2, out_job);
 }
 
-}  // namespace
 }  // namespace sg
 
 using sg::guarded;
@@ -142,14 +143,20 @@ sg_status sg_buffer_size(sg_buffer *buffer, uint64_t *out_bytes) {
 sg_status sg_copy_async(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit,
                         sg_job **out_job) {
   if (out_job) *out_job = nullptr;
-  return guarded([&] { sg::submit_copy(context, dst, bytes, src, bytes, "bytes", bytes, 1, submit, out_job); });
+  return guarded([&] {
+    const auto on = sg::context_of(context);
+    sg::checked_submit order(*on, submit);
+    sg::submit_copy(*on, dst, bytes, src, bytes, "bytes", bytes, 1, order, out_job);
+  });
 }
 
 sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,
                            uint64_t width, uint64_t height, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    sg::submit_copy(context, dst, dst_pitch, src, src_pitch, "width", width, height, submit, out_job);
+    const auto on = sg::context_of(context);
+    sg::checked_submit order(*on, submit);
+    sg::submit_copy(*on, dst, dst_pitch, src, src_pitch, "width", width, height, order, out_job);
   });
 }
 

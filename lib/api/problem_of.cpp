@@ -108,6 +108,9 @@ footprint footprint_of(const operand &o, std::int64_t batch, const operand_addre
   if (o.pointer_array) return footprint::rectangle(where.items[item], o.rows * element, o.cols, o.ld * element);
   if (batch == 1 || o.item_stride == 0)
     return footprint::rectangle(where.base, o.rows * element, o.cols, o.ld * element);
+  const std::int64_t item_bytes = o.rows * o.cols * element, stride_bytes = o.item_stride * element;
+  if (o.ld == o.rows && stride_bytes >= item_bytes)  // each item is one run, and between them others' may lie
+    return footprint::rectangle(where.base, item_bytes, batch, stride_bytes);
   const std::int64_t bytes = total_bytes(o, batch, "an operand");
   return footprint::rectangle(where.base, bytes, 1, bytes);
 }
@@ -123,7 +126,7 @@ sg_memory_kind place_of(const context &on, const given_operand &x, const operand
   for (std::int64_t i = 0; i < pieces_of(o, batch); ++i) {
     const char *start = o.pointer_array ? where.items[i] : where.base;
     const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
-    const sg_memory_kind kind = on.on().memory_kind(start, static_cast<std::uint64_t>(bytes));
+    const sg_memory_kind kind = on.memory_kind(start, static_cast<std::uint64_t>(bytes));
     if (i > 0 && (kind == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and host memory (item %lld is %p)",
                   x.desc, x.name, long_long{i}, static_cast<const void *>(start));
@@ -180,16 +183,17 @@ void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, 
 }
 
 // C may not overlap an input, whichever item of either it is.
-void check_overlap(const checked_gemm &g, const char *name) {
+void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   const problem &p = g.shape;
   if (p.no_product) return;
+  const char first = by_rows ? 'b' : 'a', second = by_rows ? 'a' : 'b';  // what the caller calls them
   const auto where = [&](const operand &o, std::size_t which, std::int64_t item) {
     return footprint_of(o, p.batch, g.where.operands[which], item);
   };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
     const footprint written = where(p.c, 2, 0), read_a = where(p.a, 0, 0), read_b = where(p.b, 1, 0);
-    if (overlap(read_a, written)) refuse_overlap(name, 'a', read_a, written);
-    if (overlap(read_b, written)) refuse_overlap(name, 'b', read_b, written);
+    if (overlap(read_a, written)) refuse_overlap(name, first, read_a, written);
+    if (overlap(read_b, written)) refuse_overlap(name, second, read_b, written);
     return;
   }
   std::vector<owned_bytes> all;
@@ -201,7 +205,7 @@ void check_overlap(const checked_gemm &g, const char *name) {
     const bool first_reads = !found->first.writes;
     const owned_bytes &read = first_reads ? found->first : found->second;
     const owned_bytes &written = first_reads ? found->second : found->first;
-    refuse_overlap(name, read.owner == 1 ? 'b' : 'a', read.bytes, written.bytes);
+    refuse_overlap(name, read.owner == 1 ? second : first, read.bytes, written.bytes);
   }
 }
 
@@ -276,12 +280,12 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
 
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given) {
-    g.pointers.reserve(3);
+    if (d.a_array || d.b_array || d.c_array) g.pointers.reserve(3);
     if (!g.nothing_to_do) {
       bind_operand(first, p.a, p.batch, !p.no_product, g.where.operands[0], g.pointers);
       bind_operand(second, p.b, p.batch, !p.no_product, g.where.operands[1], g.pointers);
       bind_operand(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
-      check_overlap(g, name);
+      check_overlap(g, name, by_rows);
     }
   }
   if (!g.nothing_to_do) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/submission.hpp"
 
+#include <atomic>
 #include <cstdio>
 
 #include "api/entry.hpp"
@@ -8,9 +9,21 @@
 
 namespace sg {
 
+namespace {
+
+// Threads take turns by it, as streams do.
+std::uint32_t number_of_thread() noexcept {
+  static std::atomic<std::uint32_t> latest{0};
+  thread_local const std::uint32_t own = latest.fetch_add(1, std::memory_order_relaxed);
+  return own;
+}
+
+}  // namespace
+
 checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   if (!given) return;
-  const sg_submit s = options_of(given, SG_SUBMIT_INIT, "submit");
+  sg_submit room = SG_SUBMIT_INIT;
+  const sg_submit &s = in_full(*given, room, "submit");
   if (s.flags & ~static_cast<std::uint32_t>(SG_SUBMIT_UNTRACKED))
     throw error(SG_STATUS_INVALID_ARGUMENT, "submit->flags is 0x%x, which has unknown bits", s.flags);
   require_reserved(s.reserved, "submit->reserved");
@@ -28,8 +41,20 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
                   static_cast<void *>(s.stream));
     if (priority_ == 0) priority_ = static_cast<std::int8_t>(stream_->priority());
   }
+  if (s.graph) {
+    graph_ = object_of<graph>(s.graph, object_type::graph, "submit->graph");
+    if (&graph_->owner() != &to)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is %p, a graph of another context",
+                  static_cast<void *>(s.graph));
+    if (s.after_count > 0)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->after_count is %d; what is recorded comes after no job",
+                  s.after_count);
+    if (s.queue)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "submit->queue is %p; what is recorded posts no completion",
+                  static_cast<void *>(s.queue));
+  }
   if (s.queue) queue_ = object_of<completion_queue>(s.queue, object_type::queue, "submit->queue");
-  after_.reserve(static_cast<std::size_t>(s.after_count));
+  if (s.after_count > 0) after_.reserve(static_cast<std::size_t>(s.after_count));
   for (std::int32_t i = 0; i < s.after_count; ++i) {
     char name[40];
     std::snprintf(name, sizeof name, "submit->after[%d]", i);
@@ -37,24 +62,64 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   }
 }
 
-void checked_submit::go(const ref<job> &work, const access *accesses, std::size_t access_count, sg_job **out_job) {
-  work->priority = priority_;
-  work->tag = tag_;
-  work->queue = queue_;
+void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
+  recorded_work recorded;
+  recorded.kind = work->kind;
+  recorded.priority = priority_;
+  recorded.follows_on_device = work->follows_on_device;
+  if (stream_) recorded.stream = stream_->number();
+  recorded.plan = work->plan;
+  recorded.operands = std::move(work->operands);
+  recorded.copy = work->copy;
+  recorded.tracked = !untracked_;
+  recorded.accesses.assign(accesses, accesses + access_count);
+  recorded.is_product = shape_ != nullptr;
+  if (shape_) recorded.shape = *shape_;
+  recorded.request = request_;
+  if (index_ < 0)
+    graph_->record(std::move(recorded));
+  else
+    graph_->replace(index_, std::move(recorded));
+}
+
+submission checked_submit::settle(job &work) {
+  work.priority = priority_;
+  work.submitter = stream_ ? stream_->number() : number_of_thread();
+  work.tag = tag_;
+  work.queue = std::move(queue_);
   submission order;
   order.on = stream_.get();
   order.after = after_.data();
   order.after_count = after_.size();
   order.untracked = untracked_;
-  handle_bits handle = 0;
-  if (out_job) handle = make_handle(ref<object>::share(work.get()));
+  order.limited = true;
+  return order;
+}
+
+// Makes the caller's handle, if one is wanted, before `submit()`, and gives it back when that throws.
+template <class Submit>
+void checked_submit::hand_out(const ref<job> &work, sg_job **out_job, Submit &&submit) {
+  if (!out_job) return submit();
+  work->add_ref_unshared();
+  const handle_bits handle = make_handle(ref<object>::adopt(work.get()));
   try {
-    to_.submit(work, order, accesses, access_count);
+    submit();
   } catch (...) {
-    if (out_job) release_handle(handle, object_type::job);
+    release_handle(handle, object_type::job);
     throw;
   }
-  if (out_job) *out_job = handle_of<sg_job>(handle);
+  *out_job = handle_of<sg_job>(handle);
+}
+
+void checked_submit::go(const ref<job> &work, const access *accesses, std::size_t access_count, sg_job **out_job) {
+  if (graph_) return record(work, accesses, access_count);
+  const submission order = settle(*work);
+  hand_out(work, out_job, [&] { to_.submit(work, order, accesses, access_count); });
+}
+
+void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
+  const submission order = settle(*whole);
+  hand_out(whole, out_job, [&] { what.run(whole, order); });
 }
 
 void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
@@ -63,10 +128,12 @@ void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const c
   work->kind = work_kind::schedule;
   work->plan = std::move(plan);
   if (!work->plan->is_single()) work->run = std::make_unique<schedule_run>(*work->plan);
+  work->follows_on_device = to.follows_on_device() && work->plan->is_single();
   work->operands.first = product.where;
   const bool scattered = !product.pointers.empty();
   work->operands.pointers = std::move(product.pointers);
   if (!scattered) {
+    if (order.untracked() && !order.records()) return order.go(work, nullptr, 0, out_job);
     access accesses[3];
     return order.go(work, accesses, list_accesses(product, accesses), out_job);
   }

@@ -9,6 +9,7 @@
 #include "api/problem_of.hpp"
 #include "run/completion_queue.hpp"
 #include "run/context.hpp"
+#include "run/graph.hpp"
 #include "run/stream.hpp"
 
 namespace sg {
@@ -16,17 +17,38 @@ namespace sg {
 class checked_submit {
  public:
   checked_submit(context &to, const sg_submit *given);
+  // For what takes the place of a graph's submission.
+  checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept
+      : to_(to), graph_(std::move(changed)), index_(index) {}
 
   const sg_plan_options *plan() const noexcept { return plan_; }
+  bool untracked() const noexcept { return untracked_; }
+  bool records() const noexcept { return static_cast<bool>(graph_); }
 
-  // Submits the work and gives the caller a handle if one is wanted.
+  // What a graph is to remember of a product, besides.
+  void about(const problem &shape, const plan_request &request) noexcept {
+    shape_ = &shape;
+    request_ = request;
+  }
+  // Submits a graph's run.
+  void go(graph &what, const ref<job> &whole, sg_job **out_job);
+  // Submits the work, or records it, and gives the caller a handle if one is wanted. Once.
   void go(const ref<job> &work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
  private:
   context &to_;
   ref<stream> stream_;
   ref<completion_queue> queue_;
+  submission settle(job &work);
+  template <class Submit>
+  void hand_out(const ref<job> &work, sg_job **out_job, Submit &&submit);
+  void record(const ref<job> &work, const access *accesses, std::size_t access_count);
+
   std::vector<ref<job>> after_;
+  ref<graph> graph_;
+  std::int32_t index_ = -1;         // in it; -1: at the end
+  const problem *shape_ = nullptr;  // of a product
+  plan_request request_;
   std::uint64_t tag_ = 0;
   std::int8_t priority_ = 0;
   bool untracked_ = false;
@@ -36,5 +58,10 @@ class checked_submit {
 // Submits one product with its plan.
 void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
                     checked_submit &order, sg_job **out_job);
+
+// Submits a copy. `width_name`: what the caller calls the width.
+void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
+                 const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
+                 sg_job **out_job);
 
 }  // namespace sg

@@ -48,7 +48,7 @@ template <class Submit>
 sg_status submit_and_wait(Submit &&submit) noexcept {
   sg_job *handle = nullptr;
   const sg_status submitted = submit(&handle);
-  if (submitted != SG_STATUS_OK) return submitted;
+  if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: there is nothing to wait for
   const sg_status ended = sg_job_wait(handle, SG_FOREVER);
   sg_job_release(handle);
   return ended;

@@ -37,7 +37,6 @@ std::array<std::atomic<chunk *>, chunks> g_chunks;
 std::atomic<std::uint32_t> g_slots_begun{1};     // slot 0 is not used: it ends the free list
 std::atomic<std::uint64_t> g_free{0};            // first free slot; upper half: a count against ABA
 std::atomic<std::uint64_t> g_epoch{0};
-std::atomic<std::int64_t> g_live{0};
 
 slot &slot_at(std::uint32_t index) noexcept {
   return (*g_chunks[index / chunk_slots].load(std::memory_order_acquire))[index % chunk_slots];
@@ -47,7 +46,9 @@ std::uint32_t take_slot() {
   std::uint64_t head = g_free.load(std::memory_order_acquire);
   while (const auto index = static_cast<std::uint32_t>(head)) {
     const std::uint64_t next = slot_at(index).next_free.load(std::memory_order_relaxed);
-    if (g_free.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel)) return index;
+    if (!g_free.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel)) continue;
+    __builtin_prefetch(&slot_at(static_cast<std::uint32_t>(next)), 1);  // long out of the caches, where many are in use
+    return index;
   }
   std::uint32_t index = g_slots_begun.load(std::memory_order_relaxed);
   do {
@@ -107,7 +108,6 @@ void subtract(const decoded &d, std::uint64_t what) noexcept {
   if (!last) return;
   object *target = d.where->target.exchange(nullptr, std::memory_order_acq_rel);
   give_slot(d.index);
-  g_live.fetch_sub(1, std::memory_order_relaxed);
   target->drop_ref();
 }
 
@@ -120,7 +120,6 @@ handle_bits make_handle(ref<object> object) {
   const std::uint64_t generation = s.word.load(std::memory_order_relaxed) >> generation_shift;
   s.target.store(object.release(), std::memory_order_relaxed);
   s.word.store(generation << generation_shift | one_reference, std::memory_order_release);
-  g_live.fetch_add(1, std::memory_order_relaxed);
   return type << 60 | (g_epoch.load() & epoch_mask) << (slot_bits + generation_bits) | generation << slot_bits | index;
 }
 
@@ -145,7 +144,16 @@ ref<object> find_object(handle_bits handle, object_type type) noexcept {
   return result;
 }
 
-std::int64_t live_handles() noexcept { return g_live.load(); }
+object *pin_handle(handle_bits handle, object_type type) noexcept {
+  const decoded d = decode(handle, type);
+  if (!d.where || !change_word(d, one_pin)) return nullptr;
+  return d.where->target.load(std::memory_order_acquire);
+}
+
+void unpin_handle(handle_bits handle) noexcept {
+  const auto index = static_cast<std::uint32_t>(handle & slot_mask);
+  subtract({&slot_at(index), index, (handle >> slot_bits) & generation_mask}, one_pin);
+}
 
 void invalidate_all_handles() noexcept { g_epoch.fetch_add(1); }
 

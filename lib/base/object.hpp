@@ -8,7 +8,7 @@
 
 namespace sg {
 
-enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan };
+enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph };
 
 // Whatever a handle can stand for. Born with one reference.
 class object {
@@ -19,6 +19,10 @@ class object {
 
   object_type type() const noexcept { return type_; }
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  // The same while no other thread knows the object: no atomic addition is needed.
+  void add_ref_unshared() noexcept {
+    refs_.store(refs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   void drop_ref() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_ref_dropped();
   }

@@ -25,13 +25,14 @@ class best_schedule {
   explicit best_schedule(const device_model &model) : model_(model) {}
 
   // A later schedule must be faster by this much to be worth its complexity.
-  static constexpr double margin = 1e-3;
+  static constexpr double usual_margin = 1e-3;
+  void ask_for(double margin) noexcept { margin_ = margin; }
 
   // Returns the predicted seconds of what was offered.
   double offer(schedule &&s) {
     s.predicted_seconds = simulate(s, model_).seconds;
     const double seconds = s.predicted_seconds;
-    if (!best_ || seconds < best_->predicted_seconds * (1 - margin)) best_ = std::move(s);
+    if (!best_ || seconds < best_->predicted_seconds * (1 - margin_)) best_ = std::move(s);
     return seconds;
   }
 
@@ -42,6 +43,7 @@ class best_schedule {
 
  private:
   const device_model &model_;
+  double margin_ = usual_margin;
   std::optional<schedule> best_;
 };
 

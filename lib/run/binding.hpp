@@ -31,6 +31,21 @@ struct binding {
   const problem_binding &problem(std::int32_t group) const noexcept {
     return group == 0 ? first : others[static_cast<std::size_t>(group) - 1];
   }
+  // The same with pointers of its own.
+  binding copy() const {
+    binding made{first, others, pointers, nullptr, nullptr};
+    const auto repoint = [&](problem_binding &problem) {
+      for (operand_address &operand : problem.operands)
+        for (std::size_t i = 0; operand.items && i < pointers.size(); ++i)
+          if (operand.items == pointers[i].data()) {
+            operand.items = made.pointers[i].data();
+            break;
+          }
+    };
+    repoint(made.first);
+    for (problem_binding &each : made.others) repoint(each);
+    return made;
+  }
   void clear() noexcept {
     others.clear();
     pointers.clear();

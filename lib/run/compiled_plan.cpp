@@ -8,9 +8,19 @@ namespace sg {
 namespace {
 // A command of this length gains nothing from being queued behind another while a lane is about to become free.
 constexpr double long_command_seconds = 100e-6;
+// A product of this length gains from company: less than a launch on a GPU, some calls' cost on a core.
+constexpr double small_product_seconds = 50e-6;
+
+// Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
+constexpr std::int64_t tile = 128;
+
+float share_of(const command &c, const device_model &model) noexcept {
+  const auto tiles = [](std::int64_t size) { return double((size + tile - 1) / tile); };
+  return static_cast<float>(std::min(1.0, tiles(c.m) * tiles(c.n) * double(c.out.items) / double(std::max(1, model.units))));
+}
 }  // namespace
 
-compiled_plan::compiled_plan(std::shared_ptr<const schedule> made)
+compiled_plan::compiled_plan(std::shared_ptr<const schedule> made, const device_model &model)
     : text(std::move(made)), needs_event(text->commands.size(), false) {
   const auto &commands = text->commands;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
@@ -26,6 +36,18 @@ compiled_plan::compiled_plan(std::shared_ptr<const schedule> made)
   }
   const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(commands.size());
+  if (!is_single() || commands[0].kind != command_kind::gemm) return;
+  const command &product = commands[0];
+  const auto buffer_of = [&](const view &v) -> const buffer & {
+    return text->buffers[static_cast<std::size_t>(v.buffer)];
+  };
+  in_type = buffer_of(product.in0).type;
+  out_type = buffer_of(product.out).type;
+  compute = product.compute;
+  share = share_of(product, model);
+  const bool scattered = buffer_of(product.in0).pointer_array || buffer_of(product.in1).pointer_array ||
+                         buffer_of(product.out).pointer_array;
+  small = !scattered && text->predicted_seconds < small_product_seconds;
 }
 
 }  // namespace sg

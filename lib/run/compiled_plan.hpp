@@ -5,12 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "plan/device_model.hpp"
 #include "plan/schedule.hpp"
 
 namespace sg {
 
 struct compiled_plan {
-  explicit compiled_plan(std::shared_ptr<const schedule> made);
+  compiled_plan(std::shared_ptr<const schedule> made, const device_model &model);
 
   bool is_single() const noexcept { return text->commands.size() == 1; }
 
@@ -25,6 +26,12 @@ struct compiled_plan {
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
+
+  // Of a single product.
+  bool small = false;  // a launch costs much of its time: it may go out in a group
+  float share = 1;     // of the device, that it fills
+  sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
+  sg_compute compute = SG_COMPUTE_EXACT;
 };
 
 constexpr bool on_device(command_kind kind) noexcept {

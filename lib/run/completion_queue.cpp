@@ -53,6 +53,16 @@ void completion_queue::post(ref<job> ended) noexcept {
 sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity, const deadline &until,
                                        std::int32_t &count) noexcept {
   std::unique_lock lock(lock_);
+  if (!first_ && !closed_ && owner_->polls()) {
+    lock.unlock();
+    owner_->poll_until(
+        [&] {
+          const std::lock_guard look(lock_);
+          return first_ || closed_ || until.passed();
+        },
+        context::short_poll_ns);
+    lock.lock();
+  }
   while (!first_) {
     if (closed_) return SG_STATUS_CANCELLED;
     if (until.passed()) return SG_STATUS_TIMEOUT;

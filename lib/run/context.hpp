@@ -16,6 +16,7 @@
 #include "run/arena_pool.hpp"
 #include "run/engine.hpp"
 #include "run/job_pool.hpp"
+#include "run/memory_map.hpp"
 #include "run/pinned_memory.hpp"
 #include "run/plan_cache.hpp"
 #include "run/tracker.hpp"
@@ -23,6 +24,7 @@
 namespace sg {
 
 class device_buffer;
+struct graph_program;
 class service;
 class stream;
 
@@ -32,6 +34,9 @@ struct context_settings {
   std::int32_t staging_threads = 0; // 0: the model's
   std::int64_t memory_limit = 0;    // 0: the model's
   bool check_hazards = false;
+  engine::settings dispatch;
+  std::int64_t job_limit = 0;       // jobs in flight; 0: none
+  bool refuse_when_full = false;    // otherwise a submission waits
 };
 
 // The order of a submission.
@@ -41,6 +46,7 @@ struct submission {
   const ref<job> *after = nullptr;
   std::size_t after_count = 0;
   bool untracked = false;
+  bool limited = false;  // the context's job limit holds for it
 };
 
 class context final : public object {
@@ -54,17 +60,56 @@ class context final : public object {
   engine &executor() noexcept { return *engine_; }
   arena_pool &device_memory() noexcept { return device_memory_; }
   pinned_memory &pinned() noexcept { return pinned_; }
+  memory_map &known_memory() noexcept { return known_memory_; }
+  // Of the memory that [memory, memory + bytes) lies in; with unified memory always SG_MEMORY_DEVICE.
+  sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
+    if (device_->unified()) return SG_MEMORY_DEVICE;
+    const auto known = known_memory_.find(memory, bytes);
+    return known ? *known : device_->memory_kind(memory, bytes);
+  }
 
   ref<job> new_job() { return jobs_.take(ref<context>::share(this)); }
   std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count, const plan_request &request);
 
-  // Puts a job in order and lets it go. Throws std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen.
+  // Puts a job in order and lets it go. At the job limit it waits, or throws sg::error(SG_STATUS_BUSY). Throws
+  // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen.
   void submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count);
+  // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
+  void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);
   // Waits until everything submitted before has ended.
   void synchronize() noexcept;
 
   void post_callback(callback_request *request) noexcept;
-  void job_ended(std::uint32_t generation) noexcept;
+  void job_ended(const job &ended) noexcept;
+  // While it lives, ends of this context's jobs on this thread are counted, and announced, together: each count by itself
+  // would move a cache line that submitters write too.
+  class ends_together {
+   public:
+    explicit ends_together(context &of) noexcept;
+    ~ends_together();
+    ends_together(const ends_together &) = delete;
+    ends_together &operator=(const ends_together &) = delete;
+
+   private:
+    friend context;
+    context &of_;
+    ends_together *const outer_;
+    std::uint32_t generation_ = 0;
+    std::int64_t count_ = 0;
+  };
+  // Commands may follow others on the device, without the host between them.
+  bool follows_on_device() const noexcept { return follows_on_device_; }
+  // Whoever waits may ask the device for what has ended, for a short time, before it sleeps.
+  bool polls() const noexcept { return device_->ops().poll != nullptr; }
+  void poll() const noexcept { device_->ops().poll(device_->handle()); }
+  // Sends out what has gathered, and asks the device until `done()`, or for that time.
+  template <class Done>
+  void poll_until(Done &&done, std::int64_t ns) const noexcept {
+    if (!polls()) return;
+    engine_->hurry();
+    for (const deadline enough(ns); !done() && !enough.passed();) poll();
+  }
+  static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
   // Frees a buffer once every job submitted so far has ended: on the service's thread.
   void condemn(device_buffer &gone) noexcept;
   void free_condemned() noexcept;
@@ -80,26 +125,39 @@ class context final : public object {
  private:
   context(std::shared_ptr<device> opened, device_model model, const context_settings &settings);
   void last_ref_dropped() noexcept override;
-  bool ended_up_to(std::uint32_t generation) const noexcept;
+  void count_ends(std::uint32_t generation, std::int64_t count) noexcept;
+  void open_generation() noexcept;                                // if its counter is free
+  std::uint32_t oldest_generation() noexcept;                     // that has jobs in flight, or the present one
+  bool ended_up_to(std::uint32_t generation) noexcept;            // these four with the submission lock
+  void admit(job &work);
+  void count_in(job &work) noexcept;  // into the present generation, with the submission lock
   void put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
 
-  // Jobs in flight are counted by generation, so that synchronize() waits for what was there and not for what comes.
-  static constexpr std::uint32_t generations = 64;
+  // Jobs in flight are counted by generation: synchronize() waits for what was there and not for what comes, and the
+  // tracker knows without a look at them that all jobs of the oldest ones have ended.
+  static constexpr std::uint32_t generations = 64, most_in_generation = 128;
 
   const std::shared_ptr<device> device_;
   const device_model model_;
   const bool virtual_clock_;
+  const bool follows_on_device_;
   const bool check_hazards_;
+  const std::int64_t job_limit_;
+  const bool refuse_when_full_;
   arena_pool device_memory_;
   arena_pool staging_memory_;
+  memory_map known_memory_;
   pinned_memory pinned_;
   job_pool jobs_;
   std::unique_ptr<engine> engine_;
   plan_cache plans_;
   std::mutex submission_lock_;
   tracker tracker_;
-  std::uint32_t generation_ = 0;
+  std::uint32_t generation_ = 0, oldest_generation_ = 0, in_generation_ = 0;
   std::atomic<std::int64_t> in_flight_[generations] = {};
+  std::atomic<std::int64_t> admitted_{0};
+  std::atomic<std::uint32_t> room_made_{0};  // a futex
+  std::atomic<std::uint32_t> waiting_for_room_{0};
   std::atomic<std::int64_t> host_seen_ns_{0};
   device_buffer *condemned_ = nullptr;  // guarded by the submission lock
   std::atomic<std::int32_t> condemned_count_{0};

@@ -14,8 +14,17 @@ device_buffer::device_buffer(ref<context> owner, std::uint64_t bytes)
     owner_->device_memory().trim();  // what is kept for later runs
     data_ = owner_->on().mem_alloc(bytes);
   }
+  try {
+    owner_->known_memory().add(data_, bytes, SG_MEMORY_DEVICE);
+  } catch (...) {
+    owner_->on().ops().mem_free(owner_->on().handle(), data_);
+    throw;
+  }
 }
 
-device_buffer::~device_buffer() { owner_->on().ops().mem_free(owner_->on().handle(), data_); }
+device_buffer::~device_buffer() {
+  owner_->known_memory().remove(data_);
+  owner_->on().ops().mem_free(owner_->on().handle(), data_);
+}
 
 }  // namespace sg

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// News, and the jobs that are ready. Runs of schedules: engine_runs.cpp.
 #include "run/engine.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "base/error.hpp"
@@ -12,16 +12,20 @@ namespace sg {
 
 namespace {
 
-// Commands that a run may have in a stream of a device at once: enough that the device never waits for the host, and few
-// enough that the driver takes them at once (from some dozens on, CUDA's calls wait for the device).
-constexpr std::int32_t device_lane_depth = 12;
-// Runs of one priority at a time.
-constexpr std::size_t most_running = 64;
+// Products of a group at most, and on a core its predicted time: many make a launch cheap, more make others wait.
+constexpr std::size_t most_members = 1024;
+constexpr std::int64_t most_items = 32768;
+constexpr double core_group_seconds = 100e-6;
+// Submissions that a busy device's inbox gathers before somebody looks at them.
+constexpr std::uint32_t most_left_in_inbox = 32;
+
+// Members whose records are on their way to this core while one of them ends.
+constexpr std::size_t fetched_ahead = 3;
 
 template <class Node>
 void push_to(std::atomic<Node *> &list, Node &node) noexcept {
   node.next = list.load(std::memory_order_relaxed);
-  while (!list.compare_exchange_weak(node.next, &node, std::memory_order_acq_rel)) {
+  while (!list.compare_exchange_weak(node.next, &node)) {
   }
 }
 
@@ -29,7 +33,8 @@ void push_to(std::atomic<Node *> &list, Node &node) noexcept {
 template <class Node>
 Node *take_in_order(std::atomic<Node *> &list) noexcept {
   Node *in_order = nullptr;
-  for (Node *node = list.exchange(nullptr, std::memory_order_acq_rel); node;) {
+  if (!list.load()) return nullptr;
+  for (Node *node = list.exchange(nullptr); node;) {
     Node *next = node->next;
     node->next = in_order;
     in_order = node;
@@ -38,48 +43,58 @@ Node *take_in_order(std::atomic<Node *> &list) noexcept {
   return in_order;
 }
 
+void tell_engine(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
+                 std::int32_t pieces) {
+  f.about->owner().executor().piece_of(f, status, message, start_ns, end_ns, pieces);
+}
+
+// Whether two small products may be one call.
+bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
+  return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
+}
+
 }  // namespace
 
-engine::engine(const device &on, const device_model &model, arena_pool &device_memory, arena_pool &staging_memory)
+engine::engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
+               arena_pool &staging_memory)
     : device_(on),
       ops_(on.ops()),
-      device_ordered_(!on.unified()),
-      depth_(std::max(1, model.lane_depth)),
+      coalesce_(how.coalesce && ops_.gemm_group != nullptr),
       device_memory_(device_memory),
       staging_memory_(staging_memory),
+      lanes_(on, model, how.most_in_flight),
+      launcher_(on, tell_engine),
       stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }) {
-  try {
-    for (std::int32_t i = 0; i < std::max(1, model.compute_lanes); ++i) {
-      compute_.push_back(std::make_unique<lane_slot>());
-      compute_.back()->stream = device_.stream_create(0);
-    }
-    if (device_ordered_) {
-      copy_in_.stream = device_.stream_create(0);
-      copy_out_.stream = device_.stream_create(0);
-    }
-    for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
-  } catch (...) {
-    destroy_streams();
-    throw;
-  }
+  for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
 }
 
 engine::~engine() {
   for (sg_backend_event *unused : events_) ops_.event_destroy(unused);
-  destroy_streams();
-}
-
-void engine::destroy_streams() noexcept {
-  for (const auto &slot : compute_)
-    if (slot->stream) ops_.stream_destroy(slot->stream);
-  if (copy_in_.stream) ops_.stream_destroy(copy_in_.stream);
-  if (copy_out_.stream) ops_.stream_destroy(copy_out_.stream);
 }
 
 // ---- News, from any thread ----
 
 void engine::push(job &ready) noexcept {
+  const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small;
   push_to(inbox_, ready);
+  // In one order with device_news(): either it sees the job, or this thread sees what it has set.
+  thread_local std::uint32_t left_in_inbox = 0;
+  if (patient && saturated_.load() && ++left_in_inbox % most_left_in_inbox != 0) return;
+  pump();
+  // A chain that the device runs faster than it is told of: whoever makes it longer asks how far it has come.
+  if (lane_full_.load(std::memory_order_relaxed) && ops_.poll) ops_.poll(device_.handle());
+}
+
+void engine::hurry() noexcept {
+  if (!saturated_.load()) return;  // nothing is held back
+  saturated_.store(false);
+  hurry_wanted_.store(true, std::memory_order_release);
+  pump();
+}
+
+// Something in flight has ended.
+void engine::device_news() noexcept {
+  saturated_.store(false);
   pump();
 }
 
@@ -88,13 +103,6 @@ void engine::sweep() noexcept {
   pump();
 }
 
-void engine::piece_ended(void *user, const sg_backend_result *result) {
-  flight &f = *static_cast<flight *>(user);
-  engine &home = f.about->owner().executor();
-  home.piece_of(f, result->status, result->message, result->start_ns, result->end_ns, 1);
-}
-
-// Some backend calls of a command have ended; the last one ends the command.
 void engine::piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                       std::int32_t pieces) noexcept {
   if (status != SG_STATUS_OK) f.about->fail(status, message ? message : sg_status_name(status));
@@ -107,14 +115,45 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
 
 void engine::flight_ended(flight &f) noexcept {
   const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
-  if (f.lane) f.lane->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (f.lane) lanes_.left(*f.lane, f.share);
   if (f.about->run) {
     push_to(ended_, f);
   } else {
     f.about->ran(f);
-    f.about->finish();
+    f.about->work_ended();
   }
-  pump();
+  device_news();
+}
+
+void engine::group_told(void *user, const sg_backend_result *result) {
+  job_group &group = *static_cast<job_group *>(user);
+  group.start_ns = result->start_ns;
+  group.end_ns = result->end_ns;
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    if (result->status != SG_STATUS_OK)
+      group.members[i]->fail(result->status, result->message ? result->message : sg_status_name(result->status));
+    else if (group.statuses[i] != SG_STATUS_OK)
+      group.members[i]->fail(group.statuses[i], sg_status_name(group.statuses[i]));
+  }
+  group.home->part_of(group);
+}
+
+// A group ends when the backend has told of it, and its members have been issued.
+void engine::part_of(job_group &group) noexcept {
+  if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const auto keep = ref<context>::share(&group.members.front()->owner());
+  lanes_.left(*group.lane, 0);
+  const context::ends_together counted(*keep);
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    if (i + fetched_ahead < group.members.size()) group.members[i + fetched_ahead]->fetch();
+    job &member = *group.members[i];
+    member.single.start_ns = group.start_ns;
+    member.single.end_ns = group.end_ns;
+    member.ran(member.single);
+    member.work_ended();
+  }
+  groups_.give_back(group);
+  device_news();
 }
 
 void engine::pump() noexcept {
@@ -127,19 +166,8 @@ void engine::pump() noexcept {
 
 // ---- With the token ----
 
-void engine::job_list::push_back(job &j) noexcept {
-  j.next = nullptr;
-  (first ? last->next : first) = &j;
-  last = &j;
-}
-
-job &engine::job_list::pop_front() noexcept {
-  job &j = *first;
-  first = j.next;
-  return j;
-}
-
 void engine::step() noexcept {
+  lane_full_.store(false, std::memory_order_relaxed);
   for (flight *f = take_in_order(ended_); f;) {
     flight *next = f->next;
     command_ended(*f);
@@ -150,7 +178,8 @@ void engine::step() noexcept {
     sort_in(*j);
     j = next;
   }
-  if (sweep_wanted_.exchange(false, std::memory_order_acq_rel)) drop_cancelled();
+  if (sweep_wanted_.load(std::memory_order_acquire) && sweep_wanted_.exchange(false)) drop_cancelled();
+  hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
   for (int priority = priorities - 1; priority >= 0; --priority) {
     auto &running = running_[static_cast<std::size_t>(priority)];
     for (std::size_t i = 0; i < running.size();) {
@@ -160,39 +189,48 @@ void engine::step() noexcept {
     }
     start_ready(priority);
   }
+  note_saturation();
+}
+
+void engine::note_saturation() noexcept {
+  if (!coalesce_ || saturated_.load(std::memory_order_relaxed) || !lanes_.busy_with_small()) return;
+  if (ready_[1][computing].empty() && ready_[0][computing].empty()) return;
+  saturated_.store(true);
+  // What was in flight may have ended before that, and pumped for the last time.
+  if (!lanes_.busy_with_small()) saturated_.store(false);
 }
 
 // Jobs that need no device end here.
 bool engine::ends_unrun(job &ready) noexcept {
-  if (ready.cancel_requested())
+  const bool has_parts = ready.kind == work_kind::marker && ready.program;  // they have ended, one way or another
+  if (ready.cancel_requested() && !has_parts)
     ready.fail(SG_STATUS_CANCELLED, "cancelled before it started; nothing was written");
   else if (ready.dependency_failed())
     ready.fail(SG_STATUS_DEPENDENCY_FAILED, "a job that this one was ordered after failed; nothing was written");
   else if (ready.kind != work_kind::marker)
     return false;
-  ready.finish();
+  ready.work_ended();
   return true;
 }
 
 void engine::sort_in(job &ready) noexcept {
   if (ends_unrun(ready)) return;
   work_class what = computing;
-  if (ready.kind == work_kind::copy && device_ordered_) {
+  if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     if (ready.copy.to_device && !ready.copy.from_device) what = to_device;
     if (ready.copy.from_device && !ready.copy.to_device) what = from_device;
   }
-  ready_[static_cast<std::size_t>(ready.priority + 1)][what].push_back(ready);
+  ready_[static_cast<std::size_t>(ready.priority + 1)][what].push(ready);
 }
 
 void engine::drop_cancelled() noexcept {
   for (auto &classes : ready_) {
-    for (job_list &list : classes) {
-      job_list old = list;
-      list = {};
-      while (old.first) {
-        job &j = old.pop_front();
-        if (!ends_unrun(j)) list.push_back(j);
-      }
+    for (ready_jobs &list : classes) {
+      ready_jobs kept;
+      list.drain([&](job &j) {
+        if (!ends_unrun(j)) kept.push(j);
+      });
+      list = kept;
     }
   }
 }
@@ -200,273 +238,140 @@ void engine::drop_cancelled() noexcept {
 void engine::start_ready(int priority) noexcept {
   auto &classes = ready_[static_cast<std::size_t>(priority)];
   for (int what = 0; what < work_classes; ++what) {
-    job_list &list = classes[static_cast<std::size_t>(what)];
-    while (list.first && start_first(list, static_cast<work_class>(what))) {
+    ready_jobs &list = classes[static_cast<std::size_t>(what)];
+    while (!list.empty() && start_front(list, static_cast<work_class>(what))) {
     }
   }
 }
 
-// Starts the list's first job, or ends it if it was cancelled; false when it has to wait for a lane or for memory.
-bool engine::start_first(job_list &from, work_class what) noexcept {
-  job &next = *from.first;
-  if (next.cancel_requested()) {
-    from.pop_front();
+bool engine::start_front(ready_jobs &from, work_class what) noexcept {
+  job &next = from.front();
+  if (next.cancel_requested() || next.dependency_failed()) {
+    from.pop();
     return ends_unrun(next);
   }
   if (next.run) {
     if (!start_run(next)) return false;
-    from.pop_front();
+    from.pop();
     advance(next);
     return true;
   }
-  lane_slot *slot = free_lane(what, next.plan && next.plan->wants_core);
-  if (!slot) return false;
-  from.pop_front();
-  slot->in_flight.fetch_add(1, std::memory_order_relaxed);
-  next.single.begin(next, 0, slot, 1);
-  if (ops_.stream_begin_at) ops_.stream_begin_at(slot->stream, next.ready_ns());
-  launch(next.single, next.kind == work_kind::schedule ? next.plan->text->commands.data() : nullptr);
+  lane_demand wanted{.what = what, .priority = next.priority, .waiting = from.size(), .behind = next.behind()};
+  if (next.plan) {
+    wanted.alone = next.plan->wants_core;
+    wanted.small = coalesce_ && next.plan->small;
+    wanted.urgent = hurried_;
+    wanted.share = next.plan->share;
+  }
+  lane_slot *slot = lanes_.find(wanted);
+  if (!slot) {
+    if (wanted.behind) lane_full_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  from.pop();
+  if (wanted.small && !from.empty())
+    gather(from, next, *slot);
+  else
+    start_single(next, *slot);
+  lanes_.launched(wanted.small);
   return true;
 }
 
-// Takes the run's memory; false when it has to wait for another run's.
-bool engine::start_run(job &ready) noexcept {
-  auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
-  if (running.size() == most_running) return false;
-  const schedule &s = *ready.plan->text;
+void engine::start_single(job &ready, lane_slot &slot) noexcept {
+  flight &f = ready.single;
+  f.begin(ready, 0, &slot, 2);
+  const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
+  f.share = c ? ready.plan->share : 0;
+  lanes_.entered(slot, f.share);
+  bool enqueued = false;
   try {
-    if (!ready.operands.device_arena) ready.operands.device_arena = device_memory_.take(s.device_bytes);
-    if (!ready.operands.staging_arena) ready.operands.staging_arena = staging_memory_.take(s.staging_bytes);
-  } catch (...) {
-    const sg_status status = status_of_current_exception();
-    device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
-    bool others = false;
-    for (const auto &list : running_) others = others || !list.empty();
-    if (status == SG_STATUS_OUT_OF_MEMORY && others) return false;
-    ready.fail(status, last_error());  // advance() ends it
-  }
-  running.push_back(&ready);
-  return true;
-}
-
-void engine::advance(job &running) noexcept {
-  schedule_run &run = *running.run;
-  if (running.cancel_requested() && !running.failed() && !run.complete())
-    running.fail(SG_STATUS_CANCELLED, "cancelled while it ran; C may be partly written");
-  // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
-  // lane's last one.
-  for (auto &lane : run.lanes) lane.held_up = false;
-  while (!running.failed()) {
-    schedule_run::lane_progress *first = nullptr;
-    std::uint32_t command = UINT32_MAX;
-    for (std::size_t l = 0; l < run.lanes.size(); ++l) {
-      const auto &list = running.plan->lanes[l].commands;
-      schedule_run::lane_progress &lane = run.lanes[l];
-      if (lane.held_up || lane.next == list.size() || list[lane.next] >= command) continue;
-      first = &lane;
-      command = list[lane.next];
-    }
-    if (!first) break;
-    if (may_go(running, command) && issue(running, command))
-      ++first->next;
-    else
-      first->held_up = true;
-  }
-  if (run.idle() && (run.complete() || running.failed())) end_run(running);
-}
-
-// Whether everything that the command waits for has ended, or is ahead of it on the device.
-bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
-  const schedule_run &run = *running.run;
-  const schedule &s = *running.plan->text;
-  const command &c = s.commands[index];
-  const bool ordered_by_device = device_ordered_ && on_device(c.kind);
-  if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
-  for (std::uint32_t w = 0; w < c.waits; ++w) {
-    const std::uint32_t before = s.waits[c.first_wait + w];
-    if (run.steps[before] == schedule_run::step::ended) continue;
-    if (run.steps[before] == schedule_run::step::waiting) return false;
-    if (!ordered_by_device || !on_device(s.commands[before].kind)) return false;
-  }
-  return true;
-}
-
-bool engine::issue(job &running, std::uint32_t index) noexcept {
-  schedule_run &run = *running.run;
-  const command &c = running.plan->text->commands[index];
-  flight &f = run.flights[index];
-  lane_slot *slot = nullptr;
-  if (on_device(c.kind)) {
-    slot = lane_for(c.kind, c.where, running.plan->wants_core);
-    if (!slot) return false;
-  }
-  schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
-  f.begin(running, index, slot, 1);
-  run.slots[index] = slot;
-  run.steps[index] = schedule_run::step::enqueued;
-  ++run.in_flight;
-  progress.busy = true;
-  try {
-    if (!slot) {
-      stager_.add(f);
-      return true;
-    }
-    slot->in_flight.fetch_add(1, std::memory_order_relaxed);
-    if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
-    progress.started = true;
-    wait_for_others(running, index, *slot);
+    lanes_.follow(slot, ready.behind());
+    device_.begin_at(slot.stream, ready.ready_ns());
+    enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share) : 0);
   } catch (...) {
     const sg_status status = status_of_current_exception();
     piece_of(f, status, last_error(), 0, 0, 1);
-    return true;
   }
-  launch(f, &c);
-  if (device_ordered_ && running.plan->needs_event[index] && !running.failed()) {
-    try {
-      if (events_.empty()) {
-        events_.reserve(1);  // first, so that no event is made that there is no room for
-        events_.push_back(device_.event_create());
+  if (enqueued && lanes_.device_ordered()) {
+    ready.expect_end(lanes_.expected_end(slot, c ? ready.plan->text->predicted_seconds : 0));
+    ready.issued(slot.index);
+  }
+  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
+}
+
+// Sends `first` out with whatever else waits and may be one call with it.
+void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
+  job_group *group = nullptr;
+  try {
+    group = &groups_.take();
+    group->add(first, launcher_.product_of(first));
+  } catch (const std::bad_alloc &) {
+    if (group) groups_.give_back(*group);
+    return start_single(first, slot);
+  }
+  // On a core a group is to be worth its dispatch, and no more: the other lanes want some too.
+  const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
+  const std::size_t most = lanes_.device_ordered() ? most_members : std::min(most_members, from.size() / lanes + 1);
+  double seconds = first.plan->text->predicted_seconds;
+  std::int64_t items = group->products.front().batch;
+  bool room = true;
+  from.gather(
+      most - 1,
+      [&](const job &candidate) {
+        return room && candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
+               (candidate.behind() == 0 || candidate.behind() == first.behind()) && !candidate.cancel_requested() &&
+               !candidate.dependency_failed();
+      },
+      [&](job &member) {
+        const sg_backend_gemm product = launcher_.product_of(member);
+        try {
+          group->add(member, product);
+        } catch (const std::bad_alloc &) {
+          room = false;
+          from.push(member);
+          return;
+        }
+        seconds += member.plan->text->predicted_seconds;
+        items += product.batch;
+        room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
+      });
+  if (group->members.size() == 1) {
+    groups_.give_back(*group);
+    return start_single(first, slot);
+  }
+  launch_group(*group, first.behind(), slot);
+}
+
+void engine::launch_group(job_group &group, std::uint32_t behind, lane_slot &slot) noexcept {
+  group.home = this;
+  group.lane = &slot;
+  group.parts.store(2, std::memory_order_release);
+  for (job *member : group.members) {
+    member->single.begin(*member, 0, &slot, 0);
+    member->single.company = static_cast<std::int32_t>(group.members.size());
+  }
+  lanes_.entered(slot, 0);
+  bool enqueued = false;
+  try {
+    lanes_.follow(slot, behind);
+    enqueued = launcher_.launch(group, {group_told, &group});
+  } catch (...) {
+    status_of_current_exception();
+  }
+  if (enqueued) {
+    if (lanes_.device_ordered()) {
+      const std::int64_t end_ns = lanes_.expected_end(slot, group.members.front()->plan->text->predicted_seconds);
+      for (job *member : group.members) {
+        member->expect_end(end_ns);
+        member->issued(slot.index);
       }
-      run.events[index] = events_.back();
-      events_.pop_back();
-      device_.check(ops_.event_record(run.events[index], slot->stream), "recording an event");
-    } catch (...) {
-      const sg_status status = status_of_current_exception();
-      running.fail(status, last_error());
     }
+    return part_of(group);
   }
-  return true;
-}
-
-// On the device, behind what other streams do first.
-void engine::wait_for_others(job &running, std::uint32_t index, lane_slot &slot) {
-  if (!device_ordered_) return;
-  const schedule &s = *running.plan->text;
-  const command &c = s.commands[index];
-  schedule_run &run = *running.run;
-  for (std::uint32_t w = 0; w < c.waits; ++w) {
-    const std::uint32_t before = s.waits[c.first_wait + w];
-    if (run.slots[before] == &slot || !run.events[before]) continue;
-    device_.check(ops_.stream_wait(slot.stream, run.events[before]), "waiting for an event");
-  }
-}
-
-void engine::command_ended(flight &f) noexcept {
-  job &running = *f.about;
-  schedule_run &run = *running.run;
-  run.steps[f.index] = schedule_run::step::ended;
-  run.lanes[run.lane_of[f.index]].busy = false;
-  --run.in_flight;
-  ++run.ended;
-  if (f.end_ns != 0 || !running.failed()) running.ran(f);
-}
-
-void engine::end_run(job &running) noexcept {
-  auto &list = running_[static_cast<std::size_t>(running.priority + 1)];
-  list.erase(std::find(list.begin(), list.end(), &running));
-  for (sg_backend_event *event : running.run->events) {
-    if (!event) continue;
-    try {
-      events_.push_back(event);
-    } catch (const std::bad_alloc &) {
-      ops_.event_destroy(event);
-    }
-  }
-  device_memory_.give_back(running.operands.device_arena);
-  staging_memory_.give_back(running.operands.staging_arena);
-  running.finish();
-}
-
-// ---- Lanes ----
-
-bool engine::has_room(const lane_slot &slot, bool alone) const noexcept {
-  return slot.in_flight.load(std::memory_order_acquire) < (alone ? 1 : depth_);
-}
-
-lane_slot *engine::free_lane(work_class what, bool alone) noexcept {
-  if (what != computing) {
-    lane_slot &slot = what == to_device ? copy_in_ : copy_out_;
-    return has_room(slot, false) ? &slot : nullptr;
-  }
-  // The least loaded one; among equals the next in turn.
-  lane_slot *best = nullptr;
-  for (std::size_t i = 0; i < compute_.size(); ++i) {
-    lane_slot &slot = *compute_[(next_lane_ + i) % compute_.size()];
-    if (!best || slot.in_flight.load(std::memory_order_acquire) < best->in_flight.load(std::memory_order_acquire))
-      best = &slot;
-  }
-  if (!has_room(*best, alone && !device_ordered_)) return nullptr;
-  next_lane_ = (next_lane_ + 1) % compute_.size();
-  return best;
-}
-
-lane_slot *engine::lane_for(command_kind kind, lane where, bool alone) noexcept {
-  if (!device_ordered_) return free_lane(computing, alone);
-  lane_slot &slot = kind == command_kind::copy_in    ? copy_in_
-                    : kind == command_kind::copy_out ? copy_out_
-                                                     : *compute_[where.index % compute_.size()];
-  return slot.in_flight.load(std::memory_order_acquire) < device_lane_depth ? &slot : nullptr;
-}
-
-// Makes a command's calls. What fails here ends the pieces that were not enqueued.
-template <class Calls, class Enqueue>
-void engine::enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept {
-  const auto count = static_cast<std::int32_t>(calls.size());
-  f.pieces.store(count, std::memory_order_release);
-  for (std::int32_t i = 0; i < count; ++i) {
-    const sg_status status = enqueue_one(calls[static_cast<std::size_t>(i)], sg_backend_done{piece_ended, &f});
-    if (status == SG_STATUS_OK) continue;
-    piece_of(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
-    return;
-  }
-}
-
-void engine::launch(flight &f, const command *c) noexcept {
-  sg_backend_stream *stream = f.lane->stream;
-  const job &about = *f.about;
-  const auto copy = [&](const sg_backend_copy &one, sg_backend_done done) { return ops_.copy(stream, &one, done); };
-  try {
-    if (!c) return enqueue(f, std::array{about.copy}, copy);
-    const schedule &s = *about.plan->text;
-    switch (c->kind) {
-      case command_kind::gemm:
-        return enqueue(f, std::array{lower_gemm(s, *c, about.operands, pointers_)},
-                       [&](const sg_backend_gemm &one, sg_backend_done done) { return ops_.gemm(stream, &one, done); });
-      case command_kind::reduce:
-        lower_reduce(s, *c, about.operands, reduces_);
-        return enqueue(f, reduces_, [&](const sg_backend_reduce &one, sg_backend_done done) {
-          return ops_.reduce(stream, &one, done);
-        });
-      case command_kind::copy_in:
-      case command_kind::copy_out:
-        lower_copy(s, *c, about.operands, copies_);
-        return enqueue(f, copies_, copy);
-      case command_kind::pack:
-      case command_kind::unpack: break;  // staging workers do these
-    }
-    piece_of(f, SG_STATUS_INTERNAL, "a staging command reached a device lane", 0, 0, 1);
-  } catch (const std::bad_alloc &) {
-    piece_of(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
-  }
-}
-
-// On a staging worker's thread.
-void engine::stage(flight &f) noexcept {
-  sg_status status = SG_STATUS_OK;
-  const char *message = nullptr;
-  try {
-    const schedule &s = *f.about->plan->text;
-    std::vector<sg_backend_copy> copies;
-    lower_copy(s, s.commands[f.index], f.about->operands, copies);
-    for (const sg_backend_copy &copy : copies)
-      for (std::int64_t run = 0; run < copy.height; ++run)
-        std::memcpy(static_cast<char *>(copy.dst) + run * copy.dst_pitch,
-                    static_cast<const char *>(copy.src) + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
-  } catch (const std::bad_alloc &) {
-    status = SG_STATUS_OUT_OF_MEMORY;
-    message = "out of host memory while staging";
-  }
-  piece_of(f, status, message, 0, 0, 1);
+  // One of them may be at fault; each by itself tells which.
+  lanes_.left(slot, 0);
+  for (job *member : group.members) start_single(*member, slot);
+  groups_.give_back(group);
 }
 
 }  // namespace sg

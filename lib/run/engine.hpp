@@ -7,12 +7,12 @@
 //
 // On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events. On
 // the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for another.
+// Small products that wait for a lane at the same time go out as one command.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "backend/device.hpp"
@@ -20,7 +20,10 @@
 #include "run/arena_pool.hpp"
 #include "run/flight.hpp"
 #include "run/job.hpp"
-#include "run/lower.hpp"
+#include "run/job_group.hpp"
+#include "run/lane_set.hpp"
+#include "run/launcher.hpp"
+#include "run/ready_jobs.hpp"
 #include "run/schedule_run.hpp"
 #include "run/stager.hpp"
 
@@ -28,76 +31,77 @@ namespace sg {
 
 class engine {
  public:
-  engine(const device &on, const device_model &model, arena_pool &device_memory, arena_pool &staging_memory);
+  struct settings {
+    std::int32_t most_in_flight = 0;  // commands; 0: as the kinds of product suggest
+    bool coalesce = true;
+  };
+  engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
+         arena_pool &staging_memory);  // Throws sg::error.
   ~engine();  // nothing is in flight
   engine(const engine &) = delete;
   engine &operator=(const engine &) = delete;
 
   void push(job &ready) noexcept;  // takes over the engine's reference
   void sweep() noexcept;           // some job was cancelled
-
- private:
-  void destroy_streams() noexcept;
-
-  static constexpr int priorities = 3;
-  enum work_class { to_device, from_device, computing, work_classes };
-
-  struct job_list {
-    job *first = nullptr, *last = nullptr;
-    void push_back(job &j) noexcept;
-    job &pop_front() noexcept;
-  };
-
-  static void piece_ended(void *user, const sg_backend_result *result);
+  void hurry() noexcept;           // somebody waits: what has gathered is to go out
+  // Some backend calls of a command have ended; the last one ends the command.
   void piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                 std::int32_t pieces) noexcept;
+
+ private:
+  static constexpr int priorities = 3;
+  static constexpr std::size_t most_running = 64;  // runs of one priority at a time
+
+  static void group_told(void *user, const sg_backend_result *result);
+  void part_of(job_group &group) noexcept;
   void flight_ended(flight &f) noexcept;
   void pump() noexcept;
+  void device_news() noexcept;
 
   // ---- with the token ----
   void step() noexcept;
+  void note_saturation() noexcept;
   void sort_in(job &ready) noexcept;
   static bool ends_unrun(job &ready) noexcept;
   void drop_cancelled() noexcept;
   void start_ready(int priority) noexcept;
-  bool start_first(job_list &from, work_class what) noexcept;
+  bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
+  void start_single(job &ready, lane_slot &slot) noexcept;
+  void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
+  void launch_group(job_group &group, std::uint32_t behind, lane_slot &slot) noexcept;
+
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // false: no lane is free
+  void record_end(job &running, std::uint32_t command, const lane_slot &slot);
+  void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
   void command_ended(flight &f) noexcept;
   void end_run(job &running) noexcept;
-
-  lane_slot *lane_for(command_kind kind, lane where, bool alone) noexcept;
-  lane_slot *free_lane(work_class what, bool alone) noexcept;
-  bool has_room(const lane_slot &slot, bool alone) const noexcept;
-  void launch(flight &f, const command *c) noexcept;
-  template <class Calls, class Enqueue>
-  void enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept;
-  void wait_for_others(job &running, std::uint32_t command, lane_slot &slot);
   void stage(flight &f) noexcept;
 
   const device &device_;
   const sg_backend_ops &ops_;
-  const bool device_ordered_;  // see above
-  const std::int32_t depth_;
+  const bool coalesce_;
   arena_pool &device_memory_;
   arena_pool &staging_memory_;
 
   std::atomic<job *> inbox_{nullptr};
   std::atomic<flight *> ended_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
+  // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox.
+  std::atomic<bool> saturated_{false};
+  std::atomic<bool> hurry_wanted_{false};
+  std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there
   std::atomic<std::uint32_t> requests_{0};
 
-  std::vector<std::unique_ptr<lane_slot>> compute_;
-  lane_slot copy_in_, copy_out_;
-  std::size_t next_lane_ = 0;
-  std::array<std::array<job_list, work_classes>, priorities> ready_;
+  bool hurried_ = false;  // in this step
+  lane_set lanes_;
+  launcher launcher_;
+  job_group_pool groups_;
+  std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   std::array<std::vector<job *>, priorities> running_;
   std::vector<sg_backend_event *> events_;  // unused ones
-  pointer_scratch pointers_;
-  std::vector<sg_backend_copy> copies_;
-  std::vector<sg_backend_reduce> reduces_;
   stager stager_;
 };
 

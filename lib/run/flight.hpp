@@ -14,7 +14,10 @@ class job;
 // One of the engine's backend streams.
 struct lane_slot {
   sg_backend_stream *stream = nullptr;
+  sg_backend_event *tail = nullptr;        // to let another lane wait for what is in this one; where the device orders
+  std::uint32_t index = 0;                 // its bit in job::behind()
   std::atomic<std::int32_t> in_flight{0};  // commands
+  std::int64_t busy_until_ns = 0;          // as predicted, on CLOCK_MONOTONIC; the engine's
 };
 
 struct flight {
@@ -22,6 +25,8 @@ struct flight {
   job *about = nullptr;
   std::uint32_t index = 0;               // command of the schedule
   lane_slot *lane = nullptr;             // nullptr on a staging worker
+  float share = 0;                       // of the device, that the command fills
+  std::int32_t company = 1;              // products that went out in one call
   std::atomic<std::int32_t> pieces{0};   // backend calls that have not ended
   std::int64_t start_ns = 0, end_ns = 0;
 
@@ -29,6 +34,8 @@ struct flight {
     about = &owner;
     index = command;
     lane = where;
+    share = 0;
+    company = 1;
     start_ns = end_ns = 0;
     pieces.store(calls, std::memory_order_relaxed);
   }

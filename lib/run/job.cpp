@@ -2,12 +2,14 @@
 #include "run/job.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/error.hpp"
 #include "plan/schedule.hpp"
 #include "run/completion_queue.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
+#include "run/graph_program.hpp"
 
 namespace sg {
 
@@ -37,7 +39,11 @@ void job::begin(ref<context> owner) noexcept {
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
+  holds_.store(1, std::memory_order_relaxed);     // the work's own
+  behind_.store(0, std::memory_order_relaxed);
+  follows_on_device = false;
   ready_ns_.store(0, std::memory_order_relaxed);
+  expected_ns_.store(0, std::memory_order_relaxed);
   status_ = SG_STATUS_OK;
   message_[0] = '\0';
   dependency_count_ = 0;
@@ -46,8 +52,10 @@ void job::begin(ref<context> owner) noexcept {
   end_ns_.store(0, std::memory_order_relaxed);
   commands_run_ = 0;
   kind = work_kind::marker;
+  whole = nullptr;
   priority = 0;
   tag = 0;
+  admitted = false;
   failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
   const std::uint16_t incarnation = incarnation_.load(std::memory_order_relaxed);
   successors_.reopen(incarnation);
@@ -66,13 +74,21 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   }
   node->successor = this;
   node->needs_success = needs_success;
+  node->follows = follows_on_device && before.pool == pool;
   blockers_.fetch_add(1, std::memory_order_relaxed);
-  if (before.successors_.push(node, tag_of_before)) {
+  if (node->follows) holds_.fetch_add(1, std::memory_order_relaxed);
+  using pushed = closing_list<dependency>::pushed;
+  const pushed result = before.successors_.push(node, tag_of_before);
+  if (result != pushed::no) {
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
+    if (result == pushed::yes || !node->follows) return;
+    // Of another incarnation only when `before` has ended meanwhile: then any lane will do.
+    behind_.fetch_or(1u << before.issued_lane_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   } else {
-    blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
+    if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own still stands
     comes_after_end_of(before, tag_of_before);
   }
+  blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
 }
 
 void job::comes_after_end_of(const job &before, std::uint16_t tag_of_before) noexcept {
@@ -86,15 +102,42 @@ void job::not_before(std::int64_t device_ns) noexcept {
   }
 }
 
-void job::submit() noexcept {
-  add_ref();
-  dependency_ended(false, 0);
+void job::submit() noexcept { release_start(); }
+
+// The last one needs no subtraction: nobody else is left.
+void job::release_start() noexcept {
+  if (blockers_.load(std::memory_order_acquire) == 1 || blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    owner_->executor().push(*this);
 }
 
-void job::dependency_ended(bool failed, std::int64_t end_ns) noexcept {
+void job::release_end() noexcept {
+  if (holds_.load(std::memory_order_acquire) == 1 || holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
+}
+
+void job::issued(std::uint32_t lane) noexcept {
+  issued_lane_.store(lane, std::memory_order_relaxed);
+  for (dependency *node = successors_.mark(); node;) {
+    dependency *next = node->next;
+    if (node->follows) {
+      node->successor->behind_.fetch_or(1u << lane, std::memory_order_relaxed);
+      node->successor->release_start();
+    }
+    node = next;
+  }
+}
+
+void job::become_part(job &of, std::int32_t index) noexcept {
+  whole = &of;
+  part_index = index;
+  of.blockers_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::int64_t end_ns) noexcept {
+  const bool follows = how.follows;  // the node may go with the first release
   if (failed) fail_dependency();
   not_before(end_ns);
-  if (blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1) owner_->executor().push(*this);
+  if (!follows || !issued) release_start();
+  if (follows) release_end();
 }
 
 void job::ran(const flight &command) noexcept {
@@ -102,7 +145,7 @@ void job::ran(const flight &command) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
   if (start_ns_ == unset || command.start_ns < start_ns_) start_ns_ = command.start_ns;
   if (command.end_ns > end_ns()) end_ns_.store(command.end_ns, std::memory_order_relaxed);
-  busy_ns_ += command.end_ns - command.start_ns;
+  busy_ns_ += (command.end_ns - command.start_ns) / command.company;
 }
 
 void job::fail(sg_status status, const char *message) noexcept {
@@ -114,7 +157,11 @@ void job::fail(sg_status status, const char *message) noexcept {
 void job::finish() noexcept {
   // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
   const auto engines = ref<job>::adopt(this);
-  const auto keep_owner = owner_;
+  context &home = *owner_;  // which the record keeps
+  if (dependency_failed())
+    fail(SG_STATUS_DEPENDENCY_FAILED,
+         "a job that this one was ordered after failed when this one was already behind it on the device; what it wrote "
+         "is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
   status_ = status;
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
@@ -124,10 +171,12 @@ void job::finish() noexcept {
   if (before & waited_bit) futex_wake_all(state_);
   if (queue) queue->post(ref<job>::share(this));
 
+  const bool was_issued = successors_.is_marked();
   for (dependency *node = successors_.close(); node;) {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
-    node->successor->dependency_ended(node->needs_success && status != SG_STATUS_OK, one_clock ? end_ns() : 0);
+    node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
+                                       one_clock ? end_ns() : 0);
     node = next;
   }
   callback_request *reversed = nullptr;
@@ -139,15 +188,45 @@ void job::finish() noexcept {
   }
   while (reversed) {
     callback_request *next = reversed->next;
-    keep_owner->post_callback(reversed);
+    home.post_callback(reversed);
     reversed = next;
   }
-  keep_owner->job_ended(generation);
-  job_ends::announce();
+  home.job_ended(*this);
+  if (!whole) return;
+  if (status != SG_STATUS_OK) {
+    char text[sizeof message_ + 40];
+    std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);
+    whole->fail(status, text);
+  }
+  whole->not_before(end_ns());
+  whole->release_start();
+}
+
+void job::fetch() const noexcept {
+  const auto *line = reinterpret_cast<const char *>(this);
+  for (std::size_t offset = 0; offset < sizeof *this; offset += 64) __builtin_prefetch(line + offset, 1);
+}
+
+// Asks the device until the job has ended, for some time around that when it should; sleeps until then.
+void job::ask_device(const deadline &until) noexcept {
+  const auto ask_for = [&](std::int64_t ns) { owner_->poll_until([&] { return done() || until.passed(); }, ns); };
+  if (expected_ns_.load(std::memory_order_relaxed) == 0) ask_for(context::short_poll_ns);  // it is not even in a lane
+  const std::int64_t left_ns = expected_ns_.load(std::memory_order_relaxed) - monotonic_ns();
+  if (left_ns > context::long_poll_ns) {
+    const std::uint32_t state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
+    const std::int64_t callers_ns = std::max<std::int64_t>(0, until.at_ns() - monotonic_ns());
+    if (!(state & done_bit))
+      futex_wait(state_, state, deadline(std::min(left_ns - context::long_poll_ns / 2, callers_ns)));
+  }
+  ask_for(std::clamp(2 * left_ns, context::short_poll_ns, context::long_poll_ns));
 }
 
 bool job::wait(const deadline &until) noexcept {
   std::uint32_t state = state_.load(std::memory_order_acquire);
+  if (!(state & done_bit) && owner_->polls()) {
+    ask_device(until);
+    state = state_.load(std::memory_order_acquire);
+  }
   while (!(state & done_bit)) {
     if (until.passed()) return false;
     if (!(state & waited_bit)) {
@@ -169,7 +248,8 @@ bool job::request_cancel() noexcept {
 }
 
 void job::call_back(callback_request *request) noexcept {
-  if (!callbacks_.push(request, incarnation())) owner_->post_callback(request);
+  if (callbacks_.push(request, incarnation()) == closing_list<callback_request>::pushed::no)
+    owner_->post_callback(request);
 }
 
 void job::statistics(sg_job_statistics &out) const noexcept {
@@ -177,7 +257,13 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   out.end_ns = start_ns_ == unset ? 0 : end_ns();
   out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
   out.commands_run = commands_run_;
-  if (kind == work_kind::copy) {
+  out.company = single.company;
+  if (program) {
+    out.commands = program->commands();
+    out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
+    out.flops = program->flops;
+    copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");
+  } else if (kind == work_kind::copy) {
     const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
     out.commands = 1;
     out.bytes_in = copy.to_device && !copy.from_device ? bytes : 0;
@@ -200,6 +286,9 @@ void job::statistics(sg_job_statistics &out) const noexcept {
 void job::last_ref_dropped() noexcept {
   const auto owner = std::move(owner_);  // goes last: it owns this record
   plan.reset();
+  run.reset();  // of one that was recorded, or refused, and never ended
+  operands.clear();
+  program.reset();
   queue = {};
   more_dependencies_.clear();
   incarnation_.fetch_add(1, std::memory_order_release);

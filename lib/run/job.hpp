@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job: one submission, from the call that made it until its outcome is forgotten. Records are pooled and reused.
 //
-// Life: taken from the pool -> dependencies added -> (all ended) ready -> run by the engine -> finish() -> recycled when
-// the last reference is gone. Until finish() the engine holds one reference.
+// Life: taken from the pool -> dependencies added -> (all ended, or in a lane that it can follow in) ready -> run by the
+// engine -> finish() -> recycled when the last reference is gone. Until finish() the engine holds one reference.
 #pragma once
 
 #include <atomic>
@@ -27,12 +27,14 @@ class completion_queue;
 class job;
 class job_pool;
 class schedule_run;
+struct graph_program;
 
 // A successor's place in its predecessor's list. It belongs to the successor.
 struct dependency {
   dependency *next = nullptr;
   job *successor = nullptr;
   bool needs_success = false;  // the successor fails when the predecessor does
+  bool follows = false;        // the successor may start once the predecessor is in a lane; its end waits for the other's
 };
 
 // A callback that waits for a job's end. Owns a reference of the caller's to the handle that the callback receives.
@@ -46,42 +48,51 @@ struct callback_request {
   ref<job> about;
 };
 
-// A list that many push to and one closes, taking what was pushed. Tagged with the record's incarnation, so that a push
-// aimed at an earlier use of the record fails.
+// A list that many push to and one closes, taking what was pushed; before that it may be marked once. Tagged with the
+// record's incarnation, so that a push aimed at an earlier use of the record fails.
 template <class Node>
 class closing_list {
  public:
+  enum class pushed { no, yes, after_mark };  // no: closed, or another incarnation
+
   void reopen(std::uint16_t tag) noexcept { word_.store(std::uint64_t{tag} << 48, std::memory_order_release); }
   Node *latest() const noexcept {  // to compare, not to follow
     return reinterpret_cast<Node *>(word_.load(std::memory_order_acquire) & pointer_mask);
   }
-  bool push(Node *node, std::uint16_t tag) noexcept {  // false: closed, or another incarnation
+  pushed push(Node *node, std::uint16_t tag) noexcept {
     std::uint64_t word = word_.load(std::memory_order_acquire);
     do {
-      if (word >> 48 != tag || (word & pointer_mask) == closed) return false;
+      if (word >> 48 != tag || (word & closed)) return pushed::no;
       node->next = reinterpret_cast<Node *>(word & pointer_mask);
-    } while (!word_.compare_exchange_weak(word, std::uint64_t{tag} << 48 | reinterpret_cast<std::uintptr_t>(node),
-                                          std::memory_order_acq_rel));
-    return true;
+    } while (!word_.compare_exchange_weak(
+        word, std::uint64_t{tag} << 48 | reinterpret_cast<std::uintptr_t>(node) | (word & marked),
+        std::memory_order_acq_rel));
+    return word & marked ? pushed::after_mark : pushed::yes;
   }
+  Node *mark() noexcept {  // what was pushed before, latest first; it stays in the list
+    return reinterpret_cast<Node *>(word_.fetch_or(marked, std::memory_order_acq_rel) & pointer_mask);
+  }
+  bool is_marked() const noexcept { return (word_.load(std::memory_order_acquire) & marked) != 0; }
   Node *close() noexcept {  // latest first
     std::uint64_t word = word_.load(std::memory_order_acquire);
-    while (!word_.compare_exchange_weak(word, (word & ~pointer_mask) | closed, std::memory_order_acq_rel)) {
+    while (!word_.compare_exchange_weak(word, (word >> 48) << 48 | (word & marked) | closed,
+                                        std::memory_order_acq_rel)) {
     }
     return reinterpret_cast<Node *>(word & pointer_mask);
   }
 
  private:
-  static constexpr std::uint64_t pointer_mask = (1ull << 48) - 1;
-  static constexpr std::uint64_t closed = 1;
+  static constexpr std::uint64_t closed = 1, marked = 2, pointer_mask = (1ull << 48) - 8;
+  static_assert(alignof(Node) >= 8);
   std::atomic<std::uint64_t> word_{0};
 };
 
 // What a job does once it is ready.
 enum class work_kind : std::uint8_t {
-  marker,    // nothing: it ends when what it was ordered after has ended
-  copy,      // one copy
-  schedule,  // a compiled plan
+  marker,        // nothing: it ends when what it was ordered after has ended
+  copy,          // one copy
+  schedule,      // a compiled plan
+  device_graph,  // a graph that the device runs by itself
 };
 
 class job final : public object {
@@ -99,16 +110,25 @@ class job final : public object {
   // `before` has ended, though perhaps at a time of the device's clock that is still to come.
   void comes_after_end_of(const job &before, std::uint16_t tag) noexcept;
   void not_before(std::int64_t device_ns) noexcept;
+  // Makes this job a part of another, which then ends after it, and as it does.
+  void become_part(job &of, std::int32_t index) noexcept;
   void fail_dependency() noexcept { dependency_failed_.store(true, std::memory_order_relaxed); }
-  // The submitter has added all dependencies: from now on the job may run. Takes one reference for the engine.
+  // The submitter has added all dependencies: from now on the job may run. Hands one reference to the engine.
   void submit() noexcept;
+  bool follows_on_device = false;  // its one command may be queued on the device behind those it waits for
 
   // --- the engine's ---
   // Notes a failure; the first one is the job's. Any thread, until finish().
   void fail(sg_status status, const char *message) noexcept;
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
-  void finish() noexcept;
-  bool cancel_requested() const noexcept { return cancel_.load(std::memory_order_relaxed); }
+  // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
+  void issued(std::uint32_t lane) noexcept;
+  void expect_end(std::int64_t at_ns) noexcept { expected_ns_.store(at_ns, std::memory_order_relaxed); }
+  std::uint32_t behind() const noexcept { return behind_.load(std::memory_order_relaxed); }  // lanes, a bit for each
+  void work_ended() noexcept { release_end(); }  // or will never begin; the job ends when those it follows have
+  bool cancel_requested() const noexcept {
+    return cancel_.load(std::memory_order_relaxed) || (whole && whole->cancel_requested());
+  }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
@@ -124,16 +144,23 @@ class job final : public object {
   void call_back(callback_request *request) noexcept;  // takes it over
   void statistics(sg_job_statistics &out) const noexcept;
   context &owner() const noexcept { return *owner_; }
+  // The record's lines into this core's caches, to be written: another core wrote them last.
+  void fetch() const noexcept;
 
   // --- the work, set by the submitter and read by the engine ---
   work_kind kind = work_kind::marker;
   std::int8_t priority = 0;  // -1, 0, 1
+  std::uint32_t submitter = 0;  // its stream, or its thread: a number to take turns by
   sg_backend_copy copy{};
   std::shared_ptr<const compiled_plan> plan;
   binding operands;
+  std::shared_ptr<const graph_program> program;  // of a graph's run
+  job *whole = nullptr;                          // of a part of one; it cannot end before this
+  std::int32_t part_index = 0;
   ref<completion_queue> queue;
   std::uint64_t tag = 0;
   std::uint32_t generation = 0;     // of context::synchronize
+  bool admitted = false;            // counted by the context's job limit
 
   // --- the engine's own ---
   job *next = nullptr;              // in its inbox and lists
@@ -149,7 +176,11 @@ class job final : public object {
   static constexpr std::uint32_t done_bit = 1, waited_bit = 2;
 
   void last_ref_dropped() noexcept override;
-  void dependency_ended(bool failed, std::int64_t end_ns) noexcept;
+  void predecessor_ended(const dependency &how, bool issued, bool failed, std::int64_t end_ns) noexcept;
+  void release_start() noexcept;
+  void release_end() noexcept;
+  void finish() noexcept;
+  void ask_device(const deadline &until) noexcept;
 
   ref<context> owner_;
   std::atomic<std::uint32_t> state_{0};  // a futex
@@ -157,8 +188,12 @@ class job final : public object {
   std::atomic<bool> cancel_{false};
   std::atomic<std::int32_t> failure_{SG_STATUS_OK};
   std::atomic<bool> dependency_failed_{false};
-  std::atomic<std::int32_t> blockers_{0};
+  std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
+  std::atomic<std::int32_t> holds_{0};     // of the end: the work, and predecessors that it follows on the device
+  std::atomic<std::uint32_t> behind_{0};
+  std::atomic<std::uint32_t> issued_lane_{0};  // of this incarnation or of an earlier one
   std::atomic<std::int64_t> ready_ns_{0};
+  std::atomic<std::int64_t> expected_ns_{0};  // when it should end, on CLOCK_MONOTONIC; 0: not known yet
   sg_status status_ = SG_STATUS_OK;
   closing_list<dependency> successors_;
   closing_list<callback_request> callbacks_;

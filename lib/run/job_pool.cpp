@@ -36,6 +36,7 @@ ref<job> job_pool::take(ref<context> owner) {
       job &record = at(place - 1);
       const std::uint64_t next = record.next_free.load(std::memory_order_relaxed);
       if (free_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel)) {
+        if (next) at(static_cast<std::uint32_t>(next) - 1).fetch();  // the next submission's
         record.begin(std::move(owner));
         return ref<job>::adopt(&record);
       }

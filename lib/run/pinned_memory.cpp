@@ -25,8 +25,10 @@ void *pinned_memory::allocate(std::uint64_t bytes) {
   void *memory = device_.host_alloc(std::max<std::uint64_t>(bytes, 1));
   try {
     const std::lock_guard lock(lock_);
+    known_.add(memory, bytes, SG_MEMORY_PINNED);
     allocated_.emplace(address_of(memory), bytes);
   } catch (...) {
+    known_.remove(memory);
     device_.ops().host_free(device_.handle(), memory);
     throw;
   }
@@ -39,6 +41,7 @@ void pinned_memory::free(void *memory) {
     const std::lock_guard lock(lock_);
     if (allocated_.erase(address_of(memory)) == 0)
       throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which sg_host_alloc did not give for this context", memory);
+    known_.remove(memory);
   }
   device_.ops().host_free(device_.handle(), memory);
 }

@@ -7,13 +7,14 @@
 #include <mutex>
 
 #include "backend/device.hpp"
+#include "run/memory_map.hpp"
 
 namespace sg {
 
 // Any thread.
 class pinned_memory {
  public:
-  explicit pinned_memory(const device &on) noexcept : device_(on) {}
+  pinned_memory(const device &on, memory_map &known) noexcept : device_(on), known_(known) {}
   ~pinned_memory();  // frees and unpins what callers have left
   pinned_memory(const pinned_memory &) = delete;
   pinned_memory &operator=(const pinned_memory &) = delete;
@@ -25,6 +26,7 @@ class pinned_memory {
 
  private:
   const device &device_;
+  memory_map &known_;
   std::mutex lock_;
   std::map<std::uintptr_t, std::uint64_t> allocated_, registered_;  // start, bytes
 };

@@ -2,6 +2,7 @@
 // Plans by problem: a shape that was planned once is looked up from then on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -22,12 +23,27 @@ class plan_cache {
                                            const device_model &model, bool check);
 
  private:
+  std::shared_ptr<const compiled_plan> look_up(const problem *problems, std::size_t count, const plan_request &request,
+                                               const device_model &model, bool check);
+
   struct entry {
     std::vector<problem> problems;
     plan_request request;
     std::shared_ptr<const compiled_plan> plan;
   };
   static constexpr std::size_t most_entries = 4096;
+
+  // What a thread asked for latest, found without the lock.
+  struct memo {
+    std::uint64_t cache = 0;  // number_ of the cache that it is of
+    problem shape;
+    plan_request request;
+    std::shared_ptr<const compiled_plan> plan;
+  };
+  static memo &memo_of(const problem &shape) noexcept;
+
+  inline static std::atomic<std::uint64_t> count_{0};
+  const std::uint64_t number_ = ++count_;
 
   std::mutex lock_;
   std::unordered_multimap<std::uint64_t, entry> entries_;

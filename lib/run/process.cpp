@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -23,6 +25,8 @@ struct registry_of_contexts {
   std::mutex lock;
   context *first = nullptr;
   bool handlers_installed = false;
+  // Backends that have been used: what their libraries registered for the process's end was registered before our handler.
+  std::array<const sg_backend_ops *, 8> known{};
 };
 
 // Never destroyed: exit handlers and threads that outlive them use it.
@@ -33,7 +37,7 @@ registry_of_contexts &contexts() noexcept {
 }
 
 void bring_to_rest() noexcept {
-  g_exiting.store(true);
+  if (g_exiting.exchange(true)) return;
   const std::lock_guard lock(contexts().lock);
   for (context *c = contexts().first; c; c = c->next_registered) c->on().drain();
 }
@@ -43,7 +47,10 @@ void after_fork_in_parent() noexcept { contexts().lock.unlock(); }
 
 void after_fork_in_child() noexcept {
   // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
-  new (&contexts()) registry_of_contexts{{}, nullptr, true};
+  const auto known = contexts().known;
+  auto *fresh = new (&contexts()) registry_of_contexts;
+  fresh->handlers_installed = true;
+  fresh->known = known;
   invalidate_all_handles();
 }
 
@@ -63,9 +70,17 @@ void register_context(context &created) {
   registry_of_contexts &all = contexts();
   const std::lock_guard lock(all.lock);
   if (!all.handlers_installed) {
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0 || std::atexit(bring_to_rest) != 0)
-      throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork and exit could not be installed");
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+      throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
     all.handlers_installed = true;
+  }
+  // The handler that was registered last runs first, so each backend's first context registers it again.
+  const sg_backend_ops *ops = &created.on().ops();
+  if (std::find(all.known.begin(), all.known.end(), ops) == all.known.end()) {
+    const auto place = std::find(all.known.begin(), all.known.end(), nullptr);
+    if (std::atexit(bring_to_rest) != 0)
+      throw error(SG_STATUS_OUT_OF_MEMORY, "the handler for exit could not be installed");
+    if (place != all.known.end()) *place = ops;
   }
   created.next_registered = all.first;
   created.previous_registered = nullptr;

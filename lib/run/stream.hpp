@@ -2,6 +2,9 @@
 // A stream: the order of what is submitted to it. It has no thread and no queue of its own.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "base/object.hpp"
 #include "run/context.hpp"
 #include "run/job.hpp"
@@ -15,6 +18,7 @@ class stream final : public object {
 
   context &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
+  std::uint32_t number() const noexcept { return number_; }  // streams take turns by it
 
   // Orders `next` after the latest submission. The context's submission lock is held.
   void append(job &next);
@@ -24,6 +28,8 @@ class stream final : public object {
  private:
   const ref<context> owner_;
   const std::int32_t priority_;
+  const std::uint32_t number_ = count_++;
+  inline static std::atomic<std::uint32_t> count_{0};
   ref<job> latest_;  // guarded by the context's submission lock
 };
 

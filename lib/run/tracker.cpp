@@ -19,8 +19,12 @@ void tracker::level::make_room() {
   entries.swap(entries_);
   heads.swap(heads_);
   std::int32_t place = 0;
+  lo_ = UINTPTR_MAX;
+  hi_ = 0;
   for (const entry &e : entries) {
     if (!e.who || e.ended()) continue;
+    lo_ = std::min(lo_, e.bytes.lo);
+    hi_ = std::max(hi_, e.bytes.hi);
     entry &kept = entries_[static_cast<std::size_t>(place)] = e;
     std::int32_t &head = bucket(e.cell);
     kept.next = head;
@@ -39,19 +43,23 @@ void tracker::level::insert(int shift, const footprint &bytes, job &who) {
     entry &e = entries_[static_cast<std::size_t>(place)];
     free_ = e.next;
     std::int32_t &head = bucket(cell);
-    e = {bytes, cell, &who, who.incarnation(), head};
+    e = {bytes, cell, &who, who.incarnation(), who.generation, head};
     head = place;
+    lo_ = std::min(lo_, bytes.lo);
+    hi_ = std::max(hi_, bytes.hi);
   }
 }
 
-void tracker::level::order_bucket(std::int32_t &head, const footprint &bytes, job &next, bool needs_success) {
+void tracker::level::order_bucket(std::int32_t &head, const footprint &bytes, job &next, bool needs_success,
+                                  std::uint32_t oldest) {
   for (std::int32_t *link = &head; *link >= 0;) {
     entry &e = entries_[static_cast<std::size_t>(*link)];
-    if (e.who != &next && overlap(e.bytes, bytes)) {
-      if (!e.ended()) {
+    const bool long_ended = static_cast<std::int32_t>(e.generation - oldest) < 0;
+    if (e.who != &next && (long_ended || overlap(e.bytes, bytes))) {
+      if (!long_ended && !e.ended()) {
         next.order_after(*e.who, e.incarnation, needs_success);
       } else {
-        next.comes_after_end_of(*e.who, e.incarnation);
+        if (!long_ended) next.comes_after_end_of(*e.who, e.incarnation);
         const std::int32_t place = *link;
         *link = e.next;
         e.who = nullptr;
@@ -64,19 +72,21 @@ void tracker::level::order_bucket(std::int32_t &head, const footprint &bytes, jo
   }
 }
 
-void tracker::level::order(int shift, const footprint &bytes, job &next, bool needs_success) {
+void tracker::level::order(int shift, const footprint &bytes, job &next, bool needs_success, std::uint32_t oldest) {
+  if (bytes.lo >= hi_ || bytes.hi <= lo_) return;
   const std::uintptr_t first = bytes.lo >> shift, last = (bytes.hi - 1) >> shift;
   if (last - first >= heads_.size()) {
-    for (std::int32_t &head : heads_) order_bucket(head, bytes, next, needs_success);
+    for (std::int32_t &head : heads_) order_bucket(head, bytes, next, needs_success, oldest);
     return;
   }
-  for (std::uintptr_t cell = first; cell <= last; ++cell) order_bucket(bucket(cell), bytes, next, needs_success);
+  for (std::uintptr_t cell = first; cell <= last; ++cell)
+    order_bucket(bucket(cell), bytes, next, needs_success, oldest);
 }
 
-void tracker::table::order(const footprint &bytes, job &next, bool needs_success) {
+void tracker::table::order(const footprint &bytes, job &next, bool needs_success, std::uint32_t oldest) {
   for (std::uint64_t left = used; left; left &= left - 1) {
     const int shift = std::countr_zero(left);
-    levels[shift].order(shift, bytes, next, needs_success);
+    levels[shift].order(shift, bytes, next, needs_success, oldest);
   }
 }
 
@@ -86,14 +96,14 @@ void tracker::table::insert(const footprint &bytes, job &who) {
   used |= std::uint64_t{1} << shift;
 }
 
-void tracker::add(job &next, const access *accesses, std::size_t count) {
+void tracker::add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest) {
   // What must have succeeded first: of two orders after the same job only the first is kept.
   for (std::size_t i = 0; i < count; ++i)
-    if (accesses[i].reads) writers_.order(accesses[i].bytes, next, true);
+    if (accesses[i].reads) writers_.order(accesses[i].bytes, next, true, oldest);
   for (std::size_t i = 0; i < count; ++i) {
     if (!accesses[i].writes) continue;
-    writers_.order(accesses[i].bytes, next, false);
-    readers_.order(accesses[i].bytes, next, false);
+    writers_.order(accesses[i].bytes, next, false, oldest);
+    readers_.order(accesses[i].bytes, next, false, oldest);
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (accesses[i].reads) readers_.insert(accesses[i].bytes, next);

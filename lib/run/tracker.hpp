@@ -24,9 +24,11 @@ struct access {
 // Not thread-safe: the context's submission lock covers it.
 class tracker {
  public:
-  // Orders `next` after every job in flight that conflicts with `accesses`, and remembers them. Throws std::bad_alloc;
-  // the caller then drops the job, and what was remembered of it is swept like that of any job that has ended.
-  void add(job &next, const access *accesses, std::size_t count);
+  // Orders `next` after every job in flight that conflicts with `accesses`, and remembers them. `oldest`: all jobs of
+  // generations before this one have ended, and when on the device's clock does not matter; so they need no look, which
+  // would find them in no cache. Throws std::bad_alloc; the caller then drops the job, and what was remembered of it is
+  // swept like that of any job that has ended.
+  void add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest);
 
  private:
   struct entry {
@@ -34,6 +36,7 @@ class tracker {
     std::uintptr_t cell = 0;
     job *who = nullptr;
     std::uint16_t incarnation = 0;
+    std::uint32_t generation = 0;
     std::int32_t next = -1;  // in the bucket, or in the free list
     bool ended() const noexcept { return who->incarnation() != incarnation || who->done(); }
   };
@@ -42,23 +45,25 @@ class tracker {
   class level {
    public:
     void insert(int shift, const footprint &bytes, job &who);
-    void order(int shift, const footprint &bytes, job &next, bool needs_success);
+    void order(int shift, const footprint &bytes, job &next, bool needs_success, std::uint32_t oldest);
 
    private:
     std::int32_t &bucket(std::uintptr_t cell) noexcept;
-    void order_bucket(std::int32_t &head, const footprint &bytes, job &next, bool needs_success);
+    void order_bucket(std::int32_t &head, const footprint &bytes, job &next, bool needs_success, std::uint32_t oldest);
     void make_room();
 
     std::vector<std::int32_t> heads_;  // a power of two
     std::vector<entry> entries_;
     std::int32_t free_ = -1;
+    // What all footprints lie within: often enough to say that one more meets none of them.
+    std::uintptr_t lo_ = UINTPTR_MAX, hi_ = 0;
   };
 
   struct table {
     static constexpr int first_shift = 10, last_shift = 63;
     level levels[last_shift + 1];
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
-    void order(const footprint &bytes, job &next, bool needs_success);
+    void order(const footprint &bytes, job &next, bool needs_success, std::uint32_t oldest);
     void insert(const footprint &bytes, job &who);
   };
 

@@ -25,6 +25,7 @@ context_handle open_context(const context_request &request) {
   options.device = request.device.c_str();
   options.compute_lanes = request.compute_lanes;
   options.memory_limit = request.memory_limit;
+  options.flags = request.flags;
   sg_context *context = nullptr;
   check(sg_context_create(&options, &context), "device " + request.device);
   return context_handle(context);

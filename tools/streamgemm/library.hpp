@@ -31,6 +31,7 @@ struct context_request {
   std::string device = "auto";
   int compute_lanes = 0;
   std::uint64_t memory_limit = 0;
+  std::uint32_t flags = SG_CONTEXT_DEFAULT;
 };
 
 context_handle open_context(const context_request &request);

@@ -10,7 +10,14 @@
 
 namespace sg::cpu {
 
-enum class command_kind : std::uint8_t { notify, wait, copy, gemm, reduce };
+enum class command_kind : std::uint8_t { notify, wait, copy, gemm, gemm_group, reduce };
+
+// Products that the core keeps until they have been told.
+struct product_group {
+  const sg_backend_gemm *items;
+  std::int32_t count;
+  sg_status *statuses;
+};
 
 struct command {
   command_kind kind = command_kind::notify;
@@ -19,6 +26,7 @@ struct command {
     point until = {};  // wait: holds a reference
     sg_backend_copy copy;
     sg_backend_gemm gemm;  // its pointer arrays are in one block of malloc's, see owned_arrays
+    product_group group;
     sg_backend_reduce reduce;
   };
   void *owned_arrays = nullptr;

@@ -104,6 +104,10 @@ sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend
 }
 sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
 
+sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
+                     sg_backend_done done) noexcept {
+  return of(x).gemm_group({items, count, statuses}, done);
+}
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 
 // Slots that are not named are NULL: one memory, so no kinds of it and nothing to register; no native streams; the
@@ -134,6 +138,11 @@ constexpr sg_backend_ops table = {
     .reduce = reduce,
     .notify = notify,
     .drain = drain,
+    .gemm_group = gemm_group,
+    .poll = nullptr,
+    .graph_create = nullptr,
+    .graph_destroy = nullptr,
+    .graph_launch = nullptr,
 };
 
 }  // namespace

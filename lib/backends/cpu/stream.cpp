@@ -120,6 +120,17 @@ sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexce
   });
 }
 
+sg_status stream::gemm_group(const product_group &what, sg_backend_done done) noexcept {
+  if (!route_for(what.items[0].in_type, what.items[0].out_type).panels)
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no product of these types");
+  return submit([&](command &x) {
+    x.kind = command_kind::gemm_group;
+    x.done = done;
+    x.group = what;
+    return true;
+  });
+}
+
 sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
   return submit([&](command &x) {
     x.kind = command_kind::reduce;
@@ -215,6 +226,10 @@ sg_status stream::execute(const command &what) noexcept {
     case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;
     case command_kind::copy: run_copy(what.copy); return SG_STATUS_OK;
     case command_kind::gemm: return run_gemm(what.gemm, space_);
+    case command_kind::gemm_group:
+      for (std::int32_t i = 0; i < what.group.count; ++i)
+        what.group.statuses[i] = run_gemm(what.group.items[i], space_);
+      return SG_STATUS_OK;
     case command_kind::reduce: run_reduce(what.reduce); return SG_STATUS_OK;
   }
   return SG_STATUS_INTERNAL;

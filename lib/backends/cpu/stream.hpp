@@ -28,6 +28,7 @@ class stream {
 
   sg_status copy(const sg_backend_copy &what, sg_backend_done done) noexcept;
   sg_status gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept;
+  sg_status gemm_group(const product_group &what, sg_backend_done done) noexcept;
   sg_status reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept;
   sg_status notify(sg_backend_done done) noexcept;
   sg_status wait(event &what) noexcept;

@@ -19,6 +19,8 @@ struct blas_functions {
   decltype(&cublasGemmEx_64) gemm;
   decltype(&cublasGemmStridedBatchedEx_64) gemm_strided;
   decltype(&cublasGemmBatchedEx_64) gemm_pointers;
+  decltype(&cublasSetSmCountTarget) set_units;
+  decltype(&cublasGemmGroupedBatchedEx_64) gemm_grouped;  // nullptr before cuBLAS 12.5
 };
 
 // The functions, or nullptr with a reason (at most `size` bytes). Any thread; loads once and stays loaded.

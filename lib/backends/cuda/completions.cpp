@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "completions.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <new>
 
@@ -10,6 +12,16 @@
 #include "process_end.hpp"
 
 namespace sg::cuda {
+namespace {
+
+// While there were polls within that time, the thread looks at its event now and then instead of sleeping on it: that
+// would slow a poll down by 30 us.
+constexpr std::chrono::milliseconds polls_matter{2};
+constexpr std::chrono::microseconds nap{50};
+// How long an unused stream's thread still naps, so that the next command need not wake it.
+constexpr std::int64_t naps_for_ns = 1'000'000;
+
+}  // namespace
 
 sg_status completions::begin() noexcept {
   // The thread inherits the mask: no signal of the process is ever handled on it.
@@ -45,6 +57,7 @@ completions::~completions() {
 void completions::destroy(completion *x) noexcept {
   if (x->start != nullptr) cudaEventDestroy(x->start);
   if (x->end != nullptr) cudaEventDestroy(x->end);
+  if (x->untimed_end != nullptr) cudaEventDestroy(x->untimed_end);
   delete x;
 }
 
@@ -61,8 +74,8 @@ completion *completions::take() noexcept {
     fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
     return nullptr;
   }
-  const unsigned flags = cudaEventBlockingSync | (owner_.timed() ? 0 : cudaEventDisableTiming);
-  cudaError_t error = cudaEventCreateWithFlags(&x->end, flags);
+  cudaError_t error = cudaEventCreateWithFlags(&x->untimed_end, cudaEventBlockingSync | cudaEventDisableTiming);
+  if (error == cudaSuccess && owner_.timed()) error = cudaEventCreateWithFlags(&x->end, cudaEventBlockingSync);
   if (error == cudaSuccess && owner_.timed()) error = cudaEventCreateWithFlags(&x->start, cudaEventDefault);
   if (owner_.check(error, "creating an event") == SG_STATUS_OK) return x;
   destroy(x);
@@ -77,22 +90,22 @@ void completions::unused(completion *x) noexcept {
 
 void completions::put(completion *x) noexcept {
   x->next = nullptr;
+  x->told = false;
   {
     const std::lock_guard lock(lock_);
     (first_ != nullptr ? last_->next : first_) = x;
     last_ = x;
+    used_ns_ = now_ns();
+    if (!asleep_) return;
+    asleep_ = false;
   }
   changed_.notify_one();
 }
 
-bool completions::idle() noexcept {
-  const std::lock_guard lock(lock_);
-  return first_ == nullptr && !busy_;
-}
-
 void completions::finish() noexcept {
-  if (!started_ || pthread_equal(thread_, pthread_self())) return;
+  if (!started_) return;
   std::unique_lock lock(lock_);
+  if (busy_ && pthread_equal(teller_, pthread_self())) return;
   told_.wait(lock, [this] { return first_ == nullptr && !busy_; });
 }
 
@@ -107,29 +120,82 @@ void *completions::main(void *self) {
 void completions::work() noexcept {
   std::unique_lock lock(lock_);
   for (;;) {
-    changed_.wait(lock, [this] { return first_ != nullptr || closing_; });
-    if (first_ == nullptr) return;
+    if (first_ == nullptr && closing_) return;
+    if (first_ == nullptr || busy_) {
+      rest(lock);
+      continue;
+    }
+    if (owner_.polled_within(polls_matter)) {
+      rest(lock);
+      tell_ended(lock);
+      continue;
+    }
     completion *x = first_;
-    first_ = x->next;
-    busy_ = true;
+    x->watched = true;
     lock.unlock();
-    tell(*x);
+    const sg_status outcome = owner_.check(cudaEventSynchronize(end_of(*x)), "waiting for a command");
     lock.lock();
-    x->next = free_;
-    free_ = x;
-    busy_ = false;
-    if (first_ == nullptr) told_.notify_all();
+    x->watched = false;
+    if (x->told) {  // by a poll, which left the record to this thread
+      x->next = free_;
+      free_ = x;
+    } else if (!busy_) {
+      tell_first(lock, outcome);
+    }  // otherwise somebody tells of it now
   }
 }
 
-void completions::tell(completion &x) noexcept {
+// Until there may be something for the thread to do.
+void completions::rest(std::unique_lock<std::mutex> &lock) noexcept {
+  if (first_ != nullptr || now_ns() - used_ns_ < naps_for_ns) {
+    changed_.wait_for(lock, nap);
+    return;
+  }
+  asleep_ = true;
+  changed_.wait(lock, [this] { return !asleep_ || closing_; });
+  asleep_ = false;
+}
+
+void completions::poll() noexcept {
+  std::unique_lock lock(lock_, std::try_to_lock);
+  if (lock.owns_lock()) tell_ended(lock);
+}
+
+void completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
+  while (first_ != nullptr && !busy_) {
+    const cudaError_t state = cudaEventQuery(end_of(*first_));
+    if (state == cudaErrorNotReady) return;
+    tell_first(lock, owner_.check(state, "waiting for a command"));
+  }
+}
+
+// The first one's event has happened, and nobody tells.
+void completions::tell_first(std::unique_lock<std::mutex> &lock, sg_status outcome) noexcept {
+  completion *x = first_;
+  first_ = x->next;
+  busy_ = true;
+  teller_ = pthread_self();
+  lock.unlock();
+  tell(*x, outcome);
+  lock.lock();
+  busy_ = false;
+  x->told = true;
+  if (!x->watched) {
+    x->next = free_;
+    free_ = x;
+  }
+  if (first_ == nullptr) told_.notify_all();
+}
+
+void completions::tell(completion &x, sg_status outcome) noexcept {
   sg_backend_result result{};
-  result.status = owner_.check(cudaEventSynchronize(x.end), "waiting for a command");
+  result.status = outcome;
   if (result.status != SG_STATUS_OK) {
     result.message = failure_text();
   } else if (owner_.timed()) {
-    result.end_ns = owner_.time_of(x.end);
-    result.start_ns = x.has_start ? owner_.time_of(x.start) : latest_end_ns_;
+    // In order: what is timed by the host seems to end later than it does.
+    result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
+    result.start_ns = x.has_start ? owner_.time_of(x.start) : std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;
   }
   x.done.fn(x.done.user, &result);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whoever asked that commands of one stream have ended: a thread that sleeps on the events behind them, in order.
+// Tells whoever asked that commands of one stream have ended, in order: a thread that sleeps on the events behind them, or
+// whoever polls, which saves the time that waking a thread takes. One of them tells at a time. While somebody polls, the
+// thread naps instead: sleeping on an event takes locks of the driver's that launches need.
 //
 // A thread of our own and not cudaLaunchHostFunc, because a host function holds back the stream's next command until it
 // has returned, and may not enqueue.
@@ -19,8 +21,12 @@ class device;
 // A command whose end is to be told. The events are its own and are used again.
 struct completion {
   completion *next = nullptr;
-  cudaEvent_t start = nullptr, end = nullptr;
-  bool has_start = false;
+  cudaEvent_t start = nullptr, end = nullptr, untimed_end = nullptr;
+  bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's clock tells the time
+  bool has_start = false;     // the start event is recorded
+  std::int64_t start_ns = 0;  // otherwise, unless 0, when it was enqueued, into an idle stream
+  bool watched = false;  // the thread sleeps on it
+  bool told = false;
   sg_backend_done done{nullptr, nullptr};
 };
 
@@ -33,16 +39,21 @@ class completions {
 
   // An unused record; nullptr with this thread's text when there is no memory. It goes back by put() or unused().
   completion *take() noexcept;
+  static cudaEvent_t end_of(const completion &x) noexcept { return x.timed ? x.end : x.untimed_end; }
   void unused(completion *x) noexcept;
   void put(completion *x) noexcept;  // its end event is recorded
-  bool idle() noexcept;  // all that was put has been told
-  // Waits until all that was put has been told; returns at once on the thread that tells.
+  // Waits until all that was put has been told; returns at once on a thread that tells.
   void finish() noexcept;
+  // Tells what has ended by now, on the calling thread.
+  void poll() noexcept;
 
  private:
   static void *main(void *self);
+  void rest(std::unique_lock<std::mutex> &lock) noexcept;
   void work() noexcept;
-  void tell(completion &x) noexcept;
+  void tell_ended(std::unique_lock<std::mutex> &lock) noexcept;
+  void tell_first(std::unique_lock<std::mutex> &lock, sg_status outcome) noexcept;
+  void tell(completion &x, sg_status outcome) noexcept;
   void destroy(completion *x) noexcept;
 
   device &owner_;
@@ -51,8 +62,11 @@ class completions {
   std::mutex lock_;  // what follows
   std::condition_variable changed_, told_;
   completion *first_ = nullptr, *last_ = nullptr, *free_ = nullptr;
-  bool busy_ = false, closing_ = false;
-  std::int64_t latest_end_ns_ = 0;  // the thread's own
+  bool busy_ = false, closing_ = false;  // busy: somebody tells
+  bool asleep_ = false;                  // the thread, until it is woken
+  std::int64_t used_ns_ = 0;             // when the latest was put
+  pthread_t teller_{};                   // who, while busy
+  std::int64_t latest_end_ns_ = 0;       // who tells
 };
 
 }  // namespace sg::cuda

@@ -11,6 +11,7 @@
 #include "current.hpp"
 #include "device.hpp"
 #include "failure.hpp"
+#include "graph.hpp"
 #include "process_end.hpp"
 #include "stream.hpp"
 
@@ -156,6 +157,19 @@ sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend
 sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
 
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
+sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
+                     sg_backend_done done) noexcept {
+  return of(x).gemm_group(items, count, statuses, done);
+}
+void poll(sg_backend_device *x) noexcept { of(x).poll(); }
+sg_status graph_create(sg_backend_device *x, const sg_backend_node *nodes, std::int32_t count,
+                       sg_backend_graph **out) noexcept {
+  return graph::create(of(x), nodes, count, reinterpret_cast<graph **>(out));
+}
+void graph_destroy(sg_backend_graph *x) noexcept { delete reinterpret_cast<graph *>(x); }
+sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_done done) noexcept {
+  return of(x).launch(reinterpret_cast<graph *>(what)->executable(), done);
+}
 
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
@@ -188,6 +202,11 @@ constexpr sg_backend_ops table = {
     .reduce = reduce,
     .notify = notify,
     .drain = drain,
+    .gemm_group = gemm_group,
+    .poll = poll,
+    .graph_create = graph_create,
+    .graph_destroy = graph_destroy,
+    .graph_launch = graph_launch,
 };
 
 }  // namespace

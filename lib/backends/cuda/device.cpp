@@ -15,13 +15,14 @@
 #include "stream.hpp"
 
 namespace sg::cuda {
-namespace {
 
 std::int64_t now_ns() noexcept {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
+
+namespace {
 
 bool asked_to_leave_timing_out() noexcept {
   const char *value = secure_getenv("SG_CUDA_TIMING");
@@ -54,7 +55,6 @@ sg_status device::start() noexcept {
     context_ = nullptr;
     return fail(SG_STATUS_BACKEND_FAILURE, "the primary context of CUDA device %d cannot be made", ordinal_);
   }
-  process_end::watch();
   const current here(context_);
   timed_ = !asked_to_leave_timing_out();
   if (const sg_status status =
@@ -62,12 +62,51 @@ sg_status device::start() noexcept {
     return status;
   if (const sg_status status = make_pool()) return status;
   if (const sg_status status = set_clock()) return status;
+  if (const sg_status status = warm_up()) return status;
+  process_end::watch();
   try {
     model_ = model_of(ordinal_, facts_);
   } catch (const std::exception &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for the device's model");
   }
   return SG_STATUS_OK;
+}
+
+// cuBLAS registers handlers for the process's end during its first products; they must be there before ours, which then run
+// first and let what is in flight end.
+sg_status device::warm_up() noexcept {
+  constexpr int n = 64;
+  constexpr std::size_t bytes = 3 * n * n * sizeof(double);
+  void *memory = nullptr;
+  cublasHandle_t handle = nullptr;
+  sg_status status = check(cudaMallocFromPoolAsync(&memory, bytes, pool_, memory_stream_), "allocating device memory");
+  if (status == SG_STATUS_OK) status = check(cudaMemsetAsync(memory, 0, bytes, memory_stream_), "preparing cuBLAS");
+  if (status == SG_STATUS_OK && blas().create(&handle) != CUBLAS_STATUS_SUCCESS)
+    status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS does not start on CUDA device %d", ordinal_);
+  if (status == SG_STATUS_OK) {
+    blas().set_stream(handle, memory_stream_);
+    const double one = 1, none = 0;
+    const float one_f32 = 1, none_f32 = 0;
+    const struct {
+      cudaDataType type;
+      cublasComputeType_t compute;
+    } kinds[] = {{CUDA_R_32F, CUBLAS_COMPUTE_32F}, {CUDA_R_64F, CUBLAS_COMPUTE_64F}, {CUDA_R_16F, CUBLAS_COMPUTE_32F}};
+    auto *at = static_cast<double *>(memory);
+    for (const auto &kind : kinds) {
+      const bool f64 = kind.type == CUDA_R_64F;
+      const void *alpha = f64 ? static_cast<const void *>(&one) : &one_f32;
+      const void *beta = f64 ? static_cast<const void *>(&none) : &none_f32;
+      if (blas().gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, alpha, at, kind.type, n, at + n * n, kind.type, n, beta,
+                      at + 2 * n * n, kind.type, n, kind.compute, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS &&
+          !f64)
+        status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no products on CUDA device %d", ordinal_);
+    }
+    const sg_status ended = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
+    if (status == SG_STATUS_OK) status = ended;
+  }
+  if (handle != nullptr) blas().destroy(handle);
+  if (memory != nullptr) cudaFreeAsync(memory, memory_stream_);
+  return status;
 }
 
 sg_status device::make_pool() noexcept {
@@ -147,13 +186,13 @@ std::int64_t device::time_of(cudaEvent_t event) noexcept {
 }
 
 void device::add(stream &x) noexcept {
-  const std::lock_guard lock(lock_);
+  const std::lock_guard lock(streams_lock_);
   x.next_of_device = streams_;
   streams_ = &x;
 }
 
 void device::remove(stream &x) noexcept {
-  const std::lock_guard lock(lock_);
+  const std::lock_guard lock(streams_lock_);
   for (stream **link = &streams_; *link != nullptr; link = &(*link)->next_of_device)
     if (*link == &x) {
       *link = x.next_of_device;
@@ -164,8 +203,21 @@ void device::remove(stream &x) noexcept {
 // What the GPU has been handed cannot be taken back: it runs to its end, nothing more is taken.
 void device::drain() noexcept {
   draining_.store(true, std::memory_order_release);
-  const std::lock_guard lock(lock_);
+  const std::lock_guard lock(streams_lock_);
   for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
+}
+
+// Whoever finds another thread here leaves it to that one.
+void device::poll() noexcept {
+  polled_ns_.store(now_ns(), std::memory_order_relaxed);
+  const std::unique_lock lock(streams_lock_, std::try_to_lock);
+  if (!lock.owns_lock() || usable() != SG_STATUS_OK) return;
+  const current here(context_);
+  for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->poll();
+}
+
+bool device::polled_within(std::chrono::nanoseconds time) const noexcept {
+  return now_ns() - polled_ns_.load(std::memory_order_relaxed) < time.count();
 }
 
 }  // namespace sg::cuda

@@ -7,6 +7,7 @@
 #include <streamgemm/backend.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -15,6 +16,8 @@
 namespace sg::cuda {
 
 class stream;
+
+std::int64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
 class device {
  public:
@@ -51,12 +54,15 @@ class device {
   void add(stream &x) noexcept;
   void remove(stream &x) noexcept;
   void drain() noexcept;
+  void poll() noexcept;
+  bool polled_within(std::chrono::nanoseconds time) const noexcept;
 
  private:
   explicit device(int ordinal) noexcept : ordinal_(ordinal) {}
   sg_status start() noexcept;
   sg_status make_pool() noexcept;
   sg_status set_clock() noexcept;
+  sg_status warm_up() noexcept;
 
   const int ordinal_;
   CUdevice driver_device_ = 0;
@@ -68,9 +74,12 @@ class device {
   bool timed_ = true;
 
   std::atomic<bool> dead_{false}, draining_{false};
+  std::atomic<std::int64_t> polled_ns_{0};
   std::mutex lock_;  // what follows
   char death_[SG_BACKEND_MESSAGE_SIZE] = "";
   std::map<void *, std::uint64_t> mapped_;  // host memory of ours that was mapped and registered
+
+  std::mutex streams_lock_;  // of the list
   stream *streams_ = nullptr;
 
   std::mutex clock_lock_;

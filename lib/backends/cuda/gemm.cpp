@@ -9,11 +9,12 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
-namespace {
 
-cublasOperation_t op_of(sg_op op) noexcept {
+cublasOperation_t blas_op_of(sg_op op) noexcept {
   return op == SG_OP_N ? CUBLAS_OP_N : op == SG_OP_T ? CUBLAS_OP_T : CUBLAS_OP_C;
 }
+
+namespace {
 
 // These may make cuBLAS compute f32 in tf32, or f32 and f64 in sums of shorter products, without its caller asking.
 // Its pedantic computes heed none of them.
@@ -37,8 +38,10 @@ cublasComputeType_t f32_compute(sg_compute compute) noexcept {
   }
 }
 
+}  // namespace
+
 // Complex products are pedantic: the others may form three real products where four are more accurate.
-bool types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
+bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
   const cudaDataType narrow_out = what.in_type == SG_DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
   switch (what.in_type) {
     case SG_DTYPE_F64:
@@ -55,20 +58,17 @@ bool types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
   }
 }
 
-// A scalar in the type that the product is computed in.
-union scalar {
-  double f64[2];
-  float f32[2];
-  scalar(const sg_scalar &from, bool is_f64) noexcept {
-    if (is_f64) {
-      f64[0] = from.re;
-      f64[1] = from.im;
-    } else {
-      f32[0] = static_cast<float>(from.re);
-      f32[1] = static_cast<float>(from.im);
-    }
+blas_scalar::blas_scalar(const sg_scalar &from, sg_dtype in_type) noexcept {
+  if (in_type == SG_DTYPE_F64 || in_type == SG_DTYPE_C128) {
+    f64[0] = from.re;
+    f64[1] = from.im;
+  } else {
+    f32[0] = static_cast<float>(from.re);
+    f32[1] = static_cast<float>(from.im);
   }
-};
+}
+
+namespace {
 
 const void *moved(const void *base, std::int64_t elements, std::int64_t size) noexcept {
   return static_cast<const char *>(base) + elements * size;
@@ -77,7 +77,9 @@ void *moved(void *base, std::int64_t elements, std::int64_t size) noexcept {
   return static_cast<char *>(base) + elements * size;
 }
 
-std::int64_t size_of(sg_dtype type) noexcept {
+}  // namespace
+
+std::int64_t element_size(sg_dtype type) noexcept {
   switch (type) {
     case SG_DTYPE_C128: return 16;
     case SG_DTYPE_F64:
@@ -91,16 +93,14 @@ std::int64_t size_of(sg_dtype type) noexcept {
   return 1;
 }
 
-}  // namespace
-
 cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const blas_types &types,
                          const blas_scalars &scalars) noexcept {
-  const auto op_a = op_of(g.op_a), op_b = op_of(g.op_b);
+  const auto op_a = blas_op_of(g.op_a), op_b = blas_op_of(g.op_b);
   if (g.batch == 1 && g.a_array == nullptr)
     return blas().gemm(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha, g.a, types.in, g.lda, g.b, types.in, g.ldb,
                        scalars.beta, g.c, types.out, g.ldc, types.compute, CUBLAS_GEMM_DEFAULT);
   constexpr std::int64_t most = 65535;  // of the grid that some kernels deal the items to
-  const std::int64_t in_bytes = size_of(g.in_type), out_bytes = size_of(g.out_type);
+  const std::int64_t in_bytes = element_size(g.in_type), out_bytes = element_size(g.out_type);
   for (std::int64_t first = 0; first < g.batch; first += most) {
     const std::int64_t count = std::min(most, g.batch - first);
     const cublasStatus_t status =
@@ -134,7 +134,7 @@ sg_status on_device::bring(sg_backend_gemm &g) noexcept {
   const auto count = static_cast<std::size_t>(g.batch);
   auto *pointers = static_cast<const void **>(std::malloc(3 * count * sizeof(void *)));
   if (pointers == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a batch's pointers");
-  const std::int64_t in_bytes = size_of(g.in_type), out_bytes = size_of(g.out_type);
+  const std::int64_t in_bytes = element_size(g.in_type), out_bytes = element_size(g.out_type);
   for (std::int64_t i = 0; i < g.batch; ++i) {
     pointers[i] = g.a_array != nullptr ? g.a_array[i] : moved(g.a, i * g.stride_a, in_bytes);
     pointers[g.batch + i] = g.b_array != nullptr ? g.b_array[i] : moved(g.b, i * g.stride_b, in_bytes);
@@ -150,17 +150,20 @@ sg_status on_device::bring(sg_backend_gemm &g) noexcept {
   return status;
 }
 
-sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
-  if (!types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
+  if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
   cublasHandle_t handle = nullptr;
-  if (const sg_status status = in.blas_handle(handle)) return status;
-  const bool is_f64 = what.in_type == SG_DTYPE_F64 || what.in_type == SG_DTYPE_C128;
-  const scalar alpha(what.alpha, is_f64), beta(what.beta, is_f64);
+  if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;
+  const blas_scalar alpha(what.alpha, what.in_type), beta(what.beta, what.in_type);
+  return blas_failure(call_blas(handle, what, types, {&alpha, &beta}));
+}
+
+sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm there = what;
   on_device arrays(in);
   if (const sg_status status = arrays.bring(there)) return status;
-  return blas_failure(call_blas(handle, there, types, {&alpha, &beta}));
+  return run_blas_there(in, there);
 }
 
 namespace {
@@ -176,7 +179,7 @@ bool rounds_twice(const sg_backend_gemm &g) noexcept {
 sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
   void *memory = nullptr;
   if (const sg_status status = in.take(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
-  const std::int64_t in_bytes = size_of(what.in_type), out_bytes = size_of(what.out_type);
+  const std::int64_t in_bytes = element_size(what.in_type), out_bytes = element_size(what.out_type);
   sg_status status = SG_STATUS_OK;
   for (std::int64_t i = 0; i < what.batch && status == SG_STATUS_OK; ++i) {
     sg_backend_gemm item = what;
@@ -201,10 +204,19 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
 
 }  // namespace
 
+namespace {
+bool in_parts(const sg_backend_gemm &what) noexcept {
+  return what.in_type == SG_DTYPE_F32 && (what.compute == SG_COMPUTE_3XTF32 || what.compute == SG_COMPUTE_BF16X3);
+}
+}  // namespace
+
+bool is_plain_blas(const sg_backend_gemm &what) noexcept {
+  return what.in_type != SG_DTYPE_I8 && !in_parts(what) && !rounds_twice(what);
+}
+
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
-  const bool in_parts = what.compute == SG_COMPUTE_3XTF32 || what.compute == SG_COMPUTE_BF16X3;
-  if (what.in_type == SG_DTYPE_F32 && in_parts) return run_split(in, what);
+  if (in_parts(what)) return run_split(in, what);
   if (rounds_twice(what)) return run_rounded_once(in, what);
   return run_blas(in, what);
 }

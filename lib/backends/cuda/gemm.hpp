@@ -8,9 +8,12 @@ namespace sg::cuda {
 
 // Enqueues it.
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept;
+// Enqueues all of them, in as few calls as their shapes allow.
+sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept;
 
 // The parts of it: what cuBLAS computes as it is, i8, and f32 through short formats.
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept;  // arrays of pointers lie on the device
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
 
@@ -18,6 +21,18 @@ sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
 struct blas_types {
   cudaDataType in, out;
   cublasComputeType_t compute;
+};
+bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept;  // false: cuBLAS has no such product
+// Whether run_gemm() is nothing but one cuBLAS call.
+bool is_plain_blas(const sg_backend_gemm &what) noexcept;
+cublasOperation_t blas_op_of(sg_op op) noexcept;
+std::int64_t element_size(sg_dtype type) noexcept;
+
+// A scalar in the type that the product is computed in.
+union blas_scalar {
+  double f64[2];
+  float f32[2];
+  blas_scalar(const sg_scalar &from, sg_dtype in_type) noexcept;
 };
 struct blas_scalars {
   const void *alpha, *beta;

@@ -30,7 +30,7 @@ bool is_large(const sg_backend_gemm &g) noexcept {
 
 cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
   cublasHandle_t handle = nullptr;
-  if (in.blas_handle(handle) != SG_STATUS_OK) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (in.blas_handle(g.compute_units, handle) != SG_STATUS_OK) return CUBLAS_STATUS_NOT_INITIALIZED;
   const auto alpha = static_cast<std::int32_t>(g.alpha.re), beta = static_cast<std::int32_t>(g.beta.re);
   return call_blas(handle, g, {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I}, {&alpha, &beta});
 }

@@ -23,7 +23,7 @@ bool pays(const sg_backend_gemm &g) noexcept {
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
   if (!pays(what)) return run_blas(in, what);
   cublasHandle_t handle = nullptr;
-  if (const sg_status status = in.blas_handle(handle)) return status;
+  if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;
   const bool is_tf32 = what.compute == SG_COMPUTE_3XTF32;
   const short_format format = is_tf32 ? short_format::tf32 : short_format::bf16;
   const blas_types types = is_tf32 ? blas_types{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32}

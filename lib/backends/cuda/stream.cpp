@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "blas.hpp"
 #include "copy.hpp"
@@ -18,6 +19,12 @@ namespace {
 // What cuBLAS's documentation asks for: 32 MiB from Hopper on, 4 MiB before.
 std::uint64_t workspace_bytes(const cudaDeviceProp &facts) noexcept {
   return std::uint64_t{facts.major >= 9 ? 32u : 4u} << 20;
+}
+
+// Of a product that is over sooner than it is launched, the two microseconds that a timed event takes are too many.
+bool is_short(const sg_backend_gemm &what) noexcept {
+  constexpr double most = 512.0 * 512 * 512;
+  return double(what.m) * double(what.n) * double(what.k) * double(what.batch) < most;
 }
 
 }  // namespace
@@ -47,6 +54,22 @@ sg_status stream::wrap(device &owner, cudaStream_t native, stream **out) noexcep
   return start(fresh, out);
 }
 
+sg_status stream::create_for_capture(device &owner, stream **out) noexcept {
+  *out = nullptr;
+  cudaStream_t native = nullptr;
+  if (const sg_status status =
+          owner.check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "creating a stream"))
+    return status;
+  auto *fresh = new (std::nothrow) stream(owner, native, true);
+  if (fresh == nullptr) {
+    cudaStreamDestroy(native);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  }
+  fresh->captured_ = true;
+  *out = fresh;
+  return SG_STATUS_OK;
+}
+
 sg_status stream::start(stream *fresh, stream **out) noexcept {
   const sg_status status = fresh->completions_.begin();
   if (status != SG_STATUS_OK) {
@@ -54,18 +77,20 @@ sg_status stream::start(stream *fresh, stream **out) noexcept {
     return status;
   }
   fresh->owner_.add(*fresh);
+  fresh->listed_ = true;
   *out = fresh;
   return SG_STATUS_OK;
 }
 
 stream::~stream() {
-  owner_.remove(*this);
+  if (listed_) owner_.remove(*this);
   completions_.finish();
   const process_end::freeing now;
   if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
   const current here(owner_.context());
   if (blas_ != nullptr) blas().destroy(blas_);
   give_back(workspace_);
+  give_back(pointers_);
   for (const pointer_room &room : rooms_) {
     if (room.copied != nullptr) cudaEventDestroy(room.copied);
     owner_.host_free(room.memory);
@@ -73,9 +98,8 @@ stream::~stream() {
   if (own_) cudaStreamDestroy(native_);
 }
 
-// `works`: there is something to time between the stream's present end and the command's.
 template <class Enqueue>
-sg_status stream::submit(sg_backend_done done, bool works, Enqueue &&enqueue) noexcept {
+sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept {
   if (const sg_status status = owner_.usable()) return status;
   const current here(owner_.context());
   completion *told = nullptr;
@@ -84,16 +108,19 @@ sg_status stream::submit(sg_backend_done done, bool works, Enqueue &&enqueue) no
     told = completions_.take();
     if (told == nullptr) return SG_STATUS_OUT_OF_MEMORY;
     told->done = done;
-    // On a busy stream that waits for nobody, a command starts when the one before it ends: an event would only cost time.
-    told->has_start = works && owner_.timed() && (waits_ || completions_.idle());
+    // Only behind another stream's command is an event needed: on a busy stream a command starts when the one before it
+    // ends, on an idle one at once.
+    told->timed = how == timing::exact && owner_.timed();
+    told->has_start = told->timed && waits_;
+    told->start_ns = told->has_start ? 0 : now_ns();
     if (told->has_start) status = owner_.check(cudaEventRecord(told->start, native_), "recording an event");
   }
   if (status == SG_STATUS_OK) status = enqueue();
   if (status == SG_STATUS_OK && told != nullptr)
-    status = owner_.check(cudaEventRecord(told->end, native_), "recording an event");
+    status = owner_.check(cudaEventRecord(completions::end_of(*told), native_), "recording an event");
   if (status == SG_STATUS_OK) {
     if (told != nullptr) completions_.put(told);
-    if (works) waits_ = false;
+    if (how != timing::none) waits_ = false;
     return SG_STATUS_OK;
   }
   // A part may be on its way: it must not outlive the memory that the caller may free now.
@@ -103,33 +130,43 @@ sg_status stream::submit(sg_backend_done done, bool works, Enqueue &&enqueue) no
 }
 
 sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
-  return submit(done, true, [&] { return run_copy(*this, what); });
+  return submit(done, timing::exact, [&] { return run_copy(*this, what); });
 }
 
 sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
-  return submit(done, true, [&] { return run_gemm(*this, what); });
+  return submit(done, is_short(what) ? timing::rough : timing::exact, [&] { return run_gemm(*this, what); });
+}
+
+sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
+                             sg_backend_done done) noexcept {
+  return submit(done, timing::exact, [&] { return run_group(*this, items, count, statuses); });
 }
 
 sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
-  return submit(done, true, [&] { return owner_.check(launch_reduce(what, native_), "starting a reduction"); });
+  return submit(done, timing::exact, [&] { return owner_.check(launch_reduce(what, native_), "starting a reduction"); });
+}
+
+sg_status stream::launch(cudaGraphExec_t graph, sg_backend_done done) noexcept {
+  return submit(done, timing::exact,
+                [&] { return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph"); });
 }
 
 sg_status stream::notify(sg_backend_done done) noexcept {
-  return submit(done, false, [] { return SG_STATUS_OK; });
+  return submit(done, timing::none, [] { return SG_STATUS_OK; });
 }
 
 sg_status stream::wait(cudaEvent_t event) noexcept {
   waits_ = true;
-  return submit({nullptr, nullptr}, false,
+  return submit({nullptr, nullptr}, timing::none,
                 [&] { return owner_.check(cudaStreamWaitEvent(native_, event, 0), "waiting for an event"); });
 }
 
 sg_status stream::record(cudaEvent_t event) noexcept {
-  return submit({nullptr, nullptr}, false,
+  return submit({nullptr, nullptr}, timing::none,
                 [&] { return owner_.check(cudaEventRecord(event, native_), "recording an event"); });
 }
 
-sg_status stream::blas_handle(cublasHandle_t &out) noexcept {
+sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept {
   const auto check = [](cublasStatus_t status) {
     if (status == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
     return fail(status == CUBLAS_STATUS_ALLOC_FAILED ? SG_STATUS_OUT_OF_MEMORY : SG_STATUS_BACKEND_FAILURE,
@@ -153,6 +190,10 @@ sg_status stream::blas_handle(cublasHandle_t &out) noexcept {
     }
     blas_ = fresh;
   }
+  if (units != units_) {
+    if (const sg_status status = check(blas().set_units(blas_, units))) return status;
+    units_ = units;
+  }
   out = blas_;
   return SG_STATUS_OK;
 }
@@ -166,10 +207,22 @@ void stream::give_back(void *memory) noexcept {
   if (memory != nullptr) owner_.check(cudaFreeAsync(memory, native_), "freeing device memory");
 }
 
+sg_status stream::pointer_memory(std::int64_t count, void **out) noexcept {
+  if (count > pointer_room_) {
+    give_back(std::exchange(pointers_, nullptr));
+    pointer_room_ = 0;
+    const std::int64_t room = std::max<std::int64_t>(4096, 2 * count);
+    if (const sg_status status = take(static_cast<std::uint64_t>(room) * sizeof(void *), &pointers_)) return status;
+    pointer_room_ = room;
+  }
+  *out = pointers_;
+  return SG_STATUS_OK;
+}
+
 sg_status stream::upload(const void *const *pointers, std::int64_t count, void *to) noexcept {
   try {
     auto room = std::find_if(rooms_.begin(), rooms_.end(), [&](const pointer_room &x) {
-      return x.capacity >= count && cudaEventQuery(x.copied) == cudaSuccess;
+      return !captured_ && x.capacity >= count && cudaEventQuery(x.copied) == cudaSuccess;
     });
     if (room == rooms_.end()) {
       rooms_.reserve(rooms_.size() + 1);
@@ -192,6 +245,7 @@ sg_status stream::upload(const void *const *pointers, std::int64_t count, void *
     if (const sg_status status = owner_.check(
             cudaMemcpyAsync(to, room->memory, bytes, cudaMemcpyHostToDevice, native_), "copying pointers"))
       return status;
+    if (captured_) return SG_STATUS_OK;  // each launch copies from it
     return owner_.check(cudaEventRecord(room->copied, native_), "recording an event");
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a batch's pointers");

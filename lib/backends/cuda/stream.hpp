@@ -19,27 +19,37 @@ class stream {
   static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
   // Over a stream of the caller's, which stays the caller's.
   static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
+  // For a graph to be captured from: tells nobody, and keeps what it copies pointers from.
+  static sg_status create_for_capture(device &owner, stream **out) noexcept;
   ~stream();
   stream(const stream &) = delete;
   stream &operator=(const stream &) = delete;
 
   sg_status copy(const sg_backend_copy &what, sg_backend_done done) noexcept;
   sg_status gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept;
+  sg_status gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
+                       sg_backend_done done) noexcept;
   sg_status reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept;
+  sg_status launch(cudaGraphExec_t graph, sg_backend_done done) noexcept;
   sg_status notify(sg_backend_done done) noexcept;
   sg_status wait(cudaEvent_t event) noexcept;
   sg_status record(cudaEvent_t event) noexcept;
   void finish() noexcept { completions_.finish(); }  // waits until what was enqueued has been told
+  void poll() noexcept { completions_.poll(); }      // tells what has ended by now
 
   // For the product's routines, between submit's begin and end.
   device &owner() const noexcept { return owner_; }
   cudaStream_t native() const noexcept { return native_; }
-  sg_status blas_handle(cublasHandle_t &out) noexcept;
+  bool is_captured() const noexcept { return captured_; }
+  // `units`: multiprocessors that its calls may use; 0: all.
+  sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
   // Device memory from here to the matching free, in the stream's order.
   sg_status take(std::uint64_t bytes, void **out) noexcept;
   void give_back(void *memory) noexcept;
   // Copies `count` pointers of the host's to device memory from take().
   sg_status upload(const void *const *pointers, std::int64_t count, void *to) noexcept;
+  // Device memory for `count` pointers, for the stream's next product only.
+  sg_status pointer_memory(std::int64_t count, void **out) noexcept;
 
   stream *next_of_device = nullptr;
 
@@ -47,8 +57,10 @@ class stream {
   stream(device &owner, cudaStream_t native, bool own) noexcept
       : owner_(owner), native_(native), own_(own), completions_(owner) {}
   static sg_status start(stream *fresh, stream **out) noexcept;
+  // Of a command that does something: by events, or by when the host enqueues it and learns of its end.
+  enum class timing { none, rough, exact };
   template <class Enqueue>
-  sg_status submit(sg_backend_done done, bool works, Enqueue &&enqueue) noexcept;
+  sg_status submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept;
 
   // Pinned memory that pointers are copied from; free again when its event has happened.
   struct pointer_room {
@@ -60,10 +72,15 @@ class stream {
   device &owner_;
   cudaStream_t native_;
   const bool own_;
+  bool listed_ = false;    // by the device
+  bool captured_ = false;  // into a graph
   completions completions_;
-  bool waits_ = true;  // for another stream, before the next command
+  bool waits_ = false;  // for another stream, before the next command
   cublasHandle_t blas_ = nullptr;
+  std::int32_t units_ = 0;  // of blas_
   void *workspace_ = nullptr;
+  void *pointers_ = nullptr;
+  std::int64_t pointer_room_ = 0;
   std::vector<pointer_room> rooms_;
 };
 

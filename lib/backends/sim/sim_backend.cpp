@@ -166,6 +166,11 @@ constexpr sg_backend_ops table = {
     .reduce = reduce,
     .notify = notify,
     .drain = drain,
+    .gemm_group = nullptr,
+    .poll = nullptr,
+    .graph_create = nullptr,
+    .graph_destroy = nullptr,
+    .graph_launch = nullptr,
 };
 
 }  // namespace

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's runs of schedules of several commands.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error.hpp"
+#include "run/context.hpp"
+#include "run/engine.hpp"
+
+namespace sg {
+
+// Takes the run's memory; false when it has to wait for another run's.
+bool engine::start_run(job &ready) noexcept {
+  auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
+  if (running.size() == most_running) return false;
+  const schedule &s = *ready.plan->text;
+  try {
+    if (!ready.operands.device_arena) ready.operands.device_arena = device_memory_.take(s.device_bytes);
+    if (!ready.operands.staging_arena) ready.operands.staging_arena = staging_memory_.take(s.staging_bytes);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
+    bool others = false;
+    for (const auto &list : running_) others = others || !list.empty();
+    if (status == SG_STATUS_OUT_OF_MEMORY && others) return false;
+    ready.fail(status, last_error());  // advance() ends it
+  }
+  running.push_back(&ready);
+  ready.expect_end(monotonic_ns() + static_cast<std::int64_t>(s.predicted_seconds * 1e9));
+  return true;
+}
+
+void engine::advance(job &running) noexcept {
+  schedule_run &run = *running.run;
+  if (running.cancel_requested() && !running.failed() && !run.complete())
+    running.fail(SG_STATUS_CANCELLED, "cancelled while it ran; C may be partly written");
+  // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
+  // lane's last one.
+  for (auto &lane : run.lanes) lane.held_up = false;
+  while (!running.failed()) {
+    schedule_run::lane_progress *first = nullptr;
+    std::uint32_t command = UINT32_MAX;
+    for (std::size_t l = 0; l < run.lanes.size(); ++l) {
+      const auto &list = running.plan->lanes[l].commands;
+      schedule_run::lane_progress &lane = run.lanes[l];
+      if (lane.held_up || lane.next == list.size() || list[lane.next] >= command) continue;
+      first = &lane;
+      command = list[lane.next];
+    }
+    if (!first) break;
+    if (may_go(running, command) && issue(running, command))
+      ++first->next;
+    else
+      first->held_up = true;
+  }
+  if (run.idle() && (run.complete() || running.failed())) end_run(running);
+}
+
+// Whether everything that the command waits for has ended, or is ahead of it on the device.
+bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
+  const schedule_run &run = *running.run;
+  const schedule &s = *running.plan->text;
+  const command &c = s.commands[index];
+  const bool ordered_by_device = lanes_.device_ordered() && on_device(c.kind);
+  if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
+  for (std::uint32_t w = 0; w < c.waits; ++w) {
+    const std::uint32_t before = s.waits[c.first_wait + w];
+    if (run.steps[before] == schedule_run::step::ended) continue;
+    if (run.steps[before] == schedule_run::step::waiting) return false;
+    if (!ordered_by_device || !on_device(s.commands[before].kind)) return false;
+  }
+  return true;
+}
+
+bool engine::issue(job &running, std::uint32_t index) noexcept {
+  schedule_run &run = *running.run;
+  const command &c = running.plan->text->commands[index];
+  flight &f = run.flights[index];
+  lane_slot *slot = nullptr;
+  if (on_device(c.kind)) {
+    slot = lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
+    if (!slot) return false;
+  }
+  schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
+  f.begin(running, index, slot, 2);
+  run.slots[index] = slot;
+  run.steps[index] = schedule_run::step::enqueued;
+  ++run.in_flight;
+  progress.busy = true;
+  std::int32_t unmade = 1;  // pieces that no call has been made for, and the one that is this function's own
+  try {
+    if (!slot) {
+      f.pieces.store(unmade, std::memory_order_relaxed);
+      stager_.add(f);
+      return true;
+    }
+    unmade = 2;
+    lanes_.entered(*slot, 0);
+    if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
+    progress.started = true;
+    wait_for_others(running, index, *slot);
+    unmade = 1;
+    const std::int32_t units = c.kind == command_kind::gemm ? lanes_.units_for(running.priority, 1) : 0;
+    if (launcher_.launch(f, &c, units) && running.plan->needs_event[index]) record_end(running, index, *slot);
+    piece_of(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    piece_of(f, status, last_error(), 0, 0, unmade);
+  }
+  return true;
+}
+
+// For commands of other lanes that wait for this one on the device.
+void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot) {
+  if (!lanes_.device_ordered()) return;
+  if (events_.empty()) {
+    events_.reserve(1);  // first, so that no event is made that there is no room for
+    events_.push_back(device_.event_create());
+  }
+  running.run->events[index] = events_.back();
+  events_.pop_back();
+  device_.check(ops_.event_record(running.run->events[index], slot.stream), "recording an event");
+}
+
+// On the device, behind what other streams do first.
+void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot &slot) {
+  if (!lanes_.device_ordered()) return;
+  const schedule &s = *running.plan->text;
+  const command &c = s.commands[index];
+  schedule_run &run = *running.run;
+  for (std::uint32_t w = 0; w < c.waits; ++w) {
+    const std::uint32_t before = s.waits[c.first_wait + w];
+    if (run.slots[before] == &slot || !run.events[before]) continue;
+    device_.check(ops_.stream_wait(slot.stream, run.events[before]), "waiting for an event");
+  }
+}
+
+void engine::command_ended(flight &f) noexcept {
+  job &running = *f.about;
+  schedule_run &run = *running.run;
+  run.steps[f.index] = schedule_run::step::ended;
+  run.lanes[run.lane_of[f.index]].busy = false;
+  --run.in_flight;
+  ++run.ended;
+  if (f.end_ns != 0 || !running.failed()) running.ran(f);
+}
+
+void engine::end_run(job &running) noexcept {
+  auto &list = running_[static_cast<std::size_t>(running.priority + 1)];
+  list.erase(std::find(list.begin(), list.end(), &running));
+  for (sg_backend_event *event : running.run->events) {
+    if (!event) continue;
+    try {
+      events_.push_back(event);
+    } catch (const std::bad_alloc &) {
+      ops_.event_destroy(event);
+    }
+  }
+  device_memory_.give_back(running.operands.device_arena);
+  staging_memory_.give_back(running.operands.staging_arena);
+  running.work_ended();
+}
+
+// On a staging worker's thread.
+void engine::stage(flight &f) noexcept {
+  sg_status status = SG_STATUS_OK;
+  const char *message = nullptr;
+  try {
+    const schedule &s = *f.about->plan->text;
+    std::vector<sg_backend_copy> copies;
+    lower_copy(s, s.commands[f.index], f.about->operands, copies);
+    for (const sg_backend_copy &copy : copies)
+      for (std::int64_t run = 0; run < copy.height; ++run)
+        std::memcpy(static_cast<char *>(copy.dst) + run * copy.dst_pitch,
+                    static_cast<const char *>(copy.src) + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
+  } catch (const std::bad_alloc &) {
+    status = SG_STATUS_OUT_OF_MEMORY;
+    message = "out of host memory while staging";
+  }
+  piece_of(f, status, message, 0, 0, 1);
+}
+
+}  // namespace sg

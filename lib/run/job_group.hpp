@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small products that go out as one command: each remains a job with an end, a status and statistics of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <streamgemm/backend.h>
+
+#include "run/flight.hpp"
+#include "run/job.hpp"
+
+namespace sg {
+
+class engine;
+
+// Its vectors keep their room, so a group that has been used once allocates nothing.
+struct job_group {
+  engine *home = nullptr;
+  job_group *next = nullptr;
+  lane_slot *lane = nullptr;
+  std::atomic<std::int32_t> parts{0};     // what its end waits for
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::vector<job *> members;
+  std::vector<sg_backend_gemm> products;  // of the members, in their order
+  std::vector<sg_status> statuses;        // the same
+
+  // Adds a job with its product. Throws std::bad_alloc; nothing is added then.
+  void add(job &member, const sg_backend_gemm &product) {
+    const std::size_t room = members.size() + 1;
+    if (room > members.capacity()) {
+      members.reserve(room * 2);
+      products.reserve(room * 2);
+      statuses.reserve(room * 2);
+    }
+    members.push_back(&member);
+    products.push_back(product);
+    statuses.push_back(SG_STATUS_OK);
+  }
+  void clear() noexcept {
+    members.clear();
+    products.clear();
+    statuses.clear();
+  }
+};
+
+// Groups that are not in use. Many give back, one at a time takes.
+class job_group_pool {
+ public:
+  ~job_group_pool() {
+    while (job_group *gone = take_kept()) delete gone;
+  }
+  job_group &take() {  // Throws std::bad_alloc.
+    if (job_group *kept = take_kept()) return *kept;
+    return *new job_group;
+  }
+  void give_back(job_group &unused) noexcept {
+    unused.clear();
+    unused.next = kept_.load(std::memory_order_relaxed);
+    while (!kept_.compare_exchange_weak(unused.next, &unused, std::memory_order_acq_rel)) {
+    }
+  }
+
+ private:
+  job_group *take_kept() noexcept {
+    job_group *first = kept_.load(std::memory_order_acquire);
+    while (first && !kept_.compare_exchange_weak(first, first->next, std::memory_order_acq_rel)) {
+    }
+    return first;
+  }
+
+  std::atomic<job_group *> kept_{nullptr};
+};
+
+}  // namespace sg

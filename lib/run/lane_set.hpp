@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend streams of an engine, and which of them may take a command now.
+//
+// A device runs few commands at a time and is handed few: what waits here can still be overtaken, cancelled and gathered
+// into groups, what waits in the device cannot. Used by the engine's one thread at a time, but for what is atomic.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/device.hpp"
+#include "plan/device_model.hpp"
+#include "plan/schedule.hpp"
+#include "run/flight.hpp"
+
+namespace sg {
+
+// What occupies which engine of a device.
+enum work_class : std::uint8_t { to_device, from_device, computing, work_classes };
+
+// A free-standing command that wants a lane.
+struct lane_demand {
+  work_class what = computing;
+  int priority = 0;
+  bool alone = false;        // long enough to have a core to itself
+  bool small = false;        // may go out in a group
+  bool urgent = false;       // somebody waits for it
+  std::size_t waiting = 1;   // how many, with this one, wait for such a lane
+  float share = 1;           // of the device, that it fills
+  std::uint32_t behind = 0;  // lanes, a bit for each, whose commands of now it comes after
+};
+
+class lane_set {
+ public:
+  lane_set(const device &on, const device_model &model, std::int32_t most_in_flight);  // Throws sg::error.
+  ~lane_set();  // nothing is in flight
+  lane_set(const lane_set &) = delete;
+  lane_set &operator=(const lane_set &) = delete;
+
+  bool device_ordered() const noexcept { return device_ordered_; }  // streams and events order; else the engine does
+  bool busy_with_small() const noexcept { return device_ordered_ && computing_now() > 0; }
+  std::int32_t compute_lanes() const noexcept { return static_cast<std::int32_t>(compute_.size()); }
+
+  lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it has to wait
+  // The lane for a command of a schedule's run; nullptr: it has to wait.
+  lane_slot *find(command_kind kind, lane where, int priority, bool alone) noexcept;
+
+  // Lets what is enqueued in `slot` next start after what is in the lanes `behind` now. Throws sg::error.
+  void follow(const lane_slot &slot, std::uint32_t behind) const;
+
+  void entered(lane_slot &slot, float share) noexcept;
+  void launched(bool small) noexcept;                // just now
+  // When a command of that length, in the lane behind what is there, should have ended; 0 where nobody would ask.
+  std::int64_t expected_end(lane_slot &slot, double seconds) const noexcept;
+  void left(lane_slot &slot, float share) noexcept;  // any thread
+
+  // Multiprocessors that a long product of low or normal priority may use; 0: all. Some stay free while products of high
+  // priority come, which would otherwise wait for one to be released.
+  std::int32_t units_for(int priority, float share) noexcept;
+
+ private:
+  void destroy() noexcept;
+  lane_slot *add(std::vector<std::unique_ptr<lane_slot>> &to, std::int32_t priority);
+  lane_slot *least_loaded() noexcept;
+  std::int32_t computing_now() const noexcept;
+
+  const device &device_;
+  const sg_backend_ops &ops_;
+  const bool device_ordered_;
+  const std::int32_t depth_;           // of a core's lane
+  const std::int32_t most_small_, most_large_;
+  const std::int32_t spared_units_, units_;
+  std::vector<std::unique_ptr<lane_slot>> compute_, others_;
+  lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;  // in others_
+  std::size_t next_lane_ = 0;
+  std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;
+  std::atomic<std::int32_t> share_{0};  // in 1/1024 of the device
+};
+
+}  // namespace sg

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/launcher.hpp"
+
+#include <array>
+#include <new>
+
+#include "run/context.hpp"
+#include "run/graph_program.hpp"
+
+namespace sg {
+
+void launcher::ended(void *user, const sg_backend_result *result) {
+  flight &f = *static_cast<flight *>(user);
+  f.about->owner().executor().piece_of(f, result->status, result->message, result->start_ns, result->end_ns, 1);
+}
+
+// What fails here ends the pieces that were not enqueued.
+template <class Calls, class Enqueue>
+bool launcher::enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept {
+  const auto count = static_cast<std::int32_t>(calls.size());
+  f.pieces.store(count + 1, std::memory_order_release);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const sg_status status = enqueue_one(calls[static_cast<std::size_t>(i)], sg_backend_done{ended, &f});
+    if (status == SG_STATUS_OK) continue;
+    tell_(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
+    return false;
+  }
+  return true;
+}
+
+bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept {
+  sg_backend_stream *stream = f.lane->stream;
+  const job &about = *f.about;
+  const auto copy = [&](const sg_backend_copy &one, sg_backend_done done) { return ops_.copy(stream, &one, done); };
+  try {
+    if (about.kind == work_kind::device_graph)
+      return enqueue(f, std::array{about.program->on_device()},
+                     [&](sg_backend_graph *graph, sg_backend_done done) { return ops_.graph_launch(stream, graph, done); });
+    if (!c) return enqueue(f, std::array{about.copy}, copy);
+    const schedule &s = *about.plan->text;
+    switch (c->kind) {
+      case command_kind::gemm: {
+        sg_backend_gemm product = lower_gemm(s, *c, about.operands, pointers_);
+        product.compute_units = units;
+        return enqueue(f, std::array{product},
+                       [&](const sg_backend_gemm &one, sg_backend_done done) { return ops_.gemm(stream, &one, done); });
+      }
+      case command_kind::reduce:
+        lower_reduce(s, *c, about.operands, reduces_);
+        return enqueue(f, reduces_, [&](const sg_backend_reduce &one, sg_backend_done done) {
+          return ops_.reduce(stream, &one, done);
+        });
+      case command_kind::copy_in:
+      case command_kind::copy_out:
+        lower_copy(s, *c, about.operands, copies_);
+        return enqueue(f, copies_, copy);
+      case command_kind::pack:
+      case command_kind::unpack: break;  // staging workers do these
+    }
+    f.pieces.store(2, std::memory_order_release);
+    tell_(f, SG_STATUS_INTERNAL, "a staging command reached a device lane", 0, 0, 1);
+  } catch (const std::bad_alloc &) {
+    f.pieces.store(2, std::memory_order_release);
+    tell_(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
+  }
+  return false;
+}
+
+sg_backend_gemm launcher::product_of(const job &single) noexcept {
+  return lower_gemm(*single.plan->text, single.plan->text->commands[0], single.operands, pointers_);
+}
+
+bool launcher::launch(job_group &group, sg_backend_done done) noexcept {
+  return ops_.gemm_group(group.lane->stream, group.products.data(), static_cast<std::int32_t>(group.products.size()),
+                         group.statuses.data(), done) == SG_STATUS_OK;
+}
+
+}  // namespace sg

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a backend's calls for commands. Used by the engine's one thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "backend/device.hpp"
+#include "run/flight.hpp"
+#include "run/job.hpp"
+#include "run/job_group.hpp"
+#include "run/lower.hpp"
+
+namespace sg {
+
+class launcher {
+ public:
+  // Who is told how a call of a command, or some that were not made, ended.
+  using piece_ended = void (*)(flight &f, sg_status status, const char *message, std::int64_t start_ns,
+                               std::int64_t end_ns, std::int32_t pieces);
+
+  launcher(const device &on, piece_ended tell) noexcept : device_(on), ops_(on.ops()), tell_(tell) {}
+
+  // A job's copy, or the command `c` of its schedule, into the flight's lane. `units`: multiprocessors to use; 0: all.
+  // The flight's pieces are set to the number of calls and one, which is the caller's. False: a call failed, of which
+  // the job knows.
+  bool launch(flight &f, const command *c, std::int32_t units) noexcept;
+  // The products of a group, each a command's, as one call. False: not enqueued, and nobody was told.
+  bool launch(job_group &group, sg_backend_done done) noexcept;
+
+  // What a single product is for the backend; it has no pointer arrays.
+  sg_backend_gemm product_of(const job &single) noexcept;
+
+ private:
+  static void ended(void *user, const sg_backend_result *result);
+  template <class Calls, class Enqueue>
+  bool enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept;
+
+  const device &device_;
+  const sg_backend_ops &ops_;
+  const piece_ended tell_;
+  pointer_scratch pointers_;
+  std::vector<sg_backend_copy> copies_;
+  std::vector<sg_backend_reduce> reduces_;
+};
+
+}  // namespace sg

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/memory_map.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sg {
+
+void memory_map::add(const void *memory, std::uint64_t bytes, sg_memory_kind kind) {
+  const auto lo = reinterpret_cast<std::uintptr_t>(memory);
+  const std::lock_guard lock(lock_);
+  ranges_.insert_or_assign(lo, range{lo, lo + std::max<std::uint64_t>(bytes, 1), kind});
+}
+
+void memory_map::remove(const void *memory) noexcept {
+  const std::lock_guard lock(lock_);
+  if (ranges_.erase(reinterpret_cast<std::uintptr_t>(memory)) > 0) state_.store(++states_, std::memory_order_release);
+}
+
+std::optional<sg_memory_kind> memory_map::find(const void *memory, std::uint64_t bytes) const noexcept {
+  thread_local memo latest[4];
+  thread_local unsigned next = 0;
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uint64_t state = state_.load(std::memory_order_acquire);
+  for (const memo &each : latest)
+    if (each.state == state && each.where.holds(first, bytes)) return each.where.kind;
+  const std::lock_guard lock(lock_);
+  auto found = ranges_.upper_bound(first);
+  if (found == ranges_.begin() || !(--found)->second.holds(first, bytes)) return std::nullopt;
+  latest[next++ % std::size(latest)] = {state, found->second};
+  return found->second.kind;
+}
+
+}  // namespace sg

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory whose kind the library knows because it came from here, so that the device need not be asked, which takes longer
+// than all else of a submission.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <streamgemm/types.h>
+
+namespace sg {
+
+// Any thread.
+class memory_map {
+ public:
+  void add(const void *memory, std::uint64_t bytes, sg_memory_kind kind);  // Throws std::bad_alloc.
+  void remove(const void *memory) noexcept;                                // before it is freed
+  // Empty when the bytes are not all in memory that was added.
+  std::optional<sg_memory_kind> find(const void *memory, std::uint64_t bytes) const noexcept;
+
+ private:
+  struct range {
+    std::uintptr_t lo = 0, hi = 0;
+    sg_memory_kind kind = SG_MEMORY_AUTO;
+    bool holds(std::uintptr_t first, std::uint64_t bytes) const noexcept {
+      return first >= lo && first < hi && bytes <= hi - first;
+    }
+  };
+  // What a thread found latest, while nothing has been removed since.
+  struct memo {
+    std::uint64_t state = 0;
+    range where;
+  };
+
+  inline static std::atomic<std::uint64_t> states_{0};  // a new number for each map, and for each removal from one
+  mutable std::mutex lock_;
+  std::map<std::uintptr_t, range> ranges_;  // by lo
+  std::atomic<std::uint64_t> state_{++states_};
+};
+
+}  // namespace sg

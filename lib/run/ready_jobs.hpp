@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that are ready and wait for a lane, of one priority and one class of work: in turn between those who submit, and in
+// order for each of them, so that a flood from one does not hold up another.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "run/job.hpp"
+
+namespace sg {
+
+class ready_jobs {
+ public:
+  bool empty() const noexcept { return occupied_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+
+  void push(job &ready) noexcept {
+    job_list &list = lists_[ready.submitter % submitters];
+    ready.next = nullptr;
+    (list.first ? list.last->next : list.first) = &ready;
+    list.last = &ready;
+    occupied_ |= 1u << (ready.submitter % submitters);
+    ++size_;
+  }
+
+  // Whose turn it is; there is one.
+  job &front() const noexcept { return *lists_[turn()].first; }
+  // Takes the front out; the next submitter has its turn.
+  void pop() noexcept {
+    const std::uint32_t now = turn();
+    take_first(now);
+    next_turn_ = (now + 1) % submitters;
+  }
+
+  // Takes out, in turn, what `wanted(job)` accepts, until it has taken `most` or has looked at enough; `take(job)` gets it.
+  template <class Wanted, class Take>
+  void gather(std::size_t most, Wanted &&wanted, Take &&take) noexcept {
+    std::array<job *, submitters> before{};  // in each list, the last of those passed over
+    std::uint32_t left = occupied_;
+    for (std::size_t taken = 0, passed = 0; left && taken < most && passed < most_passed_over;
+         next_turn_ = (next_turn_ + 1) % submitters) {
+      const std::uint32_t now = next_turn_;
+      if (!(left & 1u << now)) continue;
+      job_list &list = lists_[now];
+      job *candidate = before[now] ? before[now]->next : list.first;
+      for (; candidate && !wanted(*candidate) && passed < most_passed_over; candidate = candidate->next, ++passed)
+        before[now] = candidate;
+      if (!candidate || passed == most_passed_over) {
+        left &= ~(1u << now);
+        continue;
+      }
+      job *following = candidate->next;
+      (before[now] ? before[now]->next : list.first) = following;
+      if (list.last == candidate) list.last = before[now];
+      if (!list.first) occupied_ &= ~(1u << now);
+      --size_;
+      ++taken;
+      take(*candidate);
+      if (!following) left &= ~(1u << now);
+    }
+  }
+
+  // Takes all out; `each(job)` gets them.
+  template <class Each>
+  void drain(Each &&each) noexcept {
+    for (std::uint32_t i = 0; i < submitters; ++i)
+      while (lists_[i].first) each(take_first(i));
+  }
+
+ private:
+  static constexpr std::uint32_t submitters = 16;
+  static constexpr std::size_t most_passed_over = 256;
+  struct job_list {
+    job *first = nullptr, *last = nullptr;
+  };
+
+  std::uint32_t turn() const noexcept {
+    const std::uint32_t from_here = occupied_ >> next_turn_;
+    return from_here ? next_turn_ + static_cast<std::uint32_t>(std::countr_zero(from_here))
+                     : static_cast<std::uint32_t>(std::countr_zero(occupied_));
+  }
+  job &take_first(std::uint32_t index) noexcept {
+    job_list &list = lists_[index];
+    job &taken = *list.first;
+    list.first = taken.next;
+    if (!list.first) occupied_ &= ~(1u << index);
+    --size_;
+    return taken;
+  }
+
+  std::array<job_list, submitters> lists_;
+  std::uint32_t occupied_ = 0;  // lists that are not empty
+  std::uint32_t next_turn_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace sg
