@@ -73,7 +73,9 @@ def main():
     root = pathlib.Path(sys.argv[1])
     lib = [(path.relative_to(root / "lib"), text) for path, text in sources(root, "lib")]
     outside = [
-        (path.relative_to(root), text) for folder in ("include", "tools", "examples") for path, text in sources(root, folder)
+        (path.relative_to(root), text)
+        for folder in ("include", "tools", "examples")
+        for path, text in sources(root, folder)
     ]
     found = [*lib_problems(lib), *outside_problems(outside)]
     if not lib:

@@ -4,8 +4,8 @@
  * and every struct of them, and must neither be changed nor fail for as long as the soname is libstreamgemm.so.0.
  */
 #include <stdio.h>
-#include <string.h>
 #include <streamgemm/streamgemm.h>
+#include <string.h>
 
 #if SG_VERSION != 1000
 #error these are not the headers of release 0.1

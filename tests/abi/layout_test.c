@@ -9,7 +9,8 @@
 #include "support/check.h"
 
 /* The first `end` bytes of a struct are an older release's; behind them lies what is not ours. */
-#define FIRST_FIELD_IS_SIZE(type) CHECK(offsetof(type, struct_size) == 0 && sizeof(((type *)0)->struct_size) == sizeof(size_t))
+#define FIRST_FIELD_IS_SIZE(type) \
+  CHECK(offsetof(type, struct_size) == 0 && sizeof(((type *)0)->struct_size) == sizeof(size_t))
 #define UP_TO(type, field) offsetof(type, field)
 
 static sg_context *context;
@@ -80,11 +81,11 @@ static void check_product(void) {
 }
 
 /* What lies behind an older struct is noise, and a call that read it would fail. */
-#define OLDER(type, variable, last_field, noise)                                             \
-  do {                                                                                       \
-    const size_t older_end = UP_TO(type, last_field);                                        \
-    memset((char *)&(variable) + older_end, noise, sizeof(variable) - older_end);            \
-    (variable).struct_size = older_end;                                                      \
+#define OLDER(type, variable, last_field, noise)                                  \
+  do {                                                                            \
+    const size_t older_end = UP_TO(type, last_field);                             \
+    memset((char *)&(variable) + older_end, noise, sizeof(variable) - older_end); \
+    (variable).struct_size = older_end;                                           \
   } while (0)
 
 static void older_inputs(void) {
@@ -149,7 +150,8 @@ int main(void) {
   check_product();
   REQUIRE_OK(sg_plan_create(context, &desc, NULL, &plan));
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, compute_lanes), fill_device);
-  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, description), fill_device_by_index);
+  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, description),
+                      fill_device_by_index);
   check_result_struct("sg_backend_info", sizeof(sg_backend_info), UP_TO(sg_backend_info, reason), fill_backend);
   check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, flops), fill_statistics);
   check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), UP_TO(sg_plan_prediction, bytes_in),

@@ -111,7 +111,9 @@ TEST_P(copies, rectangles) {
   for (const auto &[width, height, dst_pitch, src_pitch] :
        {std::tuple{7, 5, 16, 9}, std::tuple{64, 30, 64, 64}, std::tuple{1, 100, 3, 17}, std::tuple{300, 1, 300, 300},
         std::tuple{4096, 70, 5000, 4099}, std::tuple{70000, 40, 70001, 70016}}) {
-    const auto bytes = [height = height, width = width](int pitch) { return static_cast<std::size_t>((height - 1) * pitch + width); };
+    const auto bytes = [height = height, width = width](int pitch) {
+      return static_cast<std::size_t>((height - 1) * pitch + width);
+    };
     const auto source = counted(bytes(src_pitch));
     std::vector<std::uint8_t> expected(bytes(dst_pitch), 0xee), seen(bytes(dst_pitch));
     for (int i = 0; i < height; ++i)
@@ -153,7 +155,8 @@ TEST_P(copies, nothing_behind_the_last_run_is_touched) {
   const buffer device = device_memory(height * pitch);
   job in, out;
   ASSERT_OK(sg_copy_2d_async(context_, address(device), pitch, source.data(), pitch, width, height, nullptr, in.out()));
-  ASSERT_OK(sg_copy_2d_async(context_, target.data(), pitch, address(device), pitch, width, height, nullptr, out.out()));
+  ASSERT_OK(
+      sg_copy_2d_async(context_, target.data(), pitch, address(device), pitch, width, height, nullptr, out.out()));
   ASSERT_OK(sg_job_wait(in, SG_FOREVER));
   ASSERT_OK(sg_job_wait(out, SG_FOREVER));
   for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(i % pitch < width ? 3 : 0, target.data()[i]) << i;

@@ -50,7 +50,8 @@ class gemm_grouped : public on_each_device {
     constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_C128};
     std::vector<member> members;
     for (int i = 0; i < count; ++i)
-      members.emplace_back(types[i % 4], 1 + i % 13, 2 + i % 7, 3 + i % 5, 1.0 + i % 3, i % 2, static_cast<std::uint64_t>(i + 1));
+      members.emplace_back(types[i % 4], 1 + i % 13, 2 + i % 7, 3 + i % 5, 1.0 + i % 3, i % 2,
+                           static_cast<std::uint64_t>(i + 1));
     return members;
   }
 };
@@ -78,7 +79,8 @@ TEST_P(gemm_grouped, members_that_have_nothing_to_do) {
   idle.beta.re = 1;
   descs.insert(descs.begin() + 1, {empty, idle});
   job handle;
-  ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(descs.size()), nullptr, handle.out()));
+  ASSERT_OK(
+      sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(descs.size()), nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
   for (const member &x : members) x.check();
   EXPECT_EQ(42, untouched);

@@ -75,7 +75,8 @@ TEST_P(gemm_plans, integers_are_exact_under_every_split) {
 }
 
 TEST_P(gemm_plans, forced_tiles) {
-  constexpr std::int64_t tiles[][3] = {{8, 8, 8}, {16, 5, 100}, {1, 50, 7}, {50, 1, 1}, {13, 17, 19}, {0, 9, 0}, {1000, 0, 3}};
+  constexpr std::int64_t tiles[][3] = {{8, 8, 8},    {16, 5, 100}, {1, 50, 7},  {50, 1, 1},
+                                       {13, 17, 19}, {0, 9, 0},    {1000, 0, 3}};
   for (const auto &tile : tiles)
     for (const sg_memory_kind place : {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED})
       for (const int layout : {0, 1})
@@ -136,7 +137,8 @@ ON_EACH_DEVICE(gemm_plans);
 TEST(gemm_memory_limits, less_memory_than_any_operand) {
   const context context = open_context("sim:h200");
   std::set<std::uint64_t> bytes_moved;
-  for (const std::uint64_t limit : {std::uint64_t{0}, std::uint64_t{1} << 20, std::uint64_t{96} << 10, std::uint64_t{24} << 10})
+  for (const std::uint64_t limit :
+       {std::uint64_t{0}, std::uint64_t{1} << 20, std::uint64_t{96} << 10, std::uint64_t{24} << 10})
     for (const sg_memory_kind place : {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED})
       for (const int layout : {0, 1})
         for (const sg_op op : {SG_OP_N, SG_OP_T}) {

@@ -124,7 +124,8 @@ TEST_P(gemm_rules, empty_results_succeed_without_memory) {
   }
 }
 
-// Every operand lies against an unreadable page, at its end and at its start, in types whose kernels like to read ahead.
+// Every operand lies against an unreadable page, at its end and at its start, in types whose kernels like to read
+// ahead.
 TEST_P(gemm_rules, nothing_outside_the_operands_is_touched) {
   for (const flush where : {flush::to_end, flush::to_start})
     for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_BF16, SG_DTYPE_I8, SG_DTYPE_C64})
@@ -133,7 +134,8 @@ TEST_P(gemm_rules, nothing_outside_the_operands_is_touched) {
           for (const int layout : {0, 1}) {
             const sg_dtype out = type == SG_DTYPE_I8 ? SG_DTYPE_I32 : type;
             const std::int64_t n = m + 2, in_size = sg_dtype_size(type), out_size = sg_dtype_size(out);
-            guarded a(static_cast<std::size_t>(m * k * in_size), where), b(static_cast<std::size_t>(k * n * in_size), where),
+            guarded a(static_cast<std::size_t>(m * k * in_size), where),
+                b(static_cast<std::size_t>(k * n * in_size), where),
                 c(static_cast<std::size_t>(m * n * out_size), where);
             sg_gemm_desc desc = SG_GEMM_DESC_INIT;
             const auto l = static_cast<sg_layout>(layout);
@@ -169,7 +171,8 @@ TEST_P(gemm_rules, f32_is_computed_in_f32) {
         for (int i = 0; i < m; ++i) {
           std::int64_t exact = 0;
           for (int l = 0; l < k; ++l) {
-            const float x = op == SG_OP_N ? a[static_cast<std::size_t>(i + l * m)] : a[static_cast<std::size_t>(l + i * k)];
+            const float x =
+                op == SG_OP_N ? a[static_cast<std::size_t>(i + l * m)] : a[static_cast<std::size_t>(l + i * k)];
             exact += static_cast<std::int64_t>(x) * static_cast<std::int64_t>(b[static_cast<std::size_t>(l + j * k)]);
           }
           ASSERT_EQ(static_cast<float>(exact), c[static_cast<std::size_t>(i + j * m)]) << i << ' ' << j;

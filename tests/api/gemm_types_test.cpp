@@ -18,8 +18,8 @@ constexpr sg_op ops[] = {SG_OP_N, SG_OP_T, SG_OP_C};
 
 // Complex conjugation needs its operand in C's layout.
 bool exists(const gemm_case &c) {
-  return !is_complex(c.in) || ((c.op_a != SG_OP_C || c.layout_a == c.layout_c) &&
-                               (c.op_b != SG_OP_C || c.layout_b == c.layout_c));
+  return !is_complex(c.in) ||
+         ((c.op_a != SG_OP_C || c.layout_a == c.layout_c) && (c.op_b != SG_OP_C || c.layout_b == c.layout_c));
 }
 
 class gemm_types : public testing::TestWithParam<std::tuple<const char *, type_pair>> {

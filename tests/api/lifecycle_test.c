@@ -16,8 +16,8 @@ typedef struct handle_type {
   verb retain, release, use;
 } handle_type;
 
-#define VERBS(type)                                                                          \
-  static sg_status retain_##type(void *h) { return sg_##type##_retain((sg_##type *)h); }     \
+#define VERBS(type)                                                                      \
+  static sg_status retain_##type(void *h) { return sg_##type##_retain((sg_##type *)h); } \
   static sg_status release_##type(void *h) { return sg_##type##_release((sg_##type *)h); }
 VERBS(context)
 VERBS(stream)
@@ -80,9 +80,7 @@ static sg_status use_buffer(void *h) {
   uint64_t bytes;
   return sg_buffer_size((sg_buffer *)h, &bytes);
 }
-static sg_status use_job(void *h) {
-  return sg_job_wait((sg_job *)h, SG_FOREVER);
-}
+static sg_status use_job(void *h) { return sg_job_wait((sg_job *)h, SG_FOREVER); }
 static sg_status use_queue(void *h) {
   sg_completion completion;
   int32_t count;
@@ -94,8 +92,10 @@ static sg_status use_plan(void *h) {
   return sg_plan_predict((sg_plan *)h, &prediction);
 }
 
-#define TYPE(type) {#type, create_##type, retain_##type, release_##type, use_##type}
-static const handle_type types[] = {TYPE(context), TYPE(stream), TYPE(event), TYPE(buffer), TYPE(job), TYPE(queue), TYPE(plan)};
+#define TYPE(type) \
+  { #type, create_##type, retain_##type, release_##type, use_##type }
+static const handle_type types[] = {TYPE(context), TYPE(stream), TYPE(event), TYPE(buffer),
+                                    TYPE(job),     TYPE(queue),  TYPE(plan)};
 enum { TYPES = sizeof types / sizeof types[0] };
 
 static sg_context *new_context(void) {
@@ -171,7 +171,7 @@ static void random_bits(const handle_type *type) {
     state ^= state << 17;
     if ((void *)(uintptr_t)state != live) check_dead(type, (void *)(uintptr_t)state);
   }
-  if (type->create != create_context)  /* of that type there are two alive here */
+  if (type->create != create_context) /* of that type there are two alive here */
     for (i = 0; i < 64; ++i) check_dead(type, (void *)((uintptr_t)live ^ (uintptr_t)1 << i));
   CHECK_STATUS(SG_STATUS_OK, type->use(live));
   CHECK_STATUS(SG_STATUS_OK, type->release(live));

@@ -8,13 +8,15 @@
 namespace sg_test {
 namespace {
 
-using matrix = std::array<double, 4>;  // 2 x 2
+using matrix = std::array<double, 4>;    // 2 x 2
 constexpr matrix growth = {1, 1, 1, 0};  // its powers hold the Fibonacci numbers
 
 class order : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { context_ = open_context(GetParam()); }
-  sg_gemm_desc times(const matrix &a, const matrix &b, matrix &c) { return product(a.data(), b.data(), c.data(), 2, 2, 2); }
+  sg_gemm_desc times(const matrix &a, const matrix &b, matrix &c) {
+    return product(a.data(), b.data(), c.data(), 2, 2, 2);
+  }
   context context_;
 };
 
@@ -133,7 +135,8 @@ TEST_P(order, untracked_submissions_do_not_wait) {
   gate *const g = gate_new(sizeof(double));
   if (!g) GTEST_SKIP() << "userfaultfd is not available here";
   double b = 3, c = 0, d = 0, one = 1;
-  const sg_gemm_desc write = product(static_cast<double *>(gate_memory(g)), &b, &c, 1, 1, 1), read = product(&c, &one, &d, 1, 1, 1);
+  const sg_gemm_desc write = product(static_cast<double *>(gate_memory(g)), &b, &c, 1, 1, 1),
+                     read = product(&c, &one, &d, 1, 1, 1);
   job first, second;
   ASSERT_OK(sg_gemm_async(wide, &write, nullptr, first.out()));
   sg_submit options = SG_SUBMIT_INIT;

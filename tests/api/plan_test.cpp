@@ -23,7 +23,8 @@ class plans : public on_each_device {
     options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
     return options;
   }
-  std::vector<double> a_ = std::vector<double>(n * n, 2), b_ = std::vector<double>(n * n, 3), c_ = std::vector<double>(n * n, 1);
+  std::vector<double> a_ = std::vector<double>(n * n, 2), b_ = std::vector<double>(n * n, 3),
+                      c_ = std::vector<double>(n * n, 1);
 };
 
 TEST_P(plans, predictions) {

@@ -12,9 +12,9 @@
 namespace sg_test {
 namespace {
 
-constexpr int n = 64;                                 // matrices of 64 x 64 f64
+constexpr int n = 64;  // matrices of 64 x 64 f64
 constexpr std::uint64_t bytes = n * n * sizeof(double);
-constexpr std::int64_t unit_ns = 1000000;             // 1 ms
+constexpr std::int64_t unit_ns = 1000000;  // 1 ms
 
 // A device with no latencies on which such a copy and such a product take 1 ms each.
 const char *const model = R"({
@@ -40,7 +40,8 @@ class model_file {
   model_file() {
     const int fd = mkstemps(path_, 5);
     EXPECT_GE(fd, 0);
-    EXPECT_EQ(static_cast<ssize_t>(std::char_traits<char>::length(model)), write(fd, model, std::char_traits<char>::length(model)));
+    EXPECT_EQ(static_cast<ssize_t>(std::char_traits<char>::length(model)),
+              write(fd, model, std::char_traits<char>::length(model)));
     close(fd);
   }
   ~model_file() { unlink(path_); }

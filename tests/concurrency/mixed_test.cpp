@@ -2,6 +2,8 @@
 // Many threads use one library in every way at once; every result is exact. Made for ThreadSanitizer.
 //
 //   mixed_test DEVICE [SECONDS]
+#include <streamgemm/streamgemm.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -11,8 +13,6 @@
 #include <memory>
 #include <thread>
 #include <vector>
-
-#include <streamgemm/streamgemm.h>
 
 #include "support/numbers.hpp"
 
@@ -60,7 +60,8 @@ struct work {
   double expected;
   std::atomic<int> *finished;
 
-  work(double x, std::atomic<int> *f) : a(n * n, x), b(n * n, 2.0), c(n * n, -1.0), expected(2.0 * n * x), finished(f) {}
+  work(double x, std::atomic<int> *f)
+      : a(n * n, x), b(n * n, 2.0), c(n * n, -1.0), expected(2.0 * n * x), finished(f) {}
   bool right() const {
     for (const double v : c)
       if (v != expected) return false;
@@ -90,7 +91,8 @@ struct shared {
     sg_gemm_desc desc = product(shape, shape, shape);
     desc.a.data = desc.b.data = desc.c.data = nullptr;
     sg_plan_options options = SG_PLAN_OPTIONS_INIT;
-    options.place_a = options.place_b = options.place_c = SG_MEMORY_PAGEABLE;
+    options.place_a = options.place_b = options.place_c =
+        std::strcmp(g_device, "ordered") == 0 ? SG_MEMORY_DEVICE : SG_MEMORY_PAGEABLE;
     OK(sg_plan_create(context, &desc, &options, &plan));
   }
   ~shared() {
@@ -171,8 +173,7 @@ void wait_for_many(shared &s, sg_test::random_source &random) {
   if (random.below(2)) {
     OK(sg_job_wait_all(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER));
     for (sg_job *job : jobs) OK(sg_job_release(job));
-  }
-  else
+  } else
     while (!jobs.empty()) {
       std::int32_t index = -1;
       if (!OK(sg_job_wait_any(jobs.data(), static_cast<std::int32_t>(jobs.size()), SG_FOREVER, &index))) return;
@@ -252,7 +253,9 @@ void use_a_shared_job(shared &s, sg_test::random_source &random) {
   // Its owner may release it at any moment: then it is a stale handle, and that is an answer too.
   constexpr auto stale = SG_STATUS_INVALID_HANDLE;
   switch (random.below(4)) {
-    case 0: expect(sg_job_wait(job, 1000000), "wait", SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_CANCELLED, stale); break;
+    case 0:
+      expect(sg_job_wait(job, 1000000), "wait", SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_CANCELLED, stale);
+      break;
     case 1: expect(sg_job_poll(job), "poll", SG_STATUS_OK, SG_STATUS_NOT_READY, SG_STATUS_CANCELLED, stale); break;
     case 2: expect(sg_job_cancel(job), "cancel", SG_STATUS_OK, SG_STATUS_BUSY, stale); break;
     default:
@@ -284,7 +287,8 @@ void take_from_the_queue(shared &s, sg_test::random_source &random) {
   const sg_status status = sg_queue_next_batch(s.queue, completions, 1 + random.below(4), 200000, &count);
   expect(status, "sg_queue_next_batch", SG_STATUS_OK, SG_STATUS_TIMEOUT);
   for (int i = 0; i < count; ++i)
-    if (completions[i].tag != 4711 || completions[i].status != SG_STATUS_OK) fail("a strange completion", completions[i].status);
+    if (completions[i].tag != 4711 || completions[i].status != SG_STATUS_OK)
+      fail("a strange completion", completions[i].status);
   s.taken += count;
 }
 
@@ -344,10 +348,22 @@ void synchronize(shared &s, sg_test::random_source &random) {
   if (!random.below(4)) OK(sg_context_synchronize(s.context));
 }
 
-constexpr void (*turns[])(shared &, sg_test::random_source &) = {
-    submit_and_wait, chain,           cancel_at_once,   callbacks_only,    wait_for_many,       streams_and_events,
-    run_the_plan,    make_a_plan,     share_a_job,      use_a_shared_job,  post_to_the_queue,   take_from_the_queue,
-    copy_about,      synchronize,     a_context_of_ones_own, last_reference_in_a_callback};
+constexpr void (*turns[])(shared &, sg_test::random_source &) = {submit_and_wait,
+                                                                 chain,
+                                                                 cancel_at_once,
+                                                                 callbacks_only,
+                                                                 wait_for_many,
+                                                                 streams_and_events,
+                                                                 run_the_plan,
+                                                                 make_a_plan,
+                                                                 share_a_job,
+                                                                 use_a_shared_job,
+                                                                 post_to_the_queue,
+                                                                 take_from_the_queue,
+                                                                 copy_about,
+                                                                 synchronize,
+                                                                 a_context_of_ones_own,
+                                                                 last_reference_in_a_callback};
 
 }  // namespace
 

@@ -35,9 +35,7 @@ static const char *const sparing[] = {"libgomp", "ld-linux", "libdnnl"};
 
 /* The address ranges of their code. */
 enum { MOST_RANGES = 16 };
-static struct {
-  uintptr_t begin, end;
-} spared[MOST_RANGES];
+static struct { uintptr_t begin, end; } spared[MOST_RANGES];
 static int spared_count;
 
 static int spare(struct dl_phdr_info *library, size_t size, void *unused) {
@@ -145,7 +143,6 @@ EXPORT void free(void *memory) {
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
   static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-  if (__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE) && refuse(&threads, plan.thread, 0))
-    return EAGAIN;
+  if (__atomic_load_n(&window_is_open, __ATOMIC_ACQUIRE) && refuse(&threads, plan.thread, 0)) return EAGAIN;
   return real(thread, attributes, body, argument);
 }

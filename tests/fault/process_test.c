@@ -222,7 +222,8 @@ static void fork_beside_work(void) {
 
 /* -- signals ------------------------------------------------------------------------------------------------------- */
 
-/* Threads that were there before the first context: the program's, and those that libraries start when they are loaded. */
+/* Threads that were there before the first context: the program's, and those that libraries start when they are loaded.
+ */
 enum { MOST_THREADS = 64 };
 static long known_threads[MOST_THREADS];
 static volatile sig_atomic_t known_count, alarms, strays;

@@ -3,8 +3,8 @@
 #include "script.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <streamgemm/streamgemm.h>
+#include <string.h>
 
 enum { N = 24 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every allocation, copy and launch of a simulated device fails in turn: the job that needed it says so, what depends on
-// that job does not run, everything else does, and afterwards the context works as if nothing had been.
+// Every allocation, copy and launch of a simulated device fails in turn: the job that needed it says so, what depends
+// on that job does not run, everything else does, and afterwards the context works as if nothing had been.
 #include "support/gemm_case.hpp"
 #include "support/harness.hpp"
 
@@ -57,7 +57,8 @@ class round_of_work {
     submit.plan = &tiles;
     faults += !submitted(product(a_.data(), b_.data(), c_.data(), n, n, n), submit, first, expected_posts);
     submit.plan = &split;
-    if (first) faults += !submitted(product(c_.data(), b_.data(), d_.data(), n, n, n), submit, dependent, expected_posts);
+    if (first)
+      faults += !submitted(product(c_.data(), b_.data(), d_.data(), n, n, n), submit, dependent, expected_posts);
     faults += !submitted(product(a_.data(), b_.data(), e_.data(), n, n, n), submit, independent, expected_posts);
     submit.plan = nullptr;
     const sg_status copied = sg_copy_async(context_, f_.data(), a_.data(), sizeof(double) * n * n, &submit, copy.out());
@@ -115,7 +116,8 @@ class round_of_work {
   }
 
   sg_context *context_;
-  std::vector<double> a_ = std::vector<double>(n * n, 2), b_ = std::vector<double>(n * n, 3), c_ = a_, d_ = a_, e_ = a_, f_ = a_;
+  std::vector<double> a_ = std::vector<double>(n * n, 2), b_ = std::vector<double>(n * n, 3), c_ = a_, d_ = a_, e_ = a_,
+                      f_ = a_;
 };
 
 class sim_faults : public testing::TestWithParam<const char *> {};
@@ -155,7 +157,9 @@ TEST_P(sim_faults, each_in_turn) {
 
 INSTANTIATE_TEST_SUITE_P(kinds, sim_faults,
                          testing::Values("fail-alloc=", "fail-copy=", "fail-launch=", "refuse-copy=", "refuse-launch="),
-                         [](const auto &info) { return test_name(std::string(info.param, 0, std::string(info.param).size() - 1)); });
+                         [](const auto &info) {
+                           return test_name(std::string(info.param, 0, std::string(info.param).size() - 1));
+                         });
 
 // A device so small that a leak of one job's memory would be felt by the next.
 TEST(sim_faults_and_memory, failed_jobs_give_their_memory_back) {

@@ -2,13 +2,14 @@
 // libFuzzer target: sequences of calls on a few handles of every type, live, stale and foreign ones alike, with small
 // operands and arguments that are often wrong. Whatever the order, each call answers with a status that it may answer,
 // hands out nothing when it fails, and nothing crashes, hangs or leaks.
+#include <streamgemm/streamgemm.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-
-#include <streamgemm/streamgemm.h>
 
 namespace {
 
@@ -37,6 +38,8 @@ class input {
 constexpr int slots = 4;
 enum type { context, stream, event, buffer, job, queue, plan, types };
 void *g_handles[types][slots];  // never cleared: what was released stays as a stale handle
+
+void *g_shared[4];  // contexts that outlive an input; stale when an input has released one too often
 
 // Operands: any offset that the calls below compute stays inside.
 alignas(64) unsigned char g_pool[1 << 20];
@@ -149,20 +152,34 @@ struct caller {
     }
   }
 
+  // A context costs threads and a device model: most inputs share one for each sound device, which lives on.
   void open() {
-    static const char *const devices[] = {"cpu", "sim:h200", "sim:a100", "sim:h200?timing-only", "sim:h200?fail-copy=3",
-                                          "sim:h200?fail-launch=2", "sim:h200?fail-alloc=2", "sim:none", "abacus"};
-    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
-    options.device = devices[in.below(std::size(devices))];
-    options.compute_lanes = in.below(5) - 1;
-    options.flags = in.below(2) ? SG_CONTEXT_CHECK_HAZARDS : 0u;
-    // A context costs threads: one slot, taken again only when its context has been let go of.
-    if (sg_context_retain(static_cast<sg_context *>(g_handles[context][0])) == SG_STATUS_OK && g_handles[context][0]) {
-      CALL(sg_context_release(static_cast<sg_context *>(g_handles[context][0])));
+    static const char *const sound[] = {"cpu", "sim:h200", "sim:a100", "sim:h200?timing-only"};
+    static const char *const others[] = {"sim:h200?fail-copy=3",
+                                         "sim:h200?fail-launch=2",
+                                         "sim:h200?fail-alloc=2",
+                                         "sim:h200?refuse-copy=1",
+                                         "cpu",
+                                         "sim:none",
+                                         "abacus"};
+    void *&slot = g_handles[context][0];
+    if (slot && sg_context_retain(static_cast<sg_context *>(slot)) == SG_STATUS_OK) {
+      CALL(sg_context_release(static_cast<sg_context *>(slot)));
       return;
     }
+    const bool shared = in.below(8) != 7;
+    const int which = in.below(shared ? std::size(sound) : std::size(others));
+    if (shared && g_shared[which] && sg_context_retain(static_cast<sg_context *>(g_shared[which])) == SG_STATUS_OK) {
+      slot = g_shared[which];
+      return;
+    }
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = shared ? sound[which] : others[which];
+    options.compute_lanes = shared ? 0 : in.below(5) - 1;
+    options.flags = in.below(2) ? SG_CONTEXT_CHECK_HAZARDS : 0u;
     sg_context *out = nullptr;
-    keep(g_handles[context][0], sg_context_create(&options, &out), out, "sg_context_create");
+    keep(slot, sg_context_create(&options, &out), out, "sg_context_create");
+    if (shared) g_shared[which] = out;
   }
 
   static void on_job(sg_job *ended, sg_status, void *user) {
@@ -229,9 +246,9 @@ struct caller {
         break;
       case 2: {
         void *dst = anywhere(), *src = anywhere();
-        status = sg_copy_2d_async(c, dst, static_cast<std::uint64_t>(in.byte()), src, static_cast<std::uint64_t>(in.byte()),
-                                  static_cast<std::uint64_t>(in.byte()), static_cast<std::uint64_t>(in.below(20)), &s.options,
-                                  &out);
+        status = sg_copy_2d_async(c, dst, static_cast<std::uint64_t>(in.byte()), src,
+                                  static_cast<std::uint64_t>(in.byte()), static_cast<std::uint64_t>(in.byte()),
+                                  static_cast<std::uint64_t>(in.below(20)), &s.options, &out);
         break;
       }
       case 3: {
@@ -264,7 +281,9 @@ struct caller {
       case 4: CALL(sg_job_message(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
       case 5: CALL(sg_job_wait_all(both, in.below(3), timeout())); break;
       case 6: CALL(sg_job_wait_any(both, in.below(3), timeout(), &number)); break;
-      case 7: CALL(sg_job_on_complete(j, on_job, reinterpret_cast<void *>(static_cast<std::uintptr_t>(in.byte())))); break;
+      case 7:
+        CALL(sg_job_on_complete(j, on_job, reinterpret_cast<void *>(static_cast<std::uintptr_t>(in.byte()))));
+        break;
       case 8: CALL(sg_event_record(handle<sg_event>(event), handle<sg_stream>(stream))); break;
       case 9: CALL(sg_event_wait(handle<sg_event>(event), timeout())); break;
       case 10: CALL(sg_event_elapsed(handle<sg_event>(event), handle<sg_event>(event), &seconds)); break;
@@ -302,8 +321,10 @@ template <class T, sg_status (*F)(T *)>
 sg_status untyped(void *handle) {
   return F(static_cast<T *>(handle));
 }
-#define VERBS(t) {untyped<sg_##t, sg_##t##_retain>, untyped<sg_##t, sg_##t##_release>}
-constexpr verbs g_verbs[types] = {VERBS(context), VERBS(stream), VERBS(event), VERBS(buffer), VERBS(job), VERBS(queue), VERBS(plan)};
+#define VERBS(t) \
+  { untyped<sg_##t, sg_##t##_retain>, untyped<sg_##t, sg_##t##_release> }
+constexpr verbs g_verbs[types] = {VERBS(context), VERBS(stream), VERBS(event), VERBS(buffer),
+                                  VERBS(job),     VERBS(queue),  VERBS(plan)};
 
 void caller::count(bool up) {
   const auto t = static_cast<type>(in.below(types));
@@ -319,18 +340,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   call.open();
   while (!in.empty()) switch (in.below(10)) {
       case 0: call.open(); break;
-      case 1: case 2: call.create(); break;
-      case 3: case 4: case 5: call.submit(); break;
+      case 1:
+      case 2: call.create(); break;
+      case 3:
+      case 4:
+      case 5: call.submit(); break;
       case 6: call.count(true); break;
       case 7: call.count(false); break;
       case 8: call.pinned(); break;
       default: call.ask();
     }
-  // Every reference goes; a callback may still hold one of a job for a moment, and gives it back itself.
+  // Every reference goes, but for those to shared contexts.
   if (g_handles[context][0]) (void)sg_context_synchronize(static_cast<sg_context *>(g_handles[context][0]));
   for (int t = types - 1; t >= 0; --t)
     for (void *&h : g_handles[t]) {
-      while (h && g_verbs[t].release(h) == SG_STATUS_OK) continue;
+      const bool stays = std::find(std::begin(g_shared), std::end(g_shared), h) != std::end(g_shared);
+      while (h && !stays && g_verbs[t].release(h) == SG_STATUS_OK) continue;
       h = nullptr;
     }
   return 0;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and what it does with bad files.
 
-usage: cli_test.py STREAMGEMM
+usage: cli_test.py STREAMGEMM FAKE_PEERS
 """
 import json
 import os
@@ -16,7 +16,7 @@ import unittest
 
 import npy
 
-PROGRAM = sys.argv[1]
+PROGRAM, FAKE_PEERS = sys.argv[1:3]
 OK, FAILED, USAGE, NO_DEVICE, VERIFICATION = range(5)
 
 
@@ -313,8 +313,10 @@ class Bench(Program):
         for row in record["rows"]:
             self.assertTrue(0 < row["min"] <= row["seconds"] <= row["max"] and row["samples"] >= 3 and row["flops"] > 0)
             cases.setdefault(row["case"], []).append(row["variant"])
-        self.assertEqual(len(cases), 7)
+        self.assertEqual(len(cases), 8)
         self.assertTrue(all("streamgemm" in variants for variants in cases.values()))
+        held = {"streamgemm, queue held, median", "streamgemm, queue held, mean"}
+        self.assertLessEqual(held, set(cases["one call, gemm f32 32^3"]))
 
         report = self.json_of("report", path)
         self.assertEqual([case["case"] for case in report["cases"]], list(cases))
@@ -327,6 +329,85 @@ class Bench(Program):
     def test_json_on_stdout(self):
         record = self.json_of("bench", "cpu", "--quick", "--only", "one call")
         self.assertEqual({row["case"] for row in record["rows"]}, {"one call, gemm f32 32^3"})
+
+    def rows(self, suite, device, *options):
+        record = self.json_of("bench", suite, "--quick", "--device", device, *options)
+        self.assertEqual((record["suite"], record["device"]["device"]), (suite, device))
+        rows = {}
+        for row in record["rows"]:
+            self.assertTrue(0 < row["min"] <= row["seconds"] <= row["max"] and row["samples"] >= 3, row)
+            rows.setdefault(row["case"], {})[row["variant"]] = row
+        return rows
+
+    def test_small(self):
+        """Every variant's results are compared with a reference before it is measured."""
+        ours = {"streamgemm", "streamgemm, 4 threads", "streamgemm, one batch", "streamgemm, recorded graph",
+                "streamgemm, no coalescing"}
+        rows = self.rows("small", "cpu")
+        ways = {name: case for name, case in rows.items() if not name.startswith("one ")}
+        self.assertEqual(len(ways), 7)
+        for case in (*ways.values(), *self.rows("small", "sim:h200", "--only", "mix").values()):
+            self.assertLessEqual(ours, set(case))
+            self.assertGreater(case["streamgemm"]["products"], 1)
+        costs = [case for name, case in rows.items() if name.startswith("one submission of ")]
+        self.assertEqual(len(costs), 2)
+        for case in costs:
+            self.assertEqual({"submit, median", "submit, mean", "submit with handles, median", "submit with handles, mean"},
+                             set(case))
+        self.assertIn("streamgemm", rows["one gemm f32 128^3 alone"])
+
+    def test_heads(self):
+        for device in ("cpu", "sim:h200"):
+            rows = self.rows("heads", device)
+            self.assertEqual([case["streamgemm"]["products"] for case in rows.values()], [48, 48, 12])
+            for case in rows.values():
+                self.assertLessEqual({"streamgemm", "streamgemm, 12 streams", "streamgemm, one strided call"}, set(case))
+
+    def test_priority(self):
+        for device in ("cpu", "sim:h200"):
+            latencies, rates = self.rows("priority", device).values()
+            self.assertEqual(set(latencies), {"streamgemm, alone", "streamgemm", "streamgemm, without priority"})
+            for variant, row in latencies.items():
+                self.assertTrue(row["seconds"] <= row["p99"] <= row["max"] and row["samples"] >= 50)
+                self.assertEqual("flood_flops" in row, variant != "streamgemm, alone")
+            self.assertEqual(set(rates), {"streamgemm", "streamgemm, without priority", "streamgemm, nothing beside it"})
+
+    def test_graph(self):
+        for device in ("cpu", "sim:h200"):
+            independent, chain = self.rows("graph", device).values()
+            self.assertLessEqual({"streamgemm", "streamgemm, one by one", "streamgemm, one batch"}, set(independent))
+            self.assertEqual({"streamgemm", "streamgemm, one by one"}, set(chain))
+            self.assertEqual((independent["streamgemm"]["products"], chain["streamgemm"]["products"]), (16, 8))
+
+    def test_peers(self):
+        """What the peers are handed is what the library is handed: their results are compared too."""
+        peers = ("--peers", FAKE_PEERS)
+        several = {"cuBLAS, synchronous", "cuBLAS, one stream", *(f"cuBLAS, {n} streams" for n in (4, 8, 16, 32)),
+                   "cuBLAS, strided batch", "cuBLAS, grouped", "CUDA graph, one stream", "CUDA graph, 32 streams"}
+        (case,) = self.rows("small", "cpu", *peers, "--only", "mix").values()
+        self.assertLessEqual(several, set(case))
+        self.assertNotIn("cuBLAS, pointer batch", case)
+        (case,) = self.rows("small", "cpu", *peers, "--only", "alone").values()
+        self.assertIn("cuBLAS, call and synchronize", case)
+        independent, chain = self.rows("graph", "cpu", *peers).values()
+        for case in (independent, chain):
+            self.assertLessEqual({"cuBLAS, one stream", "CUDA graph, one stream"}, set(case))
+        latencies, rates = self.rows("priority", "cpu", *peers).values()
+        flooded = {"cuBLAS, a stream of high priority", "cuBLAS, a stream of the same priority"}
+        self.assertLessEqual(flooded | {"cuBLAS, alone"}, set(latencies))
+        self.assertLessEqual(flooded, set(rates))
+
+    def test_peers_that_are_not_there(self):
+        for suite in ("small", "heads", "priority", "graph"):
+            self.complaint("bench", suite, "--quick", "--device", "cpu", "--peers", "/nonexistent.so")
+            self.complaint("bench", suite, "--quick", "--device", "cuda:99", exits=NO_DEVICE)
+            self.complaint("bench", suite, "--quick", "--device", "cpu", "--only", "no such case")
+
+    def test_wrong_results_are_noticed(self):
+        """A simulated device that keeps time but computes nothing."""
+        for suite in ("small", "heads", "priority", "graph"):
+            said = self.complaint("bench", suite, "--quick", "--device", "sim:h200?timing-only", exits=VERIFICATION)
+            self.assertIn("streamgemm", said)
 
     def test_no_such_case(self):
         self.complaint("bench", "cpu", "--quick", "--only", "no such case")

@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 #include <streamgemm/streamgemm.h>
+#include <string.h>
 
 static int planted(const char *defect) {
   const char *chosen = getenv("PLANTED_DEFECT");
@@ -114,7 +114,8 @@ sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_o
     }
     a = rounded;
   }
-  status = REAL(sg_sgemm_async)(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
+  status =
+      REAL(sg_sgemm_async)(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
   if (planted("one-bit-now-and-then") && status == SG_STATUS_OK && out_job) {
     static int calls;
     (void)REAL(sg_job_wait)(*out_job, SG_FOREVER);
@@ -153,9 +154,7 @@ sg_status sg_job_wait(sg_job *job, int64_t timeout_ns) {
   return planted("hides-failures") && status < 0 && status != SG_STATUS_INVALID_HANDLE ? SG_STATUS_OK : status;
 }
 
-sg_status sg_job_cancel(sg_job *job) {
-  return planted("does-not-cancel") ? SG_STATUS_OK : REAL(sg_job_cancel)(job);
-}
+sg_status sg_job_cancel(sg_job *job) { return planted("does-not-cancel") ? SG_STATUS_OK : REAL(sg_job_cancel)(job); }
 
 sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index) {
   const sg_status status = REAL(sg_job_wait_any)(jobs, count, timeout_ns, out_index);
@@ -168,7 +167,8 @@ sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void *user) 
   return REAL(sg_job_on_complete)(job, callback, user);
 }
 
-/* -- events, queues, plans, handles, messages ----------------------------------------------------------------------- */
+/* -- events, queues, plans, handles, messages -----------------------------------------------------------------------
+ */
 
 sg_status sg_event_query(sg_event *event) {
   const sg_status status = REAL(sg_event_query)(event);
@@ -179,7 +179,8 @@ sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
   return planted("does-not-wait-for-events") ? SG_STATUS_OK : REAL(sg_stream_wait_event)(stream, event);
 }
 
-sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, int32_t capacity, int64_t timeout_ns, int32_t *count) {
+sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, int32_t capacity, int64_t timeout_ns,
+                              int32_t *count) {
   const sg_status status = REAL(sg_queue_next_batch)(queue, out, capacity, timeout_ns, count);
   if (planted("mixes-up-tags") && status == SG_STATUS_OK) out[0].tag ^= 1;
   return status;

@@ -42,7 +42,7 @@ DEFECTS = {
     "promises-too-little": ("plan_test", "*eight_thousand*"),
     "forgives-double-release": ("lifecycle_test", "cpu"),
     "does-not-count": ("lifecycle_test", "cpu"),
-    "says-nothing": ("bad_input_test", "*products*"),
+    "says-nothing": ("bad_product_test", "*products*"),
 }
 
 

@@ -5,39 +5,38 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <streamgemm/streamgemm.h>
 
 static int check_failures;
 
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      ++check_failures;                                                             \
-      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);       \
-    }                                                                               \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      ++check_failures;                                                       \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                         \
   } while (0)
 
 /* What a call must answer. */
-#define CHECK_STATUS(expected, call)                                                                          \
-  do {                                                                                                        \
-    const sg_status check_wanted = (expected), check_seen = (call);                                           \
-    if (check_seen != check_wanted) {                                                                         \
-      ++check_failures;                                                                                       \
-      fprintf(stderr, "%s:%d: %s\n  answered %s, not %s (%s)\n", __FILE__, __LINE__, #call,                   \
-              sg_status_name(check_seen), sg_status_name(check_wanted), sg_last_error_message());             \
-    }                                                                                                         \
+#define CHECK_STATUS(expected, call)                                                              \
+  do {                                                                                            \
+    const sg_status check_wanted = (expected), check_seen = (call);                               \
+    if (check_seen != check_wanted) {                                                             \
+      ++check_failures;                                                                           \
+      fprintf(stderr, "%s:%d: %s\n  answered %s, not %s (%s)\n", __FILE__, __LINE__, #call,       \
+              sg_status_name(check_seen), sg_status_name(check_wanted), sg_last_error_message()); \
+    }                                                                                             \
   } while (0)
 
 /* For what the rest of the test cannot do without. */
-#define REQUIRE_OK(call)                                                                                      \
-  do {                                                                                                        \
-    const sg_status check_seen = (call);                                                                      \
-    if (check_seen != SG_STATUS_OK) {                                                                         \
-      fprintf(stderr, "%s:%d: %s: %s (%s)\n", __FILE__, __LINE__, #call, sg_status_name(check_seen),          \
-              sg_last_error_message());                                                                       \
-      exit(1);                                                                                                \
-    }                                                                                                         \
+#define REQUIRE_OK(call)                                                                             \
+  do {                                                                                               \
+    const sg_status check_seen = (call);                                                             \
+    if (check_seen != SG_STATUS_OK) {                                                                \
+      fprintf(stderr, "%s:%d: %s: %s (%s)\n", __FILE__, __LINE__, #call, sg_status_name(check_seen), \
+              sg_last_error_message());                                                              \
+      exit(1);                                                                                       \
+    }                                                                                                \
   } while (0)
 
 static inline int check_result(void) {

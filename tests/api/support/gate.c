@@ -67,8 +67,7 @@ int gate_reached(gate *g, int timeout_ms) {
 }
 
 void gate_open(gate *g) {
-  struct uffdio_copy fill = {
-      .dst = (uintptr_t)g->memory, .src = (uintptr_t)g->content, .len = g->bytes, .mode = 0};
+  struct uffdio_copy fill = {.dst = (uintptr_t)g->memory, .src = (uintptr_t)g->content, .len = g->bytes, .mode = 0};
   if (g->open) return;
   g->open = 1;
   while (ioctl(g->fd, UFFDIO_COPY, &fill) != 0) {

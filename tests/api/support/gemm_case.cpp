@@ -115,7 +115,8 @@ struct precision {
 // Design of the bound: the accumulator's unit roundoff; the output's where it is another format; the least subnormal.
 precision precision_of(const gemm_case &what) {
   switch (what.out) {
-    case SG_DTYPE_F64: case SG_DTYPE_C128: return {0x1p-53L, 0, 0x1p-1074L};
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C128: return {0x1p-53L, 0, 0x1p-1074L};
     case SG_DTYPE_F16: return {0x1p-23L, 0x1p-11L, 0x1p-24L};
     case SG_DTYPE_BF16: return {0x1p-23L, 0x1p-8L, 0x1p-133L};
     default: return {what.in == SG_DTYPE_F16 || what.in == SG_DTYPE_BF16 ? 0x1p-23L : 0x1p-24L, 0, 0x1p-149L};
@@ -149,8 +150,8 @@ bool close_enough(const gemm_case &what, long double seen, long double exact, lo
   const long double parts = what.options.parts > 0 ? what.options.parts : 64;
   const long double n = (is_complex(what.in) ? 2.0L : 1.0L) * (static_cast<long double>(what.k) + 3 + parts);
   const long double gamma = n * p.accumulator / (1 - n * p.accumulator);
-  const long double bound = p.output * std::fabs(exact) + (1 + p.output) * gamma * g +
-                            (static_cast<long double>(what.k) + 1) * p.tiny;
+  const long double bound =
+      p.output * std::fabs(exact) + (1 + p.output) * gamma * g + (static_cast<long double>(what.k) + 1) * p.tiny;
   return std::fabs(seen - exact) <= bound;
 }
 
@@ -180,8 +181,8 @@ std::string check_result(const gemm_case &what, const placed_operand &a, const p
         if (!close_enough(what, seen.real(), exact.real(), g) || !close_enough(what, seen.imag(), exact.imag(), g)) {
           char text[256];
           std::snprintf(text, sizeof text, "item %lld (%lld, %lld): (%.17Lg, %.17Lg) instead of (%.17Lg, %.17Lg)",
-                        static_cast<long long>(item), static_cast<long long>(i), static_cast<long long>(j),
-                        seen.real(), seen.imag(), exact.real(), exact.imag());
+                        static_cast<long long>(item), static_cast<long long>(i), static_cast<long long>(j), seen.real(),
+                        seen.imag(), exact.real(), exact.imag());
           return text;
         }
         std::memset(expected_gaps.data() + c.at(item, i, j), 0, c.element_bytes());

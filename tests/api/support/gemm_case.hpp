@@ -2,9 +2,9 @@
 // One product, described, run and checked element by element against extended precision.
 #pragma once
 
-#include <string>
-
 #include <streamgemm/streamgemm.h>
+
+#include <string>
 
 #include "support/numbers.hpp"
 

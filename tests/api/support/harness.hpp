@@ -3,14 +3,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <streamgemm/streamgemm.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <streamgemm/streamgemm.h>
 
 #include "support/gate.h"
 
@@ -58,7 +57,8 @@ using plan = owned<sg_plan, sg_plan_release>;
 #define EXPECT_OK(call) EXPECT_STATUS(SG_STATUS_OK, call)
 #define ASSERT_OK(call) ASSERT_STATUS(SG_STATUS_OK, call)
 
-inline context open_context(const char *device, std::int32_t lanes = 0, std::uint32_t flags = SG_CONTEXT_CHECK_HAZARDS) {
+inline context open_context(const char *device, std::int32_t lanes = 0,
+                            std::uint32_t flags = SG_CONTEXT_CHECK_HAZARDS) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = device;
   options.compute_lanes = lanes;
@@ -133,8 +133,8 @@ class on_each_device : public testing::TestWithParam<const char *> {
   context context_;
 };
 
-#define ON_EACH_DEVICE(suite)                                                                          \
-  INSTANTIATE_TEST_SUITE_P(devices, suite, testing::ValuesIn(::sg_test::devices_under_test()),          \
+#define ON_EACH_DEVICE(suite)                                                                  \
+  INSTANTIATE_TEST_SUITE_P(devices, suite, testing::ValuesIn(::sg_test::devices_under_test()), \
                            [](const auto &info) { return ::sg_test::test_name(info.param); })
 
 }  // namespace sg_test

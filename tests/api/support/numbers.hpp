@@ -2,13 +2,13 @@
 // Elements of every type, read and written as complex numbers of extended precision.
 #pragma once
 
+#include <streamgemm/types.h>
+
 #include <bit>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <cstring>
-
-#include <streamgemm/types.h>
 
 namespace sg_test {
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// How waiting submissions go out: small ones together, unless that is switched off, and no more than the job limit allows.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+context open_with(std::uint32_t flags, std::uint64_t job_limit = 0, sg_when_full when_full = SG_WHEN_FULL_BLOCK) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "cpu";
+  options.compute_lanes = 1;
+  options.flags = flags;
+  options.job_limit = job_limit;
+  options.when_full = when_full;
+  context result;
+  EXPECT_OK(sg_context_create(&options, result.out()));
+  return result;
+}
+
+// The most products that went out in one call, of many that waited behind a held-up worker; every result is checked.
+std::int32_t most_company(sg_context *in) {
+  constexpr std::size_t count = 60;
+  std::vector<double> a(count), b(count, 3), c(count, -1);
+  std::vector<job> jobs(count);
+  {
+    gated_job gated(in);
+    if (!gated || !gated.running()) return -1;
+    for (std::size_t i = 0; i < count; ++i) {
+      a[i] = double(i);
+      const sg_gemm_desc desc = product(&a[i], &b[i], &c[i], 1, 1, 1);
+      EXPECT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
+    }
+    gated.open();
+  }
+  std::int32_t most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+    EXPECT_EQ(3 * double(i), c[i]);
+    sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(jobs[i], &seen));
+    EXPECT_GE(seen.company, 1);
+    most = std::max(most, seen.company);
+  }
+  return most;
+}
+
+TEST(dispatch, what_waits_goes_out_together) {
+  const context in = open_with(0);
+  const std::int32_t most = most_company(in);
+  if (most < 0) GTEST_SKIP() << "userfaultfd is not available here";
+  EXPECT_GT(most, 10);
+}
+
+TEST(dispatch, coalescing_can_be_switched_off) {
+  const context in = open_with(SG_CONTEXT_NO_COALESCING);
+  const std::int32_t most = most_company(in);
+  if (most < 0) GTEST_SKIP() << "userfaultfd is not available here";
+  EXPECT_EQ(1, most);
+}
+
+TEST(dispatch, at_its_job_limit_a_context_refuses) {
+  const context in = open_with(0, 3, SG_WHEN_FULL_REFUSE);
+  double one = 1, c[3] = {};
+  gated_job gated(in);
+  SKIP_WITHOUT_GATE(gated);
+  job jobs[2], refused;
+  for (int i = 0; i < 2; ++i) {
+    const sg_gemm_desc desc = product(&one, &one, &c[i], 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
+  }
+  const sg_gemm_desc desc = product(&one, &one, &c[2], 1, 1, 1);
+  EXPECT_STATUS(SG_STATUS_BUSY, sg_gemm_async(in, &desc, nullptr, refused.out()));
+  EXPECT_NE(nullptr, strstr(sg_last_error_message(), "3 jobs")) << sg_last_error_message();
+  gated.open();
+  ASSERT_OK(sg_context_synchronize(in));
+  ASSERT_OK(sg_gemm(in, &desc, nullptr)) << "there is room again";
+  EXPECT_EQ(1, c[2]);
+}
+
+TEST(dispatch, at_its_job_limit_a_context_makes_submitters_wait) {
+  const context in = open_with(0, 1);
+  double one = 1, c = 0;
+  gated_job gated(in);
+  SKIP_WITHOUT_GATE(gated);
+  std::atomic<bool> submitted{false};
+  std::thread other([&] {
+    const sg_gemm_desc desc = product(&one, &one, &c, 1, 1, 1);
+    job mine;
+    EXPECT_OK(sg_gemm_async(in, &desc, nullptr, mine.out()));  // at once, were it not for the limit
+    submitted = true;
+    EXPECT_OK(sg_job_wait(mine, SG_FOREVER));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(submitted);
+  gated.open();
+  other.join();
+  EXPECT_EQ(1, c);
+}
+
+TEST(dispatch, wrong_options_are_named) {
+  context none;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "cpu";
+  options.commands_in_flight = -1;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_create(&options, none.out()));
+  EXPECT_NE(nullptr, strstr(sg_last_error_message(), "options->commands_in_flight"));
+  options.commands_in_flight = 0;
+  options.when_full = static_cast<sg_when_full>(7);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_create(&options, none.out()));
+  EXPECT_NE(nullptr, strstr(sg_last_error_message(), "options->when_full"));
+  options.when_full = SG_WHEN_FULL_BLOCK;
+  options.job_limit = UINT64_MAX;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_create(&options, none.out()));
+  EXPECT_NE(nullptr, strstr(sg_last_error_message(), "options->job_limit"));
+}
+
+}  // namespace
+}  // namespace sg_test

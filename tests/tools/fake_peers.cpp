@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for the module with the GPU's libraries where there is no GPU: the same table, plain loops on host memory.
+// It shows that what the suites hand to their peers is the products that they hand to the library.
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "bench/gpu_peers.hpp"
+
+namespace sg::cli {
+namespace {
+
+void multiply(const gpu_product &p) {
+  for (std::int64_t item = 0; item < p.batch; ++item) {
+    const auto *a = static_cast<const float *>(p.a) + item * p.stride_a;
+    const auto *b = static_cast<const float *>(p.b) + item * p.stride_b;
+    auto *c = static_cast<float *>(p.c) + item * p.stride_c;
+    for (std::int64_t j = 0; j < p.n; ++j)
+      for (std::int64_t i = 0; i < p.m; ++i) {
+        float sum = p.beta == 0 ? 0 : c[i + j * p.ldc];
+        for (std::int64_t k = 0; k < p.k; ++k)
+          sum += (p.op_a == SG_OP_N ? a[i + k * p.lda] : a[k + i * p.lda]) *
+                 (p.op_b == SG_OP_N ? b[k + j * p.ldb] : b[j + k * p.ldb]);
+        c[i + j * p.ldc] = sum;
+      }
+  }
+}
+
+double seconds_of(const gpu_product *products, std::int32_t count) {
+  const auto start = std::chrono::steady_clock::now();
+  std::for_each(products, products + count, multiply);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+using products = std::vector<gpu_product>;
+
+constexpr gpu_peer_table table = {
+    .facts = [] { return "gpu: none\n"; },
+    .link =
+        [] {
+          return gpu_link_rates{1, 1, 1};
+        },
+    .host_count = [] { return std::int32_t{0}; },
+    .host_name = [](std::int32_t) { return ""; },
+    .host = [](std::int32_t, const gpu_product *) { return -1.0; },
+    .resident = [](std::int32_t, const gpu_product *, std::int32_t) { return -1.0; },
+    .arithmetic = [](const gpu_product *) { return -1.0; },
+    .many_prepare = [](gpu_way way, std::int32_t, const gpu_product *all, std::int32_t count) -> void * {
+      if (way == gpu_way::pointers) return nullptr;  // a peer may lack a way
+      return new products(all, all + count);
+    },
+    .many_run =
+        [](void *many) {
+          const auto &all = *static_cast<products *>(many);
+          return seconds_of(all.data(), std::int32_t(all.size()));
+        },
+    .many_release = [](void *many) { delete static_cast<products *>(many); },
+    .trickle =
+        [](const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended) {
+          const std::int32_t count = std::min<std::int32_t>(capacity, 10);
+          for (std::int32_t i = 0; i < count; ++i) latencies[i] = seconds_of(how->urgent + i % how->urgent_count, 1);
+          *large_ended = how->large_count;
+          return count;
+        },
+};
+
+}  // namespace
+}  // namespace sg::cli
+
+extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_2(void) {
+  return &sg::cli::table;
+}
