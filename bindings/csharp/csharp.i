@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* C#: the P/Invoke layer StreamGemm.Internal. Everything that crosses is a number or an address, so that no call marshals,
+ * no call pins, and native code never calls back into the runtime (SWIG's own helpers would: meson.build switches them off). */
+%module Raw
+
+%typemap(csclassmodifiers) SWIGTYPE "internal class"
+%pragma(csharp) moduleclassmodifiers="internal static class"
+%pragma(csharp) imclassclassmodifiers="internal static class"
+
+/* The native library is found before the first call. Mono looks for it before it runs a static constructor of the class that
+ * declares the calls, so the classes that make them have one: the module's and each proxy's. */
+%pragma(csharp) modulecode=%{
+  static Raw() {
+    StreamGemm.NativeLoader.Load();
+  }
+%}
+%typemap(cscode) SWIGTYPE %{
+  static $csclassname() {
+    StreamGemm.NativeLoader.Load();
+  }
+%}
+%rename("$ignore", %$isconstant) ""; /* C# has them as literals of its own */
+
+/* Without its exception helper, SWIG's runtime has no name for this one. */
+%begin %{
+#define SWIG_CSharpSetPendingExceptionArgument(code, message, name) ((void)0)
+%}
+
+/* A 64-bit number of any C type. C's long is 32 bits wide to SWIG's C#, and size_t too. */
+%define SG_INTEGER64(TYPE, CS)
+%typemap(ctype) TYPE "TYPE"
+%typemap(imtype) TYPE #CS
+%typemap(cstype) TYPE #CS
+%typemap(in) TYPE "$1 = $input;"
+%typemap(out) TYPE "$result = $1;"
+%typemap(csin) TYPE "$csinput"
+%typemap(csout) TYPE { return $imcall; }
+%typemap(csvarin) TYPE %{ set { $imcall; } %}
+%typemap(csvarout) TYPE %{ get { return $imcall; } %}
+%typemap(ctype) TYPE *OUTPUT "TYPE *"
+%typemap(imtype) TYPE *OUTPUT "out " #CS
+%typemap(cstype) TYPE *OUTPUT "out " #CS
+%typemap(in) TYPE *OUTPUT "$1 = $input;"
+%typemap(csin) TYPE *OUTPUT "out $csinput"
+%enddef
+#pragma SWIG nowarn=453 /* arrays of handles are an address and a count here, so the two have no common typemap */
+%include <stdint.i>
+SG_INTEGER64(int64_t, long)
+SG_INTEGER64(uint64_t, ulong)
+SG_INTEGER64(size_t, ulong)
+%include <typemaps.i>
+
+%typemap(ctype) void *SG_ADDRESS "int64_t"
+%typemap(imtype) void *SG_ADDRESS "long"
+%typemap(cstype) void *SG_ADDRESS "long"
+%typemap(in) void *SG_ADDRESS "$1 = ($1_ltype)(intptr_t)$input;"
+%typemap(out) void *SG_ADDRESS "$result = (int64_t)(intptr_t)$1;"
+%typemap(csin) void *SG_ADDRESS "$csinput"
+%typemap(csout) void *SG_ADDRESS { return $imcall; }
+%typemap(csvarin) void *SG_ADDRESS %{ set { $imcall; } %}
+%typemap(csvarout) void *SG_ADDRESS %{ get { return $imcall; } %}
+
+%typemap(ctype) void **SG_OUT_ADDRESS "int64_t *"
+%typemap(imtype) void **SG_OUT_ADDRESS "out long"
+%typemap(cstype) void **SG_OUT_ADDRESS "out long"
+%typemap(in) void **SG_OUT_ADDRESS "$1 = ($1_ltype)$input; *$input = 0;"
+%typemap(csin) void **SG_OUT_ADDRESS "out $csinput"
+
+/* Enumerations are ints here; the public ones come from the headers too (declarations.py), with their comments. */
+%rename("$ignore", %$isenum) "";
+%rename("$ignore", %$isenumitem) "";
+%typemap(ctype) enum SWIGTYPE "int"
+%typemap(imtype) enum SWIGTYPE "int"
+%typemap(cstype) enum SWIGTYPE "int"
+%typemap(in) enum SWIGTYPE "$1 = ($1_ltype)$input;"
+%typemap(out) enum SWIGTYPE "$result = (int)$1;"
+%typemap(csin) enum SWIGTYPE "$csinput"
+%typemap(csout) enum SWIGTYPE { return $imcall; }
+%typemap(csvarin) enum SWIGTYPE %{ set { $imcall; } %}
+%typemap(csvarout) enum SWIGTYPE %{ get { return $imcall; } %}
+
+/* A status that a call returns: the failures are exceptions, the answers (not ready, timeout) are numbers. */
+%typemap(ctype) sg_status "int"
+%typemap(imtype) sg_status "int"
+%typemap(cstype) sg_status "int"
+%typemap(in) sg_status "$1 = (sg_status)$input;"
+%typemap(out) sg_status "$result = (int)$1;"
+%typemap(csin) sg_status "$csinput"
+%typemap(csout) sg_status { return StreamGemm.Errors.Check($imcall); }
+
+/* Strings are UTF-8. One that comes out is read while what owns it (a proxy, the library) is alive. */
+%typemap(ctype) const char *, char [ANY] "const char *"
+%typemap(imtype) const char *, char [ANY] "System.IntPtr"
+%typemap(cstype) const char *, char [ANY] "string"
+%typemap(in) const char *, char [ANY] "$1 = ($1_ltype)$input;"
+%typemap(out) const char *, char [ANY] "$result = $1;"
+%typemap(csout) const char *, char [ANY] { return StreamGemm.Text.Of($imcall); }
+%typemap(csin, pre="    using (var $csinput_text = new StreamGemm.Text($csinput))", terminator="") const char * "$csinput_text.Address"
+%typemap(csvarin) const char * %{ set { using (var text = new StreamGemm.Text(value)) { var $csinput_text = text; $imcall; } } %}
+%typemap(csvarout) const char *, char [ANY] %{
+    get {
+      string text = StreamGemm.Text.Of($imcall);
+      System.GC.KeepAlive(this);
+      return text;
+    } %}
+/* Text that the caller has room for: an address. */
+%apply void *SG_ADDRESS { char *text };
+%immutable name;
+%immutable description;
+%immutable reason;
+%immutable origin;
+%immutable strategy;
+%immutable message;
+
+%include "streamgemm.i"
+
+/* Submissions. The options' address and the place for the job's handle (or 0: nobody will ask) are plain numbers. */
+%apply void *SG_ADDRESS { const sg_plan_options *options, sg_job **out_job };
+%{
+#include "flat.h"
+%}
+%include "flat.h"
+
+/* What a graph records, and its runs. */
+%inline %{
+static inline sg_status sg_csharp_record_gemm(sg_context *context, sg_graph *graph, SG_FLAT_PRODUCT, SG_FLAT_SUBMIT) {
+  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  submit.graph = graph;
+  return sg_gemm_async(context, &desc, &submit, NULL);
+}
+
+static inline sg_status sg_csharp_record_copy_2d(sg_context *context, sg_graph *graph, int64_t dst, int64_t dst_pitch, int64_t src,
+                                                 int64_t src_pitch, int64_t width, int64_t height, SG_FLAT_SUBMIT) {
+  sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  submit.graph = graph;
+  return sg_copy_2d_async(context, sg_flat_at(dst), (uint64_t)dst_pitch, sg_flat_at(src), (uint64_t)src_pitch, (uint64_t)width,
+                          (uint64_t)height, &submit, NULL);
+}
+
+static inline sg_status sg_csharp_graph_set_gemm(sg_graph *graph, int32_t index, SG_FLAT_PRODUCT) {
+  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+  return sg_graph_set_gemm(graph, index, &desc);
+}
+
+static inline sg_status sg_csharp_graph_run_async(sg_graph *graph, SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  return sg_graph_run_async(graph, &submit, out_job);
+}
+%}

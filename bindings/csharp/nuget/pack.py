@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the NuGet package: the assembly and its documentation, and the native libraries that it loads.
+
+usage: pack.py OUT.nupkg VERSION LICENSE README ASSEMBLY.dll DOCUMENTATION.xml NATIVE=NAME...
+
+A .nupkg is a ZIP file in the layout of the Open Packaging Conventions. The same input gives the same bytes.
+"""
+import pathlib
+import sys
+import zipfile
+
+FRAMEWORK, PLATFORM = "netstandard2.1", "linux-x64"
+
+NUSPEC = """<?xml version="1.0" encoding="utf-8"?>
+<package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
+  <metadata minClientVersion="2.12">
+    <id>StreamGemm</id>
+    <version>{version}</version>
+    <authors>StreamGEMM</authors>
+    <license type="expression">Apache-2.0</license>
+    <licenseUrl>https://licenses.nuget.org/Apache-2.0</licenseUrl>
+    <readme>README.md</readme>
+    <requireLicenseAcceptance>false</requireLicenseAcceptance>
+    <description>Asynchronous matrix multiplication on CPUs and GPUs: arrays, Memory and device memory in, a Task out.</description>
+    <tags>matrix gemm blas cuda asynchronous</tags>
+    <dependencies>
+      <group targetFramework=".NETStandard2.1" />
+    </dependencies>
+  </metadata>
+</package>
+"""
+RELATIONSHIPS = """<?xml version="1.0" encoding="utf-8"?>
+<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
+  <Relationship Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/StreamGemm.nuspec" Id="R1" />
+</Relationships>
+"""
+CONTENT_TYPES = """<?xml version="1.0" encoding="utf-8"?>
+<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
+{defaults}{overrides}</Types>
+"""
+
+
+def content_types(names):
+    """Each file has a type, by its extension or, without one, by its name."""
+    kinds = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml", "md": "text/markdown"}
+    extensions = sorted({n.rsplit(".", 1)[1] for n in names if "." in pathlib.PurePosixPath(n).name} | {"rels"})
+    defaults = [f'  <Default Extension="{e}" ContentType="{kinds.get(e, "application/octet-stream")}" />\n' for e in extensions]
+    overrides = [f'  <Override PartName="/{n}" ContentType="application/octet-stream" />\n' for n in names
+                 if "." not in pathlib.PurePosixPath(n).name]
+    return CONTENT_TYPES.format(defaults="".join(defaults), overrides="".join(overrides))
+
+
+def main():
+    output, version, license_file, readme, assembly, documentation, *natives = sys.argv[1:]
+    files = {"LICENSE": license_file, "README.md": readme, f"lib/{FRAMEWORK}/StreamGemm.dll": assembly,
+             f"lib/{FRAMEWORK}/StreamGemm.xml": documentation}
+    for native in natives:
+        path, name = native.rsplit("=", 1)
+        files[f"runtimes/{PLATFORM}/native/{name}"] = path
+    parts = {name: pathlib.Path(path).read_bytes() for name, path in files.items()}
+    parts["StreamGemm.nuspec"] = NUSPEC.format(version=version).encode()
+    parts["_rels/.rels"] = RELATIONSHIPS.encode()
+    parts = {"[Content_Types].xml": content_types(parts).encode(), **parts}
+    with zipfile.ZipFile(output, "w") as package:
+        for name, content in parts.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            package.writestr(entry, content)
+
+
+if __name__ == "__main__":
+    main()

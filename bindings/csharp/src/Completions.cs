@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Threading;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>
+  /// The completion queue of a context, and the one background thread that blocks on it and completes the tasks. A table
+  /// holds each Pending, with everything that it pins, until its job has ended; the tag of a submission is its place there.
+  /// The thread ends when the context is closed and its last job has ended.
+  /// </summary>
+  internal sealed class Completions {
+    const int Capacity = 256;
+    static readonly HashSet<Completions> all = new HashSet<Completions>();
+    static volatile bool exiting;
+
+    internal readonly long Queue;
+    readonly object gate = new object();
+    Pending[] table = new Pending[64];
+    readonly Stack<int> free = new Stack<int>();
+    int used;      // places of the table that were ever taken
+    int inFlight;
+    bool retired;
+
+    static Completions() {
+      AppDomain.CurrentDomain.ProcessExit += (sender, arguments) => Drain();
+      AppDomain.CurrentDomain.DomainUnload += (sender, arguments) => Drain();  // Mono's, where a program has several
+    }
+
+    internal Completions(long context) {
+      Raw.sg_queue_create(context, out Queue);
+      var thread = new Thread(Run) { IsBackground = true, Name = "StreamGemm" };
+      try {
+        lock (all) {
+          if (exiting) throw new ShutdownException("the process is exiting");
+          all.Add(this);
+        }
+        thread.Start();
+      } catch {
+        End();
+        throw;
+      }
+    }
+
+    /// <summary>Takes a place in the table for a submission that is about to be made.</summary>
+    /// <returns>Its tag.</returns>
+    internal long Enter(Pending pending) {
+      lock (gate) {
+        if (retired) throw new ObjectDisposedException("GemmContext");
+        if (free.Count == 0 && used == table.Length) Array.Resize(ref table, 2 * used);
+        int place = free.Count > 0 ? free.Pop() : used++;
+        table[place] = pending;
+        ++inFlight;
+        return place;
+      }
+    }
+
+    /// <summary>Gives a place back: the submission was not made, or its job has ended and pins nothing any more.</summary>
+    internal void Leave(long tag) {
+      bool last;
+      lock (gate) {
+        table[tag] = null;
+        free.Push((int)tag);
+        last = --inFlight == 0 && retired;
+        if (last) Monitor.PulseAll(gate);
+      }
+      if (last) RawPINVOKE.sg_queue_close(Queue);
+    }
+
+    /// <summary>No submission will follow: the thread goes once the last job has ended.</summary>
+    internal void Retire() {
+      bool last;
+      lock (gate) {
+        retired = true;
+        last = inFlight == 0;
+      }
+      if (last) RawPINVOKE.sg_queue_close(Queue);
+    }
+
+    /// <summary>At the process's exit. Mono frees the garbage-collected memory while native threads still run, so what has not
+    /// started is cancelled, and what runs is waited for. The tasks of what so ends stay as they are: no thread that waits
+    /// for one meets an exception of the process's end.</summary>
+    static void Drain() {
+      Completions[] open;
+      lock (all) {
+        exiting = true;
+        open = new Completions[all.Count];
+        all.CopyTo(open);
+      }
+      foreach (Completions one in open) one.Retire();
+      foreach (Completions one in open) one.CancelAll();
+      foreach (Completions one in open) {
+        lock (one.gate)
+          while (one.inFlight > 0) Monitor.Wait(one.gate);
+      }
+    }
+
+    /// <summary>Lets no thread that waited for a job in native code meet the job's cancellation at the process's exit.</summary>
+    internal static int Outcome(int status) {
+      if (exiting && status == (int)Status.Cancelled) Thread.Sleep(Timeout.Infinite);
+      return Errors.Check(status);
+    }
+
+    void CancelAll() {
+      lock (gate) {
+        for (int i = used - 1; i >= 0; --i) table[i]?.Cancel();
+      }
+    }
+
+    unsafe void Run() {
+      int size = RawPINVOKE.sg_flat_completion_size(), tag = RawPINVOKE.sg_flat_completion_tag(),
+          status = RawPINVOKE.sg_flat_completion_status(), message = RawPINVOKE.sg_flat_completion_message();
+      var batch = (byte*)Marshal.AllocHGlobal(Capacity * size);
+      int count;
+      while (RawPINVOKE.sg_flat_next_batch(Queue, (long)batch, Capacity, -1, out count) == (int)Status.Ok) {
+        for (byte* one = batch; count > 0; --count, one += size) {
+          Pending pending;
+          lock (gate) pending = table[*(long*)(one + tag)];
+          pending.Release();
+          if (!exiting || *(int*)(one + status) == (int)Status.Ok) pending.Complete(*(int*)(one + status), (IntPtr)(one + message));
+        }
+      }
+      Marshal.FreeHGlobal((IntPtr)batch);
+      End();
+    }
+
+    void End() {
+      lock (all) all.Remove(this);
+      RawPINVOKE.sg_queue_release(Queue);
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>Device memory. It goes when the buffer was disposed or collected and the jobs submitted before that have ended.</summary>
+  public sealed class DeviceBuffer : IDisposable {
+    static readonly Func<long, int> release = RawPINVOKE.sg_buffer_release;
+    readonly long address;
+
+    internal DeviceBuffer(long token) {
+      Handle = new Handle(token, release, "DeviceBuffer");
+      ulong bytes;
+      Raw.sg_buffer_data(token, out address);
+      Raw.sg_buffer_size(token, out bytes);
+      Bytes = (long)bytes;
+    }
+
+    internal Handle Handle { get; }
+
+    /// <summary>Size in bytes.</summary>
+    public long Bytes { get; }
+
+    /// <summary>The buffer's address: of the device's memory, valid as long as the buffer.</summary>
+    public IntPtr Address {
+      get {
+        if (Handle.IsClosed) throw new ObjectDisposedException("DeviceBuffer");
+        return (IntPtr)address;
+      }
+    }
+
+    /// <summary>A matrix in the buffer. Jobs on it keep the buffer alive.</summary>
+    /// <param name="rows">Rows.</param>
+    /// <param name="cols">Columns.</param>
+    /// <param name="dtype">Element type.</param>
+    /// <param name="ld">Leading dimension in elements; 0 means tight.</param>
+    /// <param name="layout">Row or column major.</param>
+    /// <param name="offset">Element of the buffer where the matrix begins.</param>
+    public Matrix Matrix(long rows, long cols, DType dtype, long ld = 0, Layout layout = Layout.RowMajor, long offset = 0) {
+      int size = Element.Size(dtype);
+      if (size == 0) throw new ArgumentException("dtype is " + dtype, "dtype");
+      if (offset < 0 || offset > Bytes / size) throw new ArgumentOutOfRangeException("offset", offset, "offset is outside the buffer");
+      return new Matrix(this, (long)Address, offset, Bytes / size - offset, false, rows, cols, ld, dtype, layout);
+    }
+
+    /// <summary>Gives the memory back, once the jobs submitted before have ended.</summary>
+    public void Dispose() => Handle.Dispose();
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace StreamGemm {
+  public sealed unsafe partial class GemmContext {
+    /// <summary>Submits a copy of a matrix and returns at once. Host and device memory in any combination.</summary>
+    /// <param name="source">Copied from.</param>
+    /// <param name="destination">Copied to: of the same sizes, type and layout; its leading dimension may differ. Does not overlap
+    /// the source.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task CopyAsync(in Matrix source, in Matrix destination, SubmitOptions options = null,
+                          CancellationToken cancellationToken = default(CancellationToken)) {
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = SubmitCopy(pending, source, destination, options ?? SubmitOptions.None, &job);
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
+    }
+
+    /// <summary>As <see cref="CopyAsync"/>, with a handle of the job.</summary>
+    public GemmJob SubmitCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
+      var pending = new Pending(completions, CancellationToken.None);
+      long job = 0;
+      int status;
+      try {
+        status = SubmitCopy(pending, source, destination, options ?? SubmitOptions.None, &job);
+      } catch {
+        pending.Abandon();
+        throw;
+      }
+      return pending.Job(status, job);
+    }
+
+    /// <summary>Copies a matrix and returns when it is done, as <see cref="CopyAsync"/> does without waiting.</summary>
+    public void Copy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
+      using (GemmJob job = SubmitCopy(source, destination, options)) job.Wait();
+    }
+
+    int SubmitCopy(Pending pending, in Matrix source, in Matrix destination, SubmitOptions options, long* job) {
+      CheckCopy(source, destination);
+      long from = pending.PinA(source), to = pending.PinC(destination);
+      int status = Native.Copy(handle.Token, source, from, destination, to, options, completions.Queue, pending.Tag, job);
+      GC.KeepAlive(this);
+      return status;
+    }
+
+    internal static void CheckCopy(in Matrix source, in Matrix destination) {
+      if (source.DType == 0) throw new ArgumentException("source is no matrix: its type is not set", "source");
+      if (destination.ReadOnly) throw new ArgumentException("destination is read-only memory", "destination");
+      if (source.Rows != destination.Rows || source.Cols != destination.Cols || source.DType != destination.DType ||
+          source.Layout != destination.Layout)
+        throw new ArgumentException("destination is " + destination + ", but source is " + source, "destination");
+    }
+
+    // A copy of nothing: it ends when everything before it on its stream has.
+    internal Task BarrierAsync(SubmitOptions options, CancellationToken cancellationToken) =>
+      CopyAsync(Matrix.Shape(0, 0, DType.F32), Matrix.Shape(0, 0, DType.F32), options, cancellationToken);
+  }
+}

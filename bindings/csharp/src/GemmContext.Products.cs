@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  public sealed unsafe partial class GemmContext {
+    /// <summary>Submits C = alpha * op(A) * op(B) + beta * C and returns at once. The operands are pinned and kept alive until
+    /// the job has ended, whatever the caller drops; A and B stay unchanged and C untouched that long.</summary>
+    /// <param name="a">A; only read.</param>
+    /// <param name="b">B; only read.</param>
+    /// <param name="c">C.</param>
+    /// <param name="options">Scalars, operations, batch, order; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job: what has not started is dropped, a running command ends first.</param>
+    /// <returns>A task that completes when the job has ended; continuations run on the thread pool. It is canceled when the job
+    /// was, and faulted by the job's failure.</returns>
+    /// <exception cref="ArgumentException">An operand or an option is wrong; the message names it.</exception>
+    public Task GemmAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
+                          CancellationToken cancellationToken = default(CancellationToken)) {
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = Submit(pending, a, b, c, options, &job);
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
+    }
+
+    /// <summary>As <see cref="GemmAsync"/>, with a handle of the job: to wait, cancel, order others after it, and see what
+    /// it did.</summary>
+    public GemmJob SubmitGemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
+      var pending = new Pending(completions, CancellationToken.None);
+      long job = 0;
+      int status;
+      try {
+        status = Submit(pending, a, b, c, options, &job);
+      } catch {
+        pending.Abandon();
+        throw;
+      }
+      return pending.Job(status, job);
+    }
+
+    int Submit(Pending pending, in Matrix a, in Matrix b, in Matrix c, GemmOptions options, long* job) {
+      GemmOptions o = Check(a, b, c, options);
+      Native.Addresses at = default(Native.Addresses);
+      at.A = pending.PinA(a);
+      at.B = pending.PinB(b);
+      at.C = pending.PinC(c);
+      int status = Native.Gemm(handle.Token, a, b, c, at, o, completions.Queue, pending.Tag, job);
+      GC.KeepAlive(this);
+      return status;
+    }
+
+    /// <summary>Computes C = alpha * op(A) * op(B) + beta * C and returns when it is done.</summary>
+    public void Gemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
+      GemmOptions o = Check(a, b, c, options);
+      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin);
+      try {
+        Native.Addresses at = default(Native.Addresses);
+        at.A = pinA.Take(a);
+        at.B = pinB.Take(b);
+        at.C = pinC.Take(c);
+        Errors.Check(Native.GemmAndWait(handle.Token, a, b, c, at, o));
+      } finally {
+        pinA.Release();
+        pinB.Release();
+        pinC.Release();
+      }
+      GC.KeepAlive(this);
+    }
+
+    /// <summary>Computes C (m x n) = alpha * op(A) * op(B) + beta * C over tight row-major spans, which may lie on the stack, and
+    /// returns when it is done. op(A) is m x k, op(B) is k x n.</summary>
+    public void Gemm<T>(ReadOnlySpan<T> a, ReadOnlySpan<T> b, Span<T> c, long m, long n, long k, GemmOptions options = null)
+      where T : struct {
+      GemmOptions o = options ?? GemmOptions.Default;
+      Gemm(Layout.RowMajor, m, n, k, a, o.OpA == Op.N ? k : m, b, o.OpB == Op.N ? n : k, c, n, o);
+    }
+
+    /// <summary>As BLAS has it: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in `layout`; returns
+    /// when it is done.</summary>
+    public void Gemm<T>(Layout layout, long m, long n, long k, ReadOnlySpan<T> a, long lda, ReadOnlySpan<T> b, long ldb, Span<T> c,
+                        long ldc, GemmOptions options = null) where T : struct {
+      GemmOptions o = options ?? GemmOptions.Default;
+      DType dtype = Element<T>.Check(0);
+      fixed (byte* pa = &First(a), pb = &First(b), pc = &First<T>(c)) {
+        Gemm(View("a", layout, o.OpA, m, k, lda, (long)pa, a.Length, dtype), View("b", layout, o.OpB, k, n, ldb, (long)pb, b.Length, dtype),
+             View("c", layout, Op.N, m, n, ldc, (long)pc, c.Length, dtype), o);
+      }
+    }
+
+    /// <summary>As BLAS has it, without waiting: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in
+    /// `layout`.</summary>
+    public Task GemmAsync<T>(Layout layout, long m, long n, long k, ReadOnlyMemory<T> a, long lda, ReadOnlyMemory<T> b, long ldb,
+                             Memory<T> c, long ldc, GemmOptions options = null,
+                             CancellationToken cancellationToken = default(CancellationToken)) where T : struct {
+      GemmOptions o = options ?? GemmOptions.Default;
+      bool plainA = o.OpA == Op.N, plainB = o.OpB == Op.N;
+      return GemmAsync(Matrix.Of(a, plainA ? m : k, plainA ? k : m, lda, layout), Matrix.Of(b, plainB ? k : n, plainB ? n : k, ldb, layout),
+                       Matrix.Of(c, m, n, ldc, layout), o, cancellationToken);
+    }
+
+    /// <summary>Submits a batch of products of one shape whose matrices lie anywhere, as one job.</summary>
+    /// <param name="a">The A of each item; all of one shape, type and layout.</param>
+    /// <param name="b">The B of each item.</param>
+    /// <param name="c">The C of each item; no two overlap.</param>
+    /// <param name="options">As in <see cref="GemmAsync"/>; its batch and strides are not used.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task GemmBatchAsync(IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options = null,
+                               CancellationToken cancellationToken = default(CancellationToken)) {
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = SubmitBatch(pending, a, b, c, options, &job);
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
+    }
+
+    int SubmitBatch(Pending pending, IReadOnlyList<Matrix> a, IReadOnlyList<Matrix> b, IReadOnlyList<Matrix> c, GemmOptions options,
+                    long* job) {
+      int count = SameShape(c, "c", -1);
+      SameShape(a, "a", count);
+      SameShape(b, "b", count);
+      GemmOptions o = options ?? GemmOptions.Default;
+      var addresses = new long[3 * count];
+      for (int i = 0; i < count; ++i) {
+        Check(a[i], b[i], c[i], GemmOptions.Default);
+        addresses[i] = pending.PinMore(3 * count, i, a[i]);
+        addresses[count + i] = pending.PinMore(3 * count, count + i, b[i]);
+        addresses[2 * count + i] = pending.PinMore(3 * count, 2 * count + i, c[i]);
+      }
+      fixed (long* first = addresses) {
+        Native.Addresses at = default(Native.Addresses);
+        at.Items = count;
+        at.ArrayA = (long)first;
+        at.ArrayB = (long)(first + count);
+        at.ArrayC = (long)(first + 2 * count);
+        int status = Native.Gemm(handle.Token, a[0], b[0], c[0], at, o, completions.Queue, pending.Tag, job);
+        GC.KeepAlive(this);
+        return status;
+      }
+    }
+
+    /// <summary>Submits products of different shapes, types and scalars as one job.</summary>
+    /// <param name="items">The products; no one's C overlaps another's operands.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task GemmGroupAsync(IReadOnlyList<GemmItem> items, SubmitOptions options = null,
+                               CancellationToken cancellationToken = default(CancellationToken)) {
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = SubmitGroup(pending, items, options ?? SubmitOptions.None, &job);
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
+    }
+
+    int SubmitGroup(Pending pending, IReadOnlyList<GemmItem> items, SubmitOptions options, long* job) {
+      if (items == null) throw new ArgumentNullException("items");
+      int count = items.Count;
+      long group = RawPINVOKE.sg_flat_group_alloc(count);
+      if (group == 0) throw new OutOfMemoryException("no memory for a group of " + count + " products");
+      try {
+        for (int i = 0; i < count; ++i) {
+          GemmItem item = items[i];
+          GemmOptions o = Check(item.A, item.B, item.C, item.Options);
+          Native.Addresses at = default(Native.Addresses);
+          at.A = pending.PinMore(3 * count, 3 * i, item.A);
+          at.B = pending.PinMore(3 * count, 3 * i + 1, item.B);
+          at.C = pending.PinMore(3 * count, 3 * i + 2, item.C);
+          Native.SetItem(group, i, item.A, item.B, item.C, at, o);
+        }
+        int status = Native.Group(handle.Token, group, count, options, completions.Queue, pending.Tag, job);
+        GC.KeepAlive(this);
+        return status;
+      } finally {
+        RawPINVOKE.sg_flat_group_free(group);
+      }
+    }
+
+    // What the library cannot see: managed memory's size, and whether it may be written.
+    internal static GemmOptions Check(in Matrix a, in Matrix b, in Matrix c, GemmOptions options) {
+      GemmOptions o = options ?? GemmOptions.Default;
+      if (a.DType == 0) throw new ArgumentException("a is no matrix: its type is not set", "a");
+      if (b.DType == 0) throw new ArgumentException("b is no matrix: its type is not set", "b");
+      if (c.DType == 0) throw new ArgumentException("c is no matrix: its type is not set", "c");
+      if (c.ReadOnly) throw new ArgumentException("c is read-only memory", "c");
+      if (o.Batch > 1) {
+        a.CheckBatch(o.Batch, o.StrideA, "a");
+        b.CheckBatch(o.Batch, o.StrideB, "b");
+        c.CheckBatch(o.Batch, o.StrideC, "c");
+      }
+      return o;
+    }
+
+    static int SameShape(IReadOnlyList<Matrix> list, string name, int count) {
+      if (list == null) throw new ArgumentNullException(name);
+      if (list.Count == 0) throw new ArgumentException(name + " has no items", name);
+      if (count >= 0 && list.Count != count) throw new ArgumentException(name + " has " + list.Count + " items, c has " + count, name);
+      for (int i = 1; i < list.Count; ++i) {
+        if (list[i].Rows != list[0].Rows || list[i].Cols != list[0].Cols || list[i].Ld != list[0].Ld || list[i].DType != list[0].DType ||
+            list[i].Layout != list[0].Layout)
+          throw new ArgumentException(name + "[" + i + "] is " + list[i] + ", but " + name + "[0] is " + list[0], name);
+      }
+      return list.Count;
+    }
+
+    static Matrix View(string name, Layout layout, Op op, long rows, long cols, long ld, long address, long length, DType dtype) {
+      try {
+        return new Matrix(null, address, 0, length, false, op == Op.N ? rows : cols, op == Op.N ? cols : rows, ld, dtype, layout);
+      } catch (ArgumentException error) {
+        throw new ArgumentException(name + ": " + error.Message, name);
+      }
+    }
+
+    static ref byte First<T>(ReadOnlySpan<T> span) where T : struct => ref MemoryMarshal.GetReference(MemoryMarshal.AsBytes(span));
+  }
+}

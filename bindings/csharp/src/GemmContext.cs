@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>
+  /// A device with its streams, memory and jobs. Every method may be called from any thread. Disposing a context with work
+  /// in flight is allowed: the work ends, its tasks complete; what the context made (streams, buffers, plans) lives on
+  /// until it is disposed itself.
+  /// </summary>
+  public sealed partial class GemmContext : IDisposable {
+    readonly Handle handle;
+    readonly Completions completions;
+
+    /// <summary>Opens a device.</summary>
+    /// <param name="device">"cpu", "cuda:0", "sim:h200", "auto"; null is "auto": the variable SG_DEVICE, else the first CUDA
+    /// device, else the cpu.</param>
+    /// <exception cref="NoDeviceException">The device is not there.</exception>
+    /// <exception cref="ArgumentException">The name is malformed.</exception>
+    public GemmContext(string device = null) : this(new ContextOptions { Device = device }) { }
+
+    /// <summary>Opens a device.</summary>
+    public GemmContext(ContextOptions options) {
+      if (options == null) throw new ArgumentNullException("options");
+      long token;
+      Raw.sg_context_create(options.native, out token);
+      Completions made = null;
+      try {
+        made = new Completions(token);
+      } finally {
+        if (made == null) RawPINVOKE.sg_context_release(token);
+      }
+      completions = made;
+      handle = new Handle(token, context => {
+        made.Retire();
+        return RawPINVOKE.sg_context_release(context);
+      }, "GemmContext");
+    }
+
+    internal long Token => handle.Token;
+
+    /// <summary>Facts of the context's device.</summary>
+    public DeviceInfo Device {
+      get {
+        var info = new DeviceInfo();
+        Raw.sg_context_device(handle.Token, info.native);
+        GC.KeepAlive(this);
+        return info;
+      }
+    }
+
+    /// <summary>Waits until every job submitted before this call has ended, well or badly. Their tasks complete soon after.</summary>
+    public void Synchronize() {
+      Raw.sg_context_synchronize(handle.Token);
+      GC.KeepAlive(this);
+    }
+
+    /// <summary>Takes a stream from the context's pool.</summary>
+    /// <param name="priority">-1 low, 0 normal, 1 high: what its submissions have unless they say otherwise.</param>
+    public GemmStream AcquireStream(int priority = 0) {
+      long token;
+      Raw.sg_stream_acquire(handle.Token, priority, out token);
+      GC.KeepAlive(this);
+      return new GemmStream(this, token);
+    }
+
+    /// <summary>Wraps a native stream (a cudaStream_t): submissions to it run on that stream, in its order.</summary>
+    /// <param name="native">The native stream; it stays the caller's and must outlive the wrapper's work.</param>
+    public GemmStream WrapStream(IntPtr native) {
+      long token;
+      Raw.sg_stream_wrap(handle.Token, (long)native, out token);
+      GC.KeepAlive(this);
+      return new GemmStream(this, token);
+    }
+
+    /// <summary>Makes an event. It counts as happened until it is recorded.</summary>
+    public GemmEvent CreateEvent() {
+      long token;
+      Raw.sg_event_create(handle.Token, out token);
+      GC.KeepAlive(this);
+      return new GemmEvent(this, token);
+    }
+
+    /// <summary>Makes an empty graph, to record submissions in.</summary>
+    public GemmGraph CreateGraph() {
+      long token;
+      Raw.sg_graph_create(handle.Token, out token);
+      GC.KeepAlive(this);
+      return new GemmGraph(this, completions, token);
+    }
+
+    /// <summary>Allocates device memory, uninitialised.</summary>
+    /// <param name="bytes">Size; above 0.</param>
+    public DeviceBuffer AllocateDevice(long bytes) {
+      if (bytes <= 0) throw new ArgumentOutOfRangeException("bytes", bytes, "bytes is not positive");
+      long token;
+      Raw.sg_buffer_create(handle.Token, (ulong)bytes, out token);
+      GC.KeepAlive(this);
+      return new DeviceBuffer(token);
+    }
+
+    /// <summary>Allocates pinned host memory, which the device copies from and to at full speed; uninitialised.</summary>
+    /// <param name="length">Number of elements.</param>
+    public PinnedMemory<T> AllocatePinned<T>(int length) where T : struct => PinnedMemory<T>.Allocate(handle.Token, length, this);
+
+    /// <summary>Pins an array for the device as well as for the garbage collector, until the result is disposed. Jobs on the
+    /// result's Memory copy at full speed.</summary>
+    public PinnedMemory<T> Register<T>(T[] array) where T : struct => PinnedMemory<T>.Register(handle.Token, array, this);
+
+    /// <summary>Gives the context back. Allowed at any time, any number of times.</summary>
+    public void Dispose() => handle.Dispose();
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>A point in a stream, which other streams and the host can wait for, and measure between.</summary>
+  public sealed class GemmEvent : IDisposable {
+    static readonly Func<long, int> release = RawPINVOKE.sg_event_release;
+
+    readonly GemmContext context;
+
+    internal GemmEvent(GemmContext context, long token) {
+      this.context = context;
+      Handle = new Handle(token, release, "GemmEvent");
+    }
+
+    internal Handle Handle { get; }
+
+    /// <summary>Records the event: it happens when everything submitted to the stream before this call has ended. Recording again
+    /// moves the event; waits already begun keep to the earlier point.</summary>
+    public void Record(GemmStream stream) {
+      if (stream == null) throw new ArgumentNullException("stream");
+      Raw.sg_event_record(Handle.Token, stream.Handle.Token);
+      GC.KeepAlive(this);
+      GC.KeepAlive(stream);
+    }
+
+    /// <summary>Whether the event has happened. One never recorded has.</summary>
+    public bool HasHappened {
+      get {
+        int status = Raw.sg_event_query(Handle.Token);
+        GC.KeepAlive(this);
+        return status == (int)Status.Ok;
+      }
+    }
+
+    /// <summary>Waits until the event, as last recorded, has happened.</summary>
+    public void Wait() => Wait(Timeout.InfiniteTimeSpan);
+
+    /// <summary>Waits until the event, as last recorded, has happened.</summary>
+    /// <returns>False when the time passed first.</returns>
+    public bool Wait(TimeSpan timeout) {
+      int status = Raw.sg_event_wait(Handle.Token, Time.Nanoseconds(timeout));
+      GC.KeepAlive(this);
+      return status == (int)Status.Ok;
+    }
+
+    /// <summary>A task that completes when the event, as last recorded, has happened.</summary>
+    /// <param name="cancellationToken">Ends the waiting, not the work.</param>
+    public Task WaitAsync(CancellationToken cancellationToken = default(CancellationToken)) {
+      using (GemmStream stream = context.AcquireStream()) {
+        stream.WaitFor(this);
+        return stream.SynchronizeAsync(cancellationToken);
+      }
+    }
+
+    /// <summary>Time from another event to this one, both happened, on the device's clock (virtual on sim devices).</summary>
+    public TimeSpan Since(GemmEvent start) => TimeSpan.FromTicks((long)Math.Round(SecondsSince(start) * TimeSpan.TicksPerSecond));
+
+    /// <summary>As <see cref="Since"/>, in seconds with the full resolution of the device's clock.</summary>
+    public double SecondsSince(GemmEvent start) {
+      if (start == null) throw new ArgumentNullException("start");
+      double seconds;
+      if (Raw.sg_event_elapsed(start.Handle.Token, Handle.Token, out seconds) != (int)Status.Ok)
+        throw new InvalidOperationException("an event has not happened yet");
+      GC.KeepAlive(this);
+      GC.KeepAlive(start);
+      return seconds;
+    }
+
+    /// <summary>Gives the event back. Waits in progress go on.</summary>
+    public void Dispose() => Handle.Dispose();
+  }
+}

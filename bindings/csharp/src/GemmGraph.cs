@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>
+  /// Submissions recorded once and run with one call. The order between them is the one that they would have had: by their
+  /// streams, and by operands that overlap. Runs of one graph follow each other. What is recorded stays pinned and alive as
+  /// long as the graph has it, or a run with it is in flight.
+  /// </summary>
+  public sealed unsafe class GemmGraph : IDisposable {
+    static readonly Func<long, int> release = RawPINVOKE.sg_graph_release;
+
+    readonly GemmContext context;
+    readonly Completions completions;
+    readonly Handle handle;
+    readonly List<Recorded> parts = new List<Recorded>();  // also the lock: the library's parts and these change together
+
+    internal GemmGraph(GemmContext context, Completions completions, long token) {
+      this.context = context;
+      this.completions = completions;
+      handle = new Handle(token, release, "GemmGraph");
+    }
+
+    /// <summary>Number of submissions recorded.</summary>
+    public int Count {
+      get {
+        lock (parts) return parts.Count;
+      }
+    }
+
+    /// <summary>Records a product instead of running it.</summary>
+    /// <param name="a">As in <see cref="GemmContext.Gemm(in Matrix, in Matrix, in Matrix, GemmOptions)"/>.</param>
+    /// <param name="b">The same for B.</param>
+    /// <param name="c">The same for C.</param>
+    /// <param name="options">Scalars, operations, batch, stream, priority; null: the defaults. `After` is not allowed.</param>
+    /// <returns>Its index.</returns>
+    /// <exception cref="BusyException">The graph has been run.</exception>
+    public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
+      GemmOptions o = GemmContext.Check(a, b, c, options);
+      lock (parts) {
+        var part = new Recorded(a, b, c);
+        return Keep(part, Native.RecordGemm(context.Token, handle.Token, a, b, c, part.At, o));
+      }
+    }
+
+    /// <summary>Records a copy instead of running it.</summary>
+    /// <returns>Its index.</returns>
+    /// <exception cref="BusyException">The graph has been run.</exception>
+    public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
+      GemmContext.CheckCopy(source, destination);
+      lock (parts) {
+        var part = new Recorded(source, destination);
+        int status = Native.RecordCopy(context.Token, handle.Token, source, part.At.A, destination, part.At.C, options ?? SubmitOptions.None);
+        return Keep(part, status);
+      }
+    }
+
+    /// <summary>Gives a recorded product other matrices of the same shapes, and other scalars and strides, for the runs submitted
+    /// after this call.</summary>
+    public void Replace(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
+      GemmOptions o = GemmContext.Check(a, b, c, options);
+      lock (parts) {
+        CheckIndex(index);
+        var part = new Recorded(a, b, c);
+        Exchange(index, part, Native.SetGemm(handle.Token, index, a, b, c, part.At, o));
+      }
+    }
+
+    /// <summary>Gives a recorded copy other matrices of the same shapes and leading dimensions, for the runs submitted after this
+    /// call.</summary>
+    public void ReplaceCopy(int index, in Matrix source, in Matrix destination) {
+      GemmContext.CheckCopy(source, destination);
+      lock (parts) {
+        CheckIndex(index);
+        Recorded old = parts[index];
+        if (old.IsCopy && !(SameShape(source, old.A) && SameShape(destination, old.C)))
+          throw new ArgumentException("the recorded copy is from " + old.A + " to " + old.C + ", not from " + source + " to " + destination);
+        var part = new Recorded(source, destination);
+        Exchange(index, part, RawPINVOKE.sg_graph_set_copy(handle.Token, index, part.At.C, part.At.A));
+      }
+    }
+
+    /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
+    /// runs a product. The first run, and the first after a change, takes longer.</summary>
+    public Task RunAsync(SubmitOptions options = null, CancellationToken cancellationToken = default(CancellationToken)) {
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = Submit(pending, options, &job);
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
+    }
+
+    /// <summary>As <see cref="RunAsync"/>, with a handle of the job.</summary>
+    public GemmJob Submit(SubmitOptions options = null) {
+      var pending = new Pending(completions, CancellationToken.None);
+      long job = 0;
+      int status;
+      try {
+        status = Submit(pending, options, &job);
+      } catch {
+        pending.Abandon();
+        throw;
+      }
+      return pending.Job(status, job);
+    }
+
+    int Submit(Pending pending, SubmitOptions options, long* job) {
+      lock (parts) {
+        long token = handle.Token;
+        pending.Hold(parts.ToArray());
+        int status = Native.RunGraph(token, options ?? SubmitOptions.None, completions.Queue, pending.Tag, job);
+        GC.KeepAlive(this);
+        return status;
+      }
+    }
+
+    int Keep(Recorded part, int status) {
+      if (status < 0) {
+        Exception error = Errors.Latest(status);
+        part.Release();
+        throw error;
+      }
+      parts.Add(part);
+      GC.KeepAlive(this);
+      return parts.Count - 1;
+    }
+
+    void Exchange(int index, Recorded part, int status) {
+      if (status < 0) {
+        Exception error = Errors.Latest(status);
+        part.Release();
+        throw error;
+      }
+      parts[index].Release();
+      parts[index] = part;
+      GC.KeepAlive(this);
+    }
+
+    void CheckIndex(int index) {
+      if (index < 0 || index >= parts.Count) throw new ArgumentOutOfRangeException("index", index, "index is not below " + parts.Count);
+    }
+
+    static bool SameShape(in Matrix x, in Matrix y) =>
+      x.Rows == y.Rows && x.Cols == y.Cols && x.Ld == y.Ld && x.DType == y.DType && x.Layout == y.Layout;
+
+    /// <summary>Gives the graph back. Its runs in flight go on.</summary>
+    public void Dispose() {
+      lock (parts) {
+        handle.Dispose();
+        foreach (Recorded part in parts) part.Release();
+        parts.Clear();
+      }
+    }
+  }
+}

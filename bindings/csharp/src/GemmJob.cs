@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Runtime.CompilerServices;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>A submission and its outcome. Awaitable. Disposing one, or dropping it, leaves the job itself running.</summary>
+  public sealed class GemmJob : IDisposable {
+    static readonly Func<long, int> release = RawPINVOKE.sg_job_release;
+
+    internal GemmJob(long token, Task completion) {
+      Handle = new Handle(token, release, "GemmJob");
+      Completion = completion;
+    }
+
+    internal Handle Handle { get; }
+
+    /// <summary>Completes when the job has ended.</summary>
+    public Task Completion { get; }
+
+    /// <summary>What await uses.</summary>
+    public TaskAwaiter GetAwaiter() => Completion.GetAwaiter();
+
+    /// <summary>The job's status now: <see cref="StreamGemm.Status.NotReady"/> until it has ended.</summary>
+    public Status Status {
+      get {
+        int status = RawPINVOKE.sg_job_poll(Handle.Token);
+        GC.KeepAlive(this);
+        if (status == (int)Status.InvalidHandle) throw Errors.Latest(status);
+        return (Status)status;
+      }
+    }
+
+    /// <summary>Whether the job has ended, well or badly.</summary>
+    public bool IsCompleted => Status != Status.NotReady;
+
+    /// <summary>Waits until the job has ended; throws its failure.</summary>
+    public void Wait() => Wait(Timeout.InfiniteTimeSpan);
+
+    /// <summary>Waits until the job has ended; throws its failure.</summary>
+    /// <returns>False when the time passed first.</returns>
+    public bool Wait(TimeSpan timeout) {
+      int status = Completions.Outcome(RawPINVOKE.sg_job_wait(Handle.Token, Time.Nanoseconds(timeout)));
+      GC.KeepAlive(this);
+      return status == (int)Status.Ok;
+    }
+
+    /// <summary>Asks that the job end early: what has not started is dropped, a running command ends first.</summary>
+    /// <returns>False when it had already ended.</returns>
+    public bool Cancel() {
+      int status = RawPINVOKE.sg_job_cancel(Handle.Token);
+      GC.KeepAlive(this);
+      if (status == (int)Status.Busy) return false;
+      Errors.Check(status);
+      return true;
+    }
+
+    /// <summary>What the job did, once it has ended; null before.</summary>
+    public JobStatistics Statistics {
+      get {
+        var statistics = new JobStatistics();
+        int status = Raw.sg_job_stats(Handle.Token, statistics.native);
+        GC.KeepAlive(this);
+        return status == (int)Status.Ok ? statistics : null;
+      }
+    }
+
+    /// <summary>The whole text of the job's failure; "" when it has not failed.</summary>
+    public unsafe string Message {
+      get {
+        byte* text = stackalloc byte[2048];
+        text[0] = 0;
+        Raw.sg_job_message(Handle.Token, (long)text, 2048);
+        GC.KeepAlive(this);
+        return Text.Of((IntPtr)text);
+      }
+    }
+
+    /// <summary>Waits until all jobs have ended; throws the failure of the first in the list that failed.</summary>
+    /// <returns>False when the time passed first.</returns>
+    public static unsafe bool WaitAll(IReadOnlyList<GemmJob> jobs, TimeSpan timeout) {
+      long[] tokens = Tokens(jobs);
+      int status;
+      fixed (long* first = tokens) {
+        status = Completions.Outcome(RawPINVOKE.sg_job_wait_all((long)first, tokens.Length, Time.Nanoseconds(timeout)));
+      }
+      GC.KeepAlive(jobs);
+      return status == (int)Status.Ok;
+    }
+
+    /// <summary>Waits until one of the jobs has ended, well or badly.</summary>
+    /// <returns>Its index, the lowest of those seen; -1 when the time passed first.</returns>
+    public static unsafe int WaitAny(IReadOnlyList<GemmJob> jobs, TimeSpan timeout) {
+      long[] tokens = Tokens(jobs);
+      int index, status;
+      fixed (long* first = tokens) {
+        status = RawPINVOKE.sg_job_wait_any((long)first, tokens.Length, Time.Nanoseconds(timeout), out index);
+      }
+      GC.KeepAlive(jobs);
+      if (index < 0) Errors.Check(status);
+      return index;
+    }
+
+    static long[] Tokens(IReadOnlyList<GemmJob> jobs) {
+      if (jobs == null) throw new ArgumentNullException("jobs");
+      var tokens = new long[jobs.Count];
+      for (int i = 0; i < tokens.Length; ++i) {
+        if (jobs[i] == null) throw new ArgumentException("jobs[" + i + "] is null", "jobs");
+        tokens[i] = jobs[i].Handle.Token;
+      }
+      return tokens;
+    }
+
+    /// <summary>Gives the handle back; the job itself runs on, and <see cref="Completion"/> completes.</summary>
+    public void Dispose() => Handle.Dispose();
+  }
+
+  internal static class Time {
+    /// <summary>A timeout as the library has it; Timeout.InfiniteTimeSpan, and what does not fit, is for ever.</summary>
+    internal static long Nanoseconds(TimeSpan timeout) {
+      if (timeout == Timeout.InfiniteTimeSpan) return -1;
+      if (timeout < TimeSpan.Zero) throw new ArgumentOutOfRangeException("timeout", timeout, "timeout is negative");
+      return timeout.Ticks > long.MaxValue / 100 ? -1 : timeout.Ticks * 100;
+    }
+  }
+}

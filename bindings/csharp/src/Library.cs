@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Collections.Generic;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>The library in use: its version, backends and devices.</summary>
+  public static class Library {
+    /// <summary>Version of the native library, for instance "0.1.0".</summary>
+    public static string Version => Raw.sg_version_string();
+
+    /// <summary>All backends, usable or not; one that is not says why.</summary>
+    public static IReadOnlyList<BackendInfo> Backends {
+      get {
+        int count;
+        Raw.sg_backend_count(out count);
+        var all = new BackendInfo[count];
+        for (int i = 0; i < count; ++i) {
+          all[i] = new BackendInfo();
+          Raw.sg_backend_describe(i, all[i].native);
+        }
+        return all;
+      }
+    }
+
+    /// <summary>The devices of all usable backends; the cpu is always among them. Each is opened to be asked.</summary>
+    public static IReadOnlyList<DeviceInfo> Devices {
+      get {
+        int count;
+        Raw.sg_device_count(out count);
+        var all = new DeviceInfo[count];
+        for (int i = 0; i < count; ++i) {
+          all[i] = new DeviceInfo();
+          Raw.sg_device_describe(i, all[i].native);
+        }
+        return all;
+      }
+    }
+  }
+}

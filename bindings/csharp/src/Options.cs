@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Numerics;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>Order and priority of a submission. Read during the call only, so one object serves many calls.</summary>
+  public class SubmitOptions {
+    internal static readonly SubmitOptions None = new SubmitOptions();
+
+    /// <summary>Run after what was submitted to this stream before; null: no stream.</summary>
+    public GemmStream Stream { get; set; }
+
+    /// <summary>Run after these jobs too; null: after none.</summary>
+    public IReadOnlyList<GemmJob> After { get; set; }
+
+    /// <summary>-1 low, 0 normal (or the stream's), 1 high: goes ahead of waiting work.</summary>
+    public int Priority { get; set; }
+
+    /// <summary>Flags of the submission.</summary>
+    public SubmitFlags Flags { get; set; }
+
+    /// <summary>Narrows the planner's choice; null leaves it free.</summary>
+    public PlanOptions Plan { get; set; }
+
+    internal long StreamToken => Stream == null ? 0 : Stream.Handle.Token;
+
+    internal long PlanAddress => Plan == null ? 0 : (long)sg_plan_options.getCPtr(Plan.native).Handle;
+
+    internal long[] AfterTokens() {
+      if (After == null || After.Count == 0) return null;
+      var tokens = new long[After.Count];
+      for (int i = 0; i < tokens.Length; ++i) {
+        if (After[i] == null) throw new ArgumentException("After[" + i + "] is null", "options");
+        tokens[i] = After[i].Handle.Token;
+      }
+      return tokens;
+    }
+  }
+
+  /// <summary>A product's scalars, operations and batch, and the options of its submission.</summary>
+  public sealed class GemmOptions : SubmitOptions {
+    internal static readonly GemmOptions Default = new GemmOptions();
+
+    /// <summary>The factor of the product. Default: 1. The imaginary part is ignored for real types.</summary>
+    public Complex Alpha { get; set; } = Complex.One;
+
+    /// <summary>The factor of what C held before. Default: 0, which never reads C.</summary>
+    public Complex Beta { get; set; }
+
+    /// <summary>What is applied to A.</summary>
+    public Op OpA { get; set; }
+
+    /// <summary>What is applied to B.</summary>
+    public Op OpB { get; set; }
+
+    /// <summary>The least accurate arithmetic allowed. Default: exact.</summary>
+    public Compute Compute { get; set; }
+
+    /// <summary>Items of a batch; the matrices are those of its first item. 0 and 1: no batch.</summary>
+    public long Batch { get; set; }
+
+    /// <summary>Elements from one item's A to the next; 0 shares A.</summary>
+    public long StrideA { get; set; }
+
+    /// <summary>Elements from one item's B to the next; 0 shares B.</summary>
+    public long StrideB { get; set; }
+
+    /// <summary>Elements from one item's C to the next.</summary>
+    public long StrideC { get; set; }
+  }
+
+  /// <summary>One product of a group: its matrices, scalars and operations. The options' order and priority are not used.</summary>
+  public readonly struct GemmItem {
+    /// <summary>A.</summary>
+    public Matrix A { get; }
+    /// <summary>B.</summary>
+    public Matrix B { get; }
+    /// <summary>C.</summary>
+    public Matrix C { get; }
+    /// <summary>Scalars, operations, batch; null: the defaults.</summary>
+    public GemmOptions Options { get; }
+
+    /// <summary>One product of a group.</summary>
+    public GemmItem(Matrix a, Matrix b, Matrix c, GemmOptions options = null) {
+      A = a;
+      B = b;
+      C = c;
+      Options = options;
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>A submission from the moment before it is made until its job has ended: the task, and what the job pins.</summary>
+  internal sealed class Pending : TaskCompletionSource<bool> {
+    const long Ended = -1;
+    static readonly Action<object> cancel = state => ((Pending)state).Cancel();
+
+    readonly Completions completions;
+    readonly CancellationToken token;
+    internal readonly long Tag;
+    long job;  // 0 before the submission; its handle, which is a reference of this object's; Ended
+    Pin a, b, c;
+    Pin[] more;
+    Recorded[] shared;
+    CancellationTokenRegistration registration;
+
+    internal Pending(Completions completions, CancellationToken token) : base(TaskCreationOptions.RunContinuationsAsynchronously) {
+      this.completions = completions;
+      this.token = token;
+      Tag = completions.Enter(this);
+    }
+
+    internal long PinA(in Matrix matrix) => a.Take(matrix);
+    internal long PinB(in Matrix matrix) => b.Take(matrix);
+    internal long PinC(in Matrix matrix) => c.Take(matrix);
+
+    /// <summary>Pins matrices beyond the first three.</summary>
+    /// <param name="count">How many there will be in all.</param>
+    /// <param name="index">Which one this is.</param>
+    /// <param name="matrix">The matrix.</param>
+    internal long PinMore(int count, int index, in Matrix matrix) {
+      if (more == null) more = new Pin[count];
+      return more[index].Take(matrix);
+    }
+
+    /// <summary>Holds what the parts of a graph use.</summary>
+    internal void Hold(Recorded[] parts) {
+      foreach (Recorded part in parts) part.Hold();
+      shared = parts;
+    }
+
+    /// <summary>Takes the outcome of a submission that hands out a task: a failure ends it here.</summary>
+    /// <param name="status">What the submitting call returned.</param>
+    /// <param name="handle">The job's handle.</param>
+    internal Task Submitted(int status, long handle) {
+      if (status < 0) return Refused(Errors.Latest(status));
+      Keep(handle);
+      if (token.CanBeCanceled) Watch();
+      return Task;
+    }
+
+    /// <summary>Takes the outcome of a submission that hands out the job; throws why there is none.</summary>
+    internal GemmJob Job(int status, long handle) {
+      if (status < 0) {
+        Exception error = Errors.Latest(status);
+        Abandon();
+        throw error;
+      }
+      RawPINVOKE.sg_job_retain(handle);
+      var made = new GemmJob(handle, Task);
+      Keep(handle);
+      return made;
+    }
+
+    /// <summary>Undoes what was done for a submission that is not made: throws faults of usage, others go into the task.</summary>
+    internal Task Refused(Exception error) {
+      Abandon();
+      if (Errors.IsUsage(error)) throw error;
+      TrySetException(error);
+      return Task;
+    }
+
+    /// <summary>Undoes what was done for a submission that is not made.</summary>
+    internal void Abandon() {
+      Unpin();
+      completions.Leave(Tag);
+    }
+
+    /// <summary>The job has ended: gives back all that was held for it.</summary>
+    internal void Release() {
+      Unpin();
+      long handle = Interlocked.Exchange(ref job, Ended);
+      if (handle != 0) RawPINVOKE.sg_job_release(handle);
+      completions.Leave(Tag);
+    }
+
+    /// <summary>Completes the task, after <see cref="Release"/>.</summary>
+    internal void Complete(int status, IntPtr message) {
+      if (token.CanBeCanceled) Unwatch();
+      if (status == (int)Status.Ok) TrySetResult(true);
+      else if (status == (int)Status.Cancelled) TrySetCanceled(token.IsCancellationRequested ? token : CancellationToken.None);
+      else TrySetException(Errors.Of((Status)status, Text.Of(message)));
+    }
+
+    /// <summary>Asks that the job end early. A handle that is released meanwhile is a stale token, which the library knows.</summary>
+    internal void Cancel() {
+      long handle = Volatile.Read(ref job);
+      if (handle != 0 && handle != Ended) RawPINVOKE.sg_job_cancel(handle);
+    }
+
+    void Unpin() {
+      a.Release();
+      b.Release();
+      c.Release();
+      for (int i = 0; more != null && i < more.Length; ++i) more[i].Release();
+      for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
+    }
+
+    // The job may have ended before its handle is known here.
+    void Keep(long handle) {
+      if (Interlocked.CompareExchange(ref job, handle, 0) == Ended) RawPINVOKE.sg_job_release(handle);
+    }
+
+    // Dispose of a registration waits for a cancellation that is being made, so neither is done under the lock.
+    void Watch() {
+      CancellationTokenRegistration made = token.Register(cancel, this);
+      bool over;
+      lock (this) {
+        registration = made;
+        over = Volatile.Read(ref job) == Ended;
+      }
+      if (over) made.Dispose();
+    }
+
+    void Unwatch() {
+      CancellationTokenRegistration made;
+      lock (this) made = registration;
+      made.Dispose();
+    }
+  }
+}

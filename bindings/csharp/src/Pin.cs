@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Buffers;
+using System.Runtime.InteropServices;
+
+namespace StreamGemm {
+  /// <summary>Memory that stays where it is, and alive, until it is released.</summary>
+  internal struct Pin {
+    object owner;
+    GCHandle handle;
+
+    /// <summary>Pins what a matrix views.</summary>
+    /// <returns>The address of its first element.</returns>
+    internal unsafe long Take(in Matrix matrix) {
+      object of = matrix.Owner;
+      if (of == null && matrix.Address == 0) return 0;  // a shape
+      long skip = matrix.First * Element.Size(matrix.DType);
+      if (of is Array) {
+        handle = GCHandle.Alloc(of, GCHandleType.Pinned);
+        return (long)handle.AddrOfPinnedObject() + skip;
+      }
+      if (of is IPinnable) {
+        long address = (long)((IPinnable)of).Pin(0).Pointer + skip;
+        owner = of;
+        return address;
+      }
+      owner = of;
+      return matrix.Address + skip;
+    }
+
+    internal void Release() {
+      if (handle.IsAllocated) handle.Free();
+      (owner as IPinnable)?.Unpin();
+      owner = null;
+    }
+  }
+}

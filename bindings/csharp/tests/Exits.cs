@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm;
+
+/// <summary>Ends the process with work in flight, in the way that the second argument says. usage: Exits.exe DEVICE WAY</summary>
+static class Exits {
+  static readonly List<object> kept = new List<object>();
+  static readonly List<GemmJob> jobs = new List<GemmJob>();
+
+  static int Main(string[] args) {
+    if (args[1] == "unload") {  // of a domain, which the process outlives
+      AppDomain domain = AppDomain.CreateDomain("second");
+      domain.ExecuteAssembly(typeof(Exits).Assembly.Location, new[] { args[0], "return" });
+      AppDomain.Unload(domain);
+      return 0;
+    }
+    var context = new GemmContext(args[0]);
+    int size = args[0] == "cpu" ? 1500 : 400;
+    Task last = null;
+    for (int i = 0; i < 40; ++i) {
+      var a = new float[size, size];
+      last = context.GemmAsync(a, a, new float[size, size]);
+      jobs.Add(context.SubmitGemm(a, a, new float[size, size]));
+      kept.Add(context.AllocatePinned<float>(1000));
+    }
+    last.ContinueWith(_ => Thread.Sleep(Timeout.Infinite));
+    Console.WriteLine(last.IsCompleted ? "nothing is in flight" : "in flight");
+    Console.Out.Flush();
+    switch (args[1]) {
+      case "return": return 0;
+      case "exit": Environment.Exit(0); break;
+      case "dispose": context.Dispose(); return 0;
+      case "throw": throw new InvalidOperationException("on purpose");
+      case "waiting":  // other threads wait for the work meanwhile
+        GemmJob job = context.SubmitGemm(new float[2, 2], new float[2, 2], new float[2, 2], new GemmOptions { After = jobs });
+        foreach (Action wait in new Action[] { () => last.Wait(), () => job.Wait(), () => GemmJob.WaitAll(jobs, Timeout.InfiniteTimeSpan),
+                                               () => job.Completion.Wait(), context.Synchronize })
+          new Thread(() => wait()) { IsBackground = true }.Start();
+        Thread.Sleep(20);
+        return 0;
+    }
+    return 2;
+  }
+}

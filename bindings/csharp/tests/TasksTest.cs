@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Linq;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm;
+
+/// <summary>Tasks, cancellation, jobs and their order.</summary>
+static class TasksTest {
+  static readonly GemmContext context = new GemmContext(Harness.Device);
+  static readonly Random random = new Random(11);
+
+  // A job that keeps the device busy for a while, on a stream that others can be ordered after.
+  static GemmJob Long(GemmStream stream, int size = 1200) {
+    var a = new float[size, size];
+    return context.SubmitGemm(a, a, new float[size, size], new GemmOptions { Stream = stream });
+  }
+
+  public static async Task ManyAtOnce() {
+    var work = Enumerable.Range(0, 500).Select(async i => {
+      float[,] a = Numbers.Floats(new Random(i), 1 + i % 13, 1 + i % 7), b = Numbers.Floats(new Random(-i), 1 + i % 7, 1 + i % 11);
+      Numbers.Same(Numbers.Product(a, b), await context.MultiplyAsync(a, b), "product " + i);
+    });
+    await Task.WhenAll(work);
+  }
+
+  public static async Task ContinuationsRunOnTheThreadPool() {
+    for (int i = 0; i < 50; ++i) {
+      float[,] a = Numbers.Floats(random, 40, 40);
+      string name = await context.GemmAsync(a, a, new float[40, 40])
+        .ContinueWith(_ => Thread.CurrentThread.Name, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
+      Expect.True(name != "StreamGemm", "a continuation is not on the thread of the completions");
+    }
+  }
+
+  public static void ABlockedContinuationBlocksNoOther() {
+    using (GemmStream stream = context.AcquireStream())
+    using (var gate = new ManualResetEventSlim()) {
+      float[,] a = Numbers.Floats(random, 8, 8);
+      GemmJob slow = Long(stream);
+      Task blocked = WaitAfter(slow.Completion, gate);
+      slow.Wait();
+      Expect.True(context.GemmAsync(a, a, new float[8, 8]).Wait(TimeSpan.FromSeconds(30)), "another job's task completes");
+      gate.Set();
+      blocked.Wait();
+    }
+  }
+
+  static async Task WaitAfter(Task job, ManualResetEventSlim gate) {
+    await job.ConfigureAwait(false);
+    gate.Wait();
+  }
+
+  public static void CancelledBeforehand() {
+    float[,] a = Numbers.Floats(random, 2, 2), c = { { 7, 7 }, { 7, 7 } };
+    Task task = context.GemmAsync(a, a, c, null, new CancellationToken(true));
+    Expect.True(task.IsCanceled, "the task is canceled at once");
+    Expect.Equal(7f, c[0, 0], "C");
+    Expect.Throws<OperationCanceledException>(() => task.Wait());
+  }
+
+  public static void CancelledWhileWaiting() {
+    using (GemmStream stream = context.AcquireStream())
+    using (var source = new CancellationTokenSource()) {
+      GemmJob before = Long(stream);
+      float[,] a = Numbers.Floats(random, 4, 4), c = new float[4, 4];
+      Task[] tasks = Enumerable.Range(0, 20)
+        .Select(i => context.GemmAsync(a, a, new float[4, 4], new GemmOptions { Stream = stream }, source.Token)).ToArray();
+      Task kept = context.GemmAsync(a, a, c, new GemmOptions { Stream = stream });
+      source.Cancel();
+      Expect.Throws<AggregateException>(() => Task.WaitAll(tasks));
+      Expect.True(tasks.All(t => t.IsCanceled), "all are canceled");
+      try {
+        tasks[3].GetAwaiter().GetResult();
+      } catch (OperationCanceledException error) {
+        Expect.Equal(source.Token, error.CancellationToken, "token");
+      }
+      kept.Wait();
+      Numbers.Same(Numbers.Product(a, a), c, "the job behind");
+      before.Wait();
+    }
+  }
+
+  public static void CancellingRacesWithCompletion() {
+    float[,] a = Numbers.Floats(random, 3, 3), expected = Numbers.Product(a, a);
+    int cancelled = 0;
+    for (int i = 0; i < 2000; ++i) {
+      using (var source = new CancellationTokenSource()) {
+        var c = new float[3, 3];
+        Task task = context.GemmAsync(a, a, c, null, source.Token);
+        if (i % 3 == 0) Thread.SpinWait(i);
+        source.Cancel();
+        try {
+          task.Wait();
+          Numbers.Same(expected, c, "c");
+        } catch (AggregateException error) {
+          Expect.True(task.IsCanceled, "canceled, not failed: " + error);
+          ++cancelled;
+        }
+      }
+    }
+    Console.WriteLine("     " + cancelled + " of 2000 were cancelled in time");
+  }
+
+  public static async Task JobsCanBeAskedAndOrdered() {
+    using (GemmStream stream = context.AcquireStream(priority: 1)) {
+      Expect.Equal(1, stream.Priority, "priority");
+      float[,] a = Numbers.Floats(random, 6, 6), b = new float[6, 6], c = new float[6, 6];
+      GemmJob slow = Long(stream);
+      GemmJob first = context.SubmitGemm(a, a, b, new GemmOptions { After = new[] { slow }, Flags = SubmitFlags.Untracked });
+      GemmJob second = context.SubmitGemm(b, a, c, new GemmOptions { After = new[] { first, slow } });
+      await second;
+      Expect.True(first.IsCompleted && slow.IsCompleted, "those before have ended");
+      Numbers.Same(Numbers.Product(Numbers.Product(a, a), a), c, "c");
+      Expect.True(GemmJob.WaitAll(new[] { slow, first, second }, TimeSpan.FromSeconds(1)), "all");
+      Expect.Equal(0, GemmJob.WaitAny(new[] { slow, first }, TimeSpan.Zero), "any");
+      Expect.Equal(Status.Ok, second.Status, "status");
+      Expect.Equal("", second.Message, "message");
+      Expect.Equal(false, second.Cancel(), "too late to cancel");
+      Expect.Equal(2.0 * 6 * 6 * 6, second.Statistics.Flops, "flops");
+      Expect.True(second.Statistics.Commands >= 1 && second.Statistics.Strategy.Length > 0, "statistics");
+      foreach (GemmJob job in new[] { slow, first, second }) job.Dispose();
+    }
+  }
+
+  public static void WaitsHaveAnEnd() {
+    using (GemmStream stream = context.AcquireStream()) {
+      using (GemmJob job = Long(stream)) {
+        job.Wait(TimeSpan.Zero);
+        GemmJob.WaitAny(new[] { job }, TimeSpan.FromTicks(1));
+        Expect.Throws<ArgumentOutOfRangeException>(() => job.Wait(TimeSpan.FromSeconds(-5)), "timeout");
+        Expect.True(job.Wait(TimeSpan.MaxValue), "a very long wait");
+      }
+    }
+  }
+
+  public static void AJobIsCancelled() {
+    using (GemmStream stream = context.AcquireStream()) {
+      GemmJob slow = Long(stream);
+      float[,] a = Numbers.Floats(random, 4, 4), b = new float[4, 4];
+      GemmJob dropped = context.SubmitGemm(a, a, b, new GemmOptions { Stream = stream });
+      GemmJob reader = context.SubmitGemm(b, a, new float[4, 4]);
+      if (dropped.Cancel()) {
+        Expect.Throws<OperationCanceledException>(() => dropped.Wait());
+        Expect.Throws<OperationCanceledException>(() => dropped.Completion.Wait());
+        Expect.Throws<DependencyFailedException>(() => reader.Completion.Wait());
+        Expect.True(dropped.Completion.IsCanceled, "canceled");
+        Expect.Equal(Status.Cancelled, dropped.Status, "status");
+      } else {
+        Console.WriteLine("     it had ended before");
+      }
+      slow.Wait();
+    }
+  }
+
+  public static void AJobLimitRefusesOrWaits() {
+    foreach (WhenFull full in new[] { WhenFull.Refuse, WhenFull.Block })
+      using (var limited = new GemmContext(new ContextOptions { Device = Harness.Device, JobLimit = 4, WhenFull = full }))
+      using (GemmStream stream = limited.AcquireStream()) {
+        var large = new float[500, 500];
+        var tasks = Enumerable.Range(0, 12)
+          .Select(i => limited.GemmAsync(large, large, new float[500, 500], new GemmOptions { Stream = stream })).ToArray();
+        Task all = Task.WhenAll(tasks);
+        if (full == WhenFull.Refuse) Expect.Throws<BusyException>(() => all.Wait());
+        else all.Wait();
+        Expect.True(tasks.Count(t => t.Status == TaskStatus.RanToCompletion) >= 4, "those below the limit run");
+      }
+  }
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A .NET process that ends with work in flight ends at once, with the status that it should.
+
+usage: exits_test.py DEVICE WAYS COMMAND...     the ways, with commas between; the command that runs Exits.exe
+"""
+import signal
+import subprocess
+import sys
+import time
+
+
+
+def main():
+    device, ways, *command = sys.argv[1:]
+    for way in ways.split(","):
+        for _ in range(3):
+            start = time.monotonic()
+            done = subprocess.run([*command, device, way], capture_output=True, text=True, timeout=60)
+            print(f"{way}: status {done.returncode} after {time.monotonic() - start:.2f} s, {done.stdout.strip()}")
+            right = done.returncode not in (0, -signal.SIGSEGV) if way == "throw" else done.returncode == 0
+            if not right or done.stdout.strip() != "in flight":
+                sys.exit(done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the public headers and writes what SWIG must know of them before it parses them.
+
+usage: headers.py OUT.i HEADER...
+
+The headers keep a few habits (tests/abi asserts them), and each habit is a rule here, so that a new function, struct,
+enum or handle comes to every language by itself:
+
+- `typedef struct sg_x sg_x;` without a body is a handle             SG_HANDLE(sg_x)
+- a struct that begins with struct_size has an SG_X_INIT             SG_STRUCT(sg_x, SG_X_INIT, release its strings)
+- a parameter called out_... that points to a number is an output    %apply T *OUTPUT { T *out_... }
+- a function that takes an sg_..._callback is for C alone            %ignore
+- a comment that says "Never blocks." means it                       SG_QUICK(f), else SG_BLOCKS(f)
+"""
+
+import pathlib
+import re
+import sys
+
+NOT_FOR_SWIG = ("streamgemm.h", "backend.h")  # the umbrella; the plugin interface
+
+
+def code_of(text):
+    """The header without its comments."""
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+
+
+def in_order(texts):
+    """Names of the headers, each after those that it includes."""
+    done = []
+
+    def visit(name):
+        for included in re.findall(r"#include <streamgemm/([\w.]+)>", texts[name]):
+            if included in texts and included not in done:
+                visit(included)
+        if name not in done:
+            done.append(name)
+
+    for name in sorted(texts):
+        visit(name)
+    return done
+
+
+def rules_of(text):
+    code = code_of(text)
+    for handle in re.findall(r"typedef struct (\w+) \1;", code):
+        yield f"SG_HANDLE({handle})"
+    for body, name in re.findall(r"typedef struct \w+ \{\s*size_t struct_size;(.*?)\} (\w+);", code, flags=re.S):
+        strings = re.findall(r"const char \*(\w+);", body)
+        yield f"SG_STRUCT({name}, {name.upper()}_INIT, {' '.join(f'free((void *)self->{s});' for s in strings)})"
+    for kind, name in sorted(set(re.findall(r"\b((?:u?int\d+_t|double)) \*(out_\w+)", code))):
+        yield f"%apply {kind} *OUTPUT {{ {kind} *{name} }};"
+    for comment, name, parameters in re.findall(
+        r"/\*\*((?:(?!\*/).)*)\*/\s*SG_API [\w ]*?\*?(sg_\w+)\(([^;]*)\);", text, flags=re.S
+    ):
+        if "_callback" in parameters:
+            yield f"%ignore {name};"
+        else:
+            yield f"SG_QUICK({name})" if "Never blocks." in comment else f"SG_BLOCKS({name})"
+
+
+def main():
+    output, *headers = map(pathlib.Path, sys.argv[1:])
+    texts = {h.name: h.read_text() for h in headers if h.name not in NOT_FOR_SWIG}
+    order = in_order(texts)
+    lines = [rule for name in order for rule in rules_of(texts[name])]
+    lines += [f'%include "streamgemm/{name}"' for name in order]
+    output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Java's typemaps. Everything is generated as static native methods of one class, org.streamgemm.internal.Native, over
+ * 64-bit integers; there are no proxies. org.streamgemm is the layer on top.
+ *
+ * A function that returns sg_status gives a long: the status (0, or one of the positive answers), or its output where it has
+ * one. A double comes as its bits (Double.longBitsToDouble). A failure is thrown.
+ */
+%module(jniclassname="Native") Raw
+%{
+#include "flat.h"
+%}
+
+%include "enumsimple.swg"
+%javaconst(1);
+%javaconst(0) SG_FOREVER; /* its literal is C's */
+%pragma(java) jniclassclassmodifiers="public final class"
+%pragma(java) jniclasscode=%{
+  static {
+    Loader.load();
+  }
+
+  private Native() {}
+
+  /** Address of the first byte of a direct buffer's memory, wherever its position is; 0 when it has none. */
+  public static native long address(java.nio.Buffer buffer);
+
+  /** A direct buffer over memory that somebody else owns. */
+  public static native java.nio.ByteBuffer window(long address, long bytes);
+
+  /** Text that ends with a NUL. */
+  public static native byte[] text(long address);
+%}
+
+%apply long long { int64_t, uint64_t, size_t };
+
+/* Handles and addresses. */
+%typemap(jni) void *SG_ADDRESS "jlong"
+%typemap(jtype) void *SG_ADDRESS "long"
+%typemap(jstype) void *SG_ADDRESS "long"
+%typemap(in) void *SG_ADDRESS "$1 = ($1_ltype)(intptr_t)$input;"
+%typemap(out) void *SG_ADDRESS "$result = (jlong)(intptr_t)$1;"
+%typemap(javain) void *SG_ADDRESS "$javainput"
+%typemap(javaout) void *SG_ADDRESS { return $jnicall; }
+%typemap(freearg) void *SG_ADDRESS ""
+%apply void *SG_ADDRESS { SWIGTYPE *, char *text };
+
+/* Outputs become the result. */
+%typemap(in, numinputs=0) void **SG_OUT_ADDRESS (void *made = NULL) "$1 = ($1_ltype)&made;"
+%typemap(argout) void **SG_OUT_ADDRESS "if (result >= 0) $result = (jlong)(intptr_t)made$argnum;"
+
+%define SG_OUT_NUMBER(TYPE, AS_LONG)
+%typemap(in, numinputs=0) TYPE *OUTPUT (TYPE value = 0) "$1 = &value;"
+%typemap(argout) TYPE *OUTPUT "if (result >= 0) $result = AS_LONG(value$argnum);"
+%enddef
+SG_OUT_NUMBER(int32_t, (jlong))
+SG_OUT_NUMBER(int64_t, (jlong))
+SG_OUT_NUMBER(uint64_t, (jlong))
+SG_OUT_NUMBER(double, sg_java_bits)
+%apply int32_t *OUTPUT { int32_t *out_count };
+
+/* An array of handles. */
+%typemap(jni) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "jlongArray"
+%typemap(jtype) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "long[]"
+%typemap(jstype) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "long[]"
+%typemap(javain) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "$javainput"
+%typemap(in) (void *const *SG_ADDRESSES, int32_t SG_COUNT) (jlong *elements = NULL) {
+  $2 = (*jenv)->GetArrayLength(jenv, $input);
+  elements = (*jenv)->GetLongArrayElements(jenv, $input, NULL);
+  if (!elements) return $null;
+  $1 = ($1_ltype)elements; /* a 64-bit process: a handle and a jlong are alike */
+}
+%typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT)
+  "(*jenv)->ReleaseLongArrayElements(jenv, $input, elements$argnum, JNI_ABORT);"
+
+/* A failure is thrown; the wrapper goes on to free what it holds, and returns. */
+%typemap(jni) sg_status "jlong"
+%typemap(jtype) sg_status "long"
+%typemap(jstype) sg_status "long"
+%typemap(in) sg_status "$1 = ($1_ltype)$input;"
+%typemap(javain) sg_status "$javainput"
+%typemap(javaout) sg_status { return $jnicall; }
+%typemap(out) sg_status {
+  $result = (jlong)$1;
+  if ($1 < 0) sg_java_throw(jenv, $1, sg_last_error_message());
+}
+
+%{
+#include <string.h>
+
+typedef char sg_java_needs_64_bits[sizeof(void *) == sizeof(jlong) ? 1 : -1];
+
+static jlong sg_java_bits(double value) {
+  jlong bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static jbyteArray sg_java_bytes(JNIEnv *jenv, const char *text) {
+  const jsize length = (jsize)strlen(text);
+  jbyteArray bytes = (*jenv)->NewByteArray(jenv, length);
+  if (bytes) (*jenv)->SetByteArrayRegion(jenv, bytes, 0, length, (const jbyte *)text);
+  return bytes;
+}
+
+/* Throws what org.streamgemm.internal.Failures makes of it. A failure on the way is a Java exception already. */
+static void sg_java_throw(JNIEnv *jenv, sg_status status, const char *message) {
+  jbyteArray bytes;
+  jmethodID method;
+  jclass failures;
+  if ((*jenv)->ExceptionCheck(jenv)) return;
+  bytes = sg_java_bytes(jenv, message);
+  failures = bytes ? (*jenv)->FindClass(jenv, "org/streamgemm/internal/Failures") : NULL;
+  method = failures ? (*jenv)->GetStaticMethodID(jenv, failures, "raise", "(I[B)V") : NULL;
+  if (method) (*jenv)->CallStaticVoidMethod(jenv, failures, method, (jint)status, bytes);
+}
+
+JNIEXPORT jlong JNICALL Java_org_streamgemm_internal_Native_address(JNIEnv *jenv, jclass self, jobject buffer) {
+  (void)self;
+  return (jlong)(intptr_t)(*jenv)->GetDirectBufferAddress(jenv, buffer);
+}
+
+JNIEXPORT jobject JNICALL Java_org_streamgemm_internal_Native_window(JNIEnv *jenv, jclass self, jlong address,
+                                                                    jlong bytes) {
+  (void)self;
+  return (*jenv)->NewDirectByteBuffer(jenv, sg_flat_at(address), bytes);
+}
+
+JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *jenv, jclass self, jlong address) {
+  (void)self;
+  return sg_java_bytes(jenv, (const char *)sg_flat_at(address));
+}
+%}
+
+/* The flat functions stand for these; a completion is read from memory. */
+%ignore sg_gemm_desc;
+%ignore sg_submit;
+%ignore sg_matrix;
+%ignore sg_scalar;
+%ignore sg_completion;
+
+%include "streamgemm.i"
+%include "flat.h"

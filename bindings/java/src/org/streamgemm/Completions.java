@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.streamgemm.internal.Native;
+
+/**
+ * The jobs of a context in flight, by the tags that their completions carry, and the daemon thread that blocks on the
+ * context's completion queue and hands each job its end. The map keeps every job, and so its operands, reachable until
+ * then. The thread ends when the context has been closed and nothing is in flight.
+ */
+final class Completions implements Runnable {
+  private static final int BATCH = 128;
+
+  private final long queue;
+  private final ConcurrentHashMap<Long, Job<?>> inFlight = new ConcurrentHashMap<>();
+  private final AtomicLong tags = new AtomicLong();
+  private final Thread thread;
+  private volatile boolean closed;
+
+  Completions(long context, String name) {
+    queue = Native.sg_queue_create(context);
+    thread = new Thread(null, this, "streamgemm-completions-" + name, 256 << 10);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /** The queue's handle; the thread holds the reference. */
+  long queue() {
+    return queue;
+  }
+
+  /** Keeps a job until its end is told, or it is forgotten. Returns its tag. */
+  long admit(Job<?> job) {
+    Long tag = tags.incrementAndGet();
+    inFlight.put(tag, job);
+    if (closed) { // read after the job can be seen: either this sees the close, or the close sees the job
+      forget(tag);
+      throw new StreamGemmException.InvalidHandle("this Context is closed");
+    }
+    return tag;
+  }
+
+  /** For a job that was not submitted after all. */
+  void forget(long tag) {
+    inFlight.remove(tag);
+    closeIfIdle();
+  }
+
+  /** No more jobs come. */
+  void close() {
+    closed = true;
+    closeIfIdle();
+  }
+
+  /** Whether the calling thread is the one that tells jobs their ends, which must not wait for one. */
+  boolean onThread() {
+    return Thread.currentThread() == thread;
+  }
+
+  /** Jobs whose end was not yet told. */
+  int count() {
+    return inFlight.size();
+  }
+
+  private boolean closeIfIdle() {
+    if (!closed || !inFlight.isEmpty()) return false;
+    Native.sg_queue_close(queue); // ends the thread's wait; harmless twice
+    return true;
+  }
+
+  @Override
+  public void run() {
+    int size = Native.sg_flat_completion_size();
+    int tagAt = Native.sg_flat_completion_tag();
+    int statusAt = Native.sg_flat_completion_status();
+    int messageAt = Native.sg_flat_completion_message();
+    ByteBuffer memory = ByteBuffer.allocateDirect(BATCH * size).order(ByteOrder.nativeOrder());
+    long address = Native.address(memory);
+    try {
+      for (;;) {
+        int count = (int) Native.sg_flat_next_batch(queue, address, BATCH, -1);
+        for (int i = 0; i < count; ++i) {
+          int at = i * size;
+          Job<?> job = inFlight.remove(memory.getLong(at + tagAt));
+          try {
+            int status = memory.getInt(at + statusAt);
+            String message =
+                status == 0 ? "" : new String(Native.text(address + at + messageAt), StandardCharsets.UTF_8);
+            job.ended(Status.of(status), message);
+          } catch (Throwable t) { // no memory, perhaps; the other jobs are not to wait for ever
+            job.completeExceptionally(t);
+          }
+        }
+        if (closeIfIdle()) return;
+      }
+    } catch (CancellationException closedAndEmpty) {
+      // The queue was closed by closeIfIdle.
+    } finally {
+      Native.sg_queue_release(queue);
+    }
+  }
+}

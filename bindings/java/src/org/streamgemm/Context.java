@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import org.streamgemm.internal.Native;
+
+/**
+ * A device with its streams, memory and jobs. Safe for use by several threads.
+ *
+ * <p>A submission returns a {@link Job} at once. Jobs whose operands overlap in memory run in the order of their
+ * submission; others run beside each other. Closing a context does not wait: what is in flight ends, and its futures
+ * are completed.
+ *
+ * <p>Futures are completed on the context's executor, one task for each job, so that a stage which blocks holds up
+ * nothing else. The executor {@code Runnable::run} saves that hand-over: futures are then completed by the thread that
+ * waits for the library, whose stages must not block.
+ */
+public final class Context extends NativeObject {
+  private static final Submit DEFAULTS = new Submit();
+
+  private final Executor executor;
+  private final Completions completions;
+  private final PinnedPool pool;
+  private final PendingResults pending = new PendingResults();
+
+  private Context(long handle, Executor executor, Completions completions, PinnedPool pool) {
+    super(handle, held -> {
+      completions.close();
+      pool.close();
+      Native.sg_context_release(held);
+    });
+    this.executor = executor;
+    this.completions = completions;
+    this.pool = pool;
+  }
+
+  /**
+   * Opens the default device: the one that the variable SG_DEVICE names, else the first CUDA device, else the cpu.
+   *
+   * @return a context, to be closed
+   */
+  public static Context open() {
+    return open(new ContextOptions());
+  }
+
+  /**
+   * Opens a device.
+   *
+   * @param device "cpu", "cuda:0", "sim:h200", "auto", ...
+   * @return a context, to be closed
+   */
+  public static Context open(String device) {
+    return open(new ContextOptions().device(Objects.requireNonNull(device, "device")));
+  }
+
+  /**
+   * Opens a device; futures are completed on a pool of daemon threads that all such contexts share.
+   *
+   * @param options which, and how
+   * @return a context, to be closed
+   */
+  public static Context open(ContextOptions options) {
+    return open(options, Job.SHARED);
+  }
+
+  /**
+   * Opens a device.
+   *
+   * @param options which, and how
+   * @param executor completes the futures, one task for each
+   * @return a context, to be closed
+   */
+  public static Context open(ContextOptions options, Executor executor) {
+    Objects.requireNonNull(executor, "executor");
+    long handle = options.with(Native::sg_context_create);
+    Completions completions;
+    try {
+      completions = new Completions(handle, nameOf(handle));
+    } catch (Throwable t) {
+      Native.sg_context_release(handle);
+      throw t;
+    }
+    return new Context(handle, executor, completions, new PinnedPool(handle));
+  }
+
+  private static String nameOf(long handle) {
+    return DeviceInfo.from(struct -> Native.sg_context_device(handle, struct)).name();
+  }
+
+  /**
+   * Facts of the device.
+   *
+   * @return what it is and can do
+   */
+  public DeviceInfo device() {
+    try {
+      return DeviceInfo.from(struct -> Native.sg_context_device(handle(), struct));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Waits until everything submitted so far has ended in the library, well or badly. Futures follow on the executor.
+   */
+  public void synchronize() {
+    try {
+      Native.sg_context_synchronize(handle());
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  // Products.
+
+  /**
+   * C = A * B.
+   *
+   * @param a only read
+   * @param b only read
+   * @param c the result
+   * @return a future of c
+   */
+  public Job<Matrix> gemmAsync(Matrix a, Matrix b, Matrix c) {
+    return gemmAsync(Gemm.of(a, b, c), DEFAULTS);
+  }
+
+  /**
+   * Submits a product.
+   *
+   * @param product what to compute
+   * @return a future of C
+   */
+  public Job<Matrix> gemmAsync(Gemm product) {
+    return gemmAsync(product, DEFAULTS);
+  }
+
+  /**
+   * Submits a product.
+   *
+   * @param product what to compute
+   * @param submit order, priority, planning
+   * @return a future of C (of the first item's, for a batch)
+   */
+  public Job<Matrix> gemmAsync(Gemm product, Submit submit) {
+    long context = handle();
+    if (product.plain) {
+      Calls.Places places = new Calls.Places(product);
+      return launch(product.c, product, submit,
+          (stream, after, count, priority, flags, queue, tag, options)
+              -> Calls.gemmAsync(context, product, places, stream, after, count, priority, flags, queue, tag, options));
+    }
+    Operands operands = operands(product);
+    return launch(product.c, operands, submit,
+        (stream, after, count, priority, flags, queue, tag, options)
+            -> Calls.gemmAsync(context, product, new Calls.Places(product, operands), stream, after, count, priority,
+                flags, queue, tag, options));
+  }
+
+  /**
+   * Submits products of different shapes, types and scalars as one job.
+   *
+   * @param products at least one; no C overlaps another's operands
+   * @param submit order, priority, planning
+   * @return a future of the products
+   */
+  public Job<List<Gemm>> gemmAsync(List<Gemm> products, Submit submit) {
+    List<Gemm> all = List.copyOf(products);
+    long context = handle();
+    Operands operands = operands(all);
+    return launch(all, operands, submit, (stream, after, count, priority, flags, queue, tag, options) -> {
+      Calls.Places[] places = new Calls.Places[all.size()];
+      long group = Native.sg_flat_group_alloc(all.size());
+      if (group == 0) throw new StreamGemmException.OutOfMemory("no memory for a group of " + all.size());
+      try {
+        for (int i = 0; i < places.length; ++i) {
+          places[i] = new Calls.Places(all.get(i), operands);
+          Calls.groupSet(group, i, all.get(i), places[i]);
+        }
+        return Native.sg_flat_gemm_grouped_async(
+            context, group, places.length, stream, after, count, priority, flags, queue, tag, options);
+      } finally {
+        Native.sg_flat_group_free(group);
+        reachabilityFence(places);
+      }
+    });
+  }
+
+  /**
+   * C = A * B, at once. For the lowest latency: the calling thread itself waits in the library.
+   *
+   * @param a only read
+   * @param b only read
+   * @param c the result
+   * @return c
+   */
+  public Matrix gemm(Matrix a, Matrix b, Matrix c) {
+    return gemm(Gemm.of(a, b, c), DEFAULTS);
+  }
+
+  /**
+   * Computes a product and returns when it is done.
+   *
+   * @param product what to compute
+   * @return C
+   */
+  public Matrix gemm(Gemm product) {
+    return gemm(product, DEFAULTS);
+  }
+
+  /**
+   * Computes a product and returns when it is done.
+   *
+   * @param product what to compute
+   * @param submit order, priority, planning
+   * @return C
+   */
+  public Matrix gemm(Gemm product, Submit submit) {
+    long context = handle();
+    Operands operands = product.plain ? null : operands(product);
+    boolean well = false;
+    try {
+      Calls.Places places = operands == null ? new Calls.Places(product) : new Calls.Places(product, operands);
+      submit.apply(
+          (stream, after, count, priority, flags, queue, tag, options)
+              -> Calls.gemm(context, product, places, stream, after, count, priority, flags, queue, tag, options),
+          0, 0);
+      well = true;
+      return product.c;
+    } finally {
+      if (operands != null) operands.end(well);
+      reachabilityFence(product);
+      reachabilityFence(this);
+    }
+  }
+
+  // Copies.
+
+  /**
+   * Copies a matrix, wherever the two lie.
+   *
+   * @param to the destination
+   * @param from the source, alike in type, layout and size
+   * @return a future of the destination
+   */
+  public Job<Matrix> copyAsync(Matrix to, Matrix from) {
+    return copyAsync(to, from, DEFAULTS);
+  }
+
+  /**
+   * Copies a matrix, wherever the two lie.
+   *
+   * @param to the destination
+   * @param from the source, alike in type, layout and size; no overlap
+   * @param submit order and priority
+   * @return a future of the destination
+   */
+  public Job<Matrix> copyAsync(Matrix to, Matrix from, Submit submit) {
+    checkCopy(to, from);
+    long context = handle();
+    long size = Native.sg_dtype_size(to.dtype.value);
+    long width = to.rows == 0 ? 0 : to.inner() * size;
+    Operands operands = operands(List.of(to, from));
+    return launch(to, operands, submit, (stream, after, count, priority, flags, queue, tag, options) -> {
+      long source = operands.reads(from, 1, 0, "from");
+      long target = operands.writes(to, 1, 0, false, "to");
+      if (to.ld == to.inner() && from.ld == from.inner())
+        return Native.sg_flat_copy_async(
+            context, target, source, width * to.outer(), stream, after, count, priority, flags, queue, tag, options);
+      return Native.sg_flat_copy_2d_async(context, target, to.ld * size, source, from.ld * size, width,
+          width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag, options);
+    });
+  }
+
+  static void checkCopy(Matrix to, Matrix from) {
+    if (to.readOnly) throw new StreamGemmException.InvalidArgument("to lies in a read-only buffer");
+    if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
+      throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
+  }
+
+  /**
+   * A job without work, which ends when everything before it in its stream, and what it is `after`, has ended.
+   *
+   * @param submit its place
+   * @return a future without a result
+   */
+  public Job<Void> marker(Submit submit) {
+    long context = handle();
+    return launch(null, null, submit,
+        (stream, after, count, priority, flags, queue, tag, options)
+            -> Native.sg_flat_copy_async(context, 0, 0, 0, stream, after, count, priority, flags, queue, tag, options));
+  }
+
+  /**
+   * Makes a submission whose end completes a job. Until then the job keeps `operands`, and this object's queue keeps
+   * the job.
+   */
+  <T> Job<T> launch(T result, Object operands, Submit submit, Submit.Call call) {
+    Job<T> job = new Job<>(completions, executor, result, operands, submit.wantsStatistics());
+    long tag = 0;
+    try {
+      tag = completions.admit(job);
+      job.submitted(submit.apply(call, completions.queue(), tag));
+      if (operands instanceof Operands) ((Operands) operands).submitted();
+      return job;
+    } catch (Throwable t) {
+      if (tag != 0) completions.forget(tag);
+      if (operands instanceof Operands) ((Operands) operands).end(false);
+      throw t;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  // Streams and events.
+
+  /**
+   * A stream of normal priority.
+   *
+   * @return a stream, to be closed
+   */
+  public Stream stream() {
+    return stream(0);
+  }
+
+  /**
+   * A stream.
+   *
+   * @param priority -1 low, 0 normal, 1 high
+   * @return a stream, to be closed
+   */
+  public Stream stream(int priority) {
+    try {
+      return new Stream(Native.sg_stream_acquire(handle(), priority));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Wraps a native stream, for instance a cudaStream_t of another library.
+   *
+   * @param address the native stream; it must outlive the work
+   * @return a stream, to be closed
+   */
+  public Stream wrapStream(long address) {
+    try {
+      return new Stream(Native.sg_stream_wrap(handle(), address));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * An event.
+   *
+   * @return an event, to be closed
+   */
+  public Event event() {
+    try {
+      return new Event(Native.sg_event_create(handle()));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  // Memory.
+
+  /**
+   * Pinned host memory, which the device copies from and to at full speed. It is freed when neither the buffer nor a
+   * view of it is reachable and no work uses it, whether the context is closed or not. Not cleared.
+   *
+   * @param bytes its size
+   * @return a direct buffer of native order, aligned to 4096 bytes
+   */
+  public ByteBuffer allocatePinned(int bytes) {
+    PinnedPool.Block block = take(bytes);
+    ByteBuffer root = Native.window(block.address, bytes);
+    Pinned.giveBackWith(root, pool, block);
+    return root.order(ByteOrder.nativeOrder());
+  }
+
+  /**
+   * A tight row-major matrix in pinned host memory of its own, of any size. Not cleared.
+   *
+   * @param dtype type of its elements
+   * @param rows its rows
+   * @param cols its columns
+   * @return the view, which keeps the memory
+   */
+  public Matrix pinnedMatrix(DType dtype, long rows, long cols) {
+    long bytes = bytesOf(dtype, rows, cols);
+    PinnedPool.Block block = take(bytes);
+    PinnedMemory owner = new PinnedMemory(block.address, bytes);
+    Pinned.giveBackWith(owner, pool, block);
+    return Matrix.ofAddress(block.address, owner, dtype, rows, cols, 0, Layout.ROW_MAJOR);
+  }
+
+  /**
+   * Frees pinned memory that is kept for its next use: what arrays were copied through, and buffers that are garbage.
+   * As much as the heap may take is kept otherwise, because pinning takes long.
+   */
+  public void trim() {
+    pool.trim();
+  }
+
+  private PinnedPool.Block take(long bytes) {
+    if (bytes < 0) throw new StreamGemmException.InvalidArgument("bytes is " + bytes);
+    try {
+      return pool.take(bytes);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Pins the memory between a direct buffer's position and its limit where it is.
+   *
+   * @param buffer a direct buffer
+   * @return what undoes it when closed
+   */
+  public Registration register(Buffer buffer) {
+    try {
+      return Registration.make(handle(), buffer);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Device memory. Not cleared.
+   *
+   * @param bytes its size, at least 1
+   * @return a buffer, to be closed
+   */
+  public DeviceBuffer allocateDevice(long bytes) {
+    try {
+      return new DeviceBuffer(Pinned.patiently(() -> Native.sg_buffer_create(handle(), bytes)), bytes);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * A tight row-major matrix in device memory of its own. Not cleared.
+   *
+   * @param dtype type of its elements
+   * @param rows its rows
+   * @param cols its columns
+   * @return the view, whose {@link Matrix#owner()} is the buffer
+   */
+  public Matrix deviceMatrix(DType dtype, long rows, long cols) {
+    return Matrix.of(allocateDevice(Math.max(1, bytesOf(dtype, rows, cols))), 0, dtype, rows, cols);
+  }
+
+  private static long bytesOf(DType dtype, long rows, long cols) {
+    if (rows < 0 || cols < 0) throw new StreamGemmException.InvalidArgument("a matrix of " + rows + " x " + cols);
+    try {
+      return Math.multiplyExact(Math.multiplyExact(rows, cols), Native.sg_dtype_size(dtype.value));
+    } catch (ArithmeticException e) {
+      throw new StreamGemmException.InvalidArgument("a matrix of " + rows + " x " + cols + " does not fit 63 bits");
+    }
+  }
+
+  // Plans.
+
+  /**
+   * Makes a plan, which may be looked at and run many times.
+   *
+   * @param product its shapes count, and where its operands lie; {@link Matrix#shape} lies on the device
+   * @return a plan, to be closed
+   */
+  public Plan plan(Gemm product) {
+    return plan(product, new PlanOptions());
+  }
+
+  /**
+   * Makes a plan, which may be looked at and run many times.
+   *
+   * @param product its shapes count, and where its operands lie unless the options say it
+   * @param options what the planner may choose
+   * @return a plan, to be closed
+   */
+  public Plan plan(Gemm product, PlanOptions options) {
+    PlanOptions known = options.copy();
+    if (product.a.array != null) known.placeA(MemoryKind.PINNED);
+    if (product.b.array != null) known.placeB(MemoryKind.PINNED);
+    if (product.c.array != null) known.placeC(MemoryKind.PINNED);
+    Calls.Places places = new Calls.Places(product);
+    try {
+      return new Plan(known.with(struct -> Calls.planCreate(handle(), product, places, struct)), this);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * An empty graph, to record submissions in that are then run together, many times.
+   *
+   * @return a graph, to be closed
+   */
+  public Graph graph() {
+    Graph.Held held = new Graph.Held();
+    try {
+      return new Graph(Native.sg_graph_create(handle()), held, this);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /** Operands of a submission of this context. */
+  Operands operands(Object given) {
+    return new Operands(pool, pending, given);
+  }
+
+  /** Submissions whose end was not yet told. */
+  int inFlight() {
+    return completions.count();
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.time.Duration;
+import org.streamgemm.internal.Native;
+
+/**
+ * A point in a stream that other streams and the host can wait for, and measure between. It counts as happened until
+ * it is recorded.
+ */
+public final class Event extends NativeObject {
+  Event(long handle) {
+    super(handle, Native::sg_event_release);
+  }
+
+  /**
+   * Records the event: it happens when everything submitted to the stream so far has ended. Recording again moves it.
+   *
+   * @param stream a stream of the same context
+   * @return this event
+   */
+  public Event record(Stream stream) {
+    try {
+      Native.sg_event_record(handle(), stream.handle());
+      return this;
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(stream);
+    }
+  }
+
+  /**
+   * Asks whether it has happened. Never blocks.
+   *
+   * @return true if so
+   */
+  public boolean hasHappened() {
+    try {
+      return Native.sg_event_query(handle()) == Status.OK.value;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /** Waits until it has happened, as last recorded. */
+  public void await() {
+    await(-1);
+  }
+
+  /**
+   * Waits until it has happened, as last recorded.
+   *
+   * @param timeout how long to wait at most
+   * @return false if the time passed
+   */
+  public boolean await(Duration timeout) {
+    return await(Times.nanos(timeout));
+  }
+
+  private boolean await(long nanos) {
+    try {
+      return Native.sg_event_wait(handle(), nanos) == Status.OK.value;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Time from this event to a later one, both having happened, on the device's clock (virtual on simulated devices).
+   *
+   * @param end the later event
+   * @return seconds
+   * @throws StreamGemmException if one was never recorded, or they are of different contexts
+   * @throws IllegalStateException if one has not happened yet
+   */
+  public double secondsUntil(Event end) {
+    if (!hasHappened() || !end.hasHappened()) throw new IllegalStateException("an event has not happened yet");
+    try {
+      return Double.longBitsToDouble(Native.sg_event_elapsed(handle(), end.handle()));
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(end);
+    }
+  }
+}

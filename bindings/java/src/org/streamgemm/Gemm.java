@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * A product: C = alpha * op(A) * op(B) + beta * C, one or a batch. Immutable; each {@code with} gives another one.
+ * alpha is 1 and beta is 0 unless said otherwise; beta == 0 never reads C. C may not overlap A or B.
+ */
+public final class Gemm {
+  /** The views; with lists of items, the first ones. */
+  final Matrix a;
+  final Matrix b;
+  final Matrix c;
+  /** Items that lie anywhere, or null. */
+  final List<Matrix> as;
+  final List<Matrix> bs;
+  final List<Matrix> cs;
+  Op opA = Op.N;
+  Op opB = Op.N;
+  Compute compute = Compute.EXACT;
+  double alpha = 1;
+  double alphaIm;
+  double beta;
+  double betaIm;
+  long batch = 1;
+  long strideA;
+  long strideB;
+  long strideC;
+  /**
+   * All operands are memory that is used in place and that nobody can take away: nothing is to be done around a
+   * submission.
+   */
+  boolean plain;
+
+  private Gemm(Matrix a, Matrix b, Matrix c, List<Matrix> as, List<Matrix> bs, List<Matrix> cs) {
+    this.a = a;
+    this.b = b;
+    this.c = c;
+    this.as = as;
+    this.bs = bs;
+    this.cs = cs;
+  }
+
+  /**
+   * C = A * B.
+   *
+   * @param a only read
+   * @param b only read
+   * @param c the result
+   * @return the product
+   */
+  public static Gemm of(Matrix a, Matrix b, Matrix c) {
+    Objects.requireNonNull(a, "a");
+    Objects.requireNonNull(b, "b");
+    writable(c, "c");
+    Gemm made = new Gemm(a, b, c, null, null, null);
+    made.plain = inPlace(a) && inPlace(b) && inPlace(c);
+    return made;
+  }
+
+  /**
+   * C_i = A_i * B_i for items that lie anywhere, alike in shape, type, layout and leading dimension.
+   *
+   * @param a the items of A
+   * @param b the items of B, as many
+   * @param c the items of C, as many
+   * @return the product
+   */
+  public static Gemm batched(List<Matrix> a, List<Matrix> b, List<Matrix> c) {
+    List<Matrix> as = List.copyOf(a);
+    List<Matrix> bs = List.copyOf(b);
+    List<Matrix> cs = List.copyOf(c);
+    if (as.isEmpty() || as.size() != bs.size() || as.size() != cs.size())
+      throw invalid("a, b and c have " + as.size() + ", " + bs.size() + " and " + cs.size()
+          + " items; as many are needed, at least one");
+    alike(as, "a");
+    alike(bs, "b");
+    alike(cs, "c");
+    for (int i = 0; i < cs.size(); ++i) writable(cs.get(i), "c[" + i + "]");
+    Gemm made = new Gemm(as.get(0), bs.get(0), cs.get(0), as, bs, cs);
+    made.batch = as.size();
+    return made;
+  }
+
+  /**
+   * With scalars.
+   *
+   * @param alpha factor of the product
+   * @param beta factor of C; 0 never reads it
+   * @return another product
+   */
+  public Gemm with(double alpha, double beta) {
+    return with(alpha, 0, beta, 0);
+  }
+
+  /**
+   * With complex scalars; the imaginary parts are ignored for real types.
+   *
+   * @param alphaRe real part of alpha
+   * @param alphaIm imaginary part of alpha
+   * @param betaRe real part of beta
+   * @param betaIm imaginary part of beta
+   * @return another product
+   */
+  public Gemm with(double alphaRe, double alphaIm, double betaRe, double betaIm) {
+    Gemm made = copy();
+    made.alpha = alphaRe;
+    made.alphaIm = alphaIm;
+    made.beta = betaRe;
+    made.betaIm = betaIm;
+    return made;
+  }
+
+  /**
+   * With transposed operands.
+   *
+   * @param opA what is applied to A
+   * @param opB what is applied to B
+   * @return another product
+   */
+  public Gemm with(Op opA, Op opB) {
+    Gemm made = copy();
+    made.opA = Objects.requireNonNull(opA, "opA");
+    made.opB = Objects.requireNonNull(opB, "opB");
+    return made;
+  }
+
+  /**
+   * With another arithmetic.
+   *
+   * @param compute the least accurate one allowed
+   * @return another product
+   */
+  public Gemm with(Compute compute) {
+    Gemm made = copy();
+    made.compute = Objects.requireNonNull(compute, "compute");
+    return made;
+  }
+
+  /**
+   * As a batch of items that lie a fixed distance apart, the first where the views are.
+   *
+   * @param items number of items, at least 1
+   * @param a elements from one item's A to the next; 0 shares A
+   * @param b elements from one item's B to the next; 0 shares B
+   * @param c elements from one item's C to the next
+   * @return another product
+   */
+  public Gemm withBatch(long items, long a, long b, long c) {
+    if (as != null) throw invalid("the product is a batch already");
+    if (items < 1) throw invalid("items is " + items);
+    Gemm made = copy();
+    made.batch = items;
+    made.strideA = fits(this.a, items, a, "a");
+    made.strideB = fits(this.b, items, b, "b");
+    made.strideC = fits(this.c, items, c, "c");
+    return made;
+  }
+
+  private Gemm copy() {
+    Gemm made = new Gemm(a, b, c, as, bs, cs);
+    made.opA = opA;
+    made.opB = opB;
+    made.compute = compute;
+    made.alpha = alpha;
+    made.alphaIm = alphaIm;
+    made.beta = beta;
+    made.betaIm = betaIm;
+    made.batch = batch;
+    made.strideA = strideA;
+    made.strideB = strideB;
+    made.strideC = strideC;
+    made.plain = plain;
+    return made;
+  }
+
+  /** Whether C is read. */
+  boolean readsC() {
+    return beta != 0 || betaIm != 0;
+  }
+
+  private static boolean inPlace(Matrix m) {
+    return m.array == null && m.device() == null;
+  }
+
+  private static void writable(Matrix m, String name) {
+    Objects.requireNonNull(m, name);
+    if (m.readOnly) throw invalid(name + " lies in a read-only buffer");
+  }
+
+  private static void alike(List<Matrix> items, String name) {
+    Matrix first = items.get(0);
+    for (int i = 1; i < items.size(); ++i) {
+      Matrix m = items.get(i);
+      if (m.rows != first.rows || m.cols != first.cols || m.ld != first.ld || m.dtype != first.dtype
+          || m.layout != first.layout)
+        throw invalid(name + "[" + i + "] is " + m + " and " + name + "[0] is " + first);
+    }
+  }
+
+  private static long fits(Matrix m, long items, long stride, String name) {
+    if (stride < 0) throw invalid("the stride of " + name + " is " + stride);
+    if (m.span(items, stride) > m.available)
+      throw invalid(items + " items of " + name + " (" + m + "), " + stride + " elements apart, need "
+          + m.span(items, stride) + " elements, and " + m.available + " are there");
+    return stride;
+  }
+
+  private static StreamGemmException.InvalidArgument invalid(String message) {
+    return new StreamGemmException.InvalidArgument(message);
+  }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.streamgemm.internal.Native;
+
+/**
+ * Submissions recorded once and run with one call, many times. The order between them is the one that they would have
+ * had: by their streams, and by operands that overlap in memory. Runs of one graph follow each other. Operands are
+ * direct buffers, pinned memory or device memory, which the graph keeps; arrays cannot be recorded, because they would
+ * be copied once and not for each run. Safe for use by several threads.
+ */
+public final class Graph extends NativeObject {
+  private static final Submit DEFAULTS = new Submit();
+
+  private final Context context;
+  private final Held held;
+  /** What each recorded submission uses; replaced, never changed, so that a run in flight keeps what it began with. */
+  private List<List<Matrix>> operands = List.of();
+
+  /** References to the device memory of recorded operands, by submission. Does not refer to the graph. */
+  static final class Held {
+    private final List<long[]> buffers = new ArrayList<>();
+
+    private boolean closed;
+
+    synchronized void add(long[] references) {
+      if (closed) release(references);
+      else buffers.add(references);
+    }
+
+    synchronized void replace(int index, long[] references) {
+      release(closed ? references : buffers.set(index, references));
+    }
+
+    synchronized void releaseAll() {
+      closed = true;
+      for (long[] references : buffers) release(references);
+      buffers.clear();
+    }
+
+    static long[] take(List<Matrix> matrices) {
+      long[] references = new long[matrices.size()];
+      try {
+        for (int i = 0; i < references.length; ++i) {
+          DeviceBuffer device = matrices.get(i).device();
+          if (device != null) references[i] = device.retain();
+        }
+        return references;
+      } catch (Throwable t) {
+        release(references);
+        throw t;
+      }
+    }
+
+    static void release(long[] references) {
+      for (long buffer : references)
+        if (buffer != 0) Native.sg_buffer_release(buffer);
+    }
+  }
+
+  Graph(long handle, Held held, Context context) {
+    super(handle, value -> {
+      Native.sg_graph_release(value);
+      held.releaseAll();
+    });
+    this.context = context;
+    this.held = held;
+  }
+
+  /**
+   * Records a product.
+   *
+   * @param product what each run is to compute
+   * @return its index
+   */
+  public int record(Gemm product) {
+    return record(product, DEFAULTS);
+  }
+
+  /**
+   * Records a product.
+   *
+   * @param product what each run is to compute
+   * @param submit its stream, priority and planning
+   * @return its index
+   * @throws StreamGemmException.Busy if the graph has been run
+   */
+  public synchronized int record(Gemm product, Submit submit) {
+    List<Matrix> used = used(product);
+    Calls.Places places = new Calls.Places(product);
+    return record(used, submit,
+        (stream, after, count, priority, flags, queue, tag, options)
+            -> Calls.recordGemm(context.handle(), handle(), product, places, stream, after, count, priority, flags,
+                queue, tag, options));
+  }
+
+  /**
+   * Records a copy.
+   *
+   * @param to the destination
+   * @param from the source, alike in type, layout and size
+   * @return its index
+   */
+  public int recordCopy(Matrix to, Matrix from) {
+    return recordCopy(to, from, DEFAULTS);
+  }
+
+  /**
+   * Records a copy.
+   *
+   * @param to the destination
+   * @param from the source, alike in type, layout and size
+   * @param submit its stream and priority
+   * @return its index
+   * @throws StreamGemmException.Busy if the graph has been run
+   */
+  public synchronized int recordCopy(Matrix to, Matrix from, Submit submit) {
+    List<Matrix> used = used(to, from);
+    long size = Native.sg_dtype_size(to.dtype.value);
+    long width = to.inner() * size;
+    return record(used, submit,
+        (stream, after, count, priority, flags, queue, tag, options)
+            -> Native.sg_flat_record_copy_2d(context.handle(), handle(), to.address, to.ld * size, from.address,
+                from.ld * size, width, width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag,
+                options));
+  }
+
+  private int record(List<Matrix> used, Submit submit, Submit.Call call) {
+    long[] references = Held.take(used);
+    int index;
+    try {
+      index = size();
+      submit.apply(call, 0, 0);
+    } catch (Throwable t) {
+      Held.release(references);
+      throw t;
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(context);
+    }
+    held.add(references);
+    List<List<Matrix>> more = new ArrayList<>(operands);
+    more.add(used);
+    operands = more;
+    return index;
+  }
+
+  /**
+   * Gives a recorded product other operands, scalars or strides, for the runs submitted from now on.
+   *
+   * @param index what {@link #record} returned
+   * @param product of the same shapes
+   */
+  public synchronized void set(int index, Gemm product) {
+    List<Matrix> used = used(product);
+    replace(index, used, () -> Calls.graphSetGemm(handle(), index, product, new Calls.Places(product)));
+  }
+
+  /**
+   * Gives a recorded copy other memory, for the runs submitted from now on.
+   *
+   * @param index what {@link #recordCopy} returned
+   * @param to the destination, like the one recorded in type, layout, size and leading dimension
+   * @param from the source, likewise
+   */
+  public synchronized void setCopy(int index, Matrix to, Matrix from) {
+    List<Matrix> used = used(to, from);
+    if (index >= 0 && index < operands.size()) {
+      refuseUnlike("to", to, operands.get(index).get(0));
+      refuseUnlike("from", from, operands.get(index).get(1));
+    }
+    replace(index, used, () -> Native.sg_graph_set_copy(handle(), index, to.address, from.address));
+  }
+
+  private void replace(int index, List<Matrix> used, Runnable call) {
+    long[] references = Held.take(used);
+    try {
+      call.run();
+    } catch (Throwable t) {
+      Held.release(references);
+      throw t;
+    } finally {
+      reachabilityFence(this);
+    }
+    held.replace(index, references);
+    List<List<Matrix>> others = new ArrayList<>(operands);
+    others.set(index, used);
+    operands = others;
+  }
+
+  /**
+   * Number of submissions recorded so far.
+   *
+   * @return the number, also the index of the next one
+   */
+  public int size() {
+    try {
+      return (int) Native.sg_graph_size(handle());
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Runs the graph.
+   *
+   * @return a future without a result; it fails as the first part that failed
+   */
+  public Job<Void> runAsync() {
+    return runAsync(DEFAULTS);
+  }
+
+  /**
+   * Runs the graph.
+   *
+   * @param submit order and priority of the run
+   * @return a future without a result; it fails as the first part that failed
+   */
+  public synchronized Job<Void> runAsync(Submit submit) {
+    try {
+      return context.launch(null, operands, submit,
+          (stream, after, count, priority, flags, queue, tag, options)
+              -> Native.sg_flat_graph_run_async(handle(), stream, after, count, priority, flags, queue, tag, options));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  private static List<Matrix> used(Gemm product) {
+    List<Matrix> used = new ArrayList<>();
+    if (product.as == null) {
+      used.addAll(List.of(product.a, product.b, product.c));
+    } else {
+      used.addAll(product.as);
+      used.addAll(product.bs);
+      used.addAll(product.cs);
+    }
+    for (Matrix m : used) refuseArray(m);
+    return used;
+  }
+
+  private static List<Matrix> used(Matrix to, Matrix from) {
+    Context.checkCopy(to, from);
+    refuseArray(to);
+    refuseArray(from);
+    return List.of(to, from);
+  }
+
+  private static void refuseArray(Matrix m) {
+    if (m.array != null)
+      throw new StreamGemmException.InvalidArgument("a graph cannot record " + m + "; use a direct buffer");
+  }
+
+  private static void refuseUnlike(String name, Matrix now, Matrix recorded) {
+    if (now.dtype != recorded.dtype || now.layout != recorded.layout || now.rows != recorded.rows
+        || now.cols != recorded.cols || now.ld != recorded.ld)
+      throw new StreamGemmException.InvalidArgument(name + " is " + now + ", and " + recorded + " was recorded");
+  }
+}

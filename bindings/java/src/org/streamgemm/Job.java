@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.streamgemm.internal.Native;
+
+/**
+ * A submission, as a future of its result. The context's executor completes it, so what depends on it runs there too.
+ *
+ * <p>Operands stay in memory until the work has ended, whatever the program drops. A and B must not change, and C must
+ * not be touched, until then: when the future is done, unless it was completed early ({@link #cancel}, {@code
+ * orTimeout}, {@code complete}); then {@link #released()} tells when.
+ *
+ * @param <T> type of the result
+ */
+public final class Job<T> extends CompletableFuture<T> {
+  /**
+   * Where futures are completed unless a context has an executor of its own: daemon threads, more of them while some
+   * wait for futures.
+   */
+  static final Executor SHARED = new ForkJoinPool(Math.max(2, Runtime.getRuntime().availableProcessors()),
+      ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
+
+  private final Completions home;
+  private final Executor executor;
+  private final T result;
+  private final boolean wantsStatistics;
+  /** What the work reads and writes; dropped when it has ended. */
+  private Object operands;
+
+  // Guarded by this.
+  private long handle;
+  private boolean ended;
+  private boolean settled;
+  private CompletableFuture<Void> released;
+
+  private volatile Status status;
+  private volatile JobStatistics statistics;
+
+  Job(Completions home, Executor executor, T result, Object operands, boolean wantsStatistics) {
+    this.home = home;
+    this.executor = executor;
+    this.result = result;
+    this.operands = operands;
+    this.wantsStatistics = wantsStatistics;
+  }
+
+  /**
+   * Asks the library to end the work early, and completes this future as cancelled. What has not started is dropped; a
+   * running command ends first, so C may still be written until {@link #released()} is done.
+   *
+   * @param mayInterruptIfRunning makes no difference
+   * @return true if this future is now cancelled
+   */
+  @Override
+  public boolean cancel(boolean mayInterruptIfRunning) {
+    synchronized (this) {
+      if (handle != 0) {
+        try {
+          Native.sg_job_cancel(handle);
+        } catch (StreamGemmException.Busy late) {
+          // Its completion is on the way.
+        }
+      }
+    }
+    return super.cancel(mayInterruptIfRunning);
+  }
+
+  /**
+   * Done when the work has ended, well or badly, and the operands are the program's again. Never fails.
+   *
+   * @return a future without a result
+   */
+  public synchronized CompletableFuture<Void> released() {
+    if (released == null) {
+      released = new Stage<>(executor);
+      if (settled) released.complete(null);
+    }
+    return released.copy();
+  }
+
+  /**
+   * What the finished job did.
+   *
+   * @return empty unless {@link Submit#statistics()} asked for it and the job has ended
+   */
+  public Optional<JobStatistics> statistics() {
+    return Optional.ofNullable(statistics);
+  }
+
+  /** The library took the job; the handle is this object's until the end is told. */
+  void submitted(long taken) {
+    synchronized (this) {
+      if (!ended) {
+        handle = taken;
+        notifyAll();
+        return;
+      }
+    }
+    Native.sg_job_release(taken);
+  }
+
+  /** On the thread of the completions: the work has ended. */
+  void ended(Status how, String message) {
+    status = how;
+    long held;
+    synchronized (this) {
+      boolean interrupted = false;
+      while (wantsStatistics && handle == 0) { // submitted() is about to say it
+        try {
+          wait();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      if (interrupted) Thread.currentThread().interrupt();
+      ended = true;
+      held = handle;
+      handle = 0;
+    }
+    if (held != 0) {
+      if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_stats(held, struct));
+      Native.sg_job_release(held);
+    }
+    try {
+      executor.execute(() -> settle(how, message));
+    } catch (Throwable refused) { // it was shut down, perhaps
+      SHARED.execute(() -> settle(how, message));
+    }
+  }
+
+  /** On the executor: gives the operands back and completes the future. */
+  private void settle(Status how, String message) {
+    Throwable failure = how == Status.OK ? null : StreamGemmException.of(how, message);
+    if (operands instanceof Operands) {
+      try {
+        ((Operands) operands).end(how == Status.OK);
+      } catch (Throwable t) {
+        failure = t;
+      }
+    }
+    operands = null;
+    CompletableFuture<Void> told;
+    synchronized (this) {
+      settled = true;
+      told = released;
+    }
+    if (failure == null) complete(result);
+    else completeExceptionally(failure);
+    if (told != null) told.complete(null);
+  }
+
+  /**
+   * A reference to the native job for the length of a call, to be released; 0 when it has ended well and orders
+   * nothing.
+   */
+  long retain() {
+    synchronized (this) {
+      if (handle != 0) {
+        Native.sg_job_retain(handle);
+        return handle;
+      }
+    }
+    if (status != Status.OK) throw new StreamGemmException.DependencyFailed("a job in `after` ended with " + status);
+    return 0;
+  }
+
+  private void refuseOwnThread() {
+    if (home.onThread() && !isDone())
+      throw new StreamGemmException.Deadlock(
+          "the completion thread would wait for itself: the context's executor runs tasks on"
+          + " the thread that gives them");
+  }
+
+  @Override
+  public T get() throws InterruptedException, ExecutionException {
+    refuseOwnThread();
+    return super.get();
+  }
+
+  @Override
+  public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
+    refuseOwnThread();
+    return super.get(timeout, unit);
+  }
+
+  @Override
+  public T join() {
+    refuseOwnThread();
+    return super.join();
+  }
+
+  @Override
+  public Executor defaultExecutor() {
+    return executor;
+  }
+
+  @Override
+  public <U> CompletableFuture<U> newIncompleteFuture() {
+    return new Stage<>(executor);
+  }
+
+  /** What depends on a job: its asynchronous stages run on the context's executor. */
+  private static final class Stage<U> extends CompletableFuture<U> {
+    private final Executor executor;
+
+    Stage(Executor executor) {
+      this.executor = executor;
+    }
+
+    @Override
+    public Executor defaultExecutor() {
+      return executor;
+    }
+
+    @Override
+    public <V> CompletableFuture<V> newIncompleteFuture() {
+      return new Stage<>(executor);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import java.lang.ref.Cleaner;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
+
+/**
+ * An object of the library. Closing it gives it back; closing twice does nothing; what was forgotten is given back once
+ * it is garbage. Objects may be closed in any order, with work in flight too: the work finishes first.
+ */
+public abstract class NativeObject implements AutoCloseable {
+  static final Cleaner CLEANER = Cleaner.create();
+
+  private final Handle handle;
+  private final Cleaner.Cleanable cleanable;
+
+  /** The one reference to a native object. It must not refer to the Java object, which would never be garbage then. */
+  private static final class Handle extends AtomicLong implements Runnable {
+    private static final long serialVersionUID = 1;
+    private final transient LongConsumer release;
+
+    Handle(long value, LongConsumer release) {
+      super(value);
+      this.release = release;
+    }
+
+    @Override
+    public void run() {
+      long value = getAndSet(0);
+      if (value != 0) release.accept(value);
+    }
+  }
+
+  /** Takes over a handle, which `release` gives back; `release` must not refer to this object. */
+  NativeObject(long value, LongConsumer release) {
+    handle = new Handle(value, release);
+    cleanable = CLEANER.register(this, handle);
+  }
+
+  /** The handle, for one call, after which the caller names this object in a reachabilityFence. */
+  final long handle() {
+    long value = handle.get();
+    if (value == 0) throw new StreamGemmException.InvalidHandle("this " + getClass().getSimpleName() + " is closed");
+    return value;
+  }
+
+  /**
+   * Whether it was closed.
+   *
+   * @return true once {@link #close} was called
+   */
+  public final boolean isClosed() {
+    return handle.get() == 0;
+  }
+
+  /** Gives it back. Does not wait for work in flight. */
+  @Override
+  public final void close() {
+    cleanable.clean();
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import org.streamgemm.internal.Native;
+
+/**
+ * A context's pinned memory, kept for its next use because pinning takes long: what programs allocate and what arrays
+ * are copied through. Safe for use by several threads.
+ */
+final class PinnedPool {
+  private static final long SMALLEST = 4096;
+  private static final long LARGE = 64L << 20;
+  private static final long GRAIN = 2L << 20;
+  /** Bytes that are kept when nothing uses them: as many as the heap may take. */
+  private static final long KEPT = Runtime.getRuntime().maxMemory();
+
+  /** A piece of pinned memory. */
+  static final class Block {
+    final long address;
+    final long bytes;
+
+    Block(long address, long bytes) {
+      this.address = address;
+      this.bytes = bytes;
+    }
+  }
+
+  private final long context;
+  private final Map<Long, ArrayDeque<Block>> free = new HashMap<>();
+  private long kept;
+  private int taken;
+  private boolean closed;
+
+  /** A pool of a context, which it keeps until it is closed and all blocks are back. */
+  PinnedPool(long context) {
+    this.context = context;
+    Native.sg_context_retain(context);
+  }
+
+  Block take(long bytes) {
+    long size = sizeFor(bytes);
+    synchronized (this) {
+      if (closed) throw new StreamGemmException.InvalidHandle("this Context is closed");
+      ++taken;
+      ArrayDeque<Block> ready = free.get(size);
+      if (ready != null && !ready.isEmpty()) {
+        kept -= size;
+        return ready.pop();
+      }
+    }
+    try {
+      return new Block(Pinned.allocate(context, size), size);
+    } catch (Throwable t) {
+      synchronized (this) {
+        --taken;
+        releaseIfDone();
+      }
+      throw t;
+    }
+  }
+
+  void give(Block block) {
+    synchronized (this) {
+      if (!closed && kept + block.bytes <= KEPT) {
+        --taken;
+        kept += block.bytes;
+        free.computeIfAbsent(block.bytes, size -> new ArrayDeque<>()).push(block);
+        return;
+      }
+    }
+    Native.sg_host_free(context, block.address);
+    synchronized (this) {
+      --taken;
+      releaseIfDone();
+    }
+  }
+
+  /** Frees what nothing uses. */
+  synchronized void trim() {
+    for (ArrayDeque<Block> blocks : free.values())
+      for (Block block : blocks) Native.sg_host_free(context, block.address);
+    free.clear();
+    kept = 0;
+  }
+
+  /** No more blocks are taken. */
+  synchronized void close() {
+    if (closed) return;
+    closed = true;
+    trim();
+    releaseIfDone();
+  }
+
+  private void releaseIfDone() {
+    if (closed && taken == 0) Native.sg_context_release(context);
+  }
+
+  /** Powers of two, and halves between them, so that at most a third is lost; little of what is large. */
+  private static long sizeFor(long bytes) {
+    if (bytes > Long.MAX_VALUE - GRAIN) return bytes; // for the library to refuse
+    if (bytes >= LARGE) return (bytes + GRAIN - 1) / GRAIN * GRAIN;
+    long power = Math.max(SMALLEST, Long.highestOneBit(Math.max(1, bytes - 1)) << 1);
+    long between = power / 4 * 3;
+    return bytes <= between && between >= SMALLEST ? between : power;
+  }
+}

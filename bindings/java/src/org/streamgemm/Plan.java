@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.streamgemm.internal.Native;
+
+/** A schedule made ahead of its run: to look at, to predict with, to run many times. */
+public final class Plan extends NativeObject {
+  private final Context context;
+
+  Plan(long handle, Context context) {
+    super(handle, Native::sg_plan_release);
+    this.context = context;
+  }
+
+  /**
+   * What the device model says of the plan.
+   *
+   * @return the prediction
+   */
+  public PlanPrediction prediction() {
+    try {
+      return PlanPrediction.from(struct -> Native.sg_plan_predict(handle(), struct));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Describes the plan.
+   *
+   * @param format as a few lines, as JSON, or as a timeline with a row for each lane
+   * @return the text
+   */
+  public String describe(PlanFormat format) {
+    try {
+      long size = Native.sg_plan_describe(handle(), format.value, 0, 0);
+      ByteBuffer text = ByteBuffer.allocateDirect(Math.toIntExact(size));
+      Native.sg_plan_describe(handle(), format.value, Native.address(text), size);
+      byte[] bytes = new byte[(int) size - 1]; // without the NUL
+      text.get(bytes);
+      return new String(bytes, StandardCharsets.UTF_8);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Runs the plan.
+   *
+   * @param product matrices of the shapes and places that it was made for; beta and alpha are 0 where they were then
+   * @return a future of C
+   */
+  public Job<Matrix> runAsync(Gemm product) {
+    return runAsync(product, new Submit());
+  }
+
+  /**
+   * Runs the plan.
+   *
+   * @param product matrices of the shapes and places that it was made for; beta and alpha are 0 where they were then
+   * @param submit order and priority
+   * @return a future of C
+   */
+  public Job<Matrix> runAsync(Gemm product, Submit submit) {
+    long plan = handle();
+    Operands operands = context.operands(product);
+    try {
+      return context.launch(product.c, operands, submit,
+          (stream, after, count, priority, flags, queue, tag, options)
+              -> Calls.planRunAsync(plan, product, new Calls.Places(product, operands), stream, after, count, priority,
+                  flags, queue, tag, options));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return isClosed() ? "Plan[closed]" : describe(PlanFormat.TEXT);
+  }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.time.Duration;
+import org.streamgemm.internal.Native;
+
+/** An order of submissions: what is submitted to one stream runs in that order. Safe for use by several threads. */
+public final class Stream extends NativeObject {
+  Stream(long handle) {
+    super(handle, Native::sg_stream_release);
+  }
+
+  /**
+   * The priority that it was acquired with.
+   *
+   * @return -1 low, 0 normal, 1 high
+   */
+  public int priority() {
+    try {
+      return (int) Native.sg_stream_priority(handle());
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Asks whether everything submitted so far has ended. Never blocks.
+   *
+   * @return true if so
+   */
+  public boolean isIdle() {
+    try {
+      return Native.sg_stream_query(handle()) == Status.OK.value;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /** Waits until everything submitted so far has ended, well or badly. */
+  public void synchronize() {
+    await(-1);
+  }
+
+  /**
+   * Waits until everything submitted so far has ended, well or badly.
+   *
+   * @param timeout how long to wait at most
+   * @return false if the time passed
+   */
+  public boolean synchronize(Duration timeout) {
+    return await(Times.nanos(timeout));
+  }
+
+  private boolean await(long nanos) {
+    try {
+      return Native.sg_stream_synchronize(handle(), nanos) == Status.OK.value;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Lets what is submitted here from now on run only after an event as it was last recorded.
+   *
+   * @param event an event of the same context
+   */
+  public void waitFor(Event event) {
+    try {
+      Native.sg_stream_wait_event(handle(), event.handle());
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(event);
+    }
+  }
+}

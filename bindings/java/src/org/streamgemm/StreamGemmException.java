@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import java.util.concurrent.CancellationException;
+
+/**
+ * A failure that the library reports, with its status and message. Each status has a class of its own below. A
+ * cancelled job alone ends with Java's {@link CancellationException}, which is what futures know.
+ */
+public class StreamGemmException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+
+  /** The status. */
+  private final Status status;
+
+  /**
+   * A failure.
+   *
+   * @param status its status
+   * @param message its message
+   */
+  protected StreamGemmException(Status status, String message) {
+    super(message);
+    this.status = status;
+  }
+
+  /**
+   * The status.
+   *
+   * @return the status
+   */
+  public Status status() {
+    return status;
+  }
+
+  /**
+   * The exception of a status.
+   *
+   * @param status a failure
+   * @param message its message
+   * @return a {@link CancellationException} for {@link Status#CANCELLED}, else an exception of this class
+   */
+  public static RuntimeException of(Status status, String message) {
+    switch (status) {
+      case INVALID_ARGUMENT:
+        return new InvalidArgument(message);
+      case INVALID_HANDLE:
+        return new InvalidHandle(message);
+      case OUT_OF_MEMORY:
+        return new OutOfMemory(message);
+      case NO_DEVICE:
+        return new NoDevice(message);
+      case UNSUPPORTED:
+        return new Unsupported(message);
+      case BUSY:
+        return new Busy(message);
+      case CANCELLED:
+        return new CancellationException(message);
+      case DEADLOCK:
+        return new Deadlock(message);
+      case BACKEND_FAILURE:
+        return new BackendFailure(message);
+      case DEPENDENCY_FAILED:
+        return new DependencyFailed(message);
+      case SHUTDOWN:
+        return new Shutdown(message);
+      case INTERNAL:
+        return new Internal(message);
+      default:
+        return new StreamGemmException(status, message);
+    }
+  }
+
+  /** An argument is wrong; the message names it. */
+  public static final class InvalidArgument extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    InvalidArgument(String message) {
+      super(Status.INVALID_ARGUMENT, message);
+    }
+  }
+
+  /** An object was closed, or never was one. */
+  public static final class InvalidHandle extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    InvalidHandle(String message) {
+      super(Status.INVALID_HANDLE, message);
+    }
+  }
+
+  /** Host or device memory ran out; nothing was started. */
+  public static final class OutOfMemory extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    OutOfMemory(String message) {
+      super(Status.OUT_OF_MEMORY, message);
+    }
+  }
+
+  /** The device, or any backend for it, is not there. */
+  public static final class NoDevice extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    NoDevice(String message) {
+      super(Status.NO_DEVICE, message);
+    }
+  }
+
+  /** The combination asked for does not exist on this device. */
+  public static final class Unsupported extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    Unsupported(String message) {
+      super(Status.UNSUPPORTED, message);
+    }
+  }
+
+  /** The object's state does not allow it now. */
+  public static final class Busy extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    Busy(String message) {
+      super(Status.BUSY, message);
+    }
+  }
+
+  /** The wait could never end. */
+  public static final class Deadlock extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    Deadlock(String message) {
+      super(Status.DEADLOCK, message);
+    }
+  }
+
+  /** The device or its library failed. */
+  public static final class BackendFailure extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    BackendFailure(String message) {
+      super(Status.BACKEND_FAILURE, message);
+    }
+  }
+
+  /** A job that this one was ordered after failed, so this one did not run. */
+  public static final class DependencyFailed extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    DependencyFailed(String message) {
+      super(Status.DEPENDENCY_FAILED, message);
+    }
+  }
+
+  /** The process is exiting; no new work is taken. */
+  public static final class Shutdown extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    Shutdown(String message) {
+      super(Status.SHUTDOWN, message);
+    }
+  }
+
+  /** A fault of the library itself. */
+  public static final class Internal extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    Internal(String message) {
+      super(Status.INTERNAL, message);
+    }
+  }
+}

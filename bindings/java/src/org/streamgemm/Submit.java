@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Objects;
+import org.streamgemm.internal.Native;
+
+/**
+ * How to submit: order, priority, planning. Read when it is given to a call; not safe to change on one thread while
+ * another uses it.
+ */
+public final class Submit {
+  private Stream stream;
+  private Job<?>[] after = {};
+  private int priority;
+  private int flags;
+  private PlanOptions plan;
+  private boolean statistics;
+
+  /** All defaults: run at once, beside anything whose memory does not overlap. */
+  public Submit() {}
+
+  /**
+   * Runs after what was submitted to a stream before.
+   *
+   * @param stream the stream; null for none
+   * @return these options
+   */
+  public Submit stream(Stream stream) {
+    this.stream = stream;
+    return this;
+  }
+
+  /**
+   * Runs after jobs.
+   *
+   * @param jobs the jobs; if one of them fails, the submission ends with {@link StreamGemmException.DependencyFailed}
+   * @return these options
+   */
+  public Submit after(Job<?>... jobs) {
+    for (Job<?> job : jobs) Objects.requireNonNull(job, "jobs");
+    this.after = jobs.clone();
+    return this;
+  }
+
+  /**
+   * Goes ahead of waiting work, or behind it.
+   *
+   * @param priority -1 low, 0 normal (or the stream's), 1 high
+   * @return these options
+   */
+  public Submit priority(int priority) {
+    this.priority = priority;
+    return this;
+  }
+
+  /**
+   * Sets flags, in place of those set before.
+   *
+   * @param flags for instance {@link SubmitFlag#UNTRACKED}: the caller promises that no job in flight conflicts with
+   *     this one beyond its stream and {@link #after}
+   * @return these options
+   */
+  public Submit flags(SubmitFlag... flags) {
+    this.flags = 0;
+    for (SubmitFlag each : flags) this.flags |= each.value;
+    return this;
+  }
+
+  /**
+   * Narrows the planner's choice.
+   *
+   * @param options what it may choose; null leaves it free
+   * @return these options
+   */
+  public Submit plan(PlanOptions options) {
+    this.plan = options;
+    return this;
+  }
+
+  /**
+   * Keeps what the finished job did, for {@link Job#statistics()}.
+   *
+   * @return these options
+   */
+  public Submit statistics() {
+    this.statistics = true;
+    return this;
+  }
+
+  boolean wantsStatistics() {
+    return statistics;
+  }
+
+  /** A submission that takes the fields of an sg_submit. */
+  interface Call {
+    long submit(long stream, long after, int afterCount, int priority, int flags, long queue, long tag, long options);
+  }
+
+  /** Makes the call with these options. */
+  long apply(Call call, long queue, long tag) {
+    if (plan == null) return apply(call, queue, tag, 0);
+    return plan.with(options -> apply(call, queue, tag, options));
+  }
+
+  private long apply(Call call, long queue, long tag, long options) {
+    ByteBuffer handles =
+        after.length == 0 ? null : ByteBuffer.allocateDirect(8 * after.length).order(ByteOrder.nativeOrder());
+    int count = 0;
+    try {
+      for (Job<?> job : after) {
+        long handle = job.retain();
+        if (handle != 0) handles.putLong(8 * count++, handle);
+      }
+      return call.submit(stream == null ? 0 : stream.handle(), handles == null ? 0 : Native.address(handles), count,
+          priority, flags, queue, tag, options);
+    } finally {
+      for (int i = 0; i < count; ++i) Native.sg_job_release(handles.getLong(8 * i));
+      reachabilityFence(handles);
+      reachabilityFence(stream);
+    }
+  }
+}

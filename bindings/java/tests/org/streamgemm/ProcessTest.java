@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.io.File;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.Test;
+
+/** What only a VM of its own shows: exits with work in flight, and where the native code is found. */
+public class ProcessTest {
+  /** Leaves with work in flight, in one of several ways. */
+  public static final class Leave {
+    public static void main(String[] arguments) throws Exception {
+      Context context = Context.open(arguments[1]);
+      int n = arguments[1].equals("cpu") ? 1024 : 64;
+      Matrix a = context.pinnedMatrix(DType.F64, n, n);
+      for (int i = 0; i < 8; ++i) {
+        context.gemmAsync(a, a, context.pinnedMatrix(DType.F64, n, n)).thenAccept(m -> {});
+        context.gemmAsync(Matrix.of(new double[n * n], n, n), a, Matrix.of(new double[n * n], n, n));
+      }
+      if (context.inFlight() == 0) throw new AssertionError("nothing is in flight");
+      System.out.println("leaving");
+      switch (arguments[0]) {
+        case "return":
+          return;
+        case "close":
+          context.close();
+          return;
+        case "exit":
+          System.exit(0);
+          return;
+        case "halt":
+          Runtime.getRuntime().halt(0);
+          return;
+        case "hook":
+          Runtime.getRuntime().addShutdownHook(
+              new Thread(() -> context.gemmAsync(a, a, context.pinnedMatrix(DType.F64, n, n))));
+          System.exit(0);
+          return;
+        case "wait":
+          Thread waiter = new Thread(context::synchronize);
+          waiter.setDaemon(true);
+          waiter.start();
+          Thread.sleep(20);
+          return;
+        default:
+          throw new AssertionError(arguments[0]);
+      }
+    }
+  }
+
+  @Test
+  public void exitWithWorkInFlight() throws Exception {
+    for (String device : List.of("cpu", "sim:h200?late-copy=1:500000"))
+      for (String way : List.of("return", "close", "exit", "halt", "hook", "wait")) {
+        long start = System.nanoTime();
+        assertEquals("leaving", Support.inOtherVm(Leave.class, List.of(), way, device).trim());
+        double seconds = (System.nanoTime() - start) * 1e-9;
+        assertTrue(way + " on " + device + " took " + seconds + " s", seconds < 20);
+      }
+  }
+
+  /** Says where the native code came from. */
+  public static final class Origin {
+    public static void main(String[] arguments) {
+      try (Context context = Context.open("cpu")) {
+        System.out.println(context.isClosed() ? "closed" : StreamGemm.origin());
+      }
+    }
+  }
+
+  private static void unpack(Path folder) throws Exception {
+    for (String file : List.of("libstreamgemm.so.0", "libstreamgemm_java.so"))
+      try (InputStream in = StreamGemm.class.getResourceAsStream("/native/linux-x64/" + file)) {
+        Files.copy(in, folder.resolve(file));
+      }
+  }
+
+  private static void delete(Path folder) throws Exception {
+    for (File file : folder.toFile().listFiles()) Files.delete(file.toPath());
+    Files.delete(folder);
+  }
+
+  @Test
+  public void nativeCodeIsFoundInTheOrderPromised() throws Exception {
+    Path folder = Files.createTempDirectory("streamgemm-test");
+    Path temporary = Files.createTempDirectory("streamgemm-test");
+    try {
+      unpack(folder);
+      String noSystem = "-Djava.library.path=" + temporary;
+      assertEquals(
+          "the jar", Support.inOtherVm(Origin.class, List.of(noSystem, "-Djava.io.tmpdir=" + temporary)).trim());
+      assertEquals("nothing is left behind", 0, temporary.toFile().list().length);
+      assertEquals(folder.toString(),
+          Support.inOtherVm(Origin.class, List.of("-Dorg.streamgemm.native=" + folder, noSystem)).trim());
+      AssertionError wrong = assertThrows(
+          AssertionError.class, () -> Support.inOtherVm(Origin.class, List.of("-Dorg.streamgemm.native=" + temporary)));
+      assertTrue(wrong.getMessage(), wrong.getMessage().contains("UnsatisfiedLinkError"));
+      // As the system would have it: the wrapper on java.library.path, the library where the loader of programs looks.
+      ProcessBuilder system = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+          "-cp", System.getProperty("java.class.path"), "-Djava.library.path=" + folder, Origin.class.getName());
+      system.environment().put("LD_LIBRARY_PATH", folder.toString());
+      Process process = system.redirectErrorStream(true).start();
+      assertEquals("the system", new String(process.getInputStream().readAllBytes()).trim());
+    } finally {
+      delete(folder);
+      delete(temporary);
+    }
+  }
+}

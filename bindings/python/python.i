@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* streamgemm._raw: the C API as it is, handles as integers, and what native.h adds. Internal: streamgemm is the package. */
+%module _raw
+%include <typemaps.i>
+
+%{
+#include "native.h"
+%}
+
+/* A call keeps the GIL when its documentation says that it never blocks. */
+%nothread;
+%define SG_BLOCKS(FUNCTION)
+%thread FUNCTION;
+%enddef
+
+%typemap(in) void *SG_ADDRESS {
+  uint64_t address = PyLong_AsUnsignedLongLong($input);
+  if (address == (uint64_t)-1 && PyErr_Occurred()) SWIG_fail;
+  $1 = ($1_ltype)(uintptr_t)address;
+}
+%typemap(out) void *SG_ADDRESS "$result = PyLong_FromUnsignedLongLong((uintptr_t)$1);"
+%typemap(in, numinputs=0) void **SG_OUT_ADDRESS (void *address) "address = NULL; $1 = ($1_ltype)&address;"
+%typemap(argout) void **SG_OUT_ADDRESS {
+  %append_output(PyLong_FromUnsignedLongLong((uintptr_t)*(void **)$1));
+}
+
+%typemap(in) (void *const *SG_ADDRESSES, int32_t SG_COUNT) {
+  PyObject *items = PySequence_Fast($input, "a sequence of handles is needed");
+  Py_ssize_t count = items ? PySequence_Fast_GET_SIZE(items) : 0;
+  $2 = 0;
+  $1 = items ? ($1_ltype)calloc(count ? count : 1, sizeof(void *)) : NULL;
+  for (; $1 && $2 < count; ++$2) {
+    uint64_t address = PyLong_AsUnsignedLongLong(PySequence_Fast_GET_ITEM(items, $2));
+    if (address == (uint64_t)-1 && PyErr_Occurred()) break;
+    ((void **)$1)[$2] = (void *)(uintptr_t)address;
+  }
+  if (items && !$1) PyErr_NoMemory();
+  Py_XDECREF(items);
+  if (PyErr_Occurred()) SWIG_fail;
+}
+%typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "free((void *)$1);"
+
+/* Outputs are what a call gives; OK by itself is None, an answer such as SG_STATUS_NOT_READY its number. */
+%typemap(out) sg_status {
+  if ((int)$1 < 0) {
+    raise_status($1, sg_last_error_message());
+    SWIG_fail;
+  }
+  if ((int)$1 > 0) {
+    $result = PyLong_FromLong((long)$1);
+  } else {
+    $result = SWIG_Py_Void();
+  }
+}
+
+/* Given a text of any length by plan_text below. */
+%ignore sg_plan_describe;
+%ignore sg_job_message; /* a Job keeps its message */
+
+%include "streamgemm.i"
+
+%{
+static PyObject *plan_text(sg_plan *plan, sg_plan_format format) {
+  uint64_t size = 0;
+  sg_status status = sg_plan_describe(plan, format, NULL, 0, &size);
+  char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
+  if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
+  if (text) status = sg_plan_describe(plan, format, text, size, NULL);
+  PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
+  PyMem_Free(text);
+  return made;
+}
+%}
+PyObject *plan_text(sg_plan *plan, sg_plan_format format);
+
+%init %{
+  if (!native_add(m)) return NULL;
+%}

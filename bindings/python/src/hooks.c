@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+
+#include "native.h"
+
+hooks hook;
+
+PyObject *install(PyObject *self, PyObject *args) {
+  hooks given;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOOO", &given.error, &given.as_matrix, &given.make_result, &given.make_condition,
+                        &given.no_condition, &given.start, &given.ops, &given.computes))
+    return NULL;
+  PyObject **all = (PyObject **)&given;
+  for (size_t i = 0; i < sizeof given / sizeof *all; ++i) Py_INCREF(all[i]); /* for the life of the process */
+  hook = given;
+  Py_RETURN_NONE;
+}
+
+PyObject *raise_status(sg_status status, const char *message) {
+  if (!hook.error) return PyErr_Format(PyExc_RuntimeError, "%s: %s", sg_status_name(status), message);
+  PyObject *error = PyObject_CallFunction(hook.error, "is", (int)status, message);
+  if (!error) return NULL;
+  PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+  Py_DECREF(error);
+  return NULL;
+}
+
+PyObject *raise_argument(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  PyObject *text = PyUnicode_FromFormatV(format, values);
+  va_end(values);
+  if (!text) return NULL;
+  const char *message = PyUnicode_AsUTF8(text);
+  if (message) raise_status(SG_STATUS_INVALID_ARGUMENT, message);
+  Py_DECREF(text);
+  return NULL;
+}
+
+int enum_of(PyObject *value, PyObject *table, const char *argument) {
+  if (PyLong_Check(value)) return (int)PyLong_AsLong(value); /* the library checks its range */
+  PyObject *found = PyUnicode_Check(value) ? PyDict_GetItemWithError(table, value) : NULL;
+  if (found) return (int)PyLong_AsLong(found);
+  if (PyErr_Occurred()) return -1;
+  PyObject *names = PyDict_Keys(table);
+  if (names) raise_argument("%s is %R, which is none of %R", argument, value, names);
+  Py_XDECREF(names);
+  return -1;
+}

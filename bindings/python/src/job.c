@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C half of a Job. The Python half (streamgemm/_job.py) makes a concurrent.futures.Future of it.
+ *
+ * From its submission until its completion was taken from the queue, a job has one reference more, which the tag of the
+ * submission stands for: whatever the user drops, the operands stay. A job ends once, under the GIL. One that nobody
+ * listens to (it has no condition yet) ends in a few stores; the others are handed to Python. */
+#include "native.h"
+
+PyTypeObject *job_type;
+
+PyObject *job_new(PyTypeObject *type, int holds) {
+  job_object *job = (job_object *)type->tp_alloc(type, 0);
+  if (!job) return NULL;
+  job->status = SG_STATUS_NOT_READY;
+  job->holds = job->inline_holds;
+  if (holds > 3) {
+    job->holds = PyMem_Calloc(holds, sizeof *job->holds);
+    if (!job->holds) {
+      Py_DECREF(job);
+      return PyErr_NoMemory();
+    }
+  }
+  job->hold_count = holds;
+  return (PyObject *)job;
+}
+
+hold *job_holds(PyObject *self) { return ((job_object *)self)->holds; }
+sg_job *job_handle(PyObject *self) { return ((job_object *)self)->handle; }
+
+void job_submitted(PyObject *self, sg_job *handle, PyObject *result) {
+  job_object *job = (job_object *)self;
+  job->handle = handle;
+  job->result = Py_XNewRef(result);
+  if (!handle) job->status = SG_STATUS_OK; /* there was nothing to submit */
+}
+
+static void drop_operands(job_object *job) {
+  for (int i = 0; i < job->hold_count; ++i) let_go(&job->holds[i]);
+}
+
+void job_end(job_object *job, int status, PyObject *message) {
+  job->status = status;
+  job->message = Py_XNewRef(message);
+  drop_operands(job);
+}
+
+/* _end(status, message): ends a job that somebody listens to; the caller holds its condition. False: it had ended. */
+static PyObject *end_listened(PyObject *self, PyObject *args) {
+  job_object *job = (job_object *)self;
+  int status;
+  PyObject *message;
+  if (!PyArg_ParseTuple(args, "iO", &status, &message)) return NULL;
+  const bool first = job->status == SG_STATUS_NOT_READY;
+  if (first) job_end(job, status, message);
+  return PyBool_FromLong(first);
+}
+
+/* _wait(ns): waits in the library, which is faster than waiting for the thread that completes. What ended the job, as
+ * (status, message), for _end; None: it has not ended, or it already had. */
+static PyObject *job_wait(PyObject *self, PyObject *args) {
+  job_object *job = (job_object *)self;
+  long long ns;
+  sg_status status;
+  if (!PyArg_ParseTuple(args, "L", &ns)) return NULL;
+  if (job->status != SG_STATUS_NOT_READY) Py_RETURN_NONE;
+  Py_BEGIN_ALLOW_THREADS
+  status = sg_job_wait(job->handle, ns);
+  Py_END_ALLOW_THREADS
+  if (status == SG_STATUS_TIMEOUT || job->status != SG_STATUS_NOT_READY) Py_RETURN_NONE;
+  if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT || status == SG_STATUS_DEADLOCK)
+    return raise_status(status, sg_last_error_message()); /* of the call, and not of the job */
+  if (status == SG_STATUS_OK && !job->condition && !job->wake) {
+    job_end(job, status, NULL);
+    Py_RETURN_NONE;
+  }
+  return Py_BuildValue("(is)", (int)status, status == SG_STATUS_OK ? "" : sg_last_error_message());
+}
+
+static PyObject *get_condition(PyObject *self, void *unused) {
+  job_object *job = (job_object *)self;
+  (void)unused;
+  if (!job->condition) {
+    if (job->status != SG_STATUS_NOT_READY) return Py_NewRef(hook.no_condition);
+    PyObject *made = PyObject_CallNoArgs(hook.make_condition);
+    if (!made) return NULL;
+    /* Another thread may have run meanwhile: it made one too, or the job has ended. */
+    if (!job->condition && job->status == SG_STATUS_NOT_READY) job->condition = Py_NewRef(made);
+    Py_DECREF(made);
+    if (!job->condition) return Py_NewRef(hook.no_condition);
+  }
+  return Py_NewRef(job->condition);
+}
+
+/* _sleep(wake): leaves who is to be woken at the end. False: it has ended, or there is one already. */
+static PyObject *job_sleep(PyObject *self, PyObject *wake) {
+  job_object *job = (job_object *)self;
+  if (job->wake || job->status != SG_STATUS_NOT_READY) Py_RETURN_FALSE;
+  job->wake = Py_NewRef(wake);
+  Py_RETURN_TRUE;
+}
+
+static PyObject *get_wake(PyObject *self, void *unused) {
+  PyObject *wake = ((job_object *)self)->wake;
+  return (void)unused, Py_NewRef(wake ? wake : Py_None);
+}
+
+static PyObject *get_status(PyObject *self, void *unused) {
+  return (void)unused, PyLong_FromLong(((job_object *)self)->status);
+}
+
+static PyObject *get_message(PyObject *self, void *unused) {
+  PyObject *message = ((job_object *)self)->message;
+  (void)unused;
+  return message ? Py_NewRef(message) : PyUnicode_FromString("");
+}
+
+static PyObject *get_result(PyObject *self, void *unused) {
+  PyObject *result = ((job_object *)self)->result;
+  return (void)unused, Py_NewRef(result ? result : Py_None);
+}
+
+static PyObject *get_handle(PyObject *self, void *unused) {
+  return (void)unused, PyLong_FromUnsignedLongLong((uintptr_t)((job_object *)self)->handle);
+}
+
+static int job_traverse(PyObject *self, visitproc visit, void *arg) {
+  job_object *job = (job_object *)self;
+  Py_VISIT(Py_TYPE(self));
+  for (int i = 0; i < job->hold_count; ++i) {
+    Py_VISIT(job->holds[i].owner);
+    Py_VISIT(job->holds[i].buffer.obj);
+  }
+  Py_VISIT(job->result);
+  Py_VISIT(job->condition);
+  Py_VISIT(job->wake);
+  return 0;
+}
+
+static int job_clear(PyObject *self) { /* never while it is in flight: its tag is a reference */
+  job_object *job = (job_object *)self;
+  drop_operands(job);
+  Py_CLEAR(job->result);
+  Py_CLEAR(job->message);
+  Py_CLEAR(job->condition);
+  Py_CLEAR(job->wake);
+  return 0;
+}
+
+static void job_dealloc(PyObject *self) {
+  job_object *job = (job_object *)self;
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  job_clear(self);
+  if (job->handle) sg_job_release(job->handle);
+  if (job->holds != job->inline_holds) PyMem_Free(job->holds);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+static PyMethodDef job_methods[] = {
+    {"_end", end_listened, METH_VARARGS, NULL},
+    {"_wait", job_wait, METH_VARARGS, NULL},
+    {"_sleep", job_sleep, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef job_getset[] = {
+    {"_condition", get_condition, NULL, NULL, NULL},
+    {"_wake", get_wake, NULL, NULL, NULL},
+    {"_status", get_status, NULL, NULL, NULL},
+    {"_message", get_message, NULL, NULL, NULL},
+    {"_result", get_result, NULL, NULL, NULL},
+    {"_handle", get_handle, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot job_slots[] = {
+    {Py_tp_traverse, job_traverse}, {Py_tp_clear, job_clear},   {Py_tp_dealloc, job_dealloc},
+    {Py_tp_methods, job_methods},   {Py_tp_getset, job_getset}, {0, NULL},
+};
+
+static PyType_Spec job_spec = {"streamgemm._raw.JobBase", sizeof(job_object), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, job_slots};
+
+extern PyType_Spec matrix_spec;
+
+static PyMethodDef functions[] = {
+    {"install", install, METH_VARARGS, NULL},
+    {"submit_product", submit_product, METH_VARARGS, NULL},
+    {"submit_group", submit_group, METH_VARARGS, NULL},
+    {"submit_copy", submit_copy, METH_VARARGS, NULL},
+    {"make_plan", make_plan, METH_VARARGS, NULL},
+    {"record_product", record_product, METH_VARARGS, NULL},
+    {"set_product", set_product, METH_VARARGS, NULL},
+    {"record_copy", record_copy, METH_VARARGS, NULL},
+    {"set_copy", set_copy, METH_VARARGS, NULL},
+    {"submit_graph", submit_graph, METH_VARARGS, NULL},
+    {"drain", drain, METH_O, NULL},
+    {"set_queue", set_queue, METH_O, NULL},
+    {"synchronize_producer", synchronize_producer, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+bool native_add(PyObject *module) {
+  matrix_type = (PyTypeObject *)PyType_FromSpec(&matrix_spec);
+  job_type = (PyTypeObject *)PyType_FromSpec(&job_spec);
+  return matrix_type && job_type && completions_init() &&
+         PyModule_AddObjectRef(module, "MatrixBase", (PyObject *)matrix_type) == 0 &&
+         PyModule_AddObjectRef(module, "JobBase", (PyObject *)job_type) == 0 &&
+         PyModule_AddFunctions(module, functions) == 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "native.h"
+
+PyTypeObject *matrix_type;
+
+static bool take_extents(matrix_object *m, PyObject *shape, PyObject *strides) {
+  const Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
+  if (ndim > MAX_DIMENSIONS || (strides != Py_None && (!PyTuple_Check(strides) || PyTuple_GET_SIZE(strides) != ndim)))
+    return raise_argument("shape %R and strides %R do not fit", shape, strides);
+  m->of.ndim = (int)ndim;
+  Py_ssize_t tight = sg_dtype_size(m->of.dtype);
+  for (Py_ssize_t i = ndim - 1; i >= 0; --i) {
+    m->shape[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+    m->strides[i] = strides == Py_None ? tight : PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
+    if (PyErr_Occurred()) return false;
+    if (m->shape[i] < 0) return raise_argument("shape is %R", shape);
+    if (__builtin_mul_overflow(tight, m->shape[i], &tight)) return raise_argument("shape %R is too large", shape);
+  }
+  return true;
+}
+
+static matrix_object *matrix_alloc(PyTypeObject *type) {
+  matrix_object *m = (matrix_object *)type->tp_alloc(type, 0);
+  if (m) {
+    m->of.shape = m->shape;
+    m->of.strides = m->strides;
+    m->of.place = ON_HOST;
+  }
+  return m;
+}
+
+/* Three ways to a Matrix: _of(object, dtype or None), of any exporter of a buffer (None: of a format that is not ours);
+ * _capsule(capsule, owner), of DLPack; _at(...), of an address. */
+static PyObject *matrix_capsule(PyObject *type, PyObject *args) {
+  PyObject *capsule, *owner;
+  if (!PyArg_ParseTuple(args, "OO", &capsule, &owner)) return NULL;
+  matrix_object *m = matrix_alloc((PyTypeObject *)type);
+  if (m && !take_capsule(m, capsule)) Py_CLEAR(m);
+  if (m) m->held.owner = Py_NewRef(owner);
+  return (PyObject *)m;
+}
+
+static PyObject *matrix_at(PyObject *type, PyObject *args) {
+  unsigned long long address;
+  PyObject *shape, *strides, *dtype, *owner;
+  int readonly, place, device_id, memory;
+  if (!PyArg_ParseTuple(args, "KO!OOpiiiO", &address, &PyTuple_Type, &shape, &strides, &dtype, &readonly, &place,
+                        &device_id, &memory, &owner))
+    return NULL;
+  const int d = dtype_of_name(dtype);
+  if (d < 0) return NULL;
+  matrix_object *m = matrix_alloc((PyTypeObject *)type);
+  if (!m) return NULL;
+  m->of.dtype = (sg_dtype)d;
+  m->of.data = (void *)(uintptr_t)address;
+  m->of.readonly = readonly != 0;
+  m->of.place = place;
+  m->of.device_id = device_id;
+  m->memory = (sg_memory_kind)memory;
+  m->held.owner = Py_NewRef(owner);
+  if (!take_extents(m, shape, strides)) Py_CLEAR(m);
+  return (PyObject *)m;
+}
+
+static PyObject *matrix_of_buffer(PyObject *type, PyObject *args) {
+  PyObject *object, *dtype = Py_None;
+  if (!PyArg_ParseTuple(args, "O|O", &object, &dtype)) return NULL;
+  matrix_object *m = matrix_alloc((PyTypeObject *)type);
+  if (!m) return NULL;
+  Py_buffer *b = &m->held.buffer;
+  if (dtype == Py_None) {
+    if (PyObject_GetBuffer(object, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) goto fail;
+    m->of.dtype = dtype_of_code(b->format, b->itemsize);
+    if (m->of.dtype == 0) {
+      Py_DECREF(m);
+      Py_RETURN_NONE; /* there are other ways to look at it */
+    }
+    m->held.owner = Py_NewRef(object);
+  } else { /* the caller says what the elements are; only their size must agree */
+    const int d = dtype_of_name(dtype);
+    if (d < 0 || PyObject_GetBuffer(object, b, PyBUF_STRIDES) < 0) goto fail;
+    m->held.owner = Py_NewRef(object);
+    if (b->itemsize != sg_dtype_size((sg_dtype)d)) {
+      raise_argument("elements of %zd bytes cannot be %R", b->itemsize, dtype);
+      goto fail;
+    }
+    m->of.dtype = (sg_dtype)d;
+  }
+  if (b->ndim > MAX_DIMENSIONS) {
+    raise_argument("an operand has %d dimensions", b->ndim);
+    goto fail;
+  }
+  m->of.data = b->buf;
+  m->of.readonly = b->readonly != 0;
+  m->of.ndim = b->ndim;
+  memcpy(m->shape, b->shape, b->ndim * sizeof *m->shape);
+  memcpy(m->strides, b->strides, b->ndim * sizeof *m->strides);
+  return (PyObject *)m;
+fail:
+  Py_DECREF(m);
+  return NULL;
+}
+
+static int matrix_traverse(PyObject *self, visitproc visit, void *arg) {
+  matrix_object *m = (matrix_object *)self;
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(m->held.owner);
+  Py_VISIT(m->held.buffer.obj);
+  return 0;
+}
+
+static int matrix_clear(PyObject *self) {
+  let_go(&((matrix_object *)self)->held);
+  return 0;
+}
+
+static void matrix_dealloc(PyObject *self) {
+  matrix_object *m = (matrix_object *)self;
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (m->managed) release_tensor(m);
+  let_go(&m->held);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+static PyObject *get_shape(PyObject *self, void *unused) {
+  return (void)unused, shape_text(&((matrix_object *)self)->of);
+}
+
+static PyObject *get_strides(PyObject *self, void *unused) {
+  view as_shape = ((matrix_object *)self)->of;
+  (void)unused;
+  as_shape.shape = as_shape.strides;
+  return shape_text(&as_shape);
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused) {
+  return (void)unused, PyUnicode_FromString(sg_dtype_name(((matrix_object *)self)->of.dtype));
+}
+
+static PyObject *get_address(PyObject *self, void *unused) {
+  return (void)unused, PyLong_FromVoidPtr(((matrix_object *)self)->of.data);
+}
+
+static PyObject *get_readonly(PyObject *self, void *unused) {
+  return (void)unused, PyBool_FromLong(((matrix_object *)self)->of.readonly);
+}
+
+static PyObject *get_place(PyObject *self, void *unused) {
+  const matrix_object *m = (matrix_object *)self;
+  return (void)unused, Py_BuildValue("(ii)", m->of.place, m->of.device_id);
+}
+
+static PyObject *get_memory(PyObject *self, void *unused) {
+  return (void)unused, PyLong_FromLong(((matrix_object *)self)->memory);
+}
+
+static PyObject *get_owner(PyObject *self, void *unused) {
+  PyObject *owner = ((matrix_object *)self)->held.owner;
+  return (void)unused, Py_NewRef(owner ? owner : Py_None);
+}
+
+static PyMethodDef matrix_methods[] = {
+    {"_of", matrix_of_buffer, METH_VARARGS | METH_CLASS, NULL},
+    {"_capsule", matrix_capsule, METH_VARARGS | METH_CLASS, NULL},
+    {"_at", matrix_at, METH_VARARGS | METH_CLASS, NULL},
+    {"_export", matrix_export, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef matrix_getset[] = {
+    {"shape", get_shape, NULL, "Extents.", NULL},
+    {"strides", get_strides, NULL, "Bytes from one element to the next, for each dimension.", NULL},
+    {"dtype", get_dtype, NULL, "Element type: \"f32\", \"bf16\", ...", NULL},
+    {"address", get_address, NULL, "Address of the first element.", NULL},
+    {"readonly", get_readonly, NULL, "Whether a result may not be written to it.", NULL},
+    {"owner", get_owner, NULL, "What keeps the memory alive.", NULL},
+    {"_place", get_place, NULL, NULL, NULL},
+    {"_memory", get_memory, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot matrix_slots[] = {
+    {Py_tp_traverse, matrix_traverse}, {Py_tp_clear, matrix_clear},   {Py_tp_dealloc, matrix_dealloc},
+    {Py_tp_methods, matrix_methods},   {Py_tp_getset, matrix_getset}, {0, NULL},
+};
+
+PyType_Spec matrix_spec = {"streamgemm._raw.MatrixBase", sizeof(matrix_object), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, matrix_slots};

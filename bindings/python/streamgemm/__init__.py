@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous matrix products on CPUs and GPUs.
+
+    import numpy as np, streamgemm as sg
+    c = sg.matmul(a, b)                      # like a @ b
+    job = sg.matmul_async(a, b)              # a concurrent.futures.Future that can be awaited, too
+    with sg.Context("cuda:0") as context:    # everything else: devices, streams, events, memory, plans
+        job = context.gemm_async(a, b, c, alpha=2.0, beta=1.0, op_a="T", compute="tf32")
+
+Operands are whatever holds a matrix: NumPy arrays of any strides that a matrix product can take, anything with the
+buffer protocol, DLPack or the CUDA array interface (PyTorch, CuPy, JAX). Nothing is copied on the way. A Job keeps its
+operands alive and in place until its work has ended.
+"""
+
+import os as _os
+
+
+def _use_own_plugins():
+    """A wheel carries its plugins beside the package; the library takes their folder from the environment."""
+    site = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
+    own = _os.path.join(site, ".streamgemm.mesonpy.libs", "streamgemm")
+    if _os.path.isdir(own):
+        _os.environ.setdefault("SG_PLUGIN_PATH", own)
+
+
+_use_own_plugins()
+
+from . import _raw  # noqa: E402
+from . import _arrays, _completer, _enums, _job  # noqa: E402
+from ._context import Context, Event, Stream, default_context, matmul, matmul_async, set_default_context  # noqa: E402
+from ._enums import Compute, MemoryKind, Op, PlanFormat, Split, Status, WhenFull  # noqa: E402
+from ._errors import (
+    BackendFailure,
+    Busy,
+    Cancelled,
+    Deadlock,
+    DependencyFailed,
+    Error,
+    Internal,
+    InvalidArgument,  # noqa: E402
+    InvalidHandle,
+    NoDevice,
+    OutOfMemory,
+    Shutdown,
+    Unsupported,
+    error_of,
+)
+from ._graph import Graph  # noqa: E402
+from ._job import Job  # noqa: E402
+from ._matrix import Matrix  # noqa: E402
+from ._memory import Buffer, Pinned  # noqa: E402
+from ._plan import Plan, PlanOptions  # noqa: E402
+from ._records import BackendInfo, DeviceInfo, Prediction, Statistics, backends, devices  # noqa: E402
+
+_raw.install(
+    error_of,
+    _arrays.as_matrix,
+    _arrays.make_result,
+    _job.make_condition,
+    _job.NoCondition(),
+    _completer.start,
+    _enums.names(Op),
+    _enums.names(Compute),
+)
+
+__version__ = _raw.sg_version_string()
+
+__all__ = [
+    "BackendFailure",
+    "BackendInfo",
+    "Buffer",
+    "Busy",
+    "Cancelled",
+    "Compute",
+    "Context",
+    "Deadlock",
+    "DependencyFailed",
+    "DeviceInfo",
+    "Error",
+    "Event",
+    "Graph",
+    "Internal",
+    "InvalidArgument",
+    "InvalidHandle",
+    "Job",
+    "Matrix",
+    "MemoryKind",
+    "NoDevice",
+    "Op",
+    "OutOfMemory",
+    "Pinned",
+    "Plan",
+    "PlanFormat",
+    "PlanOptions",
+    "Prediction",
+    "Shutdown",
+    "Split",
+    "Statistics",
+    "Status",
+    "Stream",
+    "Unsupported",
+    "WhenFull",
+    "backends",
+    "default_context",
+    "devices",
+    "matmul",
+    "matmul_async",
+    "set_default_context",
+]

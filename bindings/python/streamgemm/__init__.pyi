@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import enum
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, overload
+
+from typing_extensions import Literal, Required, Self, TypeAlias
+
+_T = TypeVar("_T")
+_C = TypeVar("_C")
+
+class _HasDLPack(Protocol):
+    @property
+    def __dlpack__(self) -> Any: ...
+
+class _HasArrayInterface(Protocol):
+    @property
+    def __array_interface__(self) -> Any: ...
+
+class _HasCudaArrayInterface(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+_Array: TypeAlias = Matrix | _HasDLPack | _HasArrayInterface | _HasCudaArrayInterface | memoryview | bytearray
+# A list stands for a batch of matrices of one shape.
+_Operand: TypeAlias = _Array | list[Any] | tuple[Any, ...]
+_Op: TypeAlias = Op | Literal["N", "T", "C", "n", "t", "c"]
+_Compute: TypeAlias = Compute | str
+_Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device"]
+_Order: TypeAlias = Literal["C", "F"]
+_Shape: TypeAlias = Sequence[int]
+
+__version__: str
+
+class Error(Exception):
+    status: int
+    @property
+    def status_name(self) -> str: ...
+
+class InvalidArgument(Error, ValueError): ...
+class InvalidHandle(Error, ValueError): ...
+class OutOfMemory(Error, MemoryError): ...
+class NoDevice(Error, LookupError): ...
+class Unsupported(Error, NotImplementedError): ...
+class Busy(Error): ...
+class Cancelled(Error, concurrent.futures.CancelledError): ...
+class Deadlock(Error, RuntimeError): ...
+class BackendFailure(Error, RuntimeError): ...
+class DependencyFailed(Error): ...
+class Shutdown(Error, RuntimeError): ...
+class Internal(Error, RuntimeError): ...
+
+class Status(enum.IntEnum):
+    OK = 0
+    NOT_READY = 1
+    TIMEOUT = 2
+    INVALID_ARGUMENT = -1
+    INVALID_HANDLE = -2
+    OUT_OF_MEMORY = -3
+    NO_DEVICE = -4
+    UNSUPPORTED = -5
+    BUSY = -6
+    CANCELLED = -7
+    DEADLOCK = -8
+    BACKEND_FAILURE = -9
+    DEPENDENCY_FAILED = -10
+    SHUTDOWN = -11
+    INTERNAL = -12
+
+class Op(enum.IntEnum):
+    N = 0
+    T = 1
+    C = 2
+
+class Compute(enum.IntEnum):
+    EXACT = 0
+    TF32 = 1
+    _3XTF32 = 2
+    BF16 = 3
+    BF16X3 = 4
+
+class Split(enum.IntEnum):
+    AUTO = 0
+    NONE = 1
+    M = 2
+    N = 3
+    K = 4
+    BATCH = 5
+
+class MemoryKind(enum.IntEnum):
+    AUTO = 0
+    PAGEABLE = 1
+    PINNED = 2
+    DEVICE = 3
+
+class WhenFull(enum.IntEnum):
+    BLOCK = 0
+    REFUSE = 1
+
+class PlanFormat(enum.IntEnum):
+    TEXT = 0
+    JSON = 1
+    TIMELINE = 2
+
+class _Record:
+    def __getattr__(self, name: str) -> Any: ...  # what later versions of the library add
+    def __eq__(self, other: object) -> bool: ...
+
+class DeviceInfo(_Record):
+    name: str
+    description: str
+    memory_bytes: int
+    unified_memory: int
+    compute_units: int
+    compute_lanes: int
+    copy_engines: int
+    priorities: int
+    link_in_bytes_per_second: float
+    link_out_bytes_per_second: float
+    memory_bytes_per_second: float
+
+class BackendInfo(_Record):
+    name: str
+    available: int
+    reason: str
+    origin: str
+
+class Statistics(_Record):
+    start_ns: int
+    end_ns: int
+    busy_seconds: float
+    predicted_seconds: float
+    bound_seconds: float
+    flops: float
+    bytes_in: int
+    bytes_out: int
+    commands: int
+    commands_run: int
+    company: int
+    strategy: str
+
+class Prediction(_Record):
+    predicted_seconds: float
+    bound_seconds: float
+    serial_seconds: float
+    flops: float
+    bytes_in: int
+    bytes_out: int
+    device_bytes: int
+    staging_bytes: int
+    commands: int
+    compute_lanes: int
+    strategy: str
+
+def devices() -> list[DeviceInfo]: ...
+def backends() -> list[BackendInfo]: ...
+
+class _Handle:
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *raised: object) -> None: ...
+
+class Job(concurrent.futures.Future[_T]):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
+    def wait(self, timeout: float | None = ...) -> bool: ...
+    @property
+    def statistics(self) -> Statistics: ...
+    def __await__(self) -> Generator[Any, None, _T]: ...
+
+class Matrix:
+    def __new__(cls, array: _Array, dtype: str | None = ...) -> Self: ...
+    @classmethod
+    def at(
+        cls,
+        address: int,
+        shape: _Shape,
+        dtype: str,
+        strides: Sequence[int] | None = ...,
+        *,
+        readonly: bool = ...,
+        device: str = ...,
+        owner: object = ...,
+    ) -> Self: ...
+    @classmethod
+    def placeholder(cls, shape: _Shape, dtype: str = ..., *, order: _Order = ..., place: _Place = ...) -> Self: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def readonly(self) -> bool: ...
+    @property
+    def owner(self) -> Any: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def T(self) -> Matrix: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = ...,
+        max_version: tuple[int, int] | None = ...,
+        dl_device: tuple[int, int] | None = ...,
+        copy: bool | None = ...,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Buffer(_Handle):
+    nbytes: int
+    def __init__(self, context: Context, nbytes: int) -> None: ...
+    @property
+    def address(self) -> int: ...
+    def matrix(self, shape: _Shape, dtype: str = ..., *, offset: int = ..., order: _Order = ...) -> Matrix: ...
+
+class Pinned(_Handle, Generic[_T]):
+    array: _T
+    def __init__(self, context: Context, array: _T) -> None: ...
+    def __enter__(self) -> _T: ...  # type: ignore[override]
+
+class PlanOptions:
+    def __init__(
+        self,
+        *,
+        split: Split | str = ...,
+        parts: int = ...,
+        streams: int = ...,
+        memory_limit: int = ...,
+        tile_m: int = ...,
+        tile_n: int = ...,
+        tile_k: int = ...,
+        place_a: _Place = ...,
+        place_b: _Place = ...,
+        place_c: _Place = ...,
+        **fields: Any,
+    ) -> None: ...
+
+class Plan(_Handle):
+    def __init__(
+        self,
+        context: Context,
+        a: _Operand,
+        b: _Operand,
+        c: _Operand | None,
+        alpha: complex,
+        beta: complex,
+        op_a: _Op,
+        op_b: _Op,
+        compute: _Compute,
+        options: PlanOptions | None,
+    ) -> None: ...
+    @property
+    def prediction(self) -> Prediction: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def timeline(self) -> str: ...
+    @property
+    def commands(self) -> dict[str, Any]: ...
+    @overload
+    def run_async(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: None = ...,
+        *,
+        alpha: complex | None = ...,
+        beta: complex | None = ...,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+    ) -> Job[Any]: ...
+    @overload
+    def run_async(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: _C,
+        *,
+        alpha: complex | None = ...,
+        beta: complex | None = ...,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+    ) -> Job[_C]: ...
+    @overload
+    def run(self, a: _Operand, b: _Operand, c: None = ..., **how: Any) -> Any: ...
+    @overload
+    def run(self, a: _Operand, b: _Operand, c: _C, **how: Any) -> _C: ...
+
+class Graph(_Handle):
+    def __init__(self, context: Context) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def gemm(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: None = ...,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        stream: Stream | None = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> Any: ...
+    @overload
+    def gemm(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: _C,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        stream: Stream | None = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> _C: ...
+    def copy(
+        self, dst: _C, src: _Array, *, stream: Stream | None = ..., priority: int = ..., untracked: bool = ...
+    ) -> _C: ...
+    @overload
+    def set_gemm(
+        self, index: int, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ...
+    ) -> Any: ...
+    @overload
+    def set_gemm(
+        self, index: int, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ...
+    ) -> _C: ...
+    def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
+    def run_async(
+        self,
+        *,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+    ) -> Job[list[Any]]: ...
+    def run(self, **how: Any) -> list[Any]: ...
+
+class Stream(_Handle):
+    def __init__(self, handle: int) -> None: ...
+    @property
+    def priority(self) -> int: ...
+    def done(self) -> bool: ...
+    def synchronize(self, timeout: float | None = ...) -> bool: ...
+    def wait_event(self, event: Event) -> None: ...
+
+class Event(_Handle):
+    def __init__(self, handle: int) -> None: ...
+    def record(self, stream: Stream) -> None: ...
+    def done(self) -> bool: ...
+    def wait(self, timeout: float | None = ...) -> bool: ...
+    def seconds_since(self, start: Event) -> float: ...
+
+class _Product(TypedDict, total=False):
+    a: Required[_Operand]
+    b: Required[_Operand]
+    c: _Operand | None
+    alpha: complex
+    beta: complex
+    op_a: _Op
+    op_b: _Op
+    compute: _Compute
+
+_Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Product
+
+class Context(_Handle):
+    def __init__(
+        self,
+        device: str | None = ...,
+        *,
+        compute_lanes: int = ...,
+        staging_threads: int = ...,
+        memory_limit: int = ...,
+        commands_in_flight: int = ...,
+        job_limit: int = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ...,
+        check_hazards: bool = ...,
+        **options: Any,
+    ) -> None: ...
+    @property
+    def device(self) -> DeviceInfo: ...
+    def synchronize(self) -> None: ...
+    def stream(self, priority: int = ...) -> Stream: ...
+    def wrap_stream(self, native: Any) -> Stream: ...
+    def event(self) -> Event: ...
+    def buffer(self, nbytes: int) -> Buffer: ...
+    def pinned_empty(self, shape: int | _Shape, dtype: str = ..., *, order: _Order = ...) -> Any: ...
+    def pin(self, array: _T) -> Pinned[_T]: ...
+    @overload
+    def gemm_async(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: None = ...,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> Job[Any]: ...
+    @overload
+    def gemm_async(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: _C,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> Job[_C]: ...
+    @overload
+    def gemm(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: None = ...,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> Any: ...
+    @overload
+    def gemm(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: _C,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> _C: ...
+    def gemm_grouped_async(
+        self,
+        products: Iterable[_Item],
+        *,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> Job[list[Any]]: ...
+    def gemm_grouped(self, products: Iterable[_Item], **how: Any) -> list[Any]: ...
+    @overload
+    def matmul_async(self, a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Job[Any]: ...
+    @overload
+    def matmul_async(self, a: _Operand, b: _Operand, out: _C, **how: Any) -> Job[_C]: ...
+    @overload
+    def matmul(self, a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Any: ...
+    @overload
+    def matmul(self, a: _Operand, b: _Operand, out: _C, **how: Any) -> _C: ...
+    def copy_async(
+        self,
+        dst: _C,
+        src: _Array,
+        *,
+        stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ...,
+        priority: int = ...,
+        untracked: bool = ...,
+    ) -> Job[_C]: ...
+    def copy(self, dst: _C, src: _Array, **how: Any) -> _C: ...
+    def plan(
+        self,
+        a: _Operand,
+        b: _Operand,
+        c: _Operand | None = ...,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        op_a: _Op = ...,
+        op_b: _Op = ...,
+        compute: _Compute = ...,
+        options: PlanOptions | None = ...,
+    ) -> Plan: ...
+    def graph(self) -> Graph: ...
+
+def default_context() -> Context: ...
+def set_default_context(context: Context | None) -> None: ...
+@overload
+def matmul(a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Any: ...
+@overload
+def matmul(a: _Operand, b: _Operand, out: _C, **how: Any) -> _C: ...
+@overload
+def matmul_async(a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Job[Any]: ...
+@overload
+def matmul_async(a: _Operand, b: _Operand, out: _C, **how: Any) -> Job[_C]: ...
+def error_of(status: int, message: str) -> Error: ...

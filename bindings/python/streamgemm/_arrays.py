@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other people's arrays: what has no plain buffer, and new arrays for results."""
+
+import ctypes
+import re
+import sys
+
+from . import _raw
+from ._enums import MemoryKind
+from ._errors import InvalidArgument
+from ._matrix import ON_CUDA, ON_HOST, Matrix, _dtype_size
+
+_LEGACY_STREAM = 1  # as DLPack and the CUDA array interface number CUDA's default stream
+
+_KINDS = {"f": "float", "bf": "bfloat", "c": "complex", "i": "int", "u": "uint"}
+
+
+def long_name(dtype):
+    """What NumPy and PyTorch call a type: "f32" is "float32"."""
+    kind, bits = re.fullmatch(r"([a-z]+)(\d+)", dtype).groups()
+    return _KINDS[kind] + bits
+
+
+def typestr_of(dtype):
+    """The type in an array interface: "<f4". There is no letter for bf16, so it is two bytes."""
+    size = _dtype_size(dtype)
+    return f"<V{size}" if dtype.startswith("b") else f"{'|' if size == 1 else '<'}{dtype[0]}{size}"
+
+
+def _dtype_of_typestr(typestr, array):
+    if str(getattr(array, "dtype", "")).endswith("bfloat16"):
+        return "bf16"
+    kind, size = typestr[1], int(typestr[2:])
+    if typestr[0] == ">" and size > 1:
+        raise InvalidArgument("its elements are big-endian")
+    return f"{kind}{size * 8}"
+
+
+def _by_dlpack(array):
+    device, number = array.__dlpack_device__()
+    options = {}
+    if device == ON_CUDA:
+        options["stream"] = _LEGACY_STREAM  # the producer orders its own stream before this one
+    try:
+        capsule = array.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # an exporter from before DLPack 1.0
+        capsule = array.__dlpack__(**options)
+    if device == ON_CUDA:
+        _raw.synchronize_producer(number, _LEGACY_STREAM)
+    return Matrix._capsule(capsule, array)
+
+
+def _by_interface(array, interface, place, number):
+    address, readonly = interface["data"]
+    return Matrix._at(
+        address or 0,
+        tuple(interface["shape"]),
+        interface.get("strides"),
+        _dtype_of_typestr(interface["typestr"], array),
+        bool(readonly),
+        place,
+        number,
+        int(MemoryKind.AUTO),
+        array,
+    )
+
+
+def _cuda_device_of(address):
+    """The device of an address, from the driver that the array's owner has loaded."""
+    number = ctypes.c_int(0)
+    ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_void_p(address))
+    return number.value
+
+
+def _by_cuda_interface(array):
+    interface = array.__cuda_array_interface__
+    number = _cuda_device_of(interface["data"][0])
+    stream = interface.get("stream", _LEGACY_STREAM)  # versions before 3 do not say
+    if stream is not None:
+        _raw.synchronize_producer(number, int(stream))
+    return _by_interface(array, interface, ON_CUDA, number)
+
+
+def _ways(array):
+    if str(getattr(array, "dtype", "")) == "bfloat16" and hasattr(array, "__array_interface__"):  # NumPy with ml_dtypes
+        yield lambda: _by_interface(array, array.__array_interface__, ON_HOST, 0)
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        yield lambda: _by_dlpack(array)
+    if hasattr(array, "__cuda_array_interface__"):
+        yield lambda: _by_cuda_interface(array)
+    if hasattr(array, "__array_interface__"):
+        yield lambda: _by_interface(array, array.__array_interface__, ON_HOST, 0)
+
+
+def as_matrix(array, name):
+    """A Matrix of what is no buffer of a known format. The first way that the array offers is the way."""
+    for way in _ways(array):
+        try:
+            return way()
+        except Exception as failure:  # whatever its library raises
+            kind = getattr(array, "dtype", None)
+            raise InvalidArgument(
+                f"{name} (a {type(array).__name__}{f' of {kind}' if kind is not None else ''}) is no operand: "
+                f"{failure}"
+            ) from failure
+    try:
+        view = memoryview(array)
+    except TypeError:
+        raise TypeError(
+            f"{name} is a {type(array).__name__}, which is no array: it has no buffer, __dlpack__, "
+            "__cuda_array_interface__ or __array_interface__"
+        ) from None
+    raise InvalidArgument(
+        f"{name} (a {type(array).__name__}) has elements of format {view.format!r}, which are not multiplied here"
+    )
+
+
+def look(array, name):
+    """A Matrix of any array."""
+    try:
+        memoryview(array).release()
+    except (TypeError, ValueError, BufferError):
+        return as_matrix(array, name)
+    made = Matrix._of(array, None)
+    return made if made is not None else as_matrix(array, name)
+
+
+def _numpy_dtype(numpy, dtype, like):
+    if str(getattr(like, "dtype", "")) == "bfloat16" and dtype == "bf16":
+        return like.dtype
+    if dtype == "bf16":
+        import ml_dtypes
+
+        return ml_dtypes.bfloat16
+    return getattr(numpy, long_name(dtype))
+
+
+def empty(shape, dtype, like=None):
+    """A new host array: NumPy's where NumPy is, else a memoryview."""
+    try:
+        import numpy
+    except ImportError:
+        code = {"f64": "d", "f32": "f", "f16": "e", "i8": "b", "i32": "i"}.get(dtype)
+        if code is None or 0 in shape:
+            raise InvalidArgument(f"without NumPy there is no array of {dtype} for the result: give c") from None
+        size = _dtype_size(dtype)
+        for extent in shape:
+            size *= extent
+        return memoryview(bytearray(size)).cast(code, shape)
+    return numpy.empty(shape, _numpy_dtype(numpy, dtype, like))
+
+
+def make_result(like, shape, dtype):
+    """A new array of like's library, where `like` lies."""
+    library = sys.modules.get(type(like).__module__.partition(".")[0])
+    family = getattr(library, "__name__", "")
+    if family == "torch":
+        return library.empty(shape, dtype=getattr(library, long_name(dtype)), device=like.device)
+    if family == "cupy":
+        with like.device:
+            return library.empty(shape, dtype=long_name(dtype))
+    if isinstance(like, Matrix):
+        kind = like._memory
+        if kind != MemoryKind.AUTO:
+            return Matrix.placeholder(shape, dtype, place=kind)
+        if like._place[0] != ON_HOST:
+            raise InvalidArgument("a lies in device memory: c must be given")
+    return empty(shape, dtype, like)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one thread of the process that completes jobs. It sleeps in the library until some have ended; no thread of the
+library ever runs Python."""
+
+import atexit
+import os
+import threading
+import traceback
+
+from . import _raw
+
+_lock = threading.Lock()
+_thread = None
+_queue = 0
+_ending = False
+
+
+def start():
+    """Starts it at the first submission."""
+    global _thread, _queue
+    with _lock:
+        if _queue or _ending:
+            return
+        options = _raw.sg_context_options()
+        # A queue serves every context but belongs to one. The users' own may be closed at any time, and the smallest is
+        # this: a simulated device without work has no memory and one sleeping thread.
+        options.device = "sim:h200"
+        context = _raw.sg_context_create(options)
+        try:
+            _queue = _raw.sg_queue_create(context)
+        finally:
+            _raw.sg_context_release(context)
+        _thread = threading.Thread(target=_run, args=(_queue,), name="streamgemm", daemon=True)
+        _thread.start()
+        _raw.set_queue(_queue)
+
+
+def serves_others():
+    """Whether it runs and is not the thread that asks."""
+    return _thread is not None and _thread is not threading.current_thread()
+
+
+def wake(sleepers):
+    """Wakes asyncio futures of any loops, each loop once."""
+    by_loop = {}
+    for loop, future in sleepers:
+        by_loop.setdefault(loop, []).append(future)
+    for loop, futures in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_set_all, futures)
+        except RuntimeError:
+            pass  # the loop is closed, so nobody waits there
+
+
+def _set_all(futures):
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
+
+def _run(queue):
+    while True:
+        batch = _raw.drain(queue)
+        if batch is None:
+            return
+        listened, sleepers = batch
+        for job, status, message in listened:
+            try:
+                job._finish(status, message)
+            except Exception:  # a waiter's or a callback's; the other jobs still end
+                traceback.print_exc()
+        if sleepers:
+            wake(sleepers)
+        batch = listened = sleepers = job = None  # nothing is kept alive while it sleeps
+
+
+@atexit.register
+def _stop():
+    """The interpreter ends: the thread ends first. Work in flight keeps its memory to the end of the process."""
+    global _thread, _queue, _ending
+    with _lock:
+        _ending = True
+        _raw.set_queue(0)
+        queue, thread = _queue, _thread
+        _queue = 0
+    if queue:
+        _raw.sg_queue_close(queue)
+        thread.join(1.0)
+        _thread = None
+
+
+def _after_fork():
+    """A child has no such thread, and the library takes none of the parent's handles there."""
+    global _thread, _queue, _lock
+    _lock = threading.Lock()
+    _thread = None
+    _queue = 0
+    _raw.set_queue(0)
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The enums of the public headers. Wherever one is asked for, its name in lower case does too: compute="tf32"."""
+
+import enum
+
+from . import _raw
+from ._errors import InvalidArgument
+
+
+def _enum(name, prefix, doc):
+    members = {
+        key[len(prefix) :]: value
+        for key, value in vars(_raw).items()
+        if key.startswith(prefix) and isinstance(value, int)
+    }
+    # A name that begins with a digit cannot be an attribute: 3XTF32 is _3XTF32.
+    made = enum.IntEnum(
+        name, {("_" if key[0].isdigit() else "") + key: value for key, value in members.items()}, module="streamgemm"
+    )
+    made.__doc__ = doc
+    return made
+
+
+Status = _enum("Status", "SG_STATUS_", "What a call or a job answers.")
+Op = _enum("Op", "SG_OP_", "What is applied to an operand before the product.")
+Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that the caller allows.")
+Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
+MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "Where memory lies, as seen from a context's device.")
+WhenFull = _enum(
+    "WhenFull", "SG_WHEN_FULL_", "What a submission does when as many jobs are in flight as the context allows."
+)
+PlanFormat = _enum("PlanFormat", "SG_PLAN_", "Form of a plan's description.")
+
+
+def names(kind):
+    """{"tf32": 1, ...}; for ops the capital letters of BLAS too."""
+    lower = {member.name.lstrip("_").lower(): int(member) for member in kind}
+    return {**lower, **{name.upper(): value for name, value in lower.items()}}
+
+
+def value_of(kind, given, argument):
+    """The value of an enumerator that was given by itself, by number or by name."""
+    if isinstance(given, int):
+        return int(given)
+    try:
+        return names(kind)[given]
+    except (KeyError, TypeError):
+        raise InvalidArgument(f"{argument} is {given!r}, which is none of {list(names(kind))}") from None

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs: submissions recorded once and run with one call."""
+
+import threading
+
+from . import _raw
+from ._errors import InvalidArgument
+from ._handles import Handle
+from ._job import Job
+
+_UNTRACKED = _raw.SG_SUBMIT_UNTRACKED
+
+
+class Graph(Handle):
+    """Records products and copies and runs them together, as often as wanted; by Context.graph.
+
+    What is recorded is ordered as it would have been: by its streams, and by operands that overlap. A graph keeps its
+    operands, and so does each run until it has ended.
+    """
+
+    def __init__(self, context):
+        self._target = context._open_target()
+        self._own(_raw.sg_graph_create(context._open()), _raw.sg_graph_release)
+        self._lock = threading.Lock()
+        self._kept = (
+            []
+        )  # of each submission: what keeps its operands, its result, and what stays when it is given others
+
+    def __len__(self):
+        return _raw.sg_graph_size(self._open())
+
+    def gemm(
+        self,
+        a,
+        b,
+        c=None,
+        *,
+        alpha=1.0,
+        beta=0.0,
+        op_a="N",
+        op_b="N",
+        compute="exact",
+        stream=None,
+        priority=0,
+        untracked=False,
+        options=None,
+    ):
+        """Records a product; its result's array, which each run writes anew."""
+        with self._lock:
+            keeper, result = _raw.record_product(
+                self._open(),
+                self._target,
+                (a, b, c, alpha, beta, op_a, op_b, compute),
+                0 if stream is None else stream._open(),
+                priority,
+                _UNTRACKED if untracked else 0,
+                0 if options is None else options._address,
+            )
+            self._kept.append((keeper, result, (op_a, op_b, compute)))
+        return result
+
+    def copy(self, dst, src, *, stream=None, priority=0, untracked=False):
+        """Records a copy: dst."""
+        with self._lock:
+            keeper, form = _raw.record_copy(
+                self._open(),
+                self._target,
+                dst,
+                src,
+                0 if stream is None else stream._open(),
+                priority,
+                _UNTRACKED if untracked else 0,
+            )
+            self._kept.append((keeper, dst, form))
+        return dst
+
+    def _recorded(self, index):
+        if not 0 <= index < len(self._kept):
+            raise InvalidArgument(f"index is {index}; the graph has {len(self._kept)} submissions")
+        return self._kept[index]
+
+    def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0):
+        """Gives a recorded product other operands of the same shapes, and other scalars, for the runs from now on."""
+        with self._lock:
+            _, _, form = self._recorded(index)
+            if len(form) != 3:
+                raise InvalidArgument(f"the submission {index} is a copy")
+            keeper, result = _raw.set_product(self._open(), index, self._target, (a, b, c, alpha, beta, *form))
+            self._kept[index] = (keeper, result, form)
+        return result
+
+    def set_copy(self, index, dst, src):
+        """Gives a recorded copy other operands of the same shapes and strides for the runs from now on."""
+        with self._lock:
+            _, _, form = self._recorded(index)
+            if len(form) != 4:
+                raise InvalidArgument(f"the submission {index} is a product")
+            keeper, form = _raw.set_copy(self._open(), index, self._target, dst, src, form)
+            self._kept[index] = (keeper, dst, form)
+        return dst
+
+    def run_async(self, *, stream=None, after=(), priority=0, untracked=False):
+        """Runs everything recorded: one Job, whose result is the list of results in the order of recording."""
+        with self._lock:
+            return _raw.submit_graph(
+                Job,
+                self._open(),
+                tuple(kept[0] for kept in self._kept),
+                [kept[1] for kept in self._kept],
+                0 if stream is None else stream._open(),
+                after,
+                priority,
+                _UNTRACKED if untracked else 0,
+            )
+
+    def run(self, **how):
+        """The same, and waits."""
+        return self.run_async(**how).result()

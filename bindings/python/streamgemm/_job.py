@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A submission as a future of concurrent.futures that can be awaited."""
+
+import asyncio
+import concurrent.futures
+import threading
+import time
+from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, PENDING, InvalidStateError
+
+from . import _completer, _raw
+from ._errors import error_of
+from ._records import Statistics
+
+_NATIVE_NS = 10_000_000  # so long a wait is done in the library: it wakes faster, but no signal ends it
+
+
+class Job(_raw.JobBase, concurrent.futures.Future):
+    """One submission. It holds its operands until its work has ended, whoever drops it.
+
+    Everything of concurrent.futures.Future works on it (wait, as_completed, wrap_future, callbacks), and so does
+    `await`.
+    """
+
+    def __new__(cls, *args, **kwargs):
+        raise TypeError("jobs are made by submitting work")
+
+    # Never runs: submissions make jobs without it, and Future's attributes come when they are asked for.
+    def __init__(self):
+        raise TypeError("jobs are made by submitting work")
+
+    def __getattr__(self, name):
+        if name in ("_waiters", "_done_callbacks"):
+            return self.__dict__.setdefault(name, [])
+        raise AttributeError(f"a Job has no attribute {name!r}")
+
+    # The state that concurrent.futures sees.
+
+    @property
+    def _state(self):
+        status = self._status
+        if status == _raw.SG_STATUS_NOT_READY:
+            return PENDING
+        return CANCELLED_AND_NOTIFIED if status == _raw.SG_STATUS_CANCELLED else FINISHED
+
+    @property
+    def _exception(self):
+        if self._status >= 0:
+            return None
+        return self.__dict__.get("_error") or self.__dict__.setdefault("_error", error_of(self._status, self._message))
+
+    def _finish(self, status, message):
+        """Ends it and tells who listens; once, by whoever learns of the end first."""
+        with self._condition:
+            if not self._end(status, message or ""):
+                return
+            for waiter in self._waiters:
+                if status == _raw.SG_STATUS_OK:
+                    waiter.add_result(self)
+                elif status == _raw.SG_STATUS_CANCELLED:
+                    waiter.add_cancelled(self)
+                else:
+                    waiter.add_exception(self)
+            self._condition.notify_all()
+        self._invoke_callbacks()
+
+    def wait(self, timeout=None):
+        """Waits until it has ended, well or badly, for `timeout` seconds at most. Whether it has."""
+        if self._status != _raw.SG_STATUS_NOT_READY:
+            return True
+        deadline = None if timeout is None else time.monotonic() + timeout
+        native = _NATIVE_NS if timeout is None else min(_NATIVE_NS, max(0, int(timeout * 1e9)))
+        if not _completer.serves_others():  # nobody else would wake us
+            native = _raw.SG_FOREVER if timeout is None else max(0, int(timeout * 1e9))
+        ended = self._wait(native)
+        if ended is not None:
+            self._finish(*ended)
+        with self._condition:
+            while self._status == _raw.SG_STATUS_NOT_READY:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self._condition.wait(left)
+        return True
+
+    def result(self, timeout=None):
+        """The result's array, once it is there. Raises what the job failed with, or TimeoutError."""
+        error = self.exception(timeout)
+        if error is not None:
+            try:
+                raise error
+            finally:
+                self = error = None  # no cycle through the traceback
+        return self._result
+
+    def exception(self, timeout=None):
+        """What the job failed with, or None; concurrent.futures' own CancelledError is among the bases of Cancelled."""
+        if self._status == _raw.SG_STATUS_NOT_READY and not self.wait(timeout):
+            raise concurrent.futures.TimeoutError
+        return self._exception
+
+    def done(self):
+        return self._status != _raw.SG_STATUS_NOT_READY
+
+    def running(self):
+        return False  # as an executor has it: nothing here can no longer be cancelled
+
+    def cancelled(self):
+        return self._status == _raw.SG_STATUS_CANCELLED
+
+    def cancel(self):
+        """Asks that it end early. True: it will end, as cancelled unless its last step was already running; only its
+        end frees the operands. False: it had ended."""
+        if self.done():
+            return self.cancelled()
+        try:
+            _raw.sg_job_cancel(self._handle)
+        except Exception as refused:
+            if getattr(refused, "status", None) != _raw.SG_STATUS_BUSY:
+                raise
+            return False
+        return True
+
+    @property
+    def statistics(self):
+        """What it did, once it has ended."""
+        self.wait()
+        if not self._handle:
+            return Statistics(_raw.sg_job_statistics())  # a batch of nothing was not submitted
+        return Statistics._read(_raw.sg_job_stats, self._handle)
+
+    def set_result(self, result):
+        raise InvalidStateError("the library ends a job, and nobody else")
+
+    def set_exception(self, exception):
+        self.set_result(None)
+
+    def set_running_or_notify_cancel(self):
+        self.set_result(None)
+
+    def __await__(self):
+        if not self.done():
+            loop = asyncio.get_running_loop()
+            woken = loop.create_future()
+            if not self._sleep((loop, woken)):
+                self.add_done_callback(lambda job: _completer.wake([(loop, woken)]))
+            try:
+                yield from woken
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+        return self.result()
+
+    def __repr__(self):
+        return f"<streamgemm.Job {_raw.sg_status_name(self._status)[len('SG_STATUS_'):].lower()} at {id(self):#x}>"
+
+
+class NoCondition:
+    """The condition of jobs that have ended: there is nothing left to guard or to wait for."""
+
+    def __enter__(self):
+        return True
+
+    def __exit__(self, *raised):
+        pass
+
+    def acquire(self, *how):
+        return True
+
+    def release(self):
+        pass
+
+    def wait(self, timeout=None):
+        return True
+
+    def notify_all(self):
+        pass
+
+
+def make_condition():
+    return threading.Condition()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An operand that was looked at once: memory, shape, strides and element type."""
+
+from . import _raw
+from ._enums import MemoryKind, value_of
+from ._errors import InvalidArgument
+
+ON_HOST, ON_CUDA, ON_OTHER = 1, 2, 0  # as DLPack numbers devices; 0: memory that only one context can reach
+
+
+def _place_of(device):
+    """A device's name, "cpu" or "cuda:1", as (type, id)."""
+    if device == "cpu":
+        return ON_HOST, 0
+    name, _, number = str(device).partition(":")
+    if name == "cuda" and (number or "0").isdigit():
+        return ON_CUDA, int(number or 0)
+    raise InvalidArgument(f"device is {device!r}, which is neither 'cpu' nor 'cuda:N'")
+
+
+def strides_of(shape, size, order):
+    """Bytes from one element to the next without gaps; a stack of matrices keeps its items apart in either order."""
+    if order not in ("C", "F"):
+        raise InvalidArgument(f"order is {order!r}, which is neither 'C' nor 'F'")
+    axes = list(range(len(shape)))
+    if order == "F":
+        axes[-2:] = axes[-2:][::-1]
+    strides, step = [0] * len(shape), size
+    for axis in reversed(axes):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+class Matrix(_raw.MatrixBase):
+    """A matrix (or vector, or stack of matrices) in somebody's memory, which it keeps alive.
+
+    Any operand may be given as it is; a Matrix saves looking at it again, says what the elements are where an array
+    cannot (`Matrix(uint16_array, "bf16")`), and describes what has no array: device memory, an address, a shape to plan
+    with.
+    """
+
+    def __new__(cls, array, dtype=None):
+        from . import _arrays
+
+        if isinstance(array, Matrix) and dtype in (None, array.dtype):
+            return array
+        return cls._of(array, dtype) if dtype is not None else _arrays.look(array, "array")
+
+    @classmethod
+    def at(cls, address, shape, dtype, strides=None, *, readonly=False, device="cpu", owner=None):
+        """Memory at an address, which must stay there as long as `owner` lives. Strides are in bytes."""
+        return cls._at(
+            address,
+            tuple(shape),
+            strides if strides is None else tuple(strides),
+            dtype,
+            readonly,
+            *_place_of(device),
+            int(MemoryKind.AUTO),
+            owner,
+        )
+
+    @classmethod
+    def placeholder(cls, shape, dtype="f32", *, order="C", place="device"):
+        """A matrix to plan with: there is none yet, but so it will be and there it will lie ("pageable", "pinned",
+        "device")."""
+        kind = value_of(MemoryKind, place, "place")
+        strides = strides_of(shape, _dtype_size(dtype), order)
+        return cls._at(0, tuple(shape), strides, dtype, False, ON_HOST, 0, kind, None)
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def device(self):
+        """Where it lies: "cpu", "cuda:0", or "context" for memory that only its context can reach."""
+        place, number = self._place
+        return {ON_HOST: "cpu", ON_CUDA: f"cuda:{number}"}.get(place, "context")
+
+    @property
+    def T(self):  # noqa: N802, as everywhere
+        """The transpose: the same memory."""
+        return type(self)._at(
+            self.address,
+            self.shape[::-1],
+            self.strides[::-1],
+            self.dtype,
+            self.readonly,
+            *self._place,
+            int(MemoryKind.AUTO),
+            self,
+        )
+
+    def _interface(self, extra):
+        from . import _arrays
+
+        return {
+            "shape": self.shape,
+            "typestr": _arrays.typestr_of(self.dtype),
+            "strides": self.strides,
+            "data": (self.address, self.readonly),
+            **extra,
+        }
+
+    @property
+    def __array_interface__(self):
+        if self._place[0] != ON_HOST:
+            raise AttributeError("this memory does not lie on the host")
+        return self._interface({"version": 3})
+
+    @property
+    def __cuda_array_interface__(self):
+        if self._place[0] != ON_CUDA:
+            raise AttributeError("this memory does not lie on a CUDA device")
+        return self._interface({"version": 3, "stream": None})  # whoever has the result of a job may read it at once
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
+            raise BufferError("a Matrix is exported where it lies, without a copy")
+        return self._export(max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self):
+        return self._place
+
+    def __repr__(self):
+        return f"<streamgemm.Matrix {self.shape} {self.dtype} on {self.device} at {self.address:#x}>"
+
+
+def dtypes():
+    """Names of all element types, by value."""
+    return {
+        _raw.sg_dtype_name(value): value
+        for name, value in vars(_raw).items()
+        if name.startswith("SG_DTYPE_") and isinstance(value, int)
+    }
+
+
+def _dtype_size(name):
+    try:
+        return _raw.sg_dtype_size(dtypes()[name])
+    except KeyError:
+        raise InvalidArgument(f"dtype is {name!r}, which is none of {list(dtypes())}") from None

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of a context: on its device, and pinned on the host."""
+
+from . import _arrays, _raw
+from ._enums import MemoryKind
+from ._errors import InvalidArgument
+from ._handles import Handle, when_dropped
+from ._matrix import Matrix, _dtype_size, strides_of
+
+
+class _Kept:
+    """Something that a function gives back when nobody needs it any more."""
+
+    def __init__(self, give_back, *arguments):
+        when_dropped(self, give_back, *arguments)
+
+
+class Buffer(Handle):
+    """Device memory, uninitialised. Matrices in it keep the memory; closing it gives back this object's share."""
+
+    def __init__(self, context, nbytes):
+        self._own(_raw.sg_buffer_create(context._open(), nbytes), _raw.sg_buffer_release)
+        self._place = context._place
+        self.nbytes = nbytes
+
+    @property
+    def address(self):
+        return _raw.sg_buffer_data(self._open())
+
+    def matrix(self, shape, dtype="f32", *, offset=0, order="C"):
+        """A matrix (vector, stack) in this memory, `offset` bytes from its start."""
+        handle, size = self._open(), _dtype_size(dtype)
+        needed = size
+        for extent in shape:
+            needed *= extent
+        if offset < 0 or needed + offset > self.nbytes:
+            raise InvalidArgument(f"{needed} bytes at offset {offset} do not fit into a buffer of {self.nbytes}")
+        address = _raw.sg_buffer_data(handle)
+        _raw.sg_buffer_retain(handle)
+        share = _Kept(_raw.sg_buffer_release, handle)
+        return Matrix._at(
+            address + offset,
+            tuple(shape),
+            strides_of(shape, size, order),
+            dtype,
+            False,
+            *self._place,
+            int(MemoryKind.AUTO),
+            share,
+        )
+
+
+def _free_pinned(context, address):
+    _raw.sg_host_free(context, address)
+    _raw.sg_context_release(context)
+
+
+def pinned_empty(context, shape, dtype, order):
+    """A new array in pinned memory, which is freed with its last user."""
+    handle, size = context._open(), _dtype_size(dtype)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    needed = size
+    for extent in shape:
+        needed *= extent
+    address = _raw.sg_host_alloc(handle, needed)
+    _raw.sg_context_retain(handle)
+    matrix = Matrix._at(
+        address,
+        shape,
+        strides_of(shape, size, order),
+        dtype,
+        False,
+        1,
+        0,
+        int(MemoryKind.AUTO),
+        _Kept(_free_pinned, handle, address),
+    )
+    try:
+        import numpy
+    except ImportError:
+        return matrix
+    array = numpy.asarray(matrix)
+    return array.view(_arrays._numpy_dtype(numpy, dtype, None)) if dtype == "bf16" else array
+
+
+def _unpin(context, address, matrix):
+    _raw.sg_context_synchronize(context)  # nothing in flight may use a range that is no longer pinned
+    _raw.sg_host_unregister(context, address)
+    _raw.sg_context_release(context)
+
+
+class Pinned(Handle):
+    """An array of the caller's that stays pinned until this is closed."""
+
+    def __init__(self, context, array):
+        handle = context._open()
+        matrix = _arrays.look(array, "array")
+        nbytes = _dtype_size(matrix.dtype)
+        for extent, stride in zip(matrix.shape, matrix.strides):
+            if extent == 0 or stride < 0:
+                raise InvalidArgument("an array that is empty or runs backwards cannot be pinned")
+            nbytes += (extent - 1) * stride
+        _raw.sg_host_register(handle, matrix.address, nbytes)
+        _raw.sg_context_retain(handle)
+        self.array = array
+        self._handle = handle
+        self._finalizer = when_dropped(self, _unpin, handle, matrix.address, matrix)
+
+    def __enter__(self):
+        return self.array

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: the schedule of a product, to look at, to predict with, to run many times."""
+
+import json
+
+from . import _raw
+from ._enums import MemoryKind, PlanFormat, Split, value_of
+from ._errors import InvalidArgument
+from ._handles import Handle
+from ._job import Job
+from ._records import Prediction, fields_of
+
+_KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind}
+
+
+class PlanOptions:
+    """What the planner may choose; what is not given is free. The fields are those of sg_plan_options."""
+
+    def __init__(self, **fields):
+        self._struct = _raw.sg_plan_options()
+        known = fields_of(_raw.sg_plan_options)
+        for name, value in fields.items():
+            if name not in known:
+                raise InvalidArgument(f"{name} is none of the options {known}")
+            kind = _KIND_OF_FIELD.get(name)
+            setattr(self._struct, name, value if kind is None else value_of(kind, value, name))
+        self._address = int(self._struct.this)
+
+    def __repr__(self):
+        fields = {name: getattr(self._struct, name) for name in fields_of(_raw.sg_plan_options)}
+        return f"PlanOptions({', '.join(f'{k}={v}' for k, v in fields.items() if v)})"
+
+
+class Plan(Handle):
+    """A schedule made ahead of its run, by Context.plan."""
+
+    def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, options):
+        self._own(
+            _raw.make_plan(
+                context._open_target(),
+                a,
+                b,
+                c,
+                alpha,
+                beta,
+                op_a,
+                op_b,
+                compute,
+                0 if options is None else options._address,
+            ),
+            _raw.sg_plan_release,
+        )
+        self._product = (alpha, beta, op_a, op_b, compute)
+        self._target = (self._handle,) + context._open_target()[1:]
+
+    @property
+    def prediction(self):
+        """What the device model says of it."""
+        return Prediction._read(_raw.sg_plan_predict, self._open())
+
+    @property
+    def text(self):
+        """A few lines: strategy, tiles, lanes, prediction, bound, ratio."""
+        return _raw.plan_text(self._open(), PlanFormat.TEXT)
+
+    @property
+    def timeline(self):
+        """A row per lane, a column per slot of time."""
+        return _raw.plan_text(self._open(), PlanFormat.TIMELINE)
+
+    @property
+    def commands(self):
+        """The whole schedule with the start and end of each command, as Python's own objects."""
+        return json.loads(_raw.plan_text(self._open(), PlanFormat.JSON))
+
+    __str__ = lambda self: self.text  # noqa: E731
+
+    def run_async(self, a, b, c=None, *, alpha=None, beta=None, stream=None, after=(), priority=0, untracked=False):
+        """Runs it on matrices of the shapes, and in the places, that it was made for."""
+        self._open()
+        planned_alpha, planned_beta, op_a, op_b, compute = self._product
+        return _raw.submit_product(
+            1,
+            Job,
+            self._target,
+            a,
+            b,
+            c,
+            planned_alpha if alpha is None else alpha,
+            planned_beta if beta is None else beta,
+            op_a,
+            op_b,
+            compute,
+            0 if stream is None else stream._open(),
+            after,
+            priority,
+            1 if untracked else 0,
+            0,
+        )
+
+    def run(self, a, b, c=None, **how):
+        """Runs it and waits: the result's array."""
+        return self.run_async(a, b, c, **how).result()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The info structs of the library as plain objects: whatever fields the header has."""
+
+from . import _raw
+
+
+class Record:
+    """Facts, read once. Compares and prints by its fields."""
+
+    _struct = None
+
+    def __init__(self, filled):
+        for name in fields_of(self._struct):
+            setattr(self, name, getattr(filled, name))
+
+    def __getattr__(self, name):
+        raise AttributeError(f"{type(self).__name__} has no {name}; it has {', '.join(vars(self))}")
+
+    def __eq__(self, other):
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+    @classmethod
+    def _read(cls, call, *arguments):
+        """What `call` writes into a new struct."""
+        struct = cls._struct()
+        call(*arguments, struct)
+        return cls(struct)
+
+
+def fields_of(struct):
+    """Names of a struct's fields."""
+    return sorted(
+        name
+        for name, value in vars(struct).items()
+        if not name.startswith("_") and type(value).__name__ == "getset_descriptor" and name not in ("this", "thisown")
+    )
+
+
+class DeviceInfo(Record):
+    """What a device is and can do."""
+
+    _struct = _raw.sg_device_info
+
+
+class BackendInfo(Record):
+    """A family of devices, built in or loaded as a plugin."""
+
+    _struct = _raw.sg_backend_info
+
+
+class Statistics(Record):
+    """What a finished job did."""
+
+    _struct = _raw.sg_job_statistics
+
+
+class Prediction(Record):
+    """What the device model says of a plan."""
+
+    _struct = _raw.sg_plan_prediction
+
+
+def _all(kind, count, describe):
+    number = count()
+    return [kind._read(describe, index) for index in range(number)]
+
+
+def devices():
+    """All devices of all usable backends."""
+    return _all(DeviceInfo, _raw.sg_device_count, _raw.sg_device_describe)
+
+
+def backends():
+    """All backends, and why those that cannot be used cannot."""
+    return _all(BackendInfo, _raw.sg_backend_count, _raw.sg_backend_describe)

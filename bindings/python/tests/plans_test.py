@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans, options, events, streams, and what a device and a job say of themselves."""
+
+import unittest
+
+import numpy as np
+import streamgemm as sg
+from streamgemm import _raw
+from support import DeviceTest, integers
+
+
+class Plans(unittest.TestCase):
+    def setUp(self):
+        self.context = sg.Context("sim:h200")
+        self.addCleanup(self.context.close)
+
+    def placeholders(self, n, place):
+        return [sg.Matrix.placeholder((n, n), place=place) for _ in range(2)]
+
+    def test_prediction_of_a_gpu_that_is_not_here(self):
+        pinned = self.context.plan(*self.placeholders(8192, "pinned"), compute="tf32").prediction
+        pageable = self.context.plan(*self.placeholders(8192, "pageable"), compute="tf32").prediction
+        resident = self.context.plan(*self.placeholders(8192, "device"), compute="tf32").prediction
+        self.assertLess(resident.predicted_seconds, pinned.predicted_seconds)
+        self.assertLess(pinned.predicted_seconds, pageable.predicted_seconds)
+        self.assertLessEqual(pinned.bound_seconds, pinned.predicted_seconds)
+        self.assertEqual(pinned.flops, 2 * 8192**3)
+        self.assertEqual((pinned.bytes_in, pinned.bytes_out), (2 * 4 * 8192**2, 4 * 8192**2))
+
+    def test_texts(self):
+        with self.context.plan(*self.placeholders(4096, "pinned")) as plan:
+            self.assertIn("strategy", plan.text)
+            self.assertEqual(str(plan), plan.text)
+            self.assertIn("compute", plan.timeline)
+            self.assertIn("commands", plan.commands)
+        with self.assertRaises(sg.InvalidHandle):
+            plan.text
+
+    def test_run(self):
+        a, b = integers((64, 48)), integers((48, 32), seed=1)
+        plan = self.context.plan(a, b, np.empty((64, 32), np.float32), alpha=2.0)
+        for seed in range(3):
+            b = integers((48, 32), seed=seed)
+            c = np.empty((64, 32), np.float32)
+            self.assertIs(plan.run_async(a, b, c).result(10), c)
+            np.testing.assert_array_equal(c, 2 * (a @ b))
+            np.testing.assert_array_equal(plan.run(a, b, alpha=3.0), 3 * (a @ b))
+        with self.assertRaises(sg.InvalidArgument):
+            plan.run(a.T.copy(), b)
+        plan.close()
+        with self.assertRaisesRegex(sg.InvalidHandle, "this Plan is closed"):
+            plan.run(a, b)
+
+    def test_options(self):
+        options = sg.PlanOptions(split="k", parts=3)
+        self.assertEqual(repr(options), "PlanOptions(parts=3, split=4)")
+        a, b = integers((64, 96)), integers((96, 32), seed=1)
+        job = self.context.gemm_async(a, b, options=options)
+        np.testing.assert_array_equal(job.result(10), a @ b)
+        self.assertGreater(job.statistics.commands, 3)
+
+
+class Facts(DeviceTest):
+    def test_devices(self):
+        self.assertIn("cpu", [d.name for d in sg.devices()])
+        self.assertLessEqual({"cpu", "sim"}, {b.name for b in sg.backends() if b.available})
+        device = self.context.device
+        self.assertEqual(device, self.context.device)
+        self.assertIn("name=", repr(device))
+        with self.assertRaisesRegex(AttributeError, "it has"):
+            device.nonsense
+
+    def test_statistics(self):
+        job = self.context.gemm_async(np.ones((100, 100)), np.ones((100, 100)))
+        facts = job.statistics
+        self.assertEqual(facts.flops, 2e6)
+        self.assertGreaterEqual(facts.end_ns, facts.start_ns)
+
+    def test_enums_are_the_headers(self):
+        self.assertEqual(sg.Compute.TF32, _raw.SG_COMPUTE_TF32)
+        self.assertEqual(sg.__version__, _raw.sg_version_string())
+        for kind, prefix in (
+            (sg.Status, "SG_STATUS_"),
+            (sg.Op, "SG_OP_"),
+            (sg.Split, "SG_SPLIT_"),
+            (sg.Compute, "SG_COMPUTE_"),
+        ):
+            self.assertEqual(len(kind), sum(name.startswith(prefix) for name in vars(_raw)))
+
+    def test_events_and_streams(self):
+        stream, event, start = self.context.stream(priority=1), self.context.event(), self.context.event()
+        self.assertEqual(stream.priority, 1)
+        self.assertTrue(event.done() and event.wait(0))
+        start.record(stream)
+        job = self.long_job(stream=stream)
+        event.record(stream)
+        other = self.context.stream()
+        other.wait_event(event)
+        behind = self.context.gemm_async(np.ones((2, 2)), np.ones((2, 2)), stream=other)
+        if not event.wait(0):
+            self.assertFalse(stream.synchronize(0) and not job.done())
+        behind.result(30)
+        self.assertTrue(job.done() and event.wait(10) and stream.synchronize(10) and stream.done())
+        self.assertGreater(event.seconds_since(start), 0)
+        self.context.synchronize()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stubs: mypy --strict takes them and a program that uses them, and they say what the package has."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGE = HERE.parent / "streamgemm"
+SKIPPED = 77
+
+
+def mypy(*arguments, stubs, cache):
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MYPYPATH": stubs, "MYPY_CACHE_DIR": cache},
+    )
+
+
+class Stubs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.where = {"stubs": f"{folder.name}/stubs", "cache": f"{folder.name}/cache"}
+        (pathlib.Path(folder.name) / "stubs" / "streamgemm").mkdir(parents=True)
+        for stub in PACKAGE.glob("*.pyi"):
+            shutil.copy(stub, f"{folder.name}/stubs/streamgemm")
+
+    def test_strict(self):
+        done = mypy("mypy", "--strict", str(HERE / "typed_use.py"), *map(str, PACKAGE.glob("*.pyi")), **self.where)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_wrong_use_is_noticed(self):
+        wrong = pathlib.Path(self.where["stubs"]).parent / "wrong.py"
+        wrong.write_text("import streamgemm as sg\nsg.matmul_async(3, 4)\nx: int = sg.Context('cpu').device.name\n")
+        done = mypy("mypy", "--strict", str(wrong), **self.where)
+        self.assertIn("Found", done.stdout)
+        self.assertIn("wrong.py:2", done.stdout)
+        self.assertIn("wrong.py:3", done.stdout)
+
+    def test_stubs_agree_with_the_package(self):
+        done = mypy("mypy.stubtest", "streamgemm", "--ignore-missing-stub", **self.where)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    if subprocess.run([sys.executable, "-c", "import mypy"], capture_output=True, check=False).returncode:
+        print("mypy is not here")
+        sys.exit(SKIPPED)
+    unittest.main()

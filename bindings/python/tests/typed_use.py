@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Never run: what mypy --strict must understand of the package's stubs."""
+
+from __future__ import annotations
+
+import concurrent.futures
+
+import numpy as np
+import numpy.typing as npt
+import streamgemm as sg
+
+Array = npt.NDArray[np.float32]
+
+
+def blocking(a: Array, b: Array, c: Array) -> Array:
+    result: Array = sg.matmul(a, b, c, compute="tf32")
+    return result
+
+
+def on_a_device(a: Array, b: Array, c: Array) -> float:
+    with sg.Context("sim:h200", memory_limit=1 << 30) as context:
+        stream = context.stream(priority=1)
+        first: sg.Job[Array] = context.gemm_async(a, b, c, alpha=2.0, op_a="T", stream=stream)
+        second = context.gemm_async(a, b, c, after=[first], options=sg.PlanOptions(split="k", parts=2))
+        done: bool = second.wait(1.5)
+        result: Array = second.result() if done else first.result()
+        event = context.event()
+        event.record(stream)
+        pinned: Array = context.pinned_empty((4, 4))
+        with context.pin(a) as still_a:
+            context.copy(pinned, still_a)
+        with context.plan(sg.Matrix.placeholder((8, 8), place="pinned"), a) as plan:
+            seconds: float = plan.prediction.predicted_seconds
+        return seconds + float(result[0, 0])
+
+
+async def awaited(a: Array, b: Array, c: Array) -> Array:
+    return await sg.matmul_async(a, b, c)
+
+
+def as_a_future(job: sg.Job[Array]) -> concurrent.futures.Future[Array]:
+    return job
+
+
+def fails() -> str:
+    try:
+        sg.Context("nowhere")
+    except sg.NoDevice as failure:
+        return failure.status_name
+    raise AssertionError
