@@ -1,128 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers of `streamgemm bench host|resident`: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls.
-#include <cublasLt.h>
+// The peers of the suites on a GPU: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls. Many
+// products at once: cuda_many.cpp.
 #include <cublasXt.h>
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "bench/gpu_peers.hpp"
+#include "cuda_gpu.hpp"
 
 namespace sg::cli {
 namespace {
-
-void check(bool ok, const char *what) {
-  if (!ok) throw std::runtime_error(what);
-}
-#define CHECK(call) check((call) == 0, #call)
-
-double timed(const std::function<void()> &work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
 }
 
-struct types {
-  cudaDataType data;
-  cublasComputeType_t compute;
-  std::size_t size;
-};
-
-bool types_of(const gpu_product &p, types &out) {
-  switch (p.dtype) {
-    case SG_DTYPE_F64: out = {CUDA_R_64F, CUBLAS_COMPUTE_64F, 8}; return true;
-    case SG_DTYPE_F32:
-      out = {CUDA_R_32F, p.compute == SG_COMPUTE_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, 4};
-      return p.compute == SG_COMPUTE_TF32 || p.compute == SG_COMPUTE_EXACT;
-    case SG_DTYPE_BF16: out = {CUDA_R_16BF, CUBLAS_COMPUTE_32F, 2}; return true;
-    case SG_DTYPE_F16: out = {CUDA_R_16F, CUBLAS_COMPUTE_32F, 2}; return true;
-    default: return false;
-  }
-}
-
-struct scalars {
-  double f64[2] = {1, 0};
-  float f32[2] = {1, 0};
-  const void *one(const types &t) const { return t.size == 8 ? static_cast<const void *>(&f64[0]) : &f32[0]; }
-  const void *zero(const types &t) const { return t.size == 8 ? static_cast<const void *>(&f64[1]) : &f32[1]; }
-} const constants;
-
-cublasOperation_t op_of(sg_op op) { return op == SG_OP_N ? CUBLAS_OP_N : CUBLAS_OP_T; }
-
-// Everything that a careful user would make once.
-class gpu {
- public:
-  gpu() {
-    CHECK(cudaSetDevice(0));
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-    CHECK(cublasCreate(&blas));
-    CHECK(cublasSetStream(blas, stream));
-    CHECK(cudaMalloc(&workspace, workspace_bytes));
-    CHECK(cublasSetWorkspace(blas, workspace, workspace_bytes));
-    CHECK(cublasLtCreate(&lt));
-    CHECK(cudaEventCreate(&start));
-    CHECK(cudaEventCreate(&end));
-  }
-
-  // Device memory that only grows; nullptr where there is not enough.
-  char *memory(std::size_t bytes) {
-    if (bytes <= held_) return memory_;
-    cudaFree(memory_);
-    held_ = cudaMalloc(&memory_, bytes) == cudaSuccess ? bytes : 0;
-    if (held_ == 0) cudaGetLastError(), memory_ = nullptr;
-    return memory_;
-  }
-
-  void multiply(const gpu_product &p, const types &t, const void *a, const void *b, void *c) {
-    CHECK(cublasGemmEx_64(blas, op_of(p.op_a), op_of(p.op_b), p.m, p.n, p.k, constants.one(t), a, t.data, p.lda, b, t.data,
-                          p.ldb, constants.zero(t), c, t.data, p.ldc, t.compute, CUBLAS_GEMM_DEFAULT));
-  }
-
-  double by_events(const std::function<void()> &work) {
-    CHECK(cudaEventRecord(start, stream));
-    work();
-    CHECK(cudaEventRecord(end, stream));
-    CHECK(cudaEventSynchronize(end));
-    float milliseconds = 0;
-    CHECK(cudaEventElapsedTime(&milliseconds, start, end));
-    return milliseconds * 1e-3;
-  }
-
-  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-  cudaStream_t stream, other;
-  cublasHandle_t blas;
-  cublasLtHandle_t lt;
-  cudaEvent_t start, end;
-  void *workspace = nullptr;
-
- private:
-  char *memory_ = nullptr;
-  std::size_t held_ = 0;
-};
-
-gpu &the_gpu() {
-  static gpu only;
-  return only;
-}
-
 struct footprints {
   std::size_t a, b, c;
   footprints(const gpu_product &p, std::size_t size)
       : a(std::size_t(p.lda) * (p.op_a == SG_OP_N ? p.k : p.m) * size),
-        b(std::size_t(p.ldb) * (p.op_b == SG_OP_N ? p.n : p.k) * size), c(std::size_t(p.ldc) * p.n * size) {}
+        b(std::size_t(p.ldb) * (p.op_b == SG_OP_N ? p.n : p.k) * size),
+        c(std::size_t(p.ldc) * p.n * size) {}
   std::size_t all() const { return padded(a) + padded(b) + padded(c); }
   static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 };
@@ -140,7 +40,8 @@ double copy_multiply_copy(const gpu_product &p) {
     CHECK(cudaMemcpyAsync(a, p.a, bytes.a, cudaMemcpyHostToDevice, g.stream));
     CHECK(cudaMemcpyAsync(b, p.b, bytes.b, cudaMemcpyHostToDevice, g.stream));
     g.multiply(p, t, a, b, c);
-    CHECK(cudaMemcpy2DAsync(p.c, p.ldc * t.size, c, p.ldc * t.size, p.m * t.size, p.n, cudaMemcpyDeviceToHost, g.stream));
+    CHECK(
+        cudaMemcpy2DAsync(p.c, p.ldc * t.size, c, p.ldc * t.size, p.m * t.size, p.n, cudaMemcpyDeviceToHost, g.stream));
     CHECK(cudaStreamSynchronize(g.stream));
   });
 }
@@ -248,7 +149,8 @@ struct candidates {
     cublasLtMatmulPreference_t preference;
     CHECK(cublasLtMatmulPreferenceCreate(&preference));
     const std::size_t most = gpu::workspace_bytes;
-    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
+    CHECK(
+        cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
     found.resize(8);
     int count = 0;
     if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, product, a, b, c, c, preference, 8, found.data(), &count) != 0)
@@ -270,11 +172,12 @@ double resident(std::int32_t way, const gpu_product &p, std::int32_t times) {
              if (way == 0)
                g.multiply(p, t, p.a, p.b, p.c);
              else
-               CHECK(cublasLtMatmul(g.lt, lt.product, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), p.c, lt.c,
-                                    p.c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace, gpu::workspace_bytes,
-                                    g.stream));
+               CHECK(cublasLtMatmul(g.lt, lt.product, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), p.c,
+                                    lt.c, p.c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace,
+                                    gpu::workspace_bytes, g.stream));
            CHECK(cudaStreamSynchronize(g.stream));
-         }) / times;
+         }) /
+         times;
 }
 
 const char *facts() {
@@ -292,14 +195,12 @@ const char *facts() {
   return text.c_str();
 }
 
-// No exception leaves the module: what fails is told and is no figure.
 template <class Work>
 double guarded(Work &&work) noexcept {
   try {
     return work();
   } catch (const std::exception &e) {
-    std::fprintf(stderr, "a peer failed: %s\n", e.what());
-    cudaGetLastError();
+    tell_failure(e.what());
     return -1;
   }
 }
@@ -314,11 +215,15 @@ constexpr gpu_peer_table table = {
     .resident = [](std::int32_t way, const gpu_product *p,
                    std::int32_t times) { return guarded([&] { return resident(way, *p, times); }); },
     .arithmetic = [](const gpu_product *p) { return guarded([&] { return arithmetic(*p); }); },
+    .many_prepare = many_prepare,
+    .many_run = many_run,
+    .many_release = many_release,
+    .trickle = trickle,
 };
 
 }  // namespace
 }  // namespace sg::cli
 
-extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_1(void) {
+extern "C" __attribute__((visibility("default"))) const sg::cli::gpu_peer_table *sg_bench_gpu_peers_2(void) {
   return &sg::cli::table;
 }

@@ -20,10 +20,11 @@ static void run(std::int64_t m, std::int64_t n, std::int64_t k, int count, sg_dt
   bench_case what{std::to_string(count) + " " + name, 2.0 * double(m) * double(n) * double(k) * count, {}};
   for (const peer &p : cpu_peers())
     for (const int threads : {cores, 1}) {
-      const multiply_fn multiply = p.prepare(m, n, k, dtype);
+      const peer_threads preparing(p, threads);
+      const multiply_fn multiply = p.prepare(m, n, k, dtype, SG_OP_N);
       if (!multiply) continue;
       what.variants.push_back({p.name + " x" + std::to_string(threads), [=, &a, &b, &c] {
-                                 p.set_threads(threads);
+                                 const peer_threads running(p, threads);
                                  return timed([&] {
                                    for (int i = 0; i < count; ++i)
                                      multiply(reinterpret_cast<const char *>(a.data()) + i * m * k * size,

@@ -19,23 +19,26 @@ namespace {
 
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
-const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite},
-                                                   {"host", run_host_suite},
-                                                   {"outofcore", run_outofcore_suite},
-                                                   {"resident", run_resident_suite},
-                                                   {"split", run_split_suite}};
+const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite},           {"graph", run_graph_suite},
+                                                   {"heads", run_heads_suite},
+                                                   {"host", run_host_suite},         {"outofcore", run_outofcore_suite},
+                                                   {"priority", run_priority_suite}, {"resident", run_resident_suite},
+                                                   {"small", run_small_suite},       {"split", run_split_suite}};
 
 json to_json(const bench_row &row) {
-  return {{"case", row.name},
-          {"variant", row.variant},
-          {"seconds", row.seconds},
-          {"samples", row.samples},
-          {"min", row.min},
-          {"max", row.max},
-          {"flops", row.flops},
-          {"bytes_in", row.bytes_in},
-          {"bytes_out", row.bytes_out},
-          {"bound_seconds", row.bound_seconds > 0 ? json(row.bound_seconds) : json()}};
+  json all = {{"case", row.name},
+              {"variant", row.variant},
+              {"seconds", row.seconds},
+              {"samples", row.samples},
+              {"min", row.min},
+              {"max", row.max},
+              {"flops", row.flops},
+              {"bytes_in", row.bytes_in},
+              {"bytes_out", row.bytes_out},
+              {"bound_seconds", row.bound_seconds > 0 ? json(row.bound_seconds) : json()}};
+  if (row.products > 1) all["products"] = row.products;
+  for (const auto &[key, value] : row.more) all[key] = value;
+  return all;
 }
 
 std::string utc_now() {
@@ -57,7 +60,10 @@ class recorder : public suite_run {
     progress line("measuring " + what.name);
     line.elapsed();
     const measure_limits limits = request_.quick ? measure_limits{3, 5, 1} : measure_limits{5, 25, request_.seconds};
-    const std::vector<bench_row> rows = measure(what, limits, [&] { line.elapsed(); });
+    add(measure(what, limits, [&] { line.elapsed(); }));
+  }
+
+  void add(const std::vector<bench_row> &rows) override {
     for (const bench_row &row : rows) rows_.push_back(to_json(row));
     if (show_) print(rows);
   }
@@ -72,10 +78,16 @@ class recorder : public suite_run {
     std::printf("%s\n", rows.front().name.c_str());
     if (rows.front().bound_seconds > 0)
       std::printf("  %-36s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
-    for (const bench_row &row : rows)
-      std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)\n", row.variant.c_str(), format_seconds(row.seconds).c_str(),
+    for (const bench_row &row : rows) {
+      std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
                   format_rate(row.flops / row.seconds, "flop/s").c_str(), format_seconds(row.min).c_str(),
                   format_seconds(row.max).c_str(), row.samples);
+      if (row.products > 1) std::printf("  each %s", format_seconds(row.seconds / row.products).c_str());
+      for (const auto &[key, value] : row.more)
+        std::printf("  %s %s", key.c_str(),
+                    key.ends_with("flops") ? format_rate(value, "flop/s").c_str() : format_seconds(value).c_str());
+      std::printf("\n");
+    }
     std::fflush(stdout);
   }
 

@@ -2,12 +2,12 @@
 // The suite `cpu`: this library on the cpu device beside OpenBLAS and oneDNN, each with all cores and with one.
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <fstream>
 #include <memory>
 #include <thread>
 
 #include "../library.hpp"
+#include "cpu_calls.hpp"
 #include "peers.hpp"
 #include "suite.hpp"
 #include "workload.hpp"
@@ -35,8 +35,9 @@ class cpu_suite {
     for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64}) one({large, large, large}, type);
     many({64, 64, 1024}, quick_ ? 64 : 512);
     many({32, 32, 32}, quick_ ? 1000 : 10000);
+    in_cache({32, 32, 32}, quick_ ? 1000 : 10000);
     for (const sg_dtype type : {SG_DTYPE_BF16, SG_DTYPE_I8}) narrow({large, large, large}, type);
-    call_cost();
+    measure_call_cost(quick_, context_.get(), peers_, out_);
   }
 
  private:
@@ -56,12 +57,13 @@ class cpu_suite {
     for (const peer &p : peers_) out_.note(p.name, p.version);
   }
 
-  // This library, one asynchronous call a product, and one wait at the end.
-  bench_variant ours(const shared_workload &work, const std::string &name = own_variant) {
-    return {name, [this, work, name] {
+  // This library, one asynchronous call a product, and one wait at the end. With more calls than products it starts
+  // over.
+  bench_variant ours(const shared_workload &work, int calls, const std::string &name = own_variant) {
+    return {name, [this, work, calls, name] {
               return work->checked(name, [&] {
-                for (int i = 0; i < work->count(); ++i) {
-                  const sg_gemm_desc desc = work->desc(i);
+                for (int i = 0; i < calls; ++i) {
+                  const sg_gemm_desc desc = work->desc(i % work->count());
                   check(sg_gemm_async(context_.get(), &desc, nullptr, nullptr), "sg_gemm_async");
                 }
                 check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
@@ -83,20 +85,21 @@ class cpu_suite {
             }};
   }
 
-  // Each peer that has the type, in a loop, with all cores and with one. A peer's thread count is its own global state,
-  // and this library relies on it: it is put back before anything else runs.
-  void add_peers(bench_case &to, const shared_workload &work) {
+  // Each peer that has the type, in a loop, with all cores and with one.
+  void add_peers(bench_case &to, const shared_workload &work, int calls) {
     for (const peer &p : peers_)
       for (const int threads : cores_ > 1 ? std::vector{cores_, 1} : std::vector{1}) {
-        const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in());
+        const peer_threads preparing(p, threads);
+        const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_OP_N);
         if (!multiply) continue;
-        to.variants.push_back({name_of(p, threads), [p, threads, multiply, work] {
-                                 p.set_threads(threads);
-                                 const double seconds = work->checked(name_of(p, threads), [&] {
-                                   for (int i = 0; i < work->count(); ++i) multiply(work->a(i), work->b(i), work->c(i));
+        to.variants.push_back({name_of(p, threads), [p, threads, multiply, work, calls] {
+                                 const peer_threads running(p, threads);
+                                 return work->checked(name_of(p, threads), [&] {
+                                   for (int call = 0; call < calls; ++call) {
+                                     const int i = call % work->count();
+                                     multiply(work->a(i), work->b(i), work->c(i));
+                                   }
                                  });
-                                 p.set_threads(1);
-                                 return seconds;
                                }});
       }
   }
@@ -107,8 +110,8 @@ class cpu_suite {
     const std::string name = std::string("gemm ") + sg_dtype_name(type) + " " + size.text();
     if (!out_.wants(name)) return;
     const auto work = std::make_shared<workload>(size, type, 1);
-    bench_case what{name, size.flops(), {ours(work)}};
-    add_peers(what, work);
+    bench_case what{name, size.flops(), {ours(work, 1)}};
+    add_peers(what, work, 1);
     out_.run(what);
   }
 
@@ -116,8 +119,22 @@ class cpu_suite {
     const std::string name = std::to_string(count) + " gemm f32 " + size.text();
     if (!out_.wants(name)) return;
     const auto work = std::make_shared<workload>(size, SG_DTYPE_F32, count);
-    bench_case what{name, size.flops() * count, {ours(work), ours_batched(work)}};
-    add_peers(what, work);
+    bench_case what{name, size.flops() * count, {ours(work, count), ours_batched(work)}};
+    what.products = count;
+    add_peers(what, work, count);
+    out_.run(what);
+  }
+
+  // Few products computed over and over: what they cost when memory does not bound them. Two that write the same C run
+  // one after the other, so there are more C's than can wait at a time.
+  void in_cache(shape size, int calls) {
+    constexpr int distinct = 64, results = 512;
+    const std::string name = std::to_string(calls) + " gemm f32 " + size.text() + ", operands in cache";
+    if (!out_.wants(name)) return;
+    const auto work = std::make_shared<workload>(size, SG_DTYPE_F32, results, distinct);
+    bench_case what{name, size.flops() * calls, {ours(work, calls)}};
+    what.products = calls;
+    add_peers(what, work, calls);
     out_.run(what);
   }
 
@@ -127,22 +144,20 @@ class cpu_suite {
     if (!out_.wants(name)) return;
     const auto work = std::make_shared<workload>(size, type, 1);
     const auto wide = std::make_shared<workload>(size, SG_DTYPE_F32, 1);
-    bench_case what{name, size.flops(), {ours(work), ours(wide, "streamgemm f32")}};
-    add_peers(what, work);
+    bench_case what{name, size.flops(), {ours(work, 1), ours(wide, 1, "streamgemm f32")}};
+    add_peers(what, work, 1);
     for (const peer &p : peers_) {
       if (p.name != "OpenBLAS") continue;
       const std::string label = "convert, " + name_of(p, cores_);
-      const multiply_fn multiply = p.prepare(size.m, size.n, size.k, SG_DTYPE_F32);
+      const multiply_fn multiply = p.prepare(size.m, size.n, size.k, SG_DTYPE_F32, SG_OP_N);
       what.variants.push_back({label, [this, p, multiply, work, size] {
                                  std::vector<float> a(size.m * size.k), b(size.k * size.n), c(size.m * size.n);
-                                 p.set_threads(cores_);
-                                 const double seconds = timed([&] {
+                                 const peer_threads running(p, cores_);
+                                 return timed([&] {
                                    widen(work->in(), work->a(0), a);
                                    widen(work->in(), work->b(0), b);
                                    multiply(a.data(), b.data(), c.data());
                                  });
-                                 p.set_threads(1);
-                                 return seconds;
                                }});
     }
     out_.run(what);
@@ -153,74 +168,6 @@ class cpu_suite {
     const auto *bytes16 = reinterpret_cast<const std::uint16_t *>(at);
     for (std::size_t i = 0; i < to.size(); ++i)
       to[i] = from == SG_DTYPE_I8 ? float(bytes8[i]) : std::bit_cast<float>(std::uint32_t{bytes16[i]} << 16);
-  }
-
-  // What one asynchronous call costs the thread that makes it, the median over many that follow each other closely
-  // while the library works on them; the clock is read around each call and its cost is in the figure. Beside it a
-  // direct call.
-  void call_cost() {
-    const std::string name = "one call, gemm f32 32^3";
-    if (!out_.wants(name)) return;
-    const auto work = std::make_shared<workload>(shape{32, 32, 32}, SG_DTYPE_F32, quick_ ? 1000 : 10000);
-    sg_queue *queue = nullptr;
-    check(sg_queue_create(context_.get(), &queue), "sg_queue_create");
-    const auto shared_queue = std::shared_ptr<sg_queue>(queue, sg_queue_release);
-    bench_case what{name, work->size().flops(), {call_with_queue(work, shared_queue), call_with_handles(work)}};
-    for (const peer &p : peers_)
-      if (const multiply_fn multiply = p.prepare(32, 32, 32, SG_DTYPE_F32))
-        what.variants.push_back({p.name + " x1, the call and its work", [p, work, multiply] {
-                                   p.set_threads(1);
-                                   return each_call(*work,
-                                                    [&](int i) { multiply(work->a(i), work->b(i), work->c(i)); });
-                                 }});
-    out_.run(what);
-  }
-
-  static double each_call(workload &work, const std::function<void(int)> &call) {
-    std::vector<double> seconds;
-    seconds.reserve(std::size_t(work.count()));
-    for (int i = 0; i < work.count(); ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      call(i);
-      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    return median(std::move(seconds));
-  }
-
-  bench_variant call_with_queue(const shared_workload &work, const std::shared_ptr<sg_queue> &queue) {
-    return {own_variant, [this, work, queue] {
-              sg_submit submit = SG_SUBMIT_INIT;
-              submit.queue = queue.get();
-              const double seconds = each_call(*work, [&](int i) {
-                const sg_gemm_desc desc = work->desc(i);
-                submit.tag = std::uint64_t(i);
-                check(sg_gemm_async(context_.get(), &desc, &submit, nullptr), "sg_gemm_async");
-              });
-              std::vector<sg_completion> done(256);
-              for (int left = work->count(); left > 0;) {
-                std::int32_t count = 0;
-                check(sg_queue_next_batch(queue.get(), done.data(), int(done.size()), SG_FOREVER, &count),
-                      "sg_queue_next_batch");
-                for (int i = 0; i < count; ++i)
-                  if (done[std::size_t(i)].status != SG_STATUS_OK)
-                    throw failure(exit_code::failed, done[std::size_t(i)].message);
-                left -= count;
-              }
-              return seconds;
-            }};
-  }
-
-  bench_variant call_with_handles(const shared_workload &work) {
-    return {"streamgemm, with handles", [this, work] {
-              std::vector<sg_job *> jobs(std::size_t(work->count()));
-              const double seconds = each_call(*work, [&](int i) {
-                const sg_gemm_desc desc = work->desc(i);
-                check(sg_gemm_async(context_.get(), &desc, nullptr, &jobs[std::size_t(i)]), "sg_gemm_async");
-              });
-              check(sg_job_wait_all(jobs.data(), work->count(), SG_FOREVER), "sg_job_wait_all");
-              for (sg_job *job : jobs) sg_job_release(job);
-              return seconds;
-            }};
   }
 
   bool quick_;

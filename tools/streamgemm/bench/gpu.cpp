@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suites `host`, `outofcore`, `resident` and `split`: products on a GPU, from host memory or from its own.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -9,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -123,25 +120,15 @@ class sample {
   std::vector<double> first_;
 };
 
-const gpu_peer_table *load_peers(const std::string &path) {
-  if (path.empty()) return nullptr;
-  void *module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void *entry = module ? dlsym(module, gpu_peers_symbol) : nullptr;
-  if (!entry) throw failure(exit_code::usage, std::string("--peers: ") + dlerror());
-  return reinterpret_cast<const gpu_peer_table *(*)()>(entry)();
-}
-
 class gpu_suite {
  public:
   gpu_suite(const suite_request &request, suite_run &out, std::uint64_t memory_limit = 0, int lanes = 0)
-      : request_(request), out_(out), peers_(load_peers(request.peers)),
+      : request_(request), out_(out), peers_(load_gpu_peers(request.peers)),
         context_(open_context({.device = request.device.empty() ? "cuda:0" : request.device, .compute_lanes = lanes,
                                .memory_limit = memory_limit})) {
     out_.note("device", device_of(context_.get()).name);
     if (!peers_) return;
-    std::istringstream facts(peers_->facts());
-    for (std::string line; std::getline(facts, line);)
-      out_.note(line.substr(0, line.find(':')), line.substr(line.find(':') + 2));
+    note_gpu_facts(*peers_, out_);
     link_ = peers_->link();
     out_.note("link_in_bytes_per_second", link_.in);
     out_.note("link_out_bytes_per_second", link_.out);

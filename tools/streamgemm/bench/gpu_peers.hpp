@@ -3,13 +3,16 @@
 // (libstreamgemm-bench-cuda.so, bench/cuda_peers.cpp): the program itself links no CUDA library.
 #pragma once
 
-#include <cstdint>
+#include <streamgemm/gemm.h>
 
-#include <streamgemm/types.h>
+#include <cstdint>
+#include <string>
 
 namespace sg::cli {
 
-// C = op(A) * op(B), column major; C has A's type.
+class suite_run;
+
+// C = op(A) * op(B) + beta * C, column major; C has A's type. `batch` of them at strides in elements.
 struct gpu_product {
   std::int64_t m, n, k;
   sg_dtype dtype;
@@ -18,6 +21,26 @@ struct gpu_product {
   std::int64_t lda, ldb, ldc;
   const void *a, *b;
   void *c;
+  std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;
+  double beta = 0;
+};
+
+// How many products, all resident, are sent.
+enum class gpu_way : std::int32_t {
+  synchronous,  // a call each, and a wait for its end
+  streams,      // a call each, over some streams in turn; one wait
+  strided,      // one strided-batched call
+  pointers,     // one pointer-array call; the arrays lie on the device already
+  grouped,      // one grouped call, a group for each shape; the arrays lie on the device already
+  graph         // one launch of a graph that was captured from `streams`
+};
+
+// An urgent product every millisecond on a stream of its own, beside large ones that always wait on another.
+struct gpu_trickle {
+  const gpu_product *urgent, *large;  // each in turn
+  std::int32_t urgent_count, large_count;
+  std::int32_t high_priority;  // of the urgent ones' stream: 1 or 0
+  double seconds;
 };
 
 // What the device did in this run, in bytes per second.
@@ -38,8 +61,23 @@ struct gpu_peer_table {
   double (*resident)(std::int32_t way, const gpu_product *what, std::int32_t times);
   // The arithmetic alone of a product whose operands lie on the host; negative where they do not fit the device.
   double (*arithmetic)(const gpu_product *what);
+  // Many products, prepared once and run often. Preparation keeps what a careful user would: a handle with a workspace
+  // for each stream, arrays of pointers on the device, an instantiated graph. nullptr where they cannot be sent that
+  // way. With more than one stream the products must be independent.
+  void *(*many_prepare)(gpu_way way, std::int32_t streams, const gpu_product *products, std::int32_t count);
+  double (*many_run)(void *many);  // seconds until the last has ended; negative after a failure
+  void (*many_release)(void *many);
+  // Writes at most `capacity` latencies in seconds, and how many of the large products ended meanwhile. The number of
+  // latencies; negative after a failure.
+  std::int32_t (*trickle)(const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended);
 };
 
-inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_1";
+inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_2";
+
+const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr without a path. Throws failure.
+void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);
+
+// What cuBLAS is asked for to get the same as from a row-major submission of ours.
+gpu_product gpu_product_of(const sg_gemm_desc &desc);
 
 }  // namespace sg::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <thread>
 
@@ -30,6 +31,48 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double percentile(std::vector<double> values, double share) {
+  const auto rank = std::size_t(std::ceil(share * double(values.size())));
+  const auto at = values.begin() + std::ptrdiff_t(std::clamp(rank, std::size_t{1}, values.size()) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+double median_of_burst(const std::function<double()> &work) {
+  constexpr double burst = 0.005;
+  const double first = std::max(work(), 1e-9);
+  const auto rounds = static_cast<std::size_t>(std::clamp(burst / first, 1.0, 1000.0));
+  std::vector<double> seconds(rounds);
+  for (double &each : seconds) each = work();
+  return median(std::move(seconds));
+}
+
+namespace {
+
+using stopwatch = std::chrono::steady_clock;
+
+std::vector<double> between_stamps(int count, const std::function<void(int)> &call) {
+  std::vector<stopwatch::time_point> stamps(static_cast<std::size_t>(count) + 1);
+  stamps[0] = stopwatch::now();
+  for (int i = 0; i < count; ++i) {
+    call(i);
+    stamps[std::size_t(i) + 1] = stopwatch::now();
+  }
+  std::vector<double> seconds(stamps.size() - 1);
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    seconds[i] = std::chrono::duration<double>(stamps[i + 1] - stamps[i]).count();
+  return seconds;
+}
+
+}  // namespace
+
+std::vector<double> timed_calls(int count, const std::function<void(int)> &call) {
+  static const double nothing = median(between_stamps(10000, [](int) {}));
+  std::vector<double> seconds = between_stamps(count, call);
+  for (double &each : seconds) each = std::max(each - nothing, 1e-10);
+  return seconds;
 }
 
 std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits,
@@ -62,7 +105,9 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .flops = what.flops,
                     .bytes_in = what.bytes_in,
                     .bytes_out = what.bytes_out,
-                    .bound_seconds = what.bound_seconds});
+                    .bound_seconds = what.bound_seconds,
+                    .products = what.products,
+                    .more = {}});
   }
   return rows;
 }

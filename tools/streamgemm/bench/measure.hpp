@@ -25,6 +25,7 @@ struct bench_case {
   std::vector<bench_variant> variants;
   double bytes_in = 0, bytes_out = 0;  // over the link, of one run
   double bound_seconds = 0;            // 0: no bound is known
+  int products = 1;                    // of one run; its seconds are those of all of them
 };
 
 struct measure_limits {
@@ -40,5 +41,14 @@ void let_threads_go_idle();
 std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits, const std::function<void()> &tell);
 
 double median(std::vector<double> values);
+
+// The value that a share of all, between 0 and 1, does not exceed.
+double percentile(std::vector<double> values, double share);
+
+// For work of microseconds: runs it for some milliseconds, and returns the median of what it said, the first left out.
+double median_of_burst(const std::function<double()> &work);
+
+// Seconds of each of `count` calls, timed one by one; the timer's own cost is taken off.
+std::vector<double> timed_calls(int count, const std::function<void(int)> &call);
 
 }  // namespace sg::cli

@@ -15,17 +15,19 @@
 namespace sg::cli {
 
 #ifdef SG_BENCH_OPENBLAS
-static multiply_fn openblas_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype) {
+static multiply_fn openblas_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
+  const CBLAS_TRANSPOSE op = op_b == SG_OP_N ? CblasNoTrans : CblasTrans;
+  const std::int64_t ldb = op_b == SG_OP_N ? n : k;
   if (dtype == SG_DTYPE_F32)
     return [=](const void *a, const void *b, void *c) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blasint(m), blasint(n), blasint(k), 1.0f,
-                  static_cast<const float *>(a), blasint(k), static_cast<const float *>(b), blasint(n), 0.0f,
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, op, blasint(m), blasint(n), blasint(k), 1.0f,
+                  static_cast<const float *>(a), blasint(k), static_cast<const float *>(b), blasint(ldb), 0.0f,
                   static_cast<float *>(c), blasint(n));
     };
   if (dtype == SG_DTYPE_F64)
     return [=](const void *a, const void *b, void *c) {
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blasint(m), blasint(n), blasint(k), 1.0,
-                  static_cast<const double *>(a), blasint(k), static_cast<const double *>(b), blasint(n), 0.0,
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, op, blasint(m), blasint(n), blasint(k), 1.0,
+                  static_cast<const double *>(a), blasint(k), static_cast<const double *>(b), blasint(ldb), 0.0,
                   static_cast<double *>(c), blasint(n));
     };
   return {};
@@ -36,16 +38,17 @@ static multiply_fn openblas_prepare(std::int64_t m, std::int64_t n, std::int64_t
 namespace {
 
 using data_type = dnnl::memory::data_type;
+using tag = dnnl::memory::format_tag;
 
 // The matmul primitive, made once, with memory objects whose pointers change from call to call.
 class onednn_product {
  public:
-  onednn_product(std::int64_t m, std::int64_t n, std::int64_t k, data_type in, data_type out)
+  onednn_product(std::int64_t m, std::int64_t n, std::int64_t k, sg_op op_b, data_type in, data_type out)
       : engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
-        a_(memory(m, k, in)),
-        b_(memory(k, n, in)),
-        c_(memory(m, n, out)),
+        a_(memory(m, k, in, tag::ab)),
+        b_(memory(k, n, in, op_b == SG_OP_N ? tag::ab : tag::ba)),
+        c_(memory(m, n, out, tag::ab)),
         arguments_{{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}} {
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc plan(engine_, a_.get_desc(), b_.get_desc(), c_.get_desc());
@@ -64,8 +67,8 @@ class onednn_product {
   }
 
  private:
-  dnnl::memory memory(std::int64_t rows, std::int64_t cols, data_type type) {
-    return {dnnl::memory::desc({rows, cols}, type, dnnl::memory::format_tag::ab), engine_, nullptr};
+  dnnl::memory memory(std::int64_t rows, std::int64_t cols, data_type type, tag order) {
+    return {dnnl::memory::desc({rows, cols}, type, order), engine_, nullptr};
   }
 
   dnnl::engine engine_;
@@ -75,7 +78,7 @@ class onednn_product {
   dnnl::matmul primitive_;
 };
 
-multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype) {
+multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
   data_type in, out = data_type::f32;
   switch (dtype) {
     case SG_DTYPE_F32: in = data_type::f32; break;
@@ -83,16 +86,16 @@ multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dt
     case SG_DTYPE_I8: in = data_type::s8, out = data_type::s32; break;
     default: return {};
   }
-  const auto product = std::make_shared<onednn_product>(m, n, k, in, out);
+  const auto product = std::make_shared<onednn_product>(m, n, k, op_b, in, out);
   return [product](const void *a, const void *b, void *c) { (*product)(a, b, c); };
 }
 
 // The BLAS-like call, which needs no preparation; for some shapes it is the faster of the two.
-multiply_fn onednn_sgemm_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype) {
+multiply_fn onednn_sgemm_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
   if (dtype != SG_DTYPE_F32) return {};
   return [=](const void *a, const void *b, void *c) {
-    dnnl_sgemm('N', 'N', m, n, k, 1.0f, static_cast<const float *>(a), k, static_cast<const float *>(b), n, 0.0f,
-               static_cast<float *>(c), n);
+    dnnl_sgemm('N', op_b == SG_OP_N ? 'N' : 'T', m, n, k, 1.0f, static_cast<const float *>(a), k,
+               static_cast<const float *>(b), op_b == SG_OP_N ? n : k, 0.0f, static_cast<float *>(c), n);
   };
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sg::cli {
@@ -16,8 +17,10 @@ struct bench_row {
   double seconds = 0;         // the median
   int samples = 0;
   double min = 0, max = 0;
-  double flops = 0, bytes_in = 0, bytes_out = 0;  // of one run
-  double bound_seconds = 0;                       // 0: no bound is known
+  double flops = 0, bytes_in = 0, bytes_out = 0;     // of one run
+  double bound_seconds = 0;                          // 0: no bound is known
+  int products = 1;                                  // of one run
+  std::vector<std::pair<std::string, double>> more;  // further keys
 };
 
 }  // namespace sg::cli

@@ -17,19 +17,24 @@ struct suite_request {
   double seconds = 20;  // of a case, roughly
 };
 
-// How a suite hands over its cases; it measures them at once.
+// How a suite hands over its cases, which are measured at once, or rows that it measured in a way of its own.
 class suite_run {
  public:
   virtual void run(const bench_case &what) = 0;
+  virtual void add(const std::vector<bench_row> &rows) = 0;
   virtual bool wants(const std::string &name) const = 0;
   virtual void note(const std::string &key, nlohmann::ordered_json value) = 0;  // into the record's "device"
   virtual ~suite_run() = default;
 };
 
 void run_cpu_suite(const suite_request &request, suite_run &run);
+void run_graph_suite(const suite_request &request, suite_run &run);
+void run_heads_suite(const suite_request &request, suite_run &run);
 void run_host_suite(const suite_request &request, suite_run &run);
 void run_outofcore_suite(const suite_request &request, suite_run &run);
+void run_priority_suite(const suite_request &request, suite_run &run);
 void run_resident_suite(const suite_request &request, suite_run &run);
+void run_small_suite(const suite_request &request, suite_run &run);
 void run_split_suite(const suite_request &request, suite_run &run);
 
 }  // namespace sg::cli

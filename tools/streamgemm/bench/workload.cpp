@@ -41,13 +41,14 @@ std::string shape::text() const {
   return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
 }
 
-workload::workload(shape size, sg_dtype in, int count)
+workload::workload(shape size, sg_dtype in, int count, int distinct)
     : size_(size),
       in_(in),
       out_(output_of(in)),
       count_(count),
-      a_(random_operand(in, count * size.m * size.k, 1)),
-      b_(random_operand(in, count * size.k * size.n, 2)),
+      distinct_(distinct > 0 ? distinct : count),
+      a_(random_operand(in, distinct_ * size.m * size.k, 1)),
+      b_(random_operand(in, distinct_ * size.k * size.n, 2)),
       c_(static_cast<std::size_t>(count * size.m * size.n * sg_dtype_size(out_))) {}
 
 sg_gemm_desc workload::desc(int i) {

@@ -18,17 +18,18 @@ struct shape {
   std::string text() const;  // "4096^3", "64x64x1024"
 };
 
-// `count` independent products of one shape and type; row major and tight. The operands are small integers, so that
-// every library must give the same bits in every type.
+// `count` independent products of one shape and type, whose A and B are `distinct` pairs in turn (0: as many as there
+// are products); row major and tight. The operands are small integers, so that every library must give the same bits in
+// every type.
 class workload {
  public:
-  workload(shape size, sg_dtype in, int count);
+  workload(shape size, sg_dtype in, int count, int distinct = 0);
 
   int count() const { return count_; }
   const shape &size() const { return size_; }
   sg_dtype in() const { return in_; }
-  const std::byte *a(int i) const { return a_.data() + i * size_.m * size_.k * sg_dtype_size(in_); }
-  const std::byte *b(int i) const { return b_.data() + i * size_.k * size_.n * sg_dtype_size(in_); }
+  const std::byte *a(int i) const { return a_.data() + i % distinct_ * size_.m * size_.k * sg_dtype_size(in_); }
+  const std::byte *b(int i) const { return b_.data() + i % distinct_ * size_.k * size_.n * sg_dtype_size(in_); }
   std::byte *c(int i) { return c_.data() + i * size_.m * size_.n * sg_dtype_size(out_); }
   sg_gemm_desc desc(int i);
 
@@ -39,7 +40,7 @@ class workload {
  private:
   shape size_;
   sg_dtype in_, out_;
-  int count_;
+  int count_, distinct_;
   std::vector<std::byte> a_, b_, c_, first_;
 };
 

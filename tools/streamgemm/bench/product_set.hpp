@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products whose operands lie in the device's own memory, described as submissions, and what they must come to.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../library.hpp"
+#include "workload.hpp"
+
+namespace sg::cli {
+
+using submissions = std::vector<sg_gemm_desc>;
+
+struct product_kind {
+  sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
+  sg_op op_b = SG_OP_N;
+  bool one_sum = false;  // all products are added up in one C, one after another
+};
+
+// Row major and tight. The operands are small integers, so that every way of computing the products gives the same
+// bits.
+class product_set {
+ public:
+  product_set(sg_context *context, std::vector<shape> shapes, const product_kind &kind = {});
+
+  int count() const { return int(shapes_.size()); }
+  double flops() const;
+  submissions one_by_one() const;
+  // Products first, first + step, ... as one submission; they have one shape.
+  sg_gemm_desc batch(int first, int count, int step = 1) const;
+
+  // What C holds before the products are computed: never a number that could pass for a result.
+  void reset();
+  // Throws failure unless C holds the products: a part of every C by a reference computed here, and all of it by what
+  // the first call of this function saw.
+  void verify(const std::string &variant);
+
+ private:
+  struct offsets {
+    std::int64_t a, b, c;  // in bytes
+  };
+  sg_gemm_desc desc(int i) const;
+  double expected(int i, std::int64_t row, std::int64_t col) const;
+  double found(const std::byte *at) const;
+
+  sg_context *context_;
+  std::vector<shape> shapes_;
+  product_kind kind_;
+  std::vector<offsets> at_;
+  std::unique_ptr<sg_buffer, releaser<sg_buffer_release>> buffer_;
+  std::byte *data_ = nullptr;
+  std::int64_t begin_c_ = 0, bytes_c_ = 0;
+  std::vector<std::byte> first_;
+};
+
+}  // namespace sg::cli
