@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/gemm.h>
 
+#include "api/accesses.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"

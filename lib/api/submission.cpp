@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "api/accesses.hpp"
 #include "api/entry.hpp"
 #include "run/schedule_run.hpp"
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/context.hpp"
 
-#include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/error.hpp"
 #include "run/completion_queue.hpp"
 #include "run/device_buffer.hpp"
-#include "run/graph_program.hpp"
 #include "run/process.hpp"
-#include "run/schedule_run.hpp"
 #include "run/service.hpp"
 #include "run/stream.hpp"
 
@@ -46,8 +42,7 @@ context::context(std::shared_ptr<device> opened, device_model model, const conte
       virtual_clock_(device_->ops().stream_begin_at != nullptr),
       follows_on_device_(!device_->unified() && !virtual_clock_),
       check_hazards_(settings.check_hazards),
-      job_limit_(settings.job_limit),
-      refuse_when_full_(settings.refuse_when_full),
+      limit_(settings.job_limit, settings.refuse_when_full),
       device_memory_(*device_, arena_pool::memory::device, model_.usable_memory()),
       staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
       pinned_(*device_, known_memory_),
@@ -77,46 +72,18 @@ void context::put_in_order(job &work, const submission &order, const access *acc
     if (before.done() && before.status() != SG_STATUS_OK) work.fail_dependency();
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
-  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : oldest_generation());
+  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest());
   if (order.on) order.on->append(work);
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
 }
 
-void context::admit(job &work) {
-  if (job_limit_ == 0) return;
-  const auto enter = [&] {
-    std::int64_t now = admitted_.load();
-    while (now < job_limit_)
-      if (admitted_.compare_exchange_weak(now, now + 1)) return true;
-    return false;
-  };
-  if (!enter()) {
-    if (refuse_when_full_)
-      throw error(SG_STATUS_BUSY, "%lld jobs are in flight, the context's limit", static_cast<long long>(job_limit_));
-    waiting_for_room_.fetch_add(1);
-    for (;;) {
-      const std::uint32_t seen = room_made_.load();
-      if (enter()) break;
-      futex_wait(room_made_, seen, deadline(-1));
-    }
-    waiting_for_room_.fetch_sub(1);
-  }
-  work.admitted = true;
-}
-
-void context::count_in(job &work) noexcept {
-  if (++in_generation_ > most_in_generation) open_generation();
-  work.generation = generation_;
-  in_flight_[generation_ % generations].fetch_add(1, std::memory_order_relaxed);
-}
-
 void context::submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
-  if (order.limited) admit(*work);
+  if (order.limited) work->admitted = limit_.enter();
   work->add_ref_unshared();  // the engine's
   {
     const std::lock_guard lock(submission_lock_);
-    count_in(*work);
+    work->generation = in_flight_.count_in();
     try {
       put_in_order(*work, order, accesses, access_count);
     } catch (...) {
@@ -128,89 +95,6 @@ void context::submit(const ref<job> &work, const submission &order, const access
     }
   }
   work->submit();
-}
-
-void context::submit_parts(const ref<job> &whole, const submission &order, const graph_program &program) {
-  if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
-  const std::vector<recorded_work> &works = program.works;
-  std::vector<ref<job>> parts;
-  std::map<std::int64_t, job *> latest_of_stream;
-  parts.reserve(works.size());
-  for (const recorded_work &work : works) {
-    parts.push_back(new_job());
-    job &part = *parts.back();
-    part.kind = work.kind;
-    part.plan = work.plan;
-    part.copy = work.copy;
-    part.operands = work.operands.copy();
-    part.follows_on_device = work.follows_on_device;
-    part.priority = work.priority != 0 ? work.priority : whole->priority;
-    part.submitter = whole->submitter;
-    if (part.plan && !part.plan->is_single()) part.run = std::make_unique<schedule_run>(*part.plan);
-    if (work.stream >= 0) latest_of_stream.emplace(work.stream, nullptr);
-  }
-  // What the run itself comes after is one job, so that not every part has to.
-  const bool ordered = order.on || order.behind || order.after_count > 0;
-  const ref<job> gate = ordered ? new_job() : ref<job>();
-  const auto let_go = [](const ref<job> &each) {
-    if (each) each->submit();
-  };
-  if (order.limited) admit(*whole);
-  bool complete = false;
-  {
-    const std::lock_guard lock(submission_lock_);
-    if (gate) {
-      gate->add_ref_unshared();
-      count_in(*gate);
-    }
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      parts[i]->add_ref_unshared();
-      parts[i]->become_part(*whole, static_cast<std::int32_t>(i));
-      count_in(*parts[i]);
-    }
-    whole->add_ref_unshared();
-    count_in(*whole);
-    try {
-      if (gate) put_in_order(*gate, order, nullptr, 0);
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        submission place;
-        place.after = &gate;
-        place.after_count = gate ? 1 : 0;
-        place.untracked = order.untracked || !works[i].tracked;
-        if (works[i].stream >= 0)
-          place.behind = std::exchange(latest_of_stream.find(works[i].stream)->second, parts[i].get());
-        put_in_order(*parts[i], place, works[i].accesses.data(), works[i].accesses.size());
-      }
-      submission place;
-      place.on = order.on;
-      put_in_order(*whole, place, nullptr, 0);
-      complete = true;
-    } catch (const std::bad_alloc &) {
-      for (const ref<job> &part : parts) part->kind = work_kind::marker;
-      whole->queue = {};
-    }
-  }
-  let_go(gate);
-  for (const ref<job> &part : parts) let_go(part);
-  let_go(whole);
-  if (!complete) throw std::bad_alloc();
-}
-
-void context::open_generation() noexcept {
-  if (in_flight_[(generation_ + 1) % generations].load(std::memory_order_acquire) != 0) return;
-  ++generation_;
-  in_generation_ = 0;
-}
-
-std::uint32_t context::oldest_generation() noexcept {
-  while (oldest_generation_ != generation_ && in_flight_[oldest_generation_ % generations].load() == 0)
-    ++oldest_generation_;
-  return oldest_generation_;
-}
-
-bool context::ended_up_to(std::uint32_t generation) noexcept {
-  if (static_cast<std::int32_t>(oldest_generation() - generation) > 0) return true;
-  return oldest_generation_ == generation && in_flight_[generation % generations].load() == 0;
 }
 
 void context::synchronize() noexcept {
@@ -226,17 +110,16 @@ void context::synchronize() noexcept {
   };
   std::uint32_t mine = 0;
   wait_for([&] {  // a new generation for what comes
-    mine = generation_;
-    open_generation();
-    return generation_ != mine;
+    mine = in_flight_.present();
+    return in_flight_.open_next();
   });
   poll_until(
       [&] {
         const std::lock_guard lock(submission_lock_);
-        return ended_up_to(mine);
+        return in_flight_.ended_up_to(mine);
       },
       long_poll_ns);
-  wait_for([&] { return ended_up_to(mine); });
+  wait_for([&] { return in_flight_.ended_up_to(mine); });
 }
 
 namespace {
@@ -251,19 +134,13 @@ context::ends_together::~ends_together() {
 }
 
 void context::count_ends(std::uint32_t generation, std::int64_t count) noexcept {
-  in_flight_[generation % generations].fetch_sub(count);  // in one order with job_ends' counts
+  in_flight_.ended(generation, count);
   if (condemned_count_.load(std::memory_order_acquire) > 0) service_->wake();
   job_ends::announce();
 }
 
 void context::job_ended(const job &ended) noexcept {
-  if (ended.admitted) {
-    admitted_.fetch_sub(1);
-    if (waiting_for_room_.load() > 0) {
-      room_made_.fetch_add(1);
-      futex_wake_all(room_made_);
-    }
-  }
+  if (ended.admitted) limit_.leave();
   ends_together *const all = t_together;
   if (!all || &all->of_ != this) return count_ends(ended.generation, 1);
   if (all->count_ > 0 && all->generation_ != ended.generation)
@@ -275,8 +152,8 @@ void context::job_ended(const job &ended) noexcept {
 void context::condemn(device_buffer &gone) noexcept {
   {
     const std::lock_guard lock(submission_lock_);
-    gone.last_user_generation = generation_;
-    open_generation();
+    gone.last_user_generation = in_flight_.present();
+    in_flight_.open_next();
     gone.next_condemned = condemned_;
     condemned_ = &gone;
     condemned_count_.fetch_add(1, std::memory_order_acq_rel);
@@ -291,7 +168,7 @@ void context::free_condemned() noexcept {
     const std::lock_guard lock(submission_lock_);
     for (device_buffer **link = &condemned_; *link;) {
       device_buffer *const candidate = *link;
-      if (!ended_up_to(candidate->last_user_generation)) {
+      if (!in_flight_.ended_up_to(candidate->last_user_generation)) {
         link = &candidate->next_condemned;
         continue;
       }

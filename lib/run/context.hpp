@@ -15,6 +15,8 @@
 #include "plan/problem.hpp"
 #include "run/arena_pool.hpp"
 #include "run/engine.hpp"
+#include "run/generations.hpp"
+#include "run/job_limit.hpp"
 #include "run/job_pool.hpp"
 #include "run/memory_map.hpp"
 #include "run/pinned_memory.hpp"
@@ -29,14 +31,14 @@ class service;
 class stream;
 
 struct context_settings {
-  std::string device;               // "" and "auto": the environment's or the library's choice
-  std::int32_t compute_lanes = 0;   // 0: the model's
-  std::int32_t staging_threads = 0; // 0: the model's
-  std::int64_t memory_limit = 0;    // 0: the model's
+  std::string device;                // "" and "auto": the environment's or the library's choice
+  std::int32_t compute_lanes = 0;    // 0: the model's
+  std::int32_t staging_threads = 0;  // 0: the model's
+  std::int64_t memory_limit = 0;     // 0: the model's
   bool check_hazards = false;
   engine::settings dispatch;
-  std::int64_t job_limit = 0;       // jobs in flight; 0: none
-  bool refuse_when_full = false;    // otherwise a submission waits
+  std::int64_t job_limit = 0;     // jobs in flight; 0: none
+  bool refuse_when_full = false;  // otherwise a submission waits
 };
 
 // The order of a submission.
@@ -69,7 +71,8 @@ class context final : public object {
   }
 
   ref<job> new_job() { return jobs_.take(ref<context>::share(this)); }
-  std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count, const plan_request &request);
+  std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count,
+                                                const plan_request &request);
 
   // Puts a job in order and lets it go. At the job limit it waits, or throws sg::error(SG_STATUS_BUSY). Throws
   // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen.
@@ -81,8 +84,8 @@ class context final : public object {
 
   void post_callback(callback_request *request) noexcept;
   void job_ended(const job &ended) noexcept;
-  // While it lives, ends of this context's jobs on this thread are counted, and announced, together: each count by itself
-  // would move a cache line that submitters write too.
+  // While it lives, ends of this context's jobs on this thread are counted, and announced, together: each count by
+  // itself would move a cache line that submitters write too.
   class ends_together {
    public:
     explicit ends_together(context &of) noexcept;
@@ -126,24 +129,14 @@ class context final : public object {
   context(std::shared_ptr<device> opened, device_model model, const context_settings &settings);
   void last_ref_dropped() noexcept override;
   void count_ends(std::uint32_t generation, std::int64_t count) noexcept;
-  void open_generation() noexcept;                                // if its counter is free
-  std::uint32_t oldest_generation() noexcept;                     // that has jobs in flight, or the present one
-  bool ended_up_to(std::uint32_t generation) noexcept;            // these four with the submission lock
-  void admit(job &work);
-  void count_in(job &work) noexcept;  // into the present generation, with the submission lock
   void put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
-
-  // Jobs in flight are counted by generation: synchronize() waits for what was there and not for what comes, and the
-  // tracker knows without a look at them that all jobs of the oldest ones have ended.
-  static constexpr std::uint32_t generations = 64, most_in_generation = 128;
 
   const std::shared_ptr<device> device_;
   const device_model model_;
   const bool virtual_clock_;
   const bool follows_on_device_;
   const bool check_hazards_;
-  const std::int64_t job_limit_;
-  const bool refuse_when_full_;
+  job_limit limit_;
   arena_pool device_memory_;
   arena_pool staging_memory_;
   memory_map known_memory_;
@@ -153,11 +146,7 @@ class context final : public object {
   plan_cache plans_;
   std::mutex submission_lock_;
   tracker tracker_;
-  std::uint32_t generation_ = 0, oldest_generation_ = 0, in_generation_ = 0;
-  std::atomic<std::int64_t> in_flight_[generations] = {};
-  std::atomic<std::int64_t> admitted_{0};
-  std::atomic<std::uint32_t> room_made_{0};  // a futex
-  std::atomic<std::uint32_t> waiting_for_room_{0};
+  generations in_flight_;  // guarded by the submission lock, but for what ends
   std::atomic<std::int64_t> host_seen_ns_{0};
   device_buffer *condemned_ = nullptr;  // guarded by the submission lock
   std::atomic<std::int32_t> condemned_count_{0};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// News, and the jobs that are ready. Runs of schedules: engine_runs.cpp.
+// News, and the jobs that are ready. Groups: engine_groups.cpp; runs of schedules: engine_runs.cpp.
 #include "run/engine.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "base/error.hpp"
 #include "run/context.hpp"
@@ -12,15 +11,8 @@ namespace sg {
 
 namespace {
 
-// Products of a group at most, and on a core its predicted time: many make a launch cheap, more make others wait.
-constexpr std::size_t most_members = 1024;
-constexpr std::int64_t most_items = 32768;
-constexpr double core_group_seconds = 100e-6;
 // Submissions that a busy device's inbox gathers before somebody looks at them.
 constexpr std::uint32_t most_left_in_inbox = 32;
-
-// Members whose records are on their way to this core while one of them ends.
-constexpr std::size_t fetched_ahead = 3;
 
 template <class Node>
 void push_to(std::atomic<Node *> &list, Node &node) noexcept {
@@ -46,11 +38,6 @@ Node *take_in_order(std::atomic<Node *> &list) noexcept {
 void tell_engine(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                  std::int32_t pieces) {
   f.about->owner().executor().piece_of(f, status, message, start_ns, end_ns, pieces);
-}
-
-// Whether two small products may be one call.
-bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
-  return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
 }
 
 }  // namespace
@@ -122,37 +109,6 @@ void engine::flight_ended(flight &f) noexcept {
     f.about->ran(f);
     f.about->work_ended();
   }
-  device_news();
-}
-
-void engine::group_told(void *user, const sg_backend_result *result) {
-  job_group &group = *static_cast<job_group *>(user);
-  group.start_ns = result->start_ns;
-  group.end_ns = result->end_ns;
-  for (std::size_t i = 0; i < group.members.size(); ++i) {
-    if (result->status != SG_STATUS_OK)
-      group.members[i]->fail(result->status, result->message ? result->message : sg_status_name(result->status));
-    else if (group.statuses[i] != SG_STATUS_OK)
-      group.members[i]->fail(group.statuses[i], sg_status_name(group.statuses[i]));
-  }
-  group.home->part_of(group);
-}
-
-// A group ends when the backend has told of it, and its members have been issued.
-void engine::part_of(job_group &group) noexcept {
-  if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const auto keep = ref<context>::share(&group.members.front()->owner());
-  lanes_.left(*group.lane, 0);
-  const context::ends_together counted(*keep);
-  for (std::size_t i = 0; i < group.members.size(); ++i) {
-    if (i + fetched_ahead < group.members.size()) group.members[i + fetched_ahead]->fetch();
-    job &member = *group.members[i];
-    member.single.start_ns = group.start_ns;
-    member.single.end_ns = group.end_ns;
-    member.ran(member.single);
-    member.work_ended();
-  }
-  groups_.give_back(group);
   device_news();
 }
 
@@ -297,81 +253,6 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     ready.issued(slot.index);
   }
   piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
-}
-
-// Sends `first` out with whatever else waits and may be one call with it.
-void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
-  job_group *group = nullptr;
-  try {
-    group = &groups_.take();
-    group->add(first, launcher_.product_of(first));
-  } catch (const std::bad_alloc &) {
-    if (group) groups_.give_back(*group);
-    return start_single(first, slot);
-  }
-  // On a core a group is to be worth its dispatch, and no more: the other lanes want some too.
-  const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
-  const std::size_t most = lanes_.device_ordered() ? most_members : std::min(most_members, from.size() / lanes + 1);
-  double seconds = first.plan->text->predicted_seconds;
-  std::int64_t items = group->products.front().batch;
-  bool room = true;
-  from.gather(
-      most - 1,
-      [&](const job &candidate) {
-        return room && candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
-               (candidate.behind() == 0 || candidate.behind() == first.behind()) && !candidate.cancel_requested() &&
-               !candidate.dependency_failed();
-      },
-      [&](job &member) {
-        const sg_backend_gemm product = launcher_.product_of(member);
-        try {
-          group->add(member, product);
-        } catch (const std::bad_alloc &) {
-          room = false;
-          from.push(member);
-          return;
-        }
-        seconds += member.plan->text->predicted_seconds;
-        items += product.batch;
-        room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
-      });
-  if (group->members.size() == 1) {
-    groups_.give_back(*group);
-    return start_single(first, slot);
-  }
-  launch_group(*group, first.behind(), slot);
-}
-
-void engine::launch_group(job_group &group, std::uint32_t behind, lane_slot &slot) noexcept {
-  group.home = this;
-  group.lane = &slot;
-  group.parts.store(2, std::memory_order_release);
-  for (job *member : group.members) {
-    member->single.begin(*member, 0, &slot, 0);
-    member->single.company = static_cast<std::int32_t>(group.members.size());
-  }
-  lanes_.entered(slot, 0);
-  bool enqueued = false;
-  try {
-    lanes_.follow(slot, behind);
-    enqueued = launcher_.launch(group, {group_told, &group});
-  } catch (...) {
-    status_of_current_exception();
-  }
-  if (enqueued) {
-    if (lanes_.device_ordered()) {
-      const std::int64_t end_ns = lanes_.expected_end(slot, group.members.front()->plan->text->predicted_seconds);
-      for (job *member : group.members) {
-        member->expect_end(end_ns);
-        member->issued(slot.index);
-      }
-    }
-    return part_of(group);
-  }
-  // One of them may be at fault; each by itself tells which.
-  lanes_.left(slot, 0);
-  for (job *member : group.members) start_single(*member, slot);
-  groups_.give_back(group);
 }
 
 }  // namespace sg

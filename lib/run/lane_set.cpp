@@ -84,15 +84,15 @@ std::int32_t lane_set::computing_now() const noexcept {
   return sum;
 }
 
-// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake.
+// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least one.
 lane_slot *lane_set::least_loaded() noexcept {
-  lane_slot *best = nullptr;
-  std::int32_t load = 0;
   const std::size_t first = device_ordered_ ? 0 : next_lane_;
-  for (std::size_t i = 0; i < compute_.size(); ++i) {
+  lane_slot *best = compute_[first].get();
+  std::int32_t load = best->in_flight.load(std::memory_order_acquire);
+  for (std::size_t i = 1; i < compute_.size(); ++i) {
     lane_slot &slot = *compute_[(first + i) % compute_.size()];
     const std::int32_t its = slot.in_flight.load(std::memory_order_acquire);
-    if (best && its >= load) continue;
+    if (its >= load) continue;
     best = &slot;
     load = its;
   }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/accesses.hpp"
+
+#include <cstdint>
+#include <utility>
+
+#include "api/conflict.hpp"
+#include "api/operand_bytes.hpp"
+#include "base/error.hpp"
+
+namespace sg {
+
+namespace {
+
+template <class Add>
+void for_each_access(const checked_gemm &g, Add &&add) {
+  const problem &p = g.shape;
+  const auto list = [&](const operand &o, int which, bool writes, bool reads) {
+    for (std::int64_t i = 0; i < pieces_of(o, p.batch); ++i)
+      add(access{footprint_of(o, p.batch, g.where.operands[which], i), writes, reads});
+  };
+  if (!p.no_product) {
+    list(p.a, 0, false, true);
+    list(p.b, 1, false, true);
+  }
+  list(p.c, 2, true, !p.beta_zero);
+}
+
+[[noreturn]] void refuse_overlap(const char *name, char input, const footprint &read, const footprint &written) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c overlaps %s->%c in memory (%p and %p)", name, name, input,
+              reinterpret_cast<void *>(written.lo), reinterpret_cast<void *>(read.lo));
+}
+
+void require_apart(std::vector<owned_bytes> all, const char *what) {
+  if (const auto found = find_conflict(std::move(all)))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s overlap in memory (%p and %p)", what,
+                reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
+}
+
+}  // namespace
+
+void list_accesses(const checked_gemm &g, std::vector<access> &out) {
+  for_each_access(g, [&](const access &a) { out.push_back(a); });
+}
+
+std::size_t list_accesses(const checked_gemm &g, access *out) {
+  std::size_t count = 0;
+  for_each_access(g, [&](const access &a) { out[count++] = a; });
+  return count;
+}
+
+void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
+  const problem &p = g.shape;
+  if (p.no_product) return;
+  const char first = by_rows ? 'b' : 'a', second = by_rows ? 'a' : 'b';  // what the caller calls them
+  const auto where = [&](const operand &o, std::size_t which, std::int64_t item) {
+    return footprint_of(o, p.batch, g.where.operands[which], item);
+  };
+  if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
+    const footprint written = where(p.c, 2, 0), read_a = where(p.a, 0, 0), read_b = where(p.b, 1, 0);
+    if (overlap(read_a, written)) refuse_overlap(name, first, read_a, written);
+    if (overlap(read_b, written)) refuse_overlap(name, second, read_b, written);
+    return;
+  }
+  std::vector<owned_bytes> all;
+  const operand *const operands[] = {&p.a, &p.b, &p.c};
+  for (std::size_t which = 0; which < 3; ++which)
+    for (std::int64_t i = 0; i < pieces_of(*operands[which], p.batch); ++i)
+      all.push_back({where(*operands[which], which, i), which, which == 2});
+  if (const auto found = find_conflict(std::move(all))) {
+    const bool first_reads = !found->first.writes;
+    const owned_bytes &read = first_reads ? found->first : found->second;
+    const owned_bytes &written = first_reads ? found->second : found->first;
+    refuse_overlap(name, read.owner == 1 ? second : first, read.bytes, written.bytes);
+  }
+}
+
+void check_items_apart(const checked_gemm &g, const char *what) {
+  std::vector<owned_bytes> written;
+  for_each_access(g, [&](const access &a) {
+    if (a.writes) written.push_back({a.bytes, written.size(), true});
+  });
+  require_apart(std::move(written), what);
+}
+
+void check_products_apart(const std::vector<checked_gemm> &products) {
+  std::vector<owned_bytes> all;
+  for (std::size_t i = 0; i < products.size(); ++i)
+    for_each_access(products[i], [&](const access &a) { all.push_back({a.bytes, i, a.writes}); });
+  require_apart(std::move(all), "an operand that one of descs writes and an operand of another");
+}
+
+}  // namespace sg

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operand as the caller describes it, and its checks by itself: shape, op, stride, pointers.
+#pragma once
+
+#include <streamgemm/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/problem.hpp"
+#include "run/binding.hpp"
+
+namespace sg {
+
+struct given_operand {
+  const char *desc;  // the descriptor's name in messages
+  const char *name;  // "a", "b" or "c"
+  const sg_matrix &view;
+  void *const *array;
+  std::int64_t stride;
+};
+
+// These throw sg::error naming the field.
+void check_view(const given_operand &x);
+void check_stride(const given_operand &x, const operand &o, std::int64_t batch, bool written);
+
+// As stored, column major: a row-major matrix is its transpose.
+operand stored(const given_operand &x, std::int64_t batch);
+
+// The op on the stored operand that has the effect of `op` on the caller's matrix, given that C is column major.
+// Throws.
+sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout);
+
+// The operand's address, or addresses, whose storage is added to `storage`. Throws when one that is `touched` is NULL
+// or not aligned.
+void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
+                  std::vector<std::vector<char *>> &storage);
+
+}  // namespace sg

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/operand_bytes.hpp"
+
+#include "base/checked.hpp"
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+
+namespace sg {
+
+std::int64_t span_bytes(const operand &o, const char *what) {
+  if (o.rows == 0 || o.cols == 0) return 0;
+  const std::int64_t elements = checked_add(checked_mul(o.cols - 1, o.ld, what), o.rows, what);
+  return checked_mul(elements, size_of(o.type), what);
+}
+
+std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what) {
+  const std::int64_t one = span_bytes(o, what);
+  if (one == 0 || o.pointer_array || batch == 1) return one;
+  const std::int64_t stride = checked_mul(o.item_stride, size_of(o.type), what);
+  return checked_add(checked_mul(batch - 1, stride, what), one, what);
+}
+
+std::int64_t pieces_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
+
+footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item) {
+  const std::int64_t element = size_of(o.type);
+  if (o.pointer_array) return footprint::rectangle(where.items[item], o.rows * element, o.cols, o.ld * element);
+  if (batch == 1 || o.item_stride == 0)
+    return footprint::rectangle(where.base, o.rows * element, o.cols, o.ld * element);
+  const std::int64_t item_bytes = o.rows * o.cols * element, stride_bytes = o.item_stride * element;
+  if (o.ld == o.rows && stride_bytes >= item_bytes)  // each item is one run, and between them others' may lie
+    return footprint::rectangle(where.base, item_bytes, batch, stride_bytes);
+  const std::int64_t bytes = total_bytes(o, batch, "an operand");
+  return footprint::rectangle(where.base, bytes, 1, bytes);
+}
+
+sg_memory_kind place_of(const context &on, const given_operand &x, const operand &o, std::int64_t batch,
+                        const operand_address &where, sg_memory_kind known, bool pointers_given) {
+  if (on.on().unified()) return SG_MEMORY_DEVICE;
+  if (!pointers_given) return known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
+  sg_memory_kind seen = SG_MEMORY_DEVICE;
+  for (std::int64_t i = 0; i < pieces_of(o, batch); ++i) {
+    const char *start = o.pointer_array ? where.items[i] : where.base;
+    const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
+    const sg_memory_kind kind = on.memory_kind(start, static_cast<std::uint64_t>(bytes));
+    if (i > 0 && (kind == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and host memory (item %lld is %p)",
+                  x.desc, x.name, static_cast<long long>(i), static_cast<const void *>(start));
+    if (i == 0 || kind == SG_MEMORY_PAGEABLE) seen = kind;
+  }
+  if (known == SG_MEMORY_AUTO) return seen;
+  if ((known == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.data lies in %s memory, but the plan has it in %s memory", x.desc,
+                x.name, name_of(seen), name_of(known));
+  return known;
+}
+
+}  // namespace sg

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/plan_options.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+
+#include "api/entry.hpp"
+
+namespace sg {
+
+plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {
+  if (shape.no_product)
+    r.split = split_kind::automatic;  // whatever alpha is, the call is legal; there is nothing to cut
+  if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
+  std::swap(r.tile_m, r.tile_n);
+  if (r.split == split_kind::m)
+    r.split = split_kind::n;
+  else if (r.split == split_kind::n)
+    r.split = split_kind::m;
+  return r;
+}
+
+plan_request check_plan_options(const sg_plan_options *given, const char *name, places &out_places) {
+  plan_request r;
+  if (!given) return r;
+  const sg_plan_options o = options_of(given, SG_PLAN_OPTIONS_INIT, name);
+  char field[96];
+  const auto in = [&](const char *what) {
+    std::snprintf(field, sizeof field, "%s->%s", name, what);
+    return field;
+  };
+  require_range(o.split, SG_SPLIT_AUTO, SG_SPLIT_BATCH, in("split"));
+  require_range(o.parts, 0, 4096, in("parts"));
+  require_range(o.streams, 0, 4096, in("streams"));
+  require_range(o.tile_m, 0, INT64_MAX, in("tile_m"));
+  require_range(o.tile_n, 0, INT64_MAX, in("tile_n"));
+  require_range(o.tile_k, 0, INT64_MAX, in("tile_k"));
+  require_range(static_cast<std::int64_t>(std::min<std::uint64_t>(o.memory_limit, INT64_MAX)), 0, INT64_MAX - 1,
+                in("memory_limit"));
+  require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_a"));
+  require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_b"));
+  require_range(o.place_c, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_c"));
+  r.split = static_cast<split_kind>(o.split);
+  r.parts = o.parts;
+  r.streams = o.streams;
+  r.memory_limit = static_cast<std::int64_t>(o.memory_limit);
+  r.tile_m = o.tile_m;
+  r.tile_n = o.tile_n;
+  r.tile_k = o.tile_k;
+  out_places = {o.place_a, o.place_b, o.place_c};
+  return r;
+}
+
+}  // namespace sg
