@@ -22,6 +22,8 @@ final class Completions implements Runnable {
   private final AtomicLong tags = new AtomicLong();
   private final Thread thread;
   private volatile boolean closed;
+  /** Whether the queue still takes a close: from then on its thread may give it back at any time. Guarded by this. */
+  private boolean open = true;
 
   Completions(long context, String name) {
     queue = Native.sg_queue_create(context);
@@ -68,9 +70,13 @@ final class Completions implements Runnable {
     return inFlight.size();
   }
 
-  private boolean closeIfIdle() {
+  /**
+   * Several threads may find that the last job has gone; one of them closes the queue, which ends the thread's wait.
+   */
+  private synchronized boolean closeIfIdle() {
     if (!closed || !inFlight.isEmpty()) return false;
-    Native.sg_queue_close(queue); // ends the thread's wait; harmless twice
+    if (open) Native.sg_queue_close(queue);
+    open = false;
     return true;
   }
 

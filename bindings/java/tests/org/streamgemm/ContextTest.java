@@ -58,18 +58,20 @@ public class ContextTest {
     assertThrows(IllegalArgumentException.class, () -> Status.of(12345));
   }
 
-  @Test(timeout = 60000)
+  @Test(timeout = Support.LIMIT)
   public void streamsAndEvents() {
-    try (Context context = Context.open("sim:h200?late-copy=1:300000"); Stream first = context.stream(1);
+    float[] values = Support.integers(64 * 64, 1);
+    try (Context context = Context.open("sim:h200"); Gate gate = new Gate(values); Stream first = context.stream(1);
          Stream second = context.stream(); Event start = context.event(); Event between = context.event();
          Event end = context.event()) {
       assertEquals(1, first.priority());
       assertTrue(start.hasHappened());
       assertThrows(StreamGemmException.InvalidArgument.class, () -> start.secondsUntil(end));
       assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(5));
-      Matrix x = Matrix.of(Support.direct(Support.integers(64 * 64, 1)), 64, 64);
+      Matrix x = Matrix.of(Support.direct(values), 64, 64);
       start.record(first);
-      context.gemmAsync(Gemm.of(x, x, context.pinnedMatrix(DType.F32, 64, 64)), new Submit().stream(first));
+      context.gemmAsync(
+          Gemm.of(gate.matrix(64, 64), x, context.pinnedMatrix(DType.F32, 64, 64)), new Submit().stream(first));
       between.record(first);
       assertFalse(first.isIdle());
       assertFalse(between.hasHappened());
@@ -82,7 +84,8 @@ public class ContextTest {
           Gemm.of(x, x, context.pinnedMatrix(DType.F32, 64, 64)), new Submit().stream(second).priority(-1));
       end.record(second);
       Job<Void> marker = context.marker(new Submit().stream(second));
-      assertTrue(end.await(Duration.ofSeconds(20)));
+      gate.open();
+      assertTrue(end.await(Duration.ofMinutes(2)));
       assertTrue(between.hasHappened());
       assertTrue(start.secondsUntil(end) > start.secondsUntil(between));
       second.synchronize();

@@ -23,9 +23,6 @@ import org.junit.Test;
 
 /** Futures: completion, cancellation, failure, executors. */
 public class JobTest {
-  /** The first copy is on its way for half a second. */
-  private static final String LATE = "sim:h200?late-copy=1:500000";
-
   private static final Matrix TWO = Matrix.of(Support.direct(2), 1, 1);
 
   private static Matrix one() {
@@ -36,24 +33,24 @@ public class JobTest {
     return ((java.nio.FloatBuffer) m.owner()).get(0);
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void stagesRunOnTheExecutorOfTheCallersChoice() throws Exception {
     ExecutorService own = Executors.newSingleThreadExecutor(task -> new Thread(task, "of the caller's choice"));
-    try (Context context = Context.open(new ContextOptions().device(LATE), own)) {
-      Job<Matrix> job = context.gemmAsync(TWO, TWO, one());
+    try (Context context = Context.open(new ContextOptions().device("sim:h200"), own); Gate gate = new Gate(4)) {
+      Job<Matrix> job = gate.job(context, new Submit());
       List<CompletableFuture<String>> stages = List.of(job.thenApply(m -> Thread.currentThread().getName()),
           job.thenApplyAsync(m -> Thread.currentThread().getName()),
           job.thenApply(m -> m).thenApplyAsync(m -> Thread.currentThread().getName()));
       assertFalse(job.isDone());
-      for (CompletableFuture<String> stage : stages)
-        assertEquals("of the caller's choice", stage.get(20, TimeUnit.SECONDS));
+      gate.open();
+      for (CompletableFuture<String> stage : stages) assertEquals("of the caller's choice", stage.join());
       assertEquals(4, valueOf(job.join()), 0);
     } finally {
       own.shutdown();
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void stagesMayBlockWhereTheExecutorHasThreads() throws Exception {
     ExecutorService own = Executors.newCachedThreadPool();
     try (Context context = Context.open(new ContextOptions().device("cpu"), own)) {
@@ -63,41 +60,34 @@ public class JobTest {
         stages.add(context.gemmAsync(TWO, TWO, one()).thenApplyAsync(m -> {
           allRun.countDown();
           try {
-            assertTrue(allRun.await(20, TimeUnit.SECONDS));
+            allRun.await();
           } catch (InterruptedException e) {
             throw new AssertionError(e);
           }
           return context.gemmAsync(m, m, one()).join(); // waits for a job in a stage
         }));
-      for (CompletableFuture<Matrix> stage : stages) assertEquals(16, valueOf(stage.get(20, TimeUnit.SECONDS)), 0);
+      for (CompletableFuture<Matrix> stage : stages) assertEquals(16, valueOf(stage.join()), 0);
     } finally {
       own.shutdown();
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void waitingForAJobOnTheCompletionThreadIsAnError() throws Exception {
-    try (Context context = Context.open(new ContextOptions().device(LATE), Runnable::run)) {
+    try (Context context = Context.open(new ContextOptions().device("sim:h200"), Runnable::run);
+         Gate gate = new Gate(4)) {
       AtomicReference<Job<Matrix>> other = new AtomicReference<>();
-      CountDownLatch ready = new CountDownLatch(1);
-      Job<Matrix> first = context.gemmAsync(TWO, TWO, one());
-      CompletableFuture<Matrix> stage = first.thenApply(m -> {
-        try {
-          ready.await();
-        } catch (InterruptedException e) {
-          throw new AssertionError(e);
-        }
-        return other.get().join();
-      });
+      Job<Matrix> first = gate.job(context, new Submit());
+      CompletableFuture<Matrix> stage = first.thenApply(m -> other.get().join());
       other.set(context.gemmAsync(Gemm.of(TWO, TWO, one()), new Submit().after(first)));
-      ready.countDown();
+      gate.open();
       Throwable cause = assertThrows(CompletionException.class, stage::join).getCause();
       assertEquals(StreamGemmException.Deadlock.class, cause.getClass());
       assertEquals(4, valueOf(other.get().join()), 0);
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void anExecutorThatWasShutDownLosesNoFuture() {
     ExecutorService own = Executors.newSingleThreadExecutor();
     try (Context context = Context.open(new ContextOptions().device("cpu"), own)) {
@@ -106,7 +96,7 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void anExecutorThatFailsLosesNoFuture() {
     try (Context context = Context.open(
              new ContextOptions().device("cpu"), task -> { throw new AssertionError("an executor that fails"); })) {
@@ -114,13 +104,15 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void aJobLimit() {
-    try (Context context = Context.open(new ContextOptions().device(LATE).jobLimit(2).whenFull(WhenFull.REFUSE))) {
-      Job<Matrix> first = context.gemmAsync(TWO, TWO, one());
-      Job<Matrix> second = context.gemmAsync(TWO, TWO, one());
+    try (Context context = Context.open(new ContextOptions().device("sim:h200").jobLimit(2).whenFull(WhenFull.REFUSE));
+         Gate gate = new Gate(4)) {
+      Job<Matrix> first = gate.job(context, new Submit());
+      Job<Matrix> second = gate.job(context, new Submit());
       float[] array = new float[1];
       assertThrows(StreamGemmException.Busy.class, () -> context.gemmAsync(TWO, TWO, Matrix.of(array, 1, 1)));
+      gate.open();
       assertEquals(4, valueOf(first.join()), 0);
       second.join();
       context.gemmAsync(TWO, TWO, Matrix.of(array, 1, 1)).join(); // the refused one left nothing behind
@@ -128,11 +120,11 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void cancelled() throws Exception {
-    try (Context context = Context.open(LATE); Stream stream = context.stream()) {
+    try (Context context = Context.open("sim:h200"); Stream stream = context.stream(); Gate gate = new Gate(4)) {
       Submit inOrder = new Submit().stream(stream);
-      Job<Matrix> running = context.gemmAsync(Gemm.of(TWO, TWO, one()), inOrder);
+      Job<Matrix> running = gate.job(context, inOrder);
       Matrix c = one();
       Job<Matrix> waiting = context.gemmAsync(Gemm.of(TWO, TWO, c), inOrder);
       Job<Matrix> dependent = context.gemmAsync(Gemm.of(TWO, TWO, one()), new Submit().after(waiting));
@@ -144,7 +136,8 @@ public class JobTest {
       assertThrows(CancellationException.class, waiting::get);
       assertEquals(
           CancellationException.class, assertThrows(CompletionException.class, stage::join).getCause().getClass());
-      released.get(20, TimeUnit.SECONDS);
+      gate.open();
+      released.join();
       assertTrue("a dropped job must not write", Float.isNaN(valueOf(c)));
       Throwable cause = assertThrows(CompletionException.class, dependent::join).getCause();
       assertEquals(StreamGemmException.DependencyFailed.class, cause.getClass());
@@ -154,21 +147,22 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void operandsAreReleasedWhenTheWorkHasEndedNotWhenTheFutureIsDone() throws Exception {
-    try (Context context = Context.open(LATE)) {
-      Job<Matrix> job = context.gemmAsync(TWO, TWO, one());
+    try (Context context = Context.open("sim:h200"); Gate gate = new Gate(4)) {
+      Job<Matrix> job = gate.job(context, new Submit());
       assertThrows(TimeoutException.class, () -> job.get(1, TimeUnit.MILLISECONDS));
       assertThrows(CompletionException.class, () -> job.orTimeout(1, TimeUnit.MILLISECONDS).join());
       assertTrue(job.isDone());
       assertFalse(job.released().isDone());
       assertEquals(1, context.inFlight());
-      job.released().get(20, TimeUnit.SECONDS);
+      gate.open();
+      job.released().join();
       assertEquals(0, context.inFlight());
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void failuresReachTheirFuture() {
     try (Context context = Context.open("sim:h200?fail-launch=1")) {
       Job<Matrix> job = context.gemmAsync(TWO, TWO, one());
@@ -186,7 +180,7 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void arraysOfFailedJobsAreUsableAgain() {
     try (Context context = Context.open("sim:h200?fail-launch=1")) {
       float[] c = {Float.NaN};
@@ -198,7 +192,7 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void orderAfterJobsThatHaveEnded() {
     try (Context context = Context.open("cpu")) {
       Job<Matrix> first = context.gemmAsync(TWO, TWO, one());
@@ -208,7 +202,7 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 30000)
+  @Test(timeout = Support.LIMIT)
   public void statistics() {
     try (Context context = Context.open("sim:h200")) {
       int n = 64;
@@ -227,7 +221,7 @@ public class JobTest {
     }
   }
 
-  @Test(timeout = 60000)
+  @Test(timeout = Support.LIMIT)
   public void manyThreadsSubmitAtOnce() throws Exception {
     try (Context context = Context.open("cpu")) {
       ExecutorService threads = Executors.newFixedThreadPool(8);
@@ -243,7 +237,7 @@ public class JobTest {
           for (int i = 0; i < 500; ++i) assertEquals((float) (seed + i) * (seed + i), valueOf(jobs.get(i).join()), 0);
         }, threads));
       }
-      for (CompletableFuture<Void> each : all) each.get(50, TimeUnit.SECONDS);
+      for (CompletableFuture<Void> each : all) each.join();
       threads.shutdown();
     }
   }

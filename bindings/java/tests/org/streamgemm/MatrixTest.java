@@ -131,15 +131,16 @@ public class MatrixTest {
   @Test
   public void arraysOfResultsStillToCome() {
     float[] c = new float[1];
-    try (Stream stream = context.stream()) {
-      Job<Matrix> slow = Support.slow(context, stream);
+    try (Stream stream = context.stream(); Gate gate = new Gate(1)) {
+      Job<Matrix> before = gate.job(context, new Submit().stream(stream));
       Job<Matrix> job = context.gemmAsync(
           Gemm.of(Matrix.of(new float[] {2}, 1, 1), Matrix.of(new float[] {3}, 1, 1), Matrix.of(c, 1, 1)),
           new Submit().stream(stream));
       refused("b in flight", () -> context.gemmAsync(matrix(1, 1), Matrix.of(c, 1, 1), matrix(1, 1)));
       refused("c in flight", () -> context.gemmAsync(matrix(1, 1), matrix(1, 1), Matrix.of(c, 1, 1)));
+      gate.open();
       job.join();
-      slow.join();
+      before.join();
       context.gemmAsync(Matrix.of(c, 1, 1), matrix(1, 1), matrix(1, 1)).join();
       assertEquals(6, c[0], 0);
     }
@@ -151,9 +152,9 @@ public class MatrixTest {
     Matrix[] parts = new Matrix[8];
     for (int i = 0; i < 8; ++i) parts[i] = Matrix.of(all, i, 1, 1, 0, Layout.ROW_MAJOR);
     Matrix two = Matrix.of(new float[] {2}, 1, 1);
-    try (Stream stream = context.stream()) {
+    try (Stream stream = context.stream(); Gate gate = new Gate(1)) {
       Submit inOrder = new Submit().stream(stream);
-      Job<Matrix> slow = Support.slow(context, stream);
+      Job<Matrix> before = gate.job(context, inOrder);
       List<Job<Matrix>> jobs = new java.util.ArrayList<>();
       for (int i = 0; i < 4; ++i) jobs.add(context.gemmAsync(Gemm.of(two, two, parts[i]).with(i + 1, 0), inOrder));
       refused("c in flight",
@@ -161,7 +162,8 @@ public class MatrixTest {
       Job<List<Gemm>> group = context.gemmAsync(
           List.of(Gemm.of(two, two, parts[4]), Gemm.of(parts[6], two, parts[5]), Gemm.of(two, parts[6], parts[7])),
           inOrder);
-      slow.join();
+      gate.open();
+      before.join();
       for (Job<Matrix> job : jobs) job.join();
       group.join();
     }

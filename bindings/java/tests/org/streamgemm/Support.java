@@ -17,6 +17,9 @@ import java.util.function.BooleanSupplier;
 final class Support {
   private Support() {}
 
+  /** Milliseconds after which a test hangs: what takes seconds at most may take a loaded machine minutes. */
+  static final int LIMIT = 300_000;
+
   /** Small whole numbers: their products and sums are exact in every type. */
   static float[] integers(int count, long seed) {
     Random random = new Random(seed);
@@ -58,17 +61,9 @@ final class Support {
     return c;
   }
 
-  /** A product on a stream that keeps the cpu busy for some tenths of a second. */
-  static Job<Matrix> slow(Context context, Stream stream) {
-    int n = 1536;
-    Matrix a = Matrix.of(directDoubles(integers(n * n, 1)), n, n);
-    Matrix c = context.pinnedMatrix(DType.F64, n, n);
-    return context.gemmAsync(Gemm.of(a, a, c), new Submit().stream(stream));
-  }
-
-  /** Collects garbage until a condition holds, or fails after half a minute. */
+  /** Collects garbage until a condition holds, or fails after minutes. */
   static void collectUntil(String what, BooleanSupplier condition) throws InterruptedException {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LIMIT / 2);
     while (!condition.getAsBoolean()) {
       if (System.nanoTime() > end) throw new AssertionError("never happened: " + what);
       System.gc();
@@ -82,7 +77,7 @@ final class Support {
     throw new AssertionError("no VmRSS");
   }
 
-  /** What another VM printed; it must exit with 0 within a minute. */
+  /** What another VM printed; it must exit with 0, within minutes. */
   static String inOtherVm(Class<?> main, List<String> vmOptions, String... arguments) throws Exception {
     return inOtherVm(System.getProperty("java.class.path"), vmOptions, main.getName(), arguments);
   }
@@ -97,7 +92,7 @@ final class Support {
     Path output = Files.createTempFile("streamgemm-test", ".txt");
     try {
       Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
-      if (!process.waitFor(60, TimeUnit.SECONDS)) {
+      if (!process.waitFor(LIMIT / 2, TimeUnit.MILLISECONDS)) {
         process.destroyForcibly();
         throw new AssertionError("hangs: " + command + "\n" + Files.readString(output));
       }
