@@ -23,11 +23,21 @@ SG_BEGIN_DECLS
 SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream);
 
 /**
- * Wraps a native stream (a cudaStream_t on cuda devices): submissions to it run on that stream, in its order.
- * @param native The native stream; it stays the caller's and must outlive the wrapper's work.
- * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure.
+ * Wraps a native stream (a cudaStream_t on cuda devices): what is submitted to the wrapper runs after what the caller has
+ * enqueued in the native stream before the call, and before what the caller enqueues there after the call has returned.
+ *
+ * For that, a submission to the wrapper, an event recorded in it and a wait for an event return when the native stream has
+ * them. A product of matrices in device memory, a copy between device and pinned memory and a graph of these go into the
+ * stream at once, unless they have to wait for earlier work that is not on the device yet. Anything else runs beside the
+ * native stream, after its work so far, and the submission returns when it has ended. A submission to the wrapper thus may
+ * block, whatever the function's own documentation says.
+ *
+ * While the native stream is being captured nothing may be submitted to the wrapper.
+ * @param native The native stream, or NULL for the device's default stream. It stays the caller's, and must be of the
+ * context's device and outlive the wrapper, whose last sg_stream_release waits until what was submitted to it has ended.
+ * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. Its priority is 0.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has no
- * native streams), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ * native streams), SG_STATUS_BUSY (32 are wrapped), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stream);
 
@@ -39,7 +49,7 @@ SG_API sg_status sg_stream_retain(sg_stream *stream);
 
 /**
  * Gives a reference back; the last one returns the stream to the pool. Its work in flight goes on.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks, but for the last one of a wrapper. Any thread. Since 0.1.
  */
 SG_API sg_status sg_stream_release(sg_stream *stream);
 
@@ -57,7 +67,8 @@ SG_API sg_status sg_stream_priority(sg_stream *stream, int32_t *out_priority);
 SG_API sg_status sg_stream_query(sg_stream *stream);
 
 /**
- * Waits until everything submitted to the stream before this call has ended, well or badly.
+ * Waits until everything submitted to the stream before this call has ended, well or badly; of a wrapper, everything in the
+ * native stream.
  * @param timeout_ns As in sg_job_wait.
  * @return SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_DEADLOCK (from
  * the callback of a job of this stream). Blocks. Any thread. Since 0.1.

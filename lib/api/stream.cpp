@@ -32,11 +32,11 @@ sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **o
 
 sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stream) {
   if (out_stream) *out_stream = nullptr;
-  (void)native;
   return guarded([&] {
-    const auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
     sg::require(out_stream, "out_stream");
-    throw sg::error(SG_STATUS_UNSUPPORTED, "%s has no native streams to wrap", on->on().name().c_str());
+    auto made = ref<sg::object>::adopt(new sg::stream(std::move(on), native));
+    *out_stream = sg::handle_of<sg_stream>(sg::make_handle(std::move(made)));
   });
 }
 
@@ -64,10 +64,11 @@ sg_status sg_stream_query(sg_stream *stream) {
 sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
-    const auto latest = sg::stream_of(stream)->latest();
+    const auto on = sg::stream_of(stream);
     const auto until = sg::deadline_of(timeout_ns);
-    sg::refuse_own_callback(latest.get());
-    if (latest && !latest->wait(until)) result = SG_STATUS_TIMEOUT;
+    sg::refuse_own_callback(on->latest().get());
+    const auto end = on->end();
+    if (end && !end->wait(until)) result = SG_STATUS_TIMEOUT;
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -77,8 +77,17 @@ void context::put_in_order(job &work, const submission &order, const access *acc
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
 }
 
+void context::come_after_native(stream &in) {
+  submission order;
+  order.on = &in;
+  submit(new_job(), order, nullptr, 0);
+}
+
 void context::submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  const bool native = order.on && order.on->is_native();
+  const bool taken = native && order.on->takes(*work);
+  if (native && !taken) come_after_native(*order.on);
   if (order.limited) work->admitted = limit_.enter();
   work->add_ref_unshared();  // the engine's
   {
@@ -95,6 +104,11 @@ void context::submit(const ref<job> &work, const submission &order, const access
     }
   }
   work->submit();
+  if (!native) return;
+  if (taken)
+    work->wait_issued();
+  else
+    work->wait(deadline(-1));
 }
 
 void context::synchronize() noexcept {

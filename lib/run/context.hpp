@@ -75,7 +75,8 @@ class context final : public object {
                                                 const plan_request &request);
 
   // Puts a job in order and lets it go. At the job limit it waits, or throws sg::error(SG_STATUS_BUSY). Throws
-  // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen.
+  // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen. With a stream of the caller's it returns once
+  // the job's command is in there, or once the job has ended where it is not one command on the device.
   void submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count);
   // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);
@@ -129,6 +130,7 @@ class context final : public object {
   context(std::shared_ptr<device> opened, device_model model, const context_settings &settings);
   void last_ref_dropped() noexcept override;
   void count_ends(std::uint32_t generation, std::int64_t count) noexcept;
+  void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   void put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
 
   const std::shared_ptr<device> device_;

@@ -90,6 +90,23 @@ void engine::sweep() noexcept {
   pump();
 }
 
+bool engine::admit(lane_slot &native) noexcept {
+  lane_change wanted{.native = &native};
+  change_lanes(wanted);
+  return wanted.granted;
+}
+
+void engine::dismiss(lane_slot &native) noexcept {
+  lane_change wanted{.native = &native, .arrives = false};
+  change_lanes(wanted);
+}
+
+void engine::change_lanes(lane_change &wanted) noexcept {
+  push_to(lane_changes_, wanted);
+  pump();
+  while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
+}
+
 void engine::piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                       std::int32_t pieces) noexcept {
   if (status != SG_STATUS_OK) f.about->fail(status, message ? message : sg_status_name(status));
@@ -128,6 +145,16 @@ void engine::step() noexcept {
     flight *next = f->next;
     command_ended(*f);
     f = next;
+  }
+  for (lane_change *change = take_in_order(lane_changes_); change;) {
+    lane_change *next = change->next;
+    if (change->arrives)
+      change->granted = lanes_.admit(*change->native);
+    else
+      lanes_.dismiss(*change->native);
+    change->over.store(1, std::memory_order_release);
+    futex_wake_all(change->over);  // by its address: it may be gone by now
+    change = next;
   }
   for (job *j = take_in_order(inbox_); j;) {
     job *next = j->next;
@@ -171,6 +198,7 @@ bool engine::ends_unrun(job &ready) noexcept {
 
 void engine::sort_in(job &ready) noexcept {
   if (ends_unrun(ready)) return;
+  if (ready.native) return start_single(ready, *ready.native);  // the caller waits until it is there
   work_class what = computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     if (ready.copy.to_device && !ready.copy.from_device) what = to_device;
@@ -252,6 +280,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     ready.expect_end(lanes_.expected_end(slot, c ? ready.plan->text->predicted_seconds : 0));
     ready.issued(slot.index);
   }
+  if (ready.native) ready.announce_issued();
   piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
 }
 

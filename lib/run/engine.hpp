@@ -44,6 +44,9 @@ class engine {
   void push(job &ready) noexcept;  // takes over the engine's reference
   void sweep() noexcept;           // some job was cancelled
   void hurry() noexcept;           // somebody waits: what has gathered is to go out
+  // A lane over a stream of the caller's. Any thread; waits for the engine's. False: there is no room.
+  bool admit(lane_slot &native) noexcept;
+  void dismiss(lane_slot &native) noexcept;  // nothing of it is in flight
   // Some backend calls of a command have ended; the last one ends the command.
   void piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                 std::int32_t pieces) noexcept;
@@ -51,6 +54,14 @@ class engine {
  private:
   static constexpr int priorities = 3;
   static constexpr std::size_t most_running = 64;  // runs of one priority at a time
+
+  struct lane_change {  // asked for by a thread that waits for it
+    lane_change *next = nullptr;
+    lane_slot *native = nullptr;
+    bool arrives = true, granted = false;
+    std::atomic<std::uint32_t> over{0};  // a futex
+  };
+  void change_lanes(lane_change &wanted) noexcept;
 
   static void group_told(void *user, const sg_backend_result *result);
   void part_of(job_group &group) noexcept;
@@ -68,7 +79,7 @@ class engine {
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
-  void launch_group(job_group &group, std::uint32_t behind, lane_slot &slot) noexcept;
+  void launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept;
 
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
@@ -88,6 +99,7 @@ class engine {
 
   std::atomic<job *> inbox_{nullptr};
   std::atomic<flight *> ended_{nullptr};
+  std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
   // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox.
   std::atomic<bool> saturated_{false};

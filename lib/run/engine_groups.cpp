@@ -68,7 +68,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   launch_group(*group, first.behind(), slot);
 }
 
-void engine::launch_group(job_group &group, std::uint32_t behind, lane_slot &slot) noexcept {
+void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept {
   group.home = this;
   group.lane = &slot;
   group.parts.store(2, std::memory_order_release);

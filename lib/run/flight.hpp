@@ -11,6 +11,10 @@ namespace sg {
 
 class job;
 
+// Lanes of an engine, a bit for each.
+using lane_bits = std::uint64_t;
+inline lane_bits bit_of_lane(std::uint32_t index) noexcept { return lane_bits{1} << index; }
+
 // One of the engine's backend streams.
 struct lane_slot {
   sg_backend_stream *stream = nullptr;

@@ -53,6 +53,7 @@ void job::begin(ref<context> owner) noexcept {
   commands_run_ = 0;
   kind = work_kind::marker;
   whole = nullptr;
+  native = nullptr;
   priority = 0;
   tag = 0;
   admitted = false;
@@ -83,7 +84,7 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
     if (result == pushed::yes || !node->follows) return;
     // Of another incarnation only when `before` has ended meanwhile: then any lane will do.
-    behind_.fetch_or(1u << before.issued_lane_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    behind_.fetch_or(bit_of_lane(before.issued_lane_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   } else {
     if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own still stands
     comes_after_end_of(before, tag_of_before);
@@ -119,7 +120,7 @@ void job::issued(std::uint32_t lane) noexcept {
   for (dependency *node = successors_.mark(); node;) {
     dependency *next = node->next;
     if (node->follows) {
-      node->successor->behind_.fetch_or(1u << lane, std::memory_order_relaxed);
+      node->successor->behind_.fetch_or(bit_of_lane(lane), std::memory_order_relaxed);
       node->successor->release_start();
     }
     node = next;
@@ -238,6 +239,20 @@ bool job::wait(const deadline &until) noexcept {
   }
   owner_->host_has_seen(end_ns());
   return true;
+}
+
+void job::announce_issued() noexcept {
+  if (state_.fetch_or(issued_bit, std::memory_order_acq_rel) & waited_bit) futex_wake_all(state_);
+}
+
+void job::wait_issued() noexcept {
+  const auto over = [&] { return (state_.load(std::memory_order_acquire) & (done_bit | issued_bit)) != 0; };
+  if (over()) return;
+  owner_->poll_until(over, context::short_poll_ns);
+  while (!over()) {
+    const std::uint32_t state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
+    if (!(state & (done_bit | issued_bit))) futex_wait(state_, state, deadline(-1));
+  }
 }
 
 bool job::request_cancel() noexcept {

@@ -93,6 +93,7 @@ enum class work_kind : std::uint8_t {
   copy,          // one copy
   schedule,      // a compiled plan
   device_graph,  // a graph that the device runs by itself
+  point,         // an empty command: it ends when what is in its lane before it has ended
 };
 
 class job final : public object {
@@ -123,8 +124,9 @@ class job final : public object {
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
   // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
   void issued(std::uint32_t lane) noexcept;
+  void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane
   void expect_end(std::int64_t at_ns) noexcept { expected_ns_.store(at_ns, std::memory_order_relaxed); }
-  std::uint32_t behind() const noexcept { return behind_.load(std::memory_order_relaxed); }  // lanes, a bit for each
+  lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
   void work_ended() noexcept { release_end(); }  // or will never begin; the job ends when those it follows have
   bool cancel_requested() const noexcept {
     return cancel_.load(std::memory_order_relaxed) || (whole && whole->cancel_requested());
@@ -140,6 +142,7 @@ class job final : public object {
   const char *message() const noexcept { return message_; }
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
   bool wait(const deadline &until) noexcept;  // false: the time passed
+  void wait_issued() noexcept;                // of a job in a native lane: until that has it, or it has ended
   bool request_cancel() noexcept;             // false: it had ended
   void call_back(callback_request *request) noexcept;  // takes it over
   void statistics(sg_job_statistics &out) const noexcept;
@@ -157,6 +160,7 @@ class job final : public object {
   std::shared_ptr<const graph_program> program;  // of a graph's run
   job *whole = nullptr;                          // of a part of one; it cannot end before this
   std::int32_t part_index = 0;
+  lane_slot *native = nullptr;                   // of the stream of the caller's that it goes into
   ref<completion_queue> queue;
   std::uint64_t tag = 0;
   std::uint32_t generation = 0;     // of context::synchronize
@@ -173,7 +177,7 @@ class job final : public object {
 
  private:
   friend class job_pool;
-  static constexpr std::uint32_t done_bit = 1, waited_bit = 2;
+  static constexpr std::uint32_t done_bit = 1, waited_bit = 2, issued_bit = 4;
 
   void last_ref_dropped() noexcept override;
   void predecessor_ended(const dependency &how, bool issued, bool failed, std::int64_t end_ns) noexcept;
@@ -190,7 +194,7 @@ class job final : public object {
   std::atomic<bool> dependency_failed_{false};
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
   std::atomic<std::int32_t> holds_{0};     // of the end: the work, and predecessors that it follows on the device
-  std::atomic<std::uint32_t> behind_{0};
+  std::atomic<lane_bits> behind_{0};
   std::atomic<std::uint32_t> issued_lane_{0};  // of this incarnation or of an earlier one
   std::atomic<std::int64_t> ready_ns_{0};
   std::atomic<std::int64_t> expected_ns_{0};  // when it should end, on CLOCK_MONOTONIC; 0: not known yet

@@ -28,7 +28,9 @@ constexpr std::int64_t urgent_for_ns = 100'000'000;
 // with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35 (alone
 // 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
-constexpr std::int32_t most_device_lanes = 24;  // a bit for each
+constexpr std::int32_t most_device_lanes = 24;
+constexpr std::size_t first_native = 32;  // the lanes before it are the library's own
+static_assert(first_native + most_native_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
 
@@ -113,7 +115,7 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
     latest_urgent_ns_ = monotonic_ns();
     return unless_full(urgent_, device_depth);
   }
-  if (const std::uint32_t lanes = wanted.behind & ((1u << compute_.size()) - 1))
+  if (const lane_bits lanes = wanted.behind & (bit_of_lane(static_cast<std::uint32_t>(compute_.size())) - 1))
     return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
   const std::int32_t now = computing_now();
   if (wanted.small) {
@@ -137,14 +139,30 @@ lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alon
   return slot->in_flight.load(std::memory_order_acquire) < device_depth ? slot : nullptr;
 }
 
-void lane_set::follow(const lane_slot &slot, std::uint32_t behind) const {
-  for (std::uint32_t left = behind; left; left &= left - 1) {
-    const auto index = static_cast<std::size_t>(std::countr_zero(left));
-    const lane_slot &other = index < compute_.size() ? *compute_[index] : *others_[index - compute_.size()];
-    if (&other == &slot || other.in_flight.load(std::memory_order_acquire) == 0) continue;
-    device_.check(ops_.event_record(other.tail, other.stream), "recording an event");
-    device_.check(ops_.stream_wait(slot.stream, other.tail), "waiting for an event");
+const lane_slot *lane_set::at(std::size_t index) const noexcept {
+  if (index >= first_native) return natives_[index - first_native];  // nullptr: it is gone, and its commands have ended
+  return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
+}
+
+void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
+  for (lane_bits left = behind; left; left &= left - 1) {
+    const lane_slot *other = at(static_cast<std::size_t>(std::countr_zero(left)));
+    if (!other || other == &slot || other->in_flight.load(std::memory_order_acquire) == 0) continue;
+    device_.check(ops_.event_record(other->tail, other->stream), "recording an event");
+    device_.check(ops_.stream_wait(slot.stream, other->tail), "waiting for an event");
   }
+}
+
+bool lane_set::admit(lane_slot &native) noexcept {
+  const auto place = std::find(natives_.begin(), natives_.end(), nullptr);
+  if (place == natives_.end()) return false;
+  *place = &native;
+  native.index = static_cast<std::uint32_t>(first_native + static_cast<std::size_t>(place - natives_.begin()));
+  return true;
+}
+
+void lane_set::dismiss(const lane_slot &native) noexcept {
+  *std::find(natives_.begin(), natives_.end(), &native) = nullptr;
 }
 
 void lane_set::entered(lane_slot &slot, float share) noexcept {

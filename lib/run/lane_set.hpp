@@ -5,6 +5,7 @@
 // into groups, what waits in the device cannot. Used by the engine's one thread at a time, but for what is atomic.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,9 @@ namespace sg {
 // What occupies which engine of a device.
 enum work_class : std::uint8_t { to_device, from_device, computing, work_classes };
 
+// Streams of callers' that a context has room for.
+inline constexpr int most_native_lanes = 32;
+
 // A free-standing command that wants a lane.
 struct lane_demand {
   work_class what = computing;
@@ -29,7 +33,7 @@ struct lane_demand {
   bool urgent = false;       // somebody waits for it
   std::size_t waiting = 1;   // how many, with this one, wait for such a lane
   float share = 1;           // of the device, that it fills
-  std::uint32_t behind = 0;  // lanes, a bit for each, whose commands of now it comes after
+  lane_bits behind = 0;      // lanes whose commands of now it comes after
 };
 
 class lane_set {
@@ -48,7 +52,11 @@ class lane_set {
   lane_slot *find(command_kind kind, lane where, int priority, bool alone) noexcept;
 
   // Lets what is enqueued in `slot` next start after what is in the lanes `behind` now. Throws sg::error.
-  void follow(const lane_slot &slot, std::uint32_t behind) const;
+  void follow(const lane_slot &slot, lane_bits behind) const;
+
+  // A lane over a stream of the caller's, which find() never gives. False: there is no room.
+  bool admit(lane_slot &native) noexcept;
+  void dismiss(const lane_slot &native) noexcept;
 
   void entered(lane_slot &slot, float share) noexcept;
   void launched(bool small) noexcept;                // just now
@@ -63,6 +71,7 @@ class lane_set {
  private:
   void destroy() noexcept;
   lane_slot *add(std::vector<std::unique_ptr<lane_slot>> &to, std::int32_t priority);
+  const lane_slot *at(std::size_t index) const noexcept;
   lane_slot *least_loaded() noexcept;
   std::int32_t computing_now() const noexcept;
 
@@ -73,6 +82,7 @@ class lane_set {
   const std::int32_t most_small_, most_large_;
   const std::int32_t spared_units_, units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
+  std::array<lane_slot *, most_native_lanes> natives_{};
   lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;  // in others_
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;

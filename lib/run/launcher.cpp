@@ -36,6 +36,8 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
     if (about.kind == work_kind::device_graph)
       return enqueue(f, std::array{about.program->on_device()},
                      [&](sg_backend_graph *graph, sg_backend_done done) { return ops_.graph_launch(stream, graph, done); });
+    if (about.kind == work_kind::point)
+      return enqueue(f, std::array{stream}, [&](auto *in, sg_backend_done done) { return ops_.notify(in, done); });
     if (!c) return enqueue(f, std::array{about.copy}, copy);
     const schedule &s = *about.plan->text;
     switch (c->kind) {

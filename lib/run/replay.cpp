@@ -9,11 +9,14 @@
 #include "run/graph_program.hpp"
 #include "run/process.hpp"
 #include "run/schedule_run.hpp"
+#include "run/stream.hpp"
 
 namespace sg {
 
 void context::submit_parts(const ref<job> &whole, const submission &order, const graph_program &program) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  const bool native = order.on && order.on->is_native();
+  if (native) come_after_native(*order.on);
   const std::vector<recorded_work> &works = program.works;
   std::vector<ref<job>> parts;
   std::map<std::int64_t, job *> latest_of_stream;
@@ -76,6 +79,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
   for (const ref<job> &part : parts) let_go(part);
   let_go(whole);
   if (!complete) throw std::bad_alloc();
+  if (native) whole->wait(deadline(-1));
 }
 
 }  // namespace sg

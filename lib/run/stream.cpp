@@ -1,11 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/stream.hpp"
 
+#include "base/futex.hpp"
+
 namespace sg {
+
+stream::stream(ref<context> owner, void *native)
+    : object(object_type::stream),
+      owner_(std::move(owner)),
+      priority_(0),
+      native_(std::make_unique<native_lane>(*owner_, native)) {}
+
+void stream::last_ref_dropped() noexcept {
+  if (native_ && latest_) latest_->wait(deadline(-1));
+  delete this;
+}
+
+bool stream::takes(job &work) const noexcept {
+  if (work.kind == work_kind::marker && !work.program) work.kind = work_kind::point;
+  if (work.kind == work_kind::point) work.follows_on_device = true;
+  if (!work.follows_on_device) return false;
+  work.native = &native_->slot();
+  return true;
+}
 
 void stream::append(job &next) {
   if (latest_) next.order_after(*latest_, latest_->incarnation(), false);
   latest_ = ref<job>::share(&next);
+}
+
+ref<job> stream::end() {
+  if (!native_) return latest();
+  ref<job> point = owner_->new_job();
+  submission order;
+  order.on = this;
+  owner_->submit(point, order, nullptr, 0);
+  return point;
 }
 
 ref<job> stream::latest() const noexcept {

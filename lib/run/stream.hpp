@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "base/object.hpp"
 #include "run/context.hpp"
 #include "run/job.hpp"
+#include "run/native_lane.hpp"
 
 namespace sg {
 
@@ -15,21 +17,35 @@ class stream final : public object {
  public:
   stream(ref<context> owner, std::int32_t priority) noexcept
       : object(object_type::stream), owner_(std::move(owner)), priority_(priority) {}
+  // Over a stream of the caller's. Throws as native_lane does.
+  stream(ref<context> owner, void *native);
 
   context &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
   std::uint32_t number() const noexcept { return number_; }  // streams take turns by it
 
+  bool is_native() const noexcept { return native_ != nullptr; }
+  // Of a stream of the caller's: whether `work` is one command that goes into it, which it is then made for. Other work
+  // runs elsewhere, between what is in the stream and what the caller puts there once it has ended.
+  bool takes(job &work) const noexcept;
+
   // Orders `next` after the latest submission. The context's submission lock is held.
   void append(job &next);
   // The latest submission; empty when there was none.
   ref<job> latest() const noexcept;
+  // What ends when everything in the stream has ended, the caller's own work in a native stream too; empty when nothing
+  // was submitted. Throws like context::submit.
+  ref<job> end();
 
  private:
+  // What is in flight in a stream of the caller's ends before that is let go.
+  void last_ref_dropped() noexcept override;
+
   const ref<context> owner_;
   const std::int32_t priority_;
   const std::uint32_t number_ = count_++;
   inline static std::atomic<std::uint32_t> count_{0};
+  const std::unique_ptr<native_lane> native_;
   ref<job> latest_;  // guarded by the context's submission lock
 };
 

@@ -64,8 +64,10 @@ namespace StreamGemm {
       return new GemmStream(this, token);
     }
 
-    /// <summary>Wraps a native stream (a cudaStream_t): submissions to it run on that stream, in its order.</summary>
-    /// <param name="native">The native stream; it stays the caller's and must outlive the wrapper's work.</param>
+    /// <summary>Wraps a native stream (a cudaStream_t): submissions to the wrapper come after what the caller has enqueued there
+    /// before, and before what the caller enqueues there after the call. A submission that is not one command on device memory
+    /// returns when it has ended.</summary>
+    /// <param name="native">The native stream; it stays the caller's and must outlive the wrapper, whose disposal waits.</param>
     public GemmStream WrapStream(IntPtr native) {
       long token;
       Raw.sg_stream_wrap(handle.Token, (long)native, out token);

@@ -131,7 +131,11 @@ class Context(Handle):
         return Stream(_raw.sg_stream_acquire(self._open(), priority))
 
     def wrap_stream(self, native):
-        """A stream that submits to a native one: an address, or an object of PyTorch, CuPy or numba."""
+        """A stream over a native one: an address, or an object of PyTorch, CuPy or numba.
+
+        What is submitted to it runs after what was enqueued in the native stream before the call, and before what is enqueued
+        there after the call. A submission that is not one command on device memory returns when it has ended.
+        """
         for attribute in ("cuda_stream", "ptr", "handle"):
             native = getattr(native, attribute, native)
         native = getattr(native, "value", native)

@@ -345,9 +345,11 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Wraps a native stream, for instance a cudaStream_t of another library.
+   * Wraps a native stream, for instance a cudaStream_t of another library. What is submitted to the wrapper runs after what
+   * was enqueued in the native stream before the call, and before what is enqueued there after the call. A submission that
+   * is not one command on device memory returns when it has ended.
    *
-   * @param address the native stream; it must outlive the work
+   * @param address the native stream; it must outlive the wrapper, whose closing waits for its work
    * @return a stream, to be closed
    */
   public Stream wrapStream(long address) {

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams of the caller's: the library's work between the caller's own, on the backend of ordered_backend.cpp.
+#include <dlfcn.h>
+#include <streamgemm/backend.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t n = 8;
+using matrix = std::vector<double>;
+
+// A native stream, which its maker may hold up.
+class native_stream {
+ public:
+  native_stream() {
+    const char *path = std::getenv("SG_PLUGIN_PATH");
+    void *plugin = path ? dlopen(path, RTLD_NOW) : nullptr;
+    if (!plugin) throw std::runtime_error("SG_PLUGIN_PATH does not name the plugin of ordered_backend.cpp");
+    const auto entry = reinterpret_cast<sg_backend_entry_fn>(dlsym(plugin, SG_BACKEND_ENTRY_SYMBOL));
+    ops_ = entry();
+    char message[SG_BACKEND_MESSAGE_SIZE];
+    EXPECT_EQ(SG_STATUS_OK, ops_->device_open(nullptr, "", &device_, message));
+    EXPECT_EQ(SG_STATUS_OK, ops_->stream_create(device_, 0, &stream_));
+  }
+  ~native_stream() {
+    release();
+    finish();
+    ops_->stream_destroy(stream_);
+    ops_->device_close(device_);
+  }
+  native_stream(const native_stream &) = delete;
+  native_stream &operator=(const native_stream &) = delete;
+
+  void *get() const { return stream_; }
+
+  // What is enqueued from now on does not run before release().
+  void hold() {
+    {
+      const std::lock_guard lock(lock_);
+      held_ = true;
+    }
+    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {wait_for_release, this}));
+  }
+  void release() {
+    const std::lock_guard lock(lock_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  void copy(matrix &to, const matrix &from) {
+    sg_backend_copy what{};
+    what.dst = to.data();
+    what.src = from.data();
+    what.width = what.dst_pitch = what.src_pitch = static_cast<std::int64_t>(from.size() * sizeof(double));
+    what.height = 1;
+    EXPECT_EQ(SG_STATUS_OK, ops_->copy(stream_, &what, {nullptr, nullptr}));
+  }
+  void finish() {
+    {
+      const std::lock_guard lock(lock_);
+      finished_ = false;
+    }
+    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {note_finish, this}));
+    std::unique_lock lock(lock_);
+    changed_.wait(lock, [&] { return finished_; });
+  }
+
+ private:
+  static void wait_for_release(void *self, const sg_backend_result *) {
+    auto &stream = *static_cast<native_stream *>(self);
+    std::unique_lock lock(stream.lock_);
+    stream.changed_.wait(lock, [&] { return !stream.held_; });
+  }
+  static void note_finish(void *self, const sg_backend_result *) {
+    auto &stream = *static_cast<native_stream *>(self);
+    const std::lock_guard lock(stream.lock_);
+    stream.finished_ = true;
+    stream.changed_.notify_all();
+  }
+
+  const sg_backend_ops *ops_ = nullptr;
+  sg_backend_device *device_ = nullptr;
+  sg_backend_stream *stream_ = nullptr;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool held_ = false, finished_ = false;
+};
+
+class native_streams : public testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = open_context("ordered", 2);
+    ASSERT_OK(sg_stream_wrap(context_, native_.get(), wrapper_.out()));
+    for (std::int64_t i = 0; i < n; ++i) two_[static_cast<std::size_t>(i * n + i)] = 2;
+  }
+  sg_submit on_wrapper() const {
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = wrapper_;
+    return options;
+  }
+  // to = 2 * from
+  job twice(matrix &to, const matrix &from, const sg_submit *options) {
+    const sg_gemm_desc desc = product(two_.data(), from.data(), to.data(), n, n, n);
+    job made;
+    EXPECT_OK(sg_gemm_async(context_, &desc, options, made.out()));
+    return made;
+  }
+  static matrix all(double value) { return matrix(static_cast<std::size_t>(n * n), value); }
+
+  native_stream native_;  // outlives its wrapper
+  context context_;
+  stream wrapper_;
+  matrix two_ = all(0);
+};
+
+TEST_F(native_streams, work_goes_between_the_callers_own) {
+  const sg_submit options = on_wrapper();
+  const matrix first = all(1);
+  matrix in = all(-1), middle = all(-1), out = all(-1), seen = all(-1);
+  native_.hold();
+  native_.copy(in, first);
+  const job one = twice(middle, in, &options);  // returns although the stream is held up
+  const job two = twice(out, middle, &options);
+  native_.copy(seen, out);
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(one));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(wrapper_));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(wrapper_, 1000000));
+  EXPECT_EQ(all(-1), middle);
+  native_.release();
+  native_.finish();
+  EXPECT_EQ(all(4), seen);
+  EXPECT_OK(sg_job_wait(two, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(one, 0)) << "it ended before the other";
+}
+
+// Jobs of no stream whose operands overlap come before and after, as submitted.
+TEST_F(native_streams, other_work_is_ordered_by_its_operands) {
+  const sg_submit options = on_wrapper();
+  const matrix first = all(1);
+  matrix before = all(-1), middle = all(-1), after = all(-1);
+  native_.hold();
+  const job one = twice(before, first, nullptr);
+  const job two = twice(middle, before, &options);
+  const job three = twice(after, middle, nullptr);
+  EXPECT_OK(sg_job_wait(one, SG_FOREVER)) << "the native stream is nothing to it";
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(three, 1000000));
+  native_.release();
+  EXPECT_OK(sg_job_wait(three, SG_FOREVER));
+  EXPECT_EQ(all(8), after);
+}
+
+TEST_F(native_streams, events_stand_between_the_callers_own) {
+  const matrix first = all(1);
+  matrix in = all(-1), out = all(-1), back = all(-1), seen = all(-1);
+  stream other;
+  event reached, done;
+  ASSERT_OK(sg_stream_acquire(context_, 0, other.out()));
+  ASSERT_OK(sg_event_create(context_, reached.out()));
+  ASSERT_OK(sg_event_create(context_, done.out()));
+  native_.hold();
+  native_.copy(in, first);
+  ASSERT_OK(sg_event_record(reached, wrapper_));  // nothing of the library's is in the stream
+  ASSERT_OK(sg_stream_wait_event(other, reached));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = other;
+  options.flags = SG_SUBMIT_UNTRACKED;
+  const job work = twice(out, in, &options);
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(reached));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(work, 1000000));
+  native_.release();
+  EXPECT_OK(sg_job_wait(work, SG_FOREVER));
+  EXPECT_EQ(all(2), out);
+  // And the other way: the native stream waits for the library's.
+  const job more = twice(back, out, &options);
+  ASSERT_OK(sg_event_record(done, other));
+  ASSERT_OK(sg_stream_wait_event(wrapper_, done));
+  native_.copy(seen, back);
+  native_.finish();
+  EXPECT_EQ(all(4), seen);
+  EXPECT_OK(sg_job_wait(more, 0));
+}
+
+TEST_F(native_streams, synchronizing_waits_for_the_callers_own) {
+  const matrix first = all(1);
+  matrix in = all(-1);
+  native_.hold();
+  native_.copy(in, first);
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(wrapper_, 1000000));
+  native_.release();
+  EXPECT_OK(sg_stream_synchronize(wrapper_, SG_FOREVER));
+  EXPECT_EQ(first, in);
+}
+
+// A product that is more than one command has ended when its submission returns.
+TEST_F(native_streams, what_cannot_go_into_the_stream_is_waited_for) {
+  const matrix first = all(1);
+  matrix in = all(-1), out = all(-1);
+  const sg_gemm_desc desc = product(two_.data(), in.data(), out.data(), n, n, n);
+  sg_plan_options split = SG_PLAN_OPTIONS_INIT;
+  split.split = SG_SPLIT_K;
+  split.parts = 2;
+  sg_submit options = on_wrapper();
+  options.plan = &split;
+  native_.hold();
+  native_.copy(in, first);
+  std::atomic<bool> returned = false;
+  job made;
+  std::thread submitter([&] {
+    EXPECT_OK(sg_gemm_async(context_, &desc, &options, made.out()));
+    EXPECT_OK(sg_job_poll(made));
+    returned = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(returned);
+  native_.release();
+  submitter.join();
+  EXPECT_EQ(all(2), out);
+}
+
+TEST_F(native_streams, the_last_release_waits) {
+  const sg_submit options = on_wrapper();
+  const matrix first = all(1);
+  matrix out = all(-1);
+  native_.hold();
+  const job work = twice(out, first, &options);
+  std::atomic<bool> released = false;
+  std::thread releaser([&] {
+    EXPECT_OK(wrapper_.reset());
+    released = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(released);
+  native_.release();
+  releaser.join();
+  EXPECT_OK(sg_job_wait(work, 0));
+  EXPECT_EQ(all(2), out);
+}
+
+TEST_F(native_streams, room_is_limited_and_comes_back) {
+  std::vector<stream> more(31);
+  for (stream &each : more) ASSERT_OK(sg_stream_wrap(context_, native_.get(), each.out()));
+  stream last;
+  EXPECT_STATUS(SG_STATUS_BUSY, sg_stream_wrap(context_, native_.get(), last.out()));
+  EXPECT_EQ(nullptr, last.get());
+  more.pop_back();
+  EXPECT_OK(sg_stream_wrap(context_, native_.get(), last.out()));
+}
+
+// Threads with a native stream each pass one matrix round; whoever reads too early sees an old value.
+TEST_F(native_streams, many_at_once) {
+  constexpr int threads = 4, rounds = 100;
+  std::vector<std::thread> all_threads;
+  for (int t = 0; t < threads; ++t) {
+    all_threads.emplace_back([&] {
+      native_stream own;
+      stream wrapper;
+      ASSERT_OK(sg_stream_wrap(context_, own.get(), wrapper.out()));
+      sg_submit options = SG_SUBMIT_INIT;
+      options.stream = wrapper;
+      matrix x = all(1), y = all(-1);
+      for (int i = 0; i < rounds; ++i) {
+        x = all(i);
+        own.copy(y, x);
+        twice(x, y, &options);
+        if (i % 3 == 0) twice(y, x, nullptr);
+        own.finish();
+        EXPECT_EQ(all(2 * i), x);
+        if (i % 3 == 0) {
+          EXPECT_OK(sg_context_synchronize(context_));
+        }
+      }
+    });
+  }
+  for (std::thread &each : all_threads) each.join();
+}
+
+}  // namespace
+}  // namespace sg_test
