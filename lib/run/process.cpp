@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -25,30 +26,29 @@ struct registry_of_contexts {
   std::mutex lock;
   context *first = nullptr;
   bool handlers_installed = false;
-  // Backends that have been used: what their libraries registered for the process's end was registered before our handler.
+  // Backends that have been used: what their libraries registered for the process's end was registered before our
+  // handler.
   std::array<const sg_backend_ops *, 8> known{};
 };
 
-// Never destroyed: exit handlers and threads that outlive them use it.
-registry_of_contexts &contexts() noexcept {
-  alignas(registry_of_contexts) static unsigned char place[sizeof(registry_of_contexts)];
-  static registry_of_contexts *const only = new (place) registry_of_contexts;
-  return *only;
-}
+// Made when the library is loaded, so that no fork finds it half made, and never destroyed: exit handlers and threads
+// that outlive them use it.
+static_assert(std::is_trivially_destructible_v<registry_of_contexts>);
+constinit registry_of_contexts g_contexts;
 
 void bring_to_rest() noexcept {
   if (g_exiting.exchange(true)) return;
-  const std::lock_guard lock(contexts().lock);
-  for (context *c = contexts().first; c; c = c->next_registered) c->on().drain();
+  const std::lock_guard lock(g_contexts.lock);
+  for (context *c = g_contexts.first; c; c = c->next_registered) c->on().drain();
 }
 
-void before_fork() noexcept { contexts().lock.lock(); }
-void after_fork_in_parent() noexcept { contexts().lock.unlock(); }
+void before_fork() noexcept { g_contexts.lock.lock(); }
+void after_fork_in_parent() noexcept { g_contexts.lock.unlock(); }
 
 void after_fork_in_child() noexcept {
   // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
-  const auto known = contexts().known;
-  auto *fresh = new (&contexts()) registry_of_contexts;
+  const auto known = g_contexts.known;
+  auto *fresh = new (&g_contexts) registry_of_contexts;
   fresh->handlers_installed = true;
   fresh->known = known;
   invalidate_all_handles();
@@ -67,7 +67,7 @@ signals_blocked::~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nul
 bool process_exits() noexcept { return g_exiting.load(std::memory_order_acquire); }
 
 void register_context(context &created) {
-  registry_of_contexts &all = contexts();
+  registry_of_contexts &all = g_contexts;
   const std::lock_guard lock(all.lock);
   if (!all.handlers_installed) {
     if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
@@ -89,7 +89,7 @@ void register_context(context &created) {
 }
 
 void unregister_context(context &retired) noexcept {
-  registry_of_contexts &all = contexts();
+  registry_of_contexts &all = g_contexts;
   const std::lock_guard lock(all.lock);
   (retired.previous_registered ? retired.previous_registered->next_registered : all.first) = retired.next_registered;
   if (retired.next_registered) retired.next_registered->previous_registered = retired.previous_registered;

@@ -166,6 +166,13 @@ static void *submit_until_told(void *stop) {
   return NULL;
 }
 
+/* Opening a device starts threads and warms up the libraries underneath, which have locks of their own. */
+static void *open_until_told(void *stop) {
+  while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE))
+    CHECK_STATUS(SG_STATUS_OK, sg_context_release(open_device(device)));
+  return NULL;
+}
+
 /* What the child finds: inherited handles are dead, a context of its own works, and it can exit. */
 static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue, sg_job *job) {
   static double a, b, c;
@@ -220,6 +227,25 @@ static void fork_beside_work(void) {
   multiply(context);
 }
 
+static void fork_beside_opening(void) {
+  pthread_t others[2];
+  int stop = 0, i;
+  for (i = 0; i < 2; ++i) pthread_create(&others[i], NULL, open_until_told, &stop);
+  for (i = 0; i < 30; ++i) {
+    pid_t child;
+    int status = 0;
+    pause_us((seed + (unsigned)i) * 97 % 1000);
+    child = fork();
+    if (child == 0) {
+      multiply(open_device("cpu"));
+      exit(check_result());
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  for (i = 0; i < 2; ++i) pthread_join(others[i], NULL);
+}
+
 /* -- signals ------------------------------------------------------------------------------------------------------- */
 
 /* Threads that were there before the first context: the program's, and those that libraries start when they are loaded.
@@ -271,7 +297,7 @@ static void signals_while_waiting(void) {
   before = seconds();
   CHECK_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue, &completion, 1, 100000000, &count));
   CHECK(seconds() - before > 0.0999);
-  for (i = 0; i < 20; ++i) {
+  for (i = 0; i < 20 || alarms <= 50; ++i) { /* few where the machine is slow: then for longer */
     enum { N = 200 };
     static double a[N * N], b[N * N], c[N * N];
     const sg_gemm_desc desc = product(a, b, c, N);
@@ -291,7 +317,6 @@ static void signals_while_waiting(void) {
     CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));
   }
   setitimer(ITIMER_REAL, &never, NULL);
-  CHECK(alarms > 50);
   CHECK(strays == 0); /* the library's threads block signals */
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
@@ -373,6 +398,7 @@ static const struct {
     {"a_handler_that_submits", a_handler_that_submits},
     {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
     {"fork_beside_work", fork_beside_work},
+    {"fork_beside_opening", fork_beside_opening},
     {"signals_while_waiting", signals_while_waiting},
     {"the_submitting_thread_leaves", the_submitting_thread_leaves},
     {"without_standard_streams", without_standard_streams},

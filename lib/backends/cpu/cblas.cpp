@@ -2,6 +2,7 @@
 // f64, c64, c128 and f32 by CBLAS.
 #include <cblas.h>
 
+#include "fork_lock.hpp"
 #include "kernel.hpp"
 
 // OpenBLAS's; absent from other implementations.
@@ -49,8 +50,10 @@ kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept {
 // One thread: the cores belong to the streams, and a call of OpenBLAS that uses its own threads can neither be forked
 // nor exited beside. Its first product allocates the buffers that its threads share.
 sg_status cblas_warm_up() noexcept {
+  // Before a fork OpenBLAS ends its threads; here they are started again, behind a lock of its own.
+  const std::lock_guard lock(fork_lock());
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
-  constexpr int n = 64;  // beyond its kernels for small matrices, which need no buffer
+  constexpr int n = 64;           // beyond its kernels for small matrices, which need no buffer
   float a[n * n] = {}, c[n * n];  // of its own: several threads may open a device at once
   double d[n * n] = {}, e[n * n];
   cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, a, n, 0, c, n);

@@ -10,6 +10,7 @@
 #include "device.hpp"
 #include "event.hpp"
 #include "failure.hpp"
+#include "fork_lock.hpp"
 #include "select.hpp"
 #include "stream.hpp"
 
@@ -42,6 +43,7 @@ sg_status device_open(const sg_backend_host *, const char *name, sg_backend_devi
     std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "the cpu's libraries do not start");
     return status;
   }
+  const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all
   auto *fresh = new (std::nothrow) device;
   if (fresh == nullptr) {
     std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "no memory for a device");

@@ -3,14 +3,13 @@
 // worker. (The primitive is exact for i8 only up to sums of 2^24.)
 //
 // oneDNN is row major: C^T = op(B)^T * op(A)^T is asked of it, so B is its source and A its weights.
-#include <pthread.h>
-
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "fork_lock.hpp"
 #include "kernel.hpp"
 #include "workspace.hpp"
 
@@ -80,12 +79,6 @@ sg_status run_i8(const product &p, workspace &space) noexcept {
                              &no_offset);
   });
 }
-
-// Creating a primitive takes a lock of the library's; a fork meanwhile would leave it locked in the child. So creation
-// goes through a lock of ours, which fork waits for.
-std::mutex creation;
-void lock_creation() { creation.lock(); }
-void unlock_creation() { creation.unlock(); }
 
 // The library's face of this processor, which workers share; made by the warm-up. (Where memory is out, making one
 // crashes.)
@@ -173,7 +166,7 @@ class matmul_cache final : public provider_state {
     if (chosen->last_use == 0 || chosen->key != key) {
       chosen->last_use = 0;
       if (!memory_left(1 << 20)) return dnnl_out_of_memory;  // creation follows null pointers
-      const std::lock_guard lock(creation);
+      const std::lock_guard lock(fork_lock());               // creation takes a lock of the library's
       chosen->primitive = std::make_unique<matmul>(key);
       chosen->key = key;
     }
@@ -198,7 +191,7 @@ template <sg_dtype out>
 sg_status run_bf16(const product &p, workspace &space) noexcept {
   return guarded(space, [&] {
     if (space.onednn == nullptr) {
-      const std::lock_guard lock(creation);
+      const std::lock_guard lock(fork_lock());
       space.onednn = std::make_unique<matmul_cache>();
     }
     const matmul_key key = {p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.op_a, p.op_b, out, !is_zero(p.beta)};
@@ -225,8 +218,6 @@ kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
 }
 
 sg_status onednn_warm_up() noexcept {
-  static const int error = pthread_atfork(lock_creation, unlock_creation, unlock_creation);
-  if (error != 0) return SG_STATUS_OUT_OF_MEMORY;
   constexpr std::int64_t n = 8;
   const float zeros[n * n] = {};
   float results[n * n] = {};
