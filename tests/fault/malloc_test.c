@@ -34,11 +34,18 @@ static void pause_ms(long ms) {
   nanosleep(&time, NULL);
 }
 
-/* Blocks that are alive once the last context has gone, which happens on a thread of the library. */
-static long settled_live(long expected) {
-  int i;
-  for (i = 0; i < 100 && shim_live() > expected; ++i) pause_ms(2);
-  return shim_live();
+/* Blocks that are alive once the last context has gone, which happens on a thread of the library: `expected` at most,
+ * or what is left when none has been freed for some time. */
+static long settled_live(long expected, int quiet_ms) {
+  long live = shim_live();
+  int quiet;
+  for (quiet = 0; quiet < quiet_ms && live > expected; quiet += 2) {
+    const long before = live;
+    pause_ms(2);
+    live = shim_live();
+    if (live != before) quiet = 0;
+  }
+  return live;
 }
 
 static int clean_pass(const char *device, const char *when) {
@@ -61,12 +68,12 @@ static struct script_outcome spoilt_pass(const char *device, struct shim_plan pl
 static int sweep(const char *device, const char *what, long first) {
   const int threads = strcmp(what, "threads") == 0;
   struct shim_plan plan = {0, 0, strcmp(what, "allocations-from") == 0};
-  long n, reported = 0, live, leaks = 0;
+  long n, reported = 0, live;
   int i;
   /* Caches and pools fill up first. */
   for (i = 0; i < 5; ++i)
     if (!clean_pass(device, "before any refusal")) return 1;
-  live = settled_live(0);
+  live = settled_live(0, 200);
   for (n = first;; ++n) {
     struct shim_report report;
     struct script_outcome outcome;
@@ -78,23 +85,24 @@ static int sweep(const char *device, const char *what, long first) {
     }
     if ((threads ? report.threads : report.allocations) < n) break;
     reported += outcome.failed > 0;
-    if (settled_live(live) > live) {
-      /* A cache may have grown; a leak grows again when the same is refused again. */
+    if (settled_live(live, 200) > live) {
+      /* A cache may have grown, and the machine may be slow. A leak grows by a block at least each time that the same
+       * is refused; the C library's cache of stacks, with a block for each, moves by some. */
+      enum { TIMES = 20 };
       const long before = shim_live();
-      spoilt_pass(device, plan, &report);
-      spoilt_pass(device, plan, &report);
-      if (settled_live(before) > before + 1) {
-        fprintf(stderr, "%s %ld refused twice more: %ld blocks became %ld (%s)\n", what, n, before, shim_live(),
-                outcome.last_failure);
-        ++leaks;
+      for (i = 0; i < TIMES; ++i) spoilt_pass(device, plan, &report);
+      if (settled_live(before + TIMES - 1, 5000) >= before + TIMES) {
+        fprintf(stderr, "%s %ld refused %d times more: %ld blocks became %ld (%s)\n", what, n, TIMES, before,
+                shim_live(), outcome.last_failure);
+        return 1;
       }
       live = shim_live();
     }
     if (n % 50 == 0 && !clean_pass(device, "after a refusal")) return 1;
   }
   if (!clean_pass(device, "at the end")) return 1;
-  printf("%s: %ld refused in turn, %ld of the passes reported it, %ld leaks\n", what, n - first, reported, leaks);
-  return leaks != 0 || n <= first;
+  printf("%s: %ld refused in turn, %ld of the passes reported it\n", what, n - first, reported);
+  return n <= first;
 }
 
 /* In a process that has loaded the library and called nothing of it yet. */
