@@ -123,21 +123,35 @@ void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
   hand_out(whole, out_job, [&] { what.run(whole, order); });
 }
 
-void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
-                    checked_submit &order, sg_job **out_job) {
+namespace {
+
+ref<job> product_job(context &to, const problem_binding &where, std::shared_ptr<const compiled_plan> plan) {
   ref<job> work = to.new_job();
   work->kind = work_kind::schedule;
   work->plan = std::move(plan);
   if (!work->plan->is_single()) work->run = std::make_unique<schedule_run>(*work->plan);
   work->follows_on_device = to.follows_on_device() && work->plan->is_single();
-  work->operands.first = product.where;
-  const bool scattered = !product.pointers.empty();
-  work->operands.pointers = std::move(product.pointers);
-  if (!scattered) {
-    if (order.untracked() && !order.records()) return order.go(work, nullptr, 0, out_job);
+  work->operands.first = where;
+  return work;
+}
+
+}  // namespace
+
+void submit_product(context &to, const problem_binding &where, std::shared_ptr<const compiled_plan> plan,
+                    const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
+  const bool tracked = !order.untracked() || order.records();
+  order.go(product_job(to, where, std::move(plan)), accesses, tracked ? access_count : 0, out_job);
+}
+
+void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
+                    checked_submit &order, sg_job **out_job) {
+  if (product.pointers.empty()) {
     access accesses[3];
-    return order.go(work, accesses, list_accesses(product, accesses), out_job);
+    const std::size_t count = list_accesses(product, accesses);
+    return submit_product(to, product.where, std::move(plan), accesses, count, order, out_job);
   }
+  const ref<job> work = product_job(to, product.where, std::move(plan));
+  work->operands.pointers = std::move(product.pointers);
   if (product.shape.c.pointer_array) check_items_apart(product, "items of desc->c_array");
   std::vector<access> accesses;
   list_accesses(product, accesses);

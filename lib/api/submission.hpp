@@ -55,7 +55,9 @@ class checked_submit {
   const sg_plan_options *plan_ = nullptr;
 };
 
-// Submits one product with its plan.
+// Submits one product with its plan, without pointer arrays.
+void submit_product(context &to, const problem_binding &where, std::shared_ptr<const compiled_plan> plan,
+                    const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
 void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
                     checked_submit &order, sg_job **out_job);
 

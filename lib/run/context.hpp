@@ -70,6 +70,8 @@ class context final : public object {
     return known ? *known : device_->memory_kind(memory, bytes);
   }
 
+  std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
+
   ref<job> new_job() { return jobs_.take(ref<context>::share(this)); }
   std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count,
                                                 const plan_request &request);

@@ -21,6 +21,8 @@ class plan_cache {
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
   std::shared_ptr<const compiled_plan> get(const problem *problems, std::size_t count, const plan_request &request,
                                            const device_model &model, bool check);
+  // No other cache of the process has it.
+  std::uint64_t number() const noexcept { return number_; }
 
  private:
   std::shared_ptr<const compiled_plan> look_up(const problem *problems, std::size_t count, const plan_request &request,

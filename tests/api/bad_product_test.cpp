@@ -15,6 +15,7 @@ class bad_product : public bad_input {
   void check_desc(const char *what, sg_status expected, std::vector<const char *> words,
                   const std::function<void(sg_gemm_desc &)> &spoil) {
     sg_gemm_desc desc = good();
+    ASSERT_OK(sg_gemm(context_, &desc, nullptr));  // what is wrong must be seen although the like of it has just been right
     spoil(desc);
     const std::vector<double> before(c_, c_ + 12);
     check({{what, expected, words,

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products that a thread has submitted lately. One that differs from such a one in its addresses only needs no second check
+// of its shape and no second look for its plan, which are half of what a submission costs.
+#pragma once
+
+#include <streamgemm/gemm.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "api/problem_of.hpp"
+#include "run/binding.hpp"
+#include "run/compiled_plan.hpp"
+#include "run/context.hpp"
+#include "run/tracker.hpp"
+
+namespace sg {
+
+class recent_product {
+ public:
+  // The calling thread's place for products like this one.
+  static recent_product &like(const sg_gemm_desc &desc) noexcept;
+
+  // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it touches.
+  bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[3]) const noexcept;
+  const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
+
+  // `product` is what `desc` was checked to be; its plan is one of the planner's own choice.
+  void remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
+                const std::shared_ptr<const compiled_plan> &plan) noexcept;
+
+ private:
+  std::uint64_t context_ = 0;  // its number; 0: none
+  sg_gemm_desc form_{};        // without addresses
+  problem_binding where_;      // likewise
+  access touched_[3];          // A, B and C of the column-major problem, as if each lay at address 0
+  std::int64_t bytes_[3] = {};
+  std::uintptr_t unaligned_[3] = {};  // address bits that are not set
+  sg_memory_kind places_[3] = {};
+  std::shared_ptr<const compiled_plan> plan_;
+};
+
+}  // namespace sg

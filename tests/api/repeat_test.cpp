@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products that repeat, with changes: what the library remembers of one must not reach another.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t n = 8;
+constexpr std::size_t elements = n * n;
+
+class repeats : public on_each_device {
+ protected:
+  void SetUp() override {
+    on_each_device::SetUp();
+    for (std::size_t i = 0; i < elements; ++i) {
+      a_[i] = static_cast<double>(i % 7);
+      b_[i] = static_cast<double>(i % 5) - 2;
+    }
+  }
+  sg_gemm_desc usual() { return product(a_.data(), b_.data(), c_.data(), n, n, n); }
+  // What the description means, in plain loops over the host's memory. Reads C as it is.
+  static std::vector<double> meant(const sg_gemm_desc &d) {
+    const auto at = [](const sg_matrix &x, std::int64_t row, std::int64_t col) {
+      const std::int64_t ld = x.ld != 0 ? x.ld : x.layout == SG_LAYOUT_ROW_MAJOR ? x.cols : x.rows;
+      return static_cast<const double *>(x.data)[x.layout == SG_LAYOUT_ROW_MAJOR ? row * ld + col : col * ld + row];
+    };
+    std::vector<double> result;
+    for (std::int64_t i = 0; i < d.c.rows; ++i) {
+      for (std::int64_t j = 0; j < d.c.cols; ++j) {
+        double sum = 0;
+        const std::int64_t depth = d.op_a == SG_OP_N ? d.a.cols : d.a.rows;
+        for (std::int64_t k = 0; k < depth; ++k)
+          sum += (d.op_a == SG_OP_N ? at(d.a, i, k) : at(d.a, k, i)) * (d.op_b == SG_OP_N ? at(d.b, k, j) : at(d.b, j, k));
+        result.push_back(d.alpha.re * sum + (d.beta.re != 0 ? d.beta.re * at(d.c, i, j) : 0));
+      }
+    }
+    return result;
+  }
+  static std::vector<double> rows_of(const sg_matrix &x) {
+    std::vector<double> result;
+    for (std::int64_t i = 0; i < x.rows; ++i)
+      for (std::int64_t j = 0; j < x.cols; ++j) {
+        const std::int64_t ld = x.ld != 0 ? x.ld : x.layout == SG_LAYOUT_ROW_MAJOR ? x.cols : x.rows;
+        result.push_back(
+            static_cast<const double *>(x.data)[x.layout == SG_LAYOUT_ROW_MAJOR ? i * ld + j : j * ld + i]);
+      }
+    return result;
+  }
+  void check(const char *what, const sg_gemm_desc &desc, sg_context *on = nullptr) {
+    std::fill(c_.begin(), c_.end(), 3.0);
+    const std::vector<double> expected = meant(desc);
+    ASSERT_OK(sg_gemm(on ? on : context_.get(), &desc, nullptr)) << what;
+    EXPECT_EQ(expected, rows_of(desc.c)) << what;
+  }
+
+  std::vector<double> a_ = std::vector<double>(2 * elements), b_ = a_, c_ = a_, d_ = std::vector<double>(elements, 1.5);
+};
+
+TEST_P(repeats, one_change_at_a_time) {
+  using change = std::function<void(sg_gemm_desc &)>;
+  const std::pair<const char *, change> changes[] = {
+      {"nothing", [](sg_gemm_desc &) {}},
+      {"other matrices", [&](sg_gemm_desc &x) { x.a.data = d_.data(); }},
+      {"A and B the same", [&](sg_gemm_desc &x) { x.a.data = x.b.data; }},
+      {"op_a", [](sg_gemm_desc &x) { x.op_a = SG_OP_T; }},
+      {"op_b", [](sg_gemm_desc &x) { x.op_b = SG_OP_T; }},
+      {"layout of A", [](sg_gemm_desc &x) { x.a.layout = SG_LAYOUT_COLUMN_MAJOR; }},
+      {"layout of C", [](sg_gemm_desc &x) { x.c.layout = SG_LAYOUT_COLUMN_MAJOR; }},
+      {"alpha", [](sg_gemm_desc &x) { x.alpha.re = -2; }},
+      {"alpha 0", [](sg_gemm_desc &x) { x.alpha.re = 0; }},
+      {"beta", [](sg_gemm_desc &x) { x.beta.re = 2; }},
+      {"alpha 0 and beta", [](sg_gemm_desc &x) { x.alpha.re = 0, x.beta.re = 2; }},
+      {"ld of A", [](sg_gemm_desc &x) { x.a.ld = n + 3; }},
+      {"ld of C", [](sg_gemm_desc &x) { x.c.ld = n + 1; }},
+      {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = n / 2; }},
+      {"rows", [](sg_gemm_desc &x) { x.a.rows = x.c.rows = n / 2; }},
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (const auto &[what, apply] : changes) {
+      sg_gemm_desc changed = usual();
+      apply(changed);
+      check(what, changed);
+      check(what, changed);
+      check("the usual one", usual());
+    }
+  }
+}
+
+// Contexts come and go, and one may lie where another lay.
+TEST_P(repeats, other_contexts) {
+  for (int round = 0; round < 5; ++round) {
+    for (const char *device : {"cpu", GetParam(), "sim:a100"}) {
+      const context other = open_context(device);
+      check(device, usual(), other);
+      check(device, usual(), other);
+      check("the first context", usual());
+    }
+  }
+}
+
+// The same description with its matrices in the device's memory and in the host's by turns.
+TEST_P(repeats, other_memory) {
+  buffer lasting;
+  ASSERT_OK(sg_buffer_create(context_, elements * sizeof(double), lasting.out()));
+  void *there = nullptr, *pinned = nullptr;
+  ASSERT_OK(sg_buffer_data(lasting, &there));
+  ASSERT_OK(sg_host_alloc(context_, elements * sizeof(double), &pinned));
+  std::copy_n(a_.begin(), elements, static_cast<double *>(pinned));
+  const std::vector<double> expected = meant(usual());
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_OK(sg_copy(context_, there, a_.data(), elements * sizeof(double), nullptr));
+    for (void *a : {static_cast<void *>(a_.data()), there, pinned}) {
+      sg_gemm_desc desc = usual();
+      desc.a.data = a;
+      std::fill(c_.begin(), c_.end(), -1.0);
+      ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+      EXPECT_EQ(expected, rows_of(desc.c));
+    }
+  }
+  EXPECT_OK(sg_host_free(context_, pinned));
+}
+
+TEST_P(repeats, what_is_wrong_is_seen) {
+  const sg_gemm_desc right = usual();
+  const auto refused = [&](const char *word, const std::function<void(sg_gemm_desc &)> &spoil) {
+    check("a right one first", right);
+    sg_gemm_desc wrong = right;
+    spoil(wrong);
+    job none;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &wrong, nullptr, none.out()));
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), word)) << sg_last_error_message();
+  };
+  refused("a.data", [](sg_gemm_desc &x) { x.a.data = nullptr; });
+  refused("aligned", [](sg_gemm_desc &x) { x.b.data = static_cast<char *>(x.b.data) + 4; });
+  refused("overlaps desc->a", [&](sg_gemm_desc &x) { x.c.data = a_.data() + elements - 1; });
+  refused("overlaps desc->b", [&](sg_gemm_desc &x) { x.b.data = x.c.data; });
+}
+
+// Each thread remembers its own; orders and results hold whoever submits.
+TEST_P(repeats, from_threads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<double> x(elements, t + 1), mine(elements);
+      for (int i = 0; i < 50; ++i) {
+        sg_gemm_desc desc = usual();
+        desc.a.data = x.data();
+        desc.c.data = mine.data();
+        if (i % 2 == 1) desc.beta.re = 1;
+        ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
+      }
+      ASSERT_OK(sg_context_synchronize(context_));
+      sg_gemm_desc once = usual();
+      once.a.data = x.data();
+      std::vector<double> expected = meant(once);
+      for (double &value : expected) value *= 2;  // a product, and one added to it
+      EXPECT_EQ(expected, mine);
+    });
+  }
+  for (std::thread &each : threads) each.join();
+}
+
+ON_EACH_DEVICE(repeats);
+
+}  // namespace
+}  // namespace sg_test
