@@ -220,6 +220,10 @@ typedef struct sg_backend_ops {
   void (*graph_destroy)(sg_backend_graph *graph);
   /** NULL together with graph_create. Runs it as one command of the stream. Launches of one graph follow each other. */
   sg_status (*graph_launch)(sg_backend_stream *stream, sg_backend_graph *graph, sg_backend_done done);
+
+  /** Optional: if NULL, how much is free is not known. Bytes of device memory that mem_alloc could give out now, as far as
+   *  can be told: they need not be in one piece, and others may take them first. */
+  sg_status (*mem_free_bytes)(sg_backend_device *device, uint64_t *out_bytes);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -82,8 +82,17 @@ void device::check(sg_status status, const char *what) const {
 
 void *device::mem_alloc(std::uint64_t bytes) const {
   void *memory = nullptr;
-  check(ops_.mem_alloc(handle_, bytes, &memory), "allocating device memory");
-  return memory;
+  const sg_status status = ops_.mem_alloc(handle_, bytes, &memory);
+  if (status != SG_STATUS_OUT_OF_MEMORY) {
+    check(status, "allocating device memory");
+    return memory;
+  }
+  const char *reason = ops_.last_message(handle_);
+  const std::string shown = printable(reason ? reason : "", 240);  // before another call replaces it
+  const auto free = free_memory();
+  throw error(status, "%s: %llu bytes of device memory are wanted, %s are free: %s", printable(name_, 80).c_str(),
+              static_cast<unsigned long long>(bytes), free ? std::to_string(*free).c_str() : "an unknown number",
+              shown.c_str());
 }
 
 void *device::host_alloc(std::uint64_t bytes) const {
@@ -122,6 +131,12 @@ void device::begin_at(sg_backend_stream *stream, std::int64_t device_ns) const {
 
 void device::drain() const noexcept {
   if (ops_.drain) ops_.drain(handle_);
+}
+
+std::optional<std::uint64_t> device::free_memory() const noexcept {
+  std::uint64_t bytes = 0;
+  if (!ops_.mem_free_bytes || ops_.mem_free_bytes(handle_, &bytes) != SG_STATUS_OK) return std::nullopt;
+  return bytes;
 }
 
 std::shared_ptr<device> open_device(const char *name) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sg {
@@ -51,6 +52,7 @@ class device {
   sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always DEVICE
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
+  std::optional<std::uint64_t> free_memory() const noexcept;  // bytes of the device's; none when it cannot be told
 
  private:
   const sg_backend_ops &ops_;

@@ -27,13 +27,24 @@ void arena_pool::free_kept() noexcept {
   });
 }
 
+arena_pool::block *arena_pool::best_kept(std::int64_t bytes) noexcept {
+  block *best = nullptr;
+  for (block &b : blocks_)
+    if (!b.taken && b.bytes >= bytes && b.bytes / 2 <= bytes && (!best || b.bytes < best->bytes)) best = &b;
+  return best;
+}
+
+bool arena_pool::keeps(std::int64_t bytes) noexcept {
+  if (bytes == 0) return true;
+  const std::lock_guard lock(lock_);
+  return best_kept(round_up(bytes, 4096)) != nullptr;
+}
+
 char *arena_pool::take(std::int64_t bytes) {
   if (bytes == 0) return nullptr;
   bytes = round_up(bytes, 4096);
   const std::lock_guard lock(lock_);
-  block *best = nullptr;
-  for (block &b : blocks_)
-    if (!b.taken && b.bytes >= bytes && b.bytes / 2 <= bytes && (!best || b.bytes < best->bytes)) best = &b;
+  block *best = best_kept(bytes);
   if (!best) {
     if (held_ + bytes > limit_) free_kept();
     if (held_ + bytes > limit_)

@@ -25,6 +25,7 @@ class arena_pool {
   // nor the device has one within the limit.
   char *take(std::int64_t bytes);
   void give_back(char *block) noexcept;
+  bool keeps(std::int64_t bytes) noexcept;  // take(bytes) would need no allocation
   bool idle() noexcept;   // nothing is taken
   void trim() noexcept;   // frees what is kept
 
@@ -34,6 +35,7 @@ class arena_pool {
     std::int64_t bytes = 0;
     bool taken = false;
   };
+  block *best_kept(std::int64_t bytes) noexcept;
   void free_kept() noexcept;
   void free_block(char *start) const noexcept;
 

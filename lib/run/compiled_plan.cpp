@@ -20,8 +20,9 @@ float share_of(const command &c, const device_model &model) noexcept {
 }
 }  // namespace
 
-compiled_plan::compiled_plan(std::shared_ptr<const schedule> made, const device_model &model)
-    : text(std::move(made)), needs_event(text->commands.size(), false) {
+compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
+                             std::shared_ptr<const schedule> made, const device_model &model)
+    : problems(std::move(planned)), request(asked), text(std::move(made)), needs_event(text->commands.size(), false) {
   const auto &commands = text->commands;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];

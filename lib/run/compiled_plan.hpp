@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "plan/device_model.hpp"
+#include "plan/problem.hpp"
 #include "plan/schedule.hpp"
 
 namespace sg {
 
 struct compiled_plan {
-  compiled_plan(std::shared_ptr<const schedule> made, const device_model &model);
+  compiled_plan(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const schedule> made,
+                const device_model &model);
 
   bool is_single() const noexcept { return text->commands.size() == 1; }
 
@@ -21,10 +23,14 @@ struct compiled_plan {
     std::vector<std::uint32_t> commands;
   };
 
+  std::vector<problem> problems;  // what it is the plan of
+  plan_request request;
   std::shared_ptr<const schedule> text;
   std::vector<lane_list> lanes;
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
+  // The engine's: what ran in its place when the device had less memory than it needs.
+  mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
 
   // Of a single product.

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
+#include "run/less_memory.hpp"
 
 namespace sg {
 
@@ -14,20 +15,18 @@ namespace sg {
 bool engine::start_run(job &ready) noexcept {
   auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
   if (running.size() == most_running) return false;
-  const schedule &s = *ready.plan->text;
+  const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   try {
-    if (!ready.operands.device_arena) ready.operands.device_arena = device_memory_.take(s.device_bytes);
-    if (!ready.operands.staging_arena) ready.operands.staging_arena = staging_memory_.take(s.staging_bytes);
+    take_device_memory(ready, device_memory_, !others);
+    ready.operands.staging_arena = staging_memory_.take(ready.plan->text->staging_bytes);
   } catch (...) {
     const sg_status status = status_of_current_exception();
     device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
-    bool others = false;
-    for (const auto &list : running_) others = others || !list.empty();
     if (status == SG_STATUS_OUT_OF_MEMORY && others) return false;
     ready.fail(status, last_error());  // advance() ends it
   }
   running.push_back(&ready);
-  ready.expect_end(monotonic_ns() + static_cast<std::int64_t>(s.predicted_seconds * 1e9));
+  ready.expect_end(monotonic_ns() + static_cast<std::int64_t>(ready.plan->text->predicted_seconds * 1e9));
   return true;
 }
 

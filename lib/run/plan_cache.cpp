@@ -73,18 +73,19 @@ std::shared_ptr<const compiled_plan> plan_cache::look_up(const problem *problems
     const std::lock_guard lock(lock_);
     const auto [first, last] = entries_.equal_range(key.value());
     for (auto at = first; at != last; ++at) {
-      const entry &e = at->second;
-      if (e.request == request && std::equal(e.problems.begin(), e.problems.end(), problems, problems + count))
-        return e.plan;
+      const compiled_plan &known = *at->second;
+      if (known.request == request &&
+          std::equal(known.problems.begin(), known.problems.end(), problems, problems + count))
+        return at->second;
     }
   }
   std::vector<problem> all(problems, problems + count);
   auto made = make_plan(all, model, request);
   if (check) prove_sound(*made);
-  auto plan = std::make_shared<const compiled_plan>(std::move(made), model);
+  auto plan = std::make_shared<const compiled_plan>(std::move(all), request, std::move(made), model);
   const std::lock_guard lock(lock_);
   if (entries_.size() >= most_entries) entries_.clear();
-  entries_.emplace(key.value(), entry{std::move(all), request, plan});
+  entries_.emplace(key.value(), plan);
   return plan;
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "plan/device_model.hpp"
 #include "plan/problem.hpp"
@@ -28,11 +27,6 @@ class plan_cache {
   std::shared_ptr<const compiled_plan> look_up(const problem *problems, std::size_t count, const plan_request &request,
                                                const device_model &model, bool check);
 
-  struct entry {
-    std::vector<problem> problems;
-    plan_request request;
-    std::shared_ptr<const compiled_plan> plan;
-  };
   static constexpr std::size_t most_entries = 4096;
 
   // What a thread asked for latest, found without the lock.
@@ -48,7 +42,7 @@ class plan_cache {
   const std::uint64_t number_ = ++count_;
 
   std::mutex lock_;
-  std::unordered_multimap<std::uint64_t, entry> entries_;
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<const compiled_plan>> entries_;
 };
 
 }  // namespace sg

@@ -56,6 +56,8 @@ TEST(SimNames, WrongOnesAreRefusedWithAReason) {
       {"h200?fail-launch=1x", SG_STATUS_INVALID_ARGUMENT, "whole number"},
       {"h200?late-copy=1", SG_STATUS_INVALID_ARGUMENT, "MICROSECONDS"},
       {"h200?late-copy=1:60000001", SG_STATUS_INVALID_ARGUMENT, "minute"},
+      {"h200?taken=lots", SG_STATUS_INVALID_ARGUMENT, "whole number"},
+      {"h200?largest-piece=0", SG_STATUS_INVALID_ARGUMENT, "whole number"},
       {"h200?memory=GiB", SG_STATUS_INVALID_ARGUMENT, "whole number"},
       {"h200?memory=9999999999TiB", SG_STATUS_INVALID_ARGUMENT, "63 bits"},
       {"h200?memory=8388607TiB", SG_STATUS_INVALID_ARGUMENT, "memory_bytes"},

@@ -156,6 +156,7 @@ sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend
 }
 sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
 
+sg_status mem_free_bytes(sg_backend_device *x, std::uint64_t *out) noexcept { return of(x).mem_free_bytes(out); }
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
                      sg_backend_done done) noexcept {
@@ -207,6 +208,7 @@ constexpr sg_backend_ops table = {
     .graph_create = graph_create,
     .graph_destroy = graph_destroy,
     .graph_launch = graph_launch,
+    .mem_free_bytes = mem_free_bytes,
 };
 
 }  // namespace

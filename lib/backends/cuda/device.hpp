@@ -40,6 +40,7 @@ class device {
   sg_status check(cudaError_t error, const char *what) noexcept;
 
   sg_status mem_alloc(std::uint64_t bytes, void **out) noexcept;
+  sg_status mem_free_bytes(std::uint64_t *out) noexcept;
   void mem_free(void *memory) noexcept;
   sg_status host_alloc(std::uint64_t bytes, void **out) noexcept;
   void host_free(void *memory) noexcept;

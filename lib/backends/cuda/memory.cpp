@@ -59,6 +59,23 @@ sg_status device::mem_alloc(std::uint64_t bytes, void **out) noexcept {
   return SG_STATUS_OK;
 }
 
+// What the driver has, and what the pool holds of it unused.
+sg_status device::mem_free_bytes(std::uint64_t *out) noexcept {
+  *out = 0;
+  if (const sg_status status = usable()) return status;
+  const current here(context_);
+  std::size_t free = 0, total = 0;
+  if (const sg_status status = check(cudaMemGetInfo(&free, &total), "asking for the free memory")) return status;
+  std::uint64_t reserved = 0, used = 0;
+  if (cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
+      cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess) {
+    cudaGetLastError();
+    reserved = used = 0;
+  }
+  *out = free + reserved - std::min(used, reserved);
+  return SG_STATUS_OK;
+}
+
 void device::mem_free(void *memory) noexcept {
   const process_end::freeing now;
   if (memory == nullptr || usable() != SG_STATUS_OK) return;

@@ -66,6 +66,9 @@ void *address_space::device_alloc(std::uint64_t bytes) {
   if (bytes > limit_ - used_)
     throw failure(SG_STATUS_OUT_OF_MEMORY, "%llu bytes of device memory asked for, %llu of %llu are free", ull(bytes),
                   ull(limit_ - used_), ull(limit_));
+  if (bytes > piece_)
+    throw failure(SG_STATUS_OUT_OF_MEMORY, "planned fault: %llu bytes of device memory in one piece, %llu are the most",
+                  ull(bytes), ull(piece_));
   allocation made;
   made.bytes = bytes;
   made.handle = mapping(std::max<std::uint64_t>(bytes, 1), PROT_NONE);
@@ -85,6 +88,11 @@ void address_space::device_free(void *memory) noexcept {
   if (found == allocations_.end()) return;
   used_ -= found->second.bytes;
   allocations_.erase(found);
+}
+
+std::uint64_t address_space::device_free_bytes() const {
+  std::lock_guard lock(mutex_);
+  return limit_ - used_;
 }
 
 void *address_space::pinned_alloc(std::uint64_t bytes) {

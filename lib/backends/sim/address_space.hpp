@@ -31,11 +31,14 @@ class mapping {
 
 class address_space {
  public:
-  // `limit`: bytes of device memory. Not `backed`: addresses only, so that any size may be asked for.
-  address_space(std::uint64_t limit, bool backed) : limit_(limit), backed_(backed) {}
+  // `limit`: bytes of device memory; `piece`: of one allocation at most. Not `backed`: addresses only, so that any size
+  // may be asked for.
+  address_space(std::uint64_t limit, std::uint64_t piece, bool backed)
+      : limit_(limit), piece_(piece), backed_(backed) {}
 
   void *device_alloc(std::uint64_t bytes);
   void device_free(void *memory) noexcept;
+  std::uint64_t device_free_bytes() const;
   void *pinned_alloc(std::uint64_t bytes);
   void pinned_free(void *memory) noexcept;
   void pin(void *memory, std::uint64_t bytes);
@@ -62,7 +65,7 @@ class address_space {
     mapping owned;  // none when the range was registered
   };
 
-  const std::uint64_t limit_;
+  const std::uint64_t limit_, piece_;
   const bool backed_;
   mutable std::mutex mutex_;
   std::uint64_t used_ = 0;

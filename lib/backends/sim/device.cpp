@@ -78,7 +78,9 @@ sg_backend_device::sg_backend_device(const sg_backend_host *host, const char *na
   const sg_status status = host->model_parse(model_json_.c_str(), &parsed, message);
   if (status != SG_STATUS_OK) throw failure(status, "%s", message);
   model_.reset(parsed);
-  memory_ = std::make_unique<address_space>(host->memory_bytes(parsed), !name_.timing_only);
+  const std::uint64_t memory = host->memory_bytes(parsed);
+  memory_ = std::make_unique<address_space>(memory - std::min(memory, name_.taken),
+                                            name_.largest_piece > 0 ? name_.largest_piece : memory, !name_.timing_only);
   timeline_ = std::make_unique<timeline>(host->copy_engines(parsed));
 }
 

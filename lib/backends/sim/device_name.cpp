@@ -11,7 +11,7 @@ namespace sg::sim {
 namespace {
 
 constexpr const char *known_options =
-    "timing-only, memory=SIZE, fail-alloc=N, fail-copy=N, fail-launch=N, refuse-copy=N, refuse-launch=N, "
+    "timing-only, memory=SIZE, taken=SIZE, largest-piece=SIZE, fail-alloc=N, fail-copy=N, fail-launch=N, refuse-copy=N, refuse-launch=N, "
     "late-copy=N:MICROSECONDS";
 
 [[noreturn]] void refuse(std::string_view option, const char *why) {
@@ -52,6 +52,10 @@ void apply(device_name &name, std::string_view option) {
     name.timing_only = true;
   } else if (key == "memory") {
     name.memory = size_in_bytes(value, option);
+  } else if (key == "taken") {
+    name.taken = size_in_bytes(value, option);
+  } else if (key == "largest-piece") {
+    name.largest_piece = size_in_bytes(value, option);
   } else if (key == "fail-alloc") {
     name.fail_alloc = nth();
   } else if (key == "fail-copy") {

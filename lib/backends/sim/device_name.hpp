@@ -29,6 +29,8 @@ struct device_name {
   std::string model;
   bool timing_only = false;            // timing-only: no data is stored or computed; only virtual time passes
   std::uint64_t memory = 0;            // memory=SIZE: bytes of device memory; 0: the model's own
+  std::uint64_t taken = 0;             // taken=SIZE: bytes of it that others hold, of which the model does not know
+  std::uint64_t largest_piece = 0;     // largest-piece=SIZE: larger device allocations run out of memory; 0: none do
   planned_fault fail_alloc;            // fail-alloc=N: the N-th device or pinned allocation runs out of memory
   planned_fault fail_copy;             // fail-copy=N: the N-th copy fails when it runs
   planned_fault fail_launch;           // fail-launch=N: the N-th product or reduction fails when it runs

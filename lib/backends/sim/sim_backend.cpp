@@ -66,6 +66,11 @@ sg_status mem_alloc(sg_backend_device *device, uint64_t bytes, void **out) {
   });
 }
 
+sg_status mem_free_bytes(sg_backend_device *device, uint64_t *out) {
+  *out = device->memory().device_free_bytes();
+  return SG_STATUS_OK;
+}
+
 void mem_free(sg_backend_device *device, void *memory) { device->memory().device_free(memory); }
 
 sg_status host_alloc(sg_backend_device *device, uint64_t bytes, void **out) {
@@ -171,6 +176,7 @@ constexpr sg_backend_ops table = {
     .graph_create = nullptr,
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
+    .mem_free_bytes = mem_free_bytes,
 };
 
 }  // namespace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/less_memory.hpp"
+
+#include <bit>
+
+#include "base/error.hpp"
+#include "run/arena_pool.hpp"
+#include "run/context.hpp"
+#include "run/job.hpp"
+#include "run/schedule_run.hpp"
+
+namespace sg {
+
+namespace {
+
+std::int64_t need_of(const job &of) noexcept { return of.plan->text->device_bytes; }
+
+bool is_out_of_memory(const error &e) noexcept { return e.status() == SG_STATUS_OUT_OF_MEMORY; }
+
+// In steps of a 32nd at most, so that much the same memory gives the same plan, which is known by then.
+std::int64_t in_steps(std::int64_t bytes) noexcept {
+  const int digits = std::bit_width(static_cast<std::uint64_t>(bytes));
+  return digits <= 6 ? bytes : bytes >> (digits - 6) << (digits - 6);
+}
+
+// What to plan for when `refused` bytes were. What is free may be less than it, or in pieces.
+std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
+  const auto free = on.free_memory();
+  const std::int64_t less = refused - refused / 4;
+  if (!free || *free >= static_cast<std::uint64_t>(refused)) return in_steps(less);
+  return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
+}
+
+void adopt(job &ready, std::shared_ptr<const compiled_plan> plan) {
+  ready.run = std::make_unique<schedule_run>(*plan);
+  ready.plan = std::move(plan);
+}
+
+[[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
+  const auto free = ready.owner().on().free_memory();
+  throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of device memory are wanted, %s are free, and fewer do not do: %s",
+              static_cast<long long>(wanted), free ? std::to_string(*free).c_str() : "an unknown number", why.what());
+}
+
+}  // namespace
+
+void take_device_memory(job &ready, arena_pool &from, bool replans) {
+  const auto planned = ready.plan;
+  // What an earlier run left, before the device is asked again for what it did not have.
+  if (planned->in_less_memory && !from.keeps(need_of(ready)) && from.keeps(planned->in_less_memory->text->device_bytes))
+    adopt(ready, planned->in_less_memory);
+  for (;;) {
+    const std::int64_t refused = need_of(ready);
+    try {
+      ready.operands.device_arena = from.take(refused);  // it has freed what it kept before it fails
+      break;
+    } catch (const error &e) {
+      if (!is_out_of_memory(e) || !replans) throw;
+    }
+    plan_request request = planned->request;
+    request.memory_limit = budget_after(refused, ready.owner().on());
+    try {
+      if (request.memory_limit == 0) throw error(SG_STATUS_OUT_OF_MEMORY, "none is free");
+      adopt(ready, ready.owner().plan_for(planned->problems.data(), planned->problems.size(), request));
+    } catch (const error &e) {
+      if (!is_out_of_memory(e)) throw;
+      report(ready, planned->text->device_bytes, e);
+    }
+  }
+  if (ready.plan != planned) planned->in_less_memory = ready.plan;
+}
+
+}  // namespace sg

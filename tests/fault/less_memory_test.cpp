@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device with less memory than its model says, because others hold some or because what is free is in pieces:
+// products run with smaller tiles, exactly, until nothing at all fits; then they say what was wanted and what is free.
+#include "support/gemm_case.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t n = 192;
+constexpr std::uint64_t matrix_bytes = sizeof(double) * n * n;  // 288 KiB
+
+// Of operands of small integers the product is exact.
+gemm_case exact_case(std::int64_t size = n) {
+  gemm_case g;
+  g.m = g.n = g.k = size;
+  g.integers = true;
+  return g;
+}
+
+sg_plan_prediction plan_of(sg_context *context, const gemm_case &g) {
+  sg_gemm_desc desc = product(nullptr, nullptr, nullptr, g.m, g.n, g.k);
+  sg_plan_options where = SG_PLAN_OPTIONS_INIT;
+  where.place_a = where.place_b = where.place_c = SG_MEMORY_PAGEABLE;
+  plan made;
+  EXPECT_OK(sg_plan_create(context, &desc, &where, made.out()));
+  sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
+  EXPECT_OK(sg_plan_predict(made, &says));
+  return says;
+}
+
+// Nothing that failed or ran before keeps a byte: all that is free can be had in one piece.
+void expect_free(sg_context *context, std::uint64_t bytes) {
+  buffer all;
+  EXPECT_OK(sg_buffer_create(context, bytes, all.out()));
+}
+
+TEST(less_memory, a_product_sent_whole_goes_in_tiles) {
+  const context context =
+      open_context("sim:h200?memory=4MiB&taken=3600KiB");  // 496 KiB are left of what is planned with
+  const sg_plan_prediction planned = plan_of(context, exact_case());
+  ASSERT_GE(planned.device_bytes, 3 * matrix_bytes) << "the plan would fit without further ado";
+  for (int i = 0; i < 6; ++i) {
+    sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+    ASSERT_EQ("", run_gemm_case(context, exact_case(), &did)) << i;
+    EXPECT_EQ(did.commands, did.commands_run);
+    EXPECT_GT(did.commands, planned.commands) << "it was cut no further";
+  }
+  expect_free(context, 496 << 10);
+}
+
+TEST(less_memory, a_streamed_product_goes_in_smaller_tiles) {
+  const context context = open_context("sim:h200?memory=768KiB&taken=400KiB");
+  const sg_plan_prediction planned = plan_of(context, exact_case());
+  ASSERT_LT(planned.device_bytes, 3 * matrix_bytes) << "it was not to be streamed";
+  ASSERT_GT(planned.device_bytes, 368u << 10) << "the plan would fit without further ado";
+  gemm_case g = exact_case();
+  g.beta = {1, 0};
+  sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+  ASSERT_EQ("", run_gemm_case(context, g, &did));
+  EXPECT_EQ(did.commands, did.commands_run);
+  EXPECT_NE(did.commands, planned.commands);
+  expect_free(context, 368 << 10);
+}
+
+TEST(less_memory, free_memory_in_pieces) {
+  const context context = open_context("sim:h200?memory=4MiB&largest-piece=200KiB");
+  sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+  ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
+  EXPECT_GT(did.commands, plan_of(context, exact_case()).commands);
+  expect_free(context, 200 << 10);
+}
+
+// Memory that comes free again is used again.
+TEST(less_memory, only_as_long_as_it_lasts) {
+  const context context = open_context("sim:h200?memory=4MiB");
+  const std::int32_t planned = plan_of(context, exact_case()).commands;
+  sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+  {
+    buffer others;
+    ASSERT_OK(sg_buffer_create(context, 3600 << 10, others.out()));
+    ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
+    EXPECT_GT(did.commands, planned);
+  }
+  ASSERT_OK(sg_context_synchronize(context));
+  buffer all;
+  for (int i = 0; i < 200 && sg_buffer_create(context, 4 << 20, all.out()) != SG_STATUS_OK; ++i)
+    ASSERT_OK(sg_context_synchronize(context));  // the others' memory goes on the library's thread
+  ASSERT_TRUE(all);
+  all.reset();
+  for (int i = 0; i < 200 && did.commands != planned; ++i) ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
+  EXPECT_EQ(did.commands, planned);
+}
+
+// What the pool keeps for later runs is given up before a product is cut smaller.
+TEST(less_memory, the_pool_is_emptied_first) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=2560KiB");
+  ASSERT_EQ("", run_gemm_case(context, exact_case(n)));  // keeps its 864 KiB
+  const gemm_case larger = exact_case(250);              // 1465 KiB, too large for that block
+  sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+  ASSERT_EQ("", run_gemm_case(context, larger, &did));
+  EXPECT_EQ(did.commands, plan_of(context, larger).commands) << "it was cut smaller than it had to be";
+}
+
+// Jobs that follow in order still do.
+TEST(less_memory, in_order) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
+  std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1), d(n * n, -1);
+  job first, second;
+  const sg_gemm_desc ab = product(a.data(), b.data(), c.data(), n, n, n),
+                     cb = product(c.data(), b.data(), d.data(), n, n, n);
+  ASSERT_OK(sg_gemm_async(context, &ab, nullptr, first.out()));
+  ASSERT_OK(sg_gemm_async(context, &cb, nullptr, second.out()));
+  EXPECT_OK(sg_job_wait(second, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(first, SG_FOREVER));
+  EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
+  EXPECT_EQ(std::vector<double>(n * n, 18.0 * n * n), d);
+}
+
+TEST(less_memory, in_a_graph_and_by_a_plan) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
+  std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1), d(n * n, -1);
+  owned<sg_graph, sg_graph_release> graph;
+  ASSERT_OK(sg_graph_create(context, graph.out()));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  const sg_gemm_desc ab = product(a.data(), b.data(), c.data(), n, n, n),
+                     cb = product(c.data(), b.data(), d.data(), n, n, n);
+  ASSERT_OK(sg_gemm_async(context, &ab, &record, nullptr));
+  ASSERT_OK(sg_gemm_async(context, &cb, &record, nullptr));
+  for (int i = 0; i < 3; ++i) {
+    std::fill(c.begin(), c.end(), -1.0);
+    std::fill(d.begin(), d.end(), -1.0);
+    job run;
+    ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
+    ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+    EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
+    EXPECT_EQ(std::vector<double>(n * n, 18.0 * n * n), d);
+  }
+  plan made;
+  ASSERT_OK(sg_plan_create(context, &ab, nullptr, made.out()));
+  std::fill(c.begin(), c.end(), -1.0);
+  job run;
+  ASSERT_OK(sg_plan_run_async(made, &ab, nullptr, run.out()));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
+}
+
+// Two at a time: one waits for the other's memory before it makes do with less.
+TEST(less_memory, beside_each_other) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=3000KiB");  // 1096 KiB: one of them
+  std::vector<double> a(n * n, 2), b(n * n, 3);
+  std::vector<std::vector<double>> results(8, std::vector<double>(n * n, -1));
+  std::vector<job> jobs(results.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const sg_gemm_desc desc = product(a.data(), b.data(), results[i].data(), n, n, n);
+    ASSERT_OK(sg_gemm_async(context, &desc, nullptr, jobs[i].out()));
+  }
+  for (const job &each : jobs) {
+    ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+    sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+    ASSERT_OK(sg_job_stats(each, &did));
+    EXPECT_EQ(2 * matrix_bytes, did.bytes_in) << "there was room for one whole product";
+  }
+  for (const auto &c : results) EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
+}
+
+TEST(less_memory, nothing_fits) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=4194204");  // 100 bytes are left
+  std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1);
+  const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+  const std::string wanted = std::to_string(plan_of(context, exact_case()).device_bytes) + " bytes";
+  for (int i = 0; i < 3; ++i) {
+    job refused;
+    ASSERT_OK(sg_gemm_async(context, &desc, nullptr, refused.out()));
+    EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_job_wait(refused, SG_FOREVER));
+    char text[500] = "";
+    EXPECT_OK(sg_job_message(refused, text, sizeof text));
+    EXPECT_NE(nullptr, std::strstr(text, wanted.c_str())) << text;
+    EXPECT_NE(nullptr, std::strstr(text, "100 are free")) << text;
+  }
+  EXPECT_EQ(std::vector<double>(n * n, -1.0), c) << "C was written to";
+  buffer none;
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, 101, none.out()));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "101 bytes")) << sg_last_error_message();
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "100 are free")) << sg_last_error_message();
+  expect_free(context, 100);
+}
+
+// A caller who insists on tiles that do not fit is told so.
+TEST(less_memory, tiles_as_asked_are_kept) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
+  gemm_case g = exact_case();
+  g.options.tile_m = g.options.tile_n = g.options.tile_k = n;
+  EXPECT_NE(std::string::npos, run_gemm_case(context, g).find("SG_STATUS_OUT_OF_MEMORY"));
+  g.options.tile_m = g.options.tile_n = 48;
+  EXPECT_EQ("", run_gemm_case(context, g));
+}
+
+}  // namespace
+}  // namespace sg_test
