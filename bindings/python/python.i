@@ -56,6 +56,7 @@
 /* Given a text of any length by plan_text below. */
 %ignore sg_plan_describe;
 %ignore sg_job_message; /* a Job keeps its message */
+%ignore sg_context_model; /* what `streamgemm info --model` prints */
 
 %include "streamgemm.i"
 

@@ -143,6 +143,17 @@ SG_API sg_status sg_context_synchronize(sg_context *context);
  */
 SG_API sg_status sg_context_device(sg_context *context, sg_device_info *out_info);
 
+/**
+ * The device model that the context plans with, as JSON (docs/device-model.md): the device's own, or with the figures that
+ * `streamgemm calibrate` measured where the variable SG_CALIBRATION asks for them; "calibration" among its "sources" then
+ * says which file was taken, or why none was.
+ * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
+ * @return SG_STATUS_OK (also when the text was cut: compare *out_size), SG_STATUS_INVALID_HANDLE,
+ * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_model(sg_context *context, char *text, uint64_t size, uint64_t *out_size);
+
 SG_END_DECLS
 
 #endif /* STREAMGEMM_CONTEXT_H */

@@ -145,7 +145,23 @@ sg_status sg_context_device(sg_context *handle, sg_device_info *out_info) {
   return guarded([&] {
     const auto context = sg::context_of(handle);
     sg_device_info info = sg::facts_of(context->on());
-    info.compute_lanes = context->model().compute_lanes;
+    const sg::device_model &model = context->model();
+    info.compute_lanes = model.compute_lanes;
+    info.link_in_bytes_per_second = model.link_in;
+    info.link_out_bytes_per_second = model.link_out;
+    info.memory_bytes_per_second = model.memory_rate;
     sg::write_out(out_info, info, "out_info");
+  });
+}
+
+sg_status sg_context_model(sg_context *handle, char *text, uint64_t size, uint64_t *out_size) {
+  if (out_size) *out_size = 0;
+  if (text && size > 0) text[0] = '\0';
+  return guarded([&] {
+    const auto context = sg::context_of(handle);
+    if (size > 0) sg::require(text, "text");
+    const std::string whole = sg::model_text(context->model());
+    if (out_size) *out_size = whole.size() + 1;
+    if (size > 0) sg::copy_text(text, size, whole.c_str());
   });
 }

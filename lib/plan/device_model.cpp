@@ -171,7 +171,13 @@ device_model parse_device_model(const std::string &text) {
   }
   if (const json_tree *sources = root.find("sources")) {
     object_reader reader(*sources, "sources");
-    for (const std::string &key : sources->keys) reader.text(key, 1000);
+    for (const std::string &key : sources->keys) m.sources.emplace_back(key, reader.text(key, 1000));
+  }
+  if (const json_tree *calibrated = root.find("calibrated")) {
+    object_reader reader(*calibrated, "calibrated");
+    m.calibrated_device = reader.text("device", 4096);
+    m.calibrated_date = reader.text("date");
+    reader.finish();
   }
   root.finish();
   return m;

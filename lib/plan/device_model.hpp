@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -16,12 +17,16 @@ struct run_rate {
   double run_bytes = 0;
   double one_way = 0;
   double both_ways = 0;  // each direction, while the other one is busy and the chip computes
+
+  bool operator==(const run_rate &) const = default;
 };
 
 // Bandwidth of `workers` host threads that pack pageable memory together, in bytes per second.
 struct staging_rate {
   std::int32_t workers = 0;
   double bytes_per_second = 0;
+
+  bool operator==(const staging_rate &) const = default;
 };
 
 // Peak rate of a product in flops per second: of the chip, or of one lane where lanes are cores.
@@ -31,6 +36,8 @@ struct gemm_rate {
   double flops_per_second = 0;
   std::int64_t tile_m = 0, tile_n = 0;  // of the kernels that reach it; 0: the device's
   std::int64_t split_k = -1;            // the same; -1: the device's
+
+  bool operator==(const gemm_rate &) const = default;
 };
 
 struct device_model {
@@ -62,11 +69,20 @@ struct device_model {
   double memory_rate = 0;    // device memory, bytes per second
   std::vector<gemm_rate> rates;
 
+  std::vector<std::pair<std::string, std::string>> sources;  // free texts: where each figure comes from
+  std::string calibrated_device;                             // the device that its figures were measured on; "": none
+  std::string calibrated_date;
+
   // Bytes that schedules may take at most.
   std::int64_t usable_memory() const { return memory_limit > 0 ? std::min(memory_limit, memory_bytes) : memory_bytes; }
+
+  bool operator==(const device_model &) const = default;
 };
 
 // Reads a model. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) naming the key that is missing, unknown or out of range.
 device_model parse_device_model(const std::string &json);
+
+// The model as parse_device_model reads it; a caller's limit is no part of it.
+std::string model_text(const device_model &model);
 
 }  // namespace sg

@@ -32,17 +32,40 @@ void json_writer::member(std::string_view key, double value) {
   if (number.find_first_of(".e") == std::string_view::npos) out_ += ".0";
 }
 
+void json_writer::member_truth(std::string_view key, bool value) {
+  put_key(key);
+  out_ += value ? "true" : "false";
+}
+
 void json_writer::begin(std::string_view key) {
   put_key(key);
-  out_ += '{';
+  open('{');
+}
+
+void json_writer::end() { close('}'); }
+
+void json_writer::begin_list(std::string_view key) {
+  put_key(key);
+  open('[');
+}
+
+void json_writer::begin_item() {
+  put_separator();
+  open('{');
+}
+
+void json_writer::end_list() { close(']'); }
+
+void json_writer::open(char bracket) {
+  out_ += bracket;
   ++depth_;
   first_ = true;
 }
 
-void json_writer::end() {
+void json_writer::close(char bracket) {
   --depth_;
   if (!first_) out_.append(1, '\n').append(2 * depth_, ' ');
-  out_ += '}';
+  out_ += bracket;
   first_ = false;
 }
 
@@ -51,10 +74,14 @@ std::string json_writer::take() {
   return std::move(out_);
 }
 
-void json_writer::put_key(std::string_view key) {
+void json_writer::put_separator() {
   out_ += first_ ? "\n" : ",\n";
   first_ = false;
   out_.append(2 * depth_, ' ');
+}
+
+void json_writer::put_key(std::string_view key) {
+  put_separator();
   put_quoted(key);
   out_ += ": ";
 }

@@ -16,14 +16,24 @@ class json_writer {
   // The shortest text that reads as the same number; null for what JSON has no number for.
   void member(std::string_view key, double value);
 
+  void member_truth(std::string_view key, bool value);
+
   // What follows belongs to an object inside, until its end.
   void begin(std::string_view key);
   void end();
+
+  // What follows are the objects of an array, each from begin_item() to end(), until end_list().
+  void begin_list(std::string_view key);
+  void begin_item();
+  void end_list();
 
   // The whole object. All objects inside have ended.
   std::string take();
 
  private:
+  void open(char bracket);
+  void close(char bracket);
+  void put_separator();
   void put_key(std::string_view key);
   void put_quoted(std::string_view text);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "run/calibration.hpp"
 #include "run/completion_queue.hpp"
 #include "run/device_buffer.hpp"
 #include "run/process.hpp"
@@ -15,7 +16,7 @@ namespace sg {
 namespace {
 
 device_model settled(const device &on, const context_settings &settings) {
-  device_model model = on.model();
+  device_model model = calibrated_model(on);
   if (settings.compute_lanes > 0) model.compute_lanes = settings.compute_lanes;
   if (settings.staging_threads > 0) model.staging_workers = settings.staging_threads;
   model.memory_limit = settings.memory_limit;
