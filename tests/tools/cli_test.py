@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and what it does with bad files.
 
-usage: cli_test.py STREAMGEMM FAKE_PEERS
+usage: cli_test.py STREAMGEMM FAKE_PEERS [TEST...]
 """
 import json
 import os
@@ -57,7 +57,7 @@ class Program(unittest.TestCase):
 
 class Usage(Program):
     def test_help(self):
-        for verb in ("", "info", "gemm", "plan", "bench", "report"):
+        for verb in ("", "info", "gemm", "plan", "bench", "report", "calibrate"):
             self.assertIn("--help", self.run_program(*verb.split(), "--help").stdout)
 
     def test_version(self):
@@ -161,7 +161,7 @@ class Gemm(Program):
 
     def test_failures_of_the_device(self):
         a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
-        for fault in ("fail-alloc=1", "fail-copy=1", "fail-launch=1"):
+        for fault in ("taken=1TiB", "fail-copy=1", "fail-launch=1"):
             self.complaint("gemm", a, b, "--device", "sim:h200?" + fault, exits=FAILED)
         self.complaint("gemm", a, b, "--device", "cuda:99", exits=NO_DEVICE)
 
@@ -187,6 +187,182 @@ class Gemm(Program):
         finally:
             os.close(main)
             os.close(secondary)
+
+
+class Prediction(Program):
+    """What was predicted beside what was measured: on a simulated device, in virtual time, they agree."""
+
+    size = ("--m", 8192, "--n", 8192, "--k", 8192)
+
+    def test_plans_that_are_run(self):
+        for place in ("pinned", "device"):
+            for compute in ("exact", "tf32"):
+                with self.subTest(place=place, compute=compute):
+                    said = self.json_of("plan", *self.size, "--compute", compute, "--from", place, "--run",
+                                        "--device", "sim:h200?timing-only")
+                    self.assertAlmostEqual(said["prediction_ratio"], said["device_seconds"] / said["predicted_seconds"])
+                    self.assertAlmostEqual(said["prediction_ratio"], 1, delta=0.03)
+                    self.assertGreater(said["seconds"], 0)
+        self.assertNotIn("device_seconds", self.json_of("plan", *self.size, "--device", "sim:h200"))
+        text = self.run_program("plan", *self.size, "--run", "--device", "sim:h200?timing-only").stdout
+        self.assertRegex(text, r"predicted .* took .* ratio (0\.9[789]|1\.0[0123])")
+
+    def test_products(self):
+        a, b = self.matrix("a.npy", 300, 300)[0], self.matrix("b.npy", 300, 300)[0]
+        said = self.json_of("gemm", a, b, "--pinned", "--verify", "--device", "sim:h200")
+        self.assertAlmostEqual(said["prediction_ratio"], said["device_seconds"] / said["predicted_seconds"])
+        self.assertTrue(0.2 < said["prediction_ratio"] < 1.1, said)  # latencies are most of such a small one
+        self.assertTrue(said["verify"]["passed"])
+        self.assertRegex(self.run_program("gemm", a, b).stdout, r"predicted .* took .* ratio")
+
+    def test_benchmarks(self):
+        record = self.json_of("bench", "host", "--quick", "--device", "sim:h200", "--only", "bf16 1024^3 pinned")
+        (row,) = record["rows"]
+        self.assertGreater(row["predicted_seconds"], 0)
+        self.assertAlmostEqual(row["device_seconds"] / row["predicted_seconds"], 1, delta=0.3)  # of a tenth of a millisecond
+
+
+class Calibrate(Program):
+    def setUp(self):
+        super().setUp()
+        os.environ["XDG_CACHE_HOME"] = str(self.folder / "cache")
+        self.addCleanup(os.environ.pop, "XDG_CACHE_HOME")
+        self.addCleanup(os.environ.pop, "SG_CALIBRATION", None)
+
+    def model_of(self, device="sim:h200"):
+        return json.loads(self.run_program("info", "--model", "--device", device).stdout)
+
+    def distorted(self, device="sim:h200"):
+        """The device's model with every rate and gap far off, as if it had been measured."""
+        model = self.model_of(device)
+        def change(value, path=""):
+            for key, inner in list(value.items()) if isinstance(value, dict) else enumerate(value):
+                if isinstance(inner, (dict, list)):
+                    change(inner, f"{path}.{key}")
+                elif str(key).endswith("_per_second") and "staging" not in path and "pageable" not in key:
+                    value[key] = inner * 0.55
+                elif str(key).endswith("gap_seconds"):
+                    value[key] = inner * 3
+        change(model)
+        model["calibrated"] = {"device": device, "date": "2020-01-01"}
+        return model
+
+    def write(self, model, name="model.json", mode=0o600):
+        path = self.file(name, (model if isinstance(model, str) else json.dumps(model)).encode())
+        path.chmod(mode)
+        return path
+
+    def assert_alike(self, measured, truth, path="model"):
+        if isinstance(truth, dict):
+            for key in truth:
+                self.assert_alike(measured[key], truth[key], f"{path}.{key}")
+        elif isinstance(truth, list):
+            self.assertEqual(len(measured), len(truth), path)
+            for i, (x, y) in enumerate(zip(measured, truth)):
+                self.assert_alike(x, y, f"{path}[{i}]")
+        elif isinstance(truth, float):
+            self.assertLess(abs(measured - truth), 0.03 * truth, f"{path}: {measured} instead of {truth}")
+        else:
+            self.assertEqual(measured, truth, path)
+
+    def test_reproduces_a_simulated_device(self):
+        """From a model that is far off, measuring finds what the simulated device is really like."""
+        truth = self.model_of()
+        os.environ["SG_CALIBRATION"] = str(self.write(self.distorted()))
+        off = self.model_of()
+        self.assertAlmostEqual(off["link"]["in_bytes_per_second"], 0.55 * truth["link"]["in_bytes_per_second"])
+        out = self.folder / "measured.json"
+        self.json_of("calibrate", "--device", "sim:h200", "-o", out)
+        measured = json.loads(out.read_text())
+        for model in (truth, measured):
+            del model["sources"]
+        self.assertEqual(measured.pop("calibrated")["device"], "sim:h200")
+        self.assert_alike(measured, truth)
+        # It is a model like any other, and predicts what the device takes.
+        del os.environ["SG_CALIBRATION"]
+        for place in ("pinned", "device"):
+            size = ("--m", 8192, "--n", 8192, "--k", 8192, "--compute", "tf32", "--from", place)
+            wanted = self.json_of("plan", *size, "--device", "sim:h200")["predicted_seconds"]
+            said = self.json_of("plan", *size, "--device", f"sim:{out}")["predicted_seconds"]
+            self.assertAlmostEqual(said / wanted, 1, delta=0.03)
+
+    def test_kept_in_the_cache_and_used_when_asked(self):
+        said = self.json_of("calibrate", "--device", "sim:pcie3")
+        path = pathlib.Path(said["file"])
+        self.assertEqual(path, self.folder / "cache" / "streamgemm" / "sim-pcie3.json")
+        self.assertEqual((path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777), (0o600, 0o700))
+        self.assertEqual([entry.name for entry in path.parent.iterdir()], [path.name])
+        self.assertTrue(all(abs(row["measured_seconds"] / row["predicted_seconds"] - 1) < 0.05 for row in said["products"]))
+        info = lambda: self.json_of("info", "--device", "sim:pcie3")["devices"][0]
+        own = info()
+        self.assertNotIn("calibration", own)
+        path.write_text(json.dumps({**said["model"], "link": {**said["model"]["link"], "in_bytes_per_second": 9e9}}))
+        os.environ["SG_CALIBRATION"] = "1"
+        self.assertIn(str(path), info()["calibration"])
+        self.assertEqual(info()["link_in_bytes_per_second"], 9e9)
+        self.assertIn("calibration: " + str(path), self.run_program("info").stdout)
+        os.environ["SG_CALIBRATION"] = "0"
+        self.assertEqual(info(), own)
+
+    def test_cpu(self):
+        out = self.folder / "cpu.json"
+        said = self.json_of("calibrate", "--device", "cpu", "-o", out)
+        self.assertGreater(len(said["products"]), 3)
+        os.environ["SG_CALIBRATION"] = str(out)
+        info = self.json_of("info", "--device", "cpu")["devices"][0]
+        self.assertIn(str(out), info["calibration"])
+        self.assertEqual(info["memory_bytes_per_second"], said["model"]["kernels"]["memory_bytes_per_second"])
+        a, b = self.matrix("a.npy", 40, 40)[0], self.matrix("b.npy", 40, 40)[0]
+        self.run_program("gemm", a, b, "--verify", "--device", "cpu")
+
+    def test_what_is_passed_over(self):
+        good = self.distorted()
+        def with_link(**figures):
+            return {**good, "link": {**good["link"], **figures}}
+        text = json.dumps(good)
+        cases = (
+            (with_link(in_bytes_per_second=1e17), "beyond belief"), (with_link(in_bytes_per_second=1), "beyond belief"),
+            (with_link(in_bytes_per_second=-1), "in_bytes_per_second"), (with_link(in_bytes_per_second="x"), "number"),
+            (with_link(copy_gap_seconds=5), "beyond belief"), (with_link(wheels=4), "wheels"), ({**good, "wheels": 4}, "wheels"),
+            (text.replace('"in_bytes_per_second": ', '"in_bytes_per_second": NaN, "x": ', 1), ""),
+            (text.replace('"in_bytes_per_second": ', '"in_bytes_per_second": 1e999, "x": ', 1), ""),
+            ({**good, "calibrated": {"device": "sim:a100", "date": "x"}}, "another device"),
+            ({k: v for k, v in good.items() if k != "calibrated"}, "calibrated"),
+            ({**good, "memory_bytes": 1 << 30}, "other memory"),
+            ({**good, "kernels": {**good["kernels"], "units": 7}}, "multiprocessors"),
+            ({**good, "kernels": {**good["kernels"], "gemm": [*good["kernels"]["gemm"],
+              {"dtype": "f16", "compute": "tf32", "flops_per_second": 1e12}]}}, "which the device has not"),
+            (text + " " * (64 << 10), "larger than 64 KiB"), ("", ""), ("[]", "object"), ("{", ""),
+        )
+        own = self.model_of()
+        for i, (model, reason) in enumerate(cases):
+            with self.subTest(i=i, reason=reason):
+                os.environ["SG_CALIBRATION"] = str(self.write(model))
+                self.passed_over(reason, own)
+        usable = self.write(good)
+        for mode, reason in ((0o620, "others"), (0o602, "others"), (0o600, None)):
+            usable.chmod(mode)
+            os.environ["SG_CALIBRATION"] = str(usable)
+            if reason:
+                self.passed_over(reason, own)
+            else:
+                self.assertNotIn("passed over", self.model_of()["sources"]["calibration"])
+        link = self.folder / "link.json"
+        link.symlink_to(usable)
+        for value in (str(link), str(self.folder / "none.json"), str(self.folder), "/dev/null", "model.json", "yes", "1"):
+            os.environ["SG_CALIBRATION"] = value
+            self.passed_over("", own)
+
+    def passed_over(self, reason, own):
+        model = self.model_of()
+        said = model["sources"].pop("calibration")
+        self.assertIn("passed over", said)
+        self.assertIn(reason, said)
+        self.assertEqual(model, own)
+
+    def test_wrong_usage(self):
+        self.complaint("calibrate", "--device", "cuda:99", exits=NO_DEVICE)
+        self.complaint("calibrate", "--device", "sim:pcie3", "-o", "/nonexistent/x.json", exits=FAILED)
 
 
 class BadFiles(Program):
@@ -419,4 +595,4 @@ class Bench(Program):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

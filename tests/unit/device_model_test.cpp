@@ -44,6 +44,20 @@ TEST(device_model, shipped_models_are_read) {
   EXPECT_EQ(shipped_model("h200").link_in, 55.0e9);
 }
 
+TEST(device_model, written_as_it_is_read) {
+  for (const char *name : {"h200", "a100", "pcie3"}) {
+    device_model m = shipped_model(name);
+    m.calibrated_device = "sim:\"x\"";
+    m.calibrated_date = "2026-01-01";
+    const device_model again = parse_device_model(model_text(m));
+    // A row's own tiles are written out where it has the device's.
+    EXPECT_EQ(again, m) << model_text(m);
+  }
+  device_model m = shipped_model("h200");
+  m.link_in *= 1 + 1e-15;
+  EXPECT_EQ(parse_device_model(model_text(m)).link_in, m.link_in) << "to the last digit";
+}
+
 TEST(device_model, unified_memory_needs_no_link) {
   const device_model m = parse_device_model(R"({"name": "cpu", "unified_memory": true, "lanes_are_cores": true,
       "memory_bytes": 1e9, "compute_lanes": 2, "lane_depth_commands": 2,

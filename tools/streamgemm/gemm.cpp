@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "choices.hpp"
 #include "format.hpp"
 #include "library.hpp"
 #include "npy.hpp"
+#include "prediction.hpp"
 #include "progress.hpp"
 #include "verbs.hpp"
 #include "verify.hpp"
@@ -25,7 +27,25 @@ struct gemm_arguments {
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
-  bool verify = false, json = false;
+  bool pinned = false, verify = false, json = false;
+};
+
+// A matrix's memory pinned, as long as this lives.
+class pinning {
+ public:
+  pinning(sg_context *context, matrix &x) : context_(context), memory_(x.bytes.data()) {
+    if (x.bytes.empty()) memory_ = nullptr;
+    if (memory_) check(sg_host_register(context, memory_, x.bytes.size()), "pinning a matrix");
+  }
+  ~pinning() {
+    if (memory_) sg_host_unregister(context_, memory_);
+  }
+  pinning(const pinning &) = delete;
+  pinning &operator=(const pinning &) = delete;
+
+ private:
+  sg_context *context_;
+  void *memory_;
 };
 
 struct outcome {
@@ -82,6 +102,7 @@ json to_json(const gemm_arguments &given, const sg_device_info &device, const ma
           {"seconds", result.seconds},
           {"device_seconds", span},
           {"predicted_seconds", did.predicted_seconds},
+          {"prediction_ratio", prediction_ratio(span, did.predicted_seconds)},
           {"bound_seconds", did.bound_seconds},
           {"overlap", span > 0 ? json(did.busy_seconds / span) : json()},
           {"flops", did.flops},
@@ -100,6 +121,7 @@ void print_text(const json &all) {
               seconds > 0 ? format_rate(all["flops"].get<double>() / seconds, "flop/s").c_str() : "nothing to do",
               all["strategy"].get<std::string>().c_str(),
               all["overlap"].is_null() ? "none" : format_fixed(all["overlap"], 2).c_str());
+  std::printf("%s\n", compared(all["predicted_seconds"], seconds).c_str());
   if (all.contains("verify")) {
     const json &verify = all["verify"];
     std::printf("verify: %lld elements, %lld wrong, largest error %s of its bound\n",
@@ -124,7 +146,11 @@ void run(const gemm_arguments &given) {
   // .npy has no bf16, so its products are kept in f32.
   const sg_dtype out = a.dtype == SG_DTYPE_BF16 ? SG_DTYPE_F32 : natural_output(a.dtype);
   matrix c = make_matrix(out, SG_LAYOUT_ROW_MAJOR, m, n);
+  std::vector<std::unique_ptr<pinning>> pins;
+  if (given.pinned)
+    for (matrix *x : {&a, &b, &c}) pins.push_back(std::make_unique<pinning>(context.get(), *x));
   const outcome result = multiply(context.get(), given, a, b, c);
+  pins.clear();
   json all = to_json(given, device_of(context.get()), a, c, k, result);
 
   bool right = true;
@@ -165,6 +191,7 @@ void add_gemm(CLI::App &app) {
   verb->add_option("--streams", given->options.streams, "Compute streams")->check(CLI::NonNegativeNumber);
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));
+  verb->add_flag("--pinned", given->pinned, "Pin the matrices' memory first: no threads stage them then");
   verb->add_flag("--verify", given->verify, "Check every element against a reference of this program's own");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->callback([given] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // streamgemm info: the library, its backends and its devices.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "format.hpp"
@@ -10,6 +11,11 @@
 namespace sg::cli {
 
 namespace {
+
+// Which measured figures a context on the device would plan with, or why it would not; null where none are asked for.
+json calibration_of(sg_context *context) {
+  return json::parse(model_of(context))["sources"].value("calibration", json());
+}
 
 json to_json(const sg_device_info &info) {
   return {{"name", info.name},
@@ -23,6 +29,13 @@ json to_json(const sg_device_info &info) {
           {"link_in_bytes_per_second", info.link_in_bytes_per_second},
           {"link_out_bytes_per_second", info.link_out_bytes_per_second},
           {"memory_bytes_per_second", info.memory_bytes_per_second}};
+}
+
+json of_context(const std::string &device) {
+  const context_handle context = open_context({.device = device});
+  json all = to_json(device_of(context.get()));
+  if (const json calibration = calibration_of(context.get()); !calibration.is_null()) all["calibration"] = calibration;
+  return all;
 }
 
 json backends() {
@@ -45,7 +58,7 @@ json devices() {
   for (std::int32_t i = 0; i < count; ++i) {
     sg_device_info info = SG_DEVICE_INFO_INIT;
     check(sg_device_describe(i, &info), "device");
-    list.push_back(to_json(info));
+    list.push_back(std::getenv("SG_CALIBRATION") ? of_context(info.name) : to_json(info));
   }
   return list;
 }
@@ -66,6 +79,8 @@ void print_text(const json &all) {
                   format_rate(device["link_in_bytes_per_second"], "B/s").c_str(),
                   format_rate(device["link_out_bytes_per_second"], "B/s").c_str());
     std::printf("\n");
+    if (device.contains("calibration"))
+      std::printf("        calibration: %s\n", device["calibration"].get<std::string>().c_str());
   }
 }
 
@@ -74,17 +89,20 @@ void print_text(const json &all) {
 void add_info(CLI::App &app) {
   struct options {
     std::string device;
-    bool json = false;
+    bool json = false, model = false;
   };
   auto given = std::make_shared<options>();
   CLI::App *verb = app.add_subcommand("info", "Show the library, its backends and its devices");
   verb->add_option("--device", given->device, "Only this device, e.g. cpu, cuda:0, sim:h200, sim:/path/model.json");
   verb->add_flag("--json", given->json, "Print JSON");
+  verb->add_flag("--model", given->model, "Only the model that a context on the device plans with, as JSON");
   verb->callback([given] {
+    if (given->model) {
+      print_json(json::parse(model_of(open_context({.device = given->device.empty() ? "auto" : given->device}).get())));
+      return;
+    }
     json all = {{"version", sg_version_string()}, {"backends", backends()}};
-    all["devices"] = given->device.empty()
-                         ? devices()
-                         : json::array({to_json(device_of(open_context({.device = given->device}).get()))});
+    all["devices"] = given->device.empty() ? devices() : json::array({of_context(given->device)});
     if (given->json)
       print_json(all);
     else

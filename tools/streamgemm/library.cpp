@@ -51,4 +51,12 @@ std::string describe(sg_plan *plan, sg_plan_format format) {
   return text.data();
 }
 
+std::string model_of(sg_context *context) {
+  std::uint64_t size = 0;
+  check(sg_context_model(context, nullptr, 0, &size), "device model");
+  std::vector<char> text(size);
+  check(sg_context_model(context, text.data(), size, nullptr), "device model");
+  return text.data();
+}
+
 }  // namespace sg::cli

@@ -23,6 +23,8 @@ using context_handle = std::unique_ptr<sg_context, releaser<sg_context_release>>
 using job_handle = std::unique_ptr<sg_job, releaser<sg_job_release>>;
 using plan_handle = std::unique_ptr<sg_plan, releaser<sg_plan_release>>;
 using queue_handle = std::unique_ptr<sg_queue, releaser<sg_queue_release>>;
+using stream_handle = std::unique_ptr<sg_stream, releaser<sg_stream_release>>;
+using buffer_handle = std::unique_ptr<sg_buffer, releaser<sg_buffer_release>>;
 
 // Throws what a failed status means to the user; `attempt` says what was tried.
 void check(sg_status status, const std::string &attempt);
@@ -38,5 +40,6 @@ context_handle open_context(const context_request &request);
 sg_device_info device_of(sg_context *context);
 sg_job_statistics statistics_of(sg_job *job);
 std::string describe(sg_plan *plan, sg_plan_format format);
+std::string model_of(sg_context *context);  // JSON, docs/device-model.md
 
 }  // namespace sg::cli

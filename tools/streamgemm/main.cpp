@@ -26,6 +26,7 @@ static exit_code run(int argc, char **argv) {
   add_plan(app);
   add_bench(app);
   add_report(app);
+  add_calibrate(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &stop) {  // --help and --version are answers, not errors

@@ -2,9 +2,14 @@
 // streamgemm plan: what a product would cost on a device, without running it and without having the device.
 #include <cstdio>
 #include <memory>
+#include <vector>
 
+#include "bench/measure.hpp"
 #include "choices.hpp"
 #include "library.hpp"
+#include "placed.hpp"
+#include "prediction.hpp"
+#include "progress.hpp"
 #include "verbs.hpp"
 
 namespace sg::cli {
@@ -22,14 +27,14 @@ struct plan_arguments {
   context_request where;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   double beta = 0;
-  bool json = false, schedule = false;
+  bool json = false, schedule = false, run = false;
 };
 
 sg_matrix shape(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_layout layout) {
   return {nullptr, rows, cols, 0, dtype, layout};
 }
 
-plan_handle make_plan(sg_context *context, const plan_arguments &given) {
+sg_gemm_desc describe_product(const plan_arguments &given) {
   const bool flip_a = given.op_a != SG_OP_N, flip_b = given.op_b != SG_OP_N;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = shape(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
@@ -44,9 +49,53 @@ plan_handle make_plan(sg_context *context, const plan_arguments &given) {
       __builtin_mul_overflow(given.k, given.n, &desc.stride_b) ||
       __builtin_mul_overflow(given.m, given.n, &desc.stride_c))
     throw failure(exit_code::usage, "the matrices are too large to be addressed");
+  return desc;
+}
+
+plan_handle make_plan(sg_context *context, const plan_arguments &given) {
+  const sg_gemm_desc desc = describe_product(given);
   sg_plan *plan = nullptr;
   check(sg_plan_create(context, &desc, &given.options, &plan), "plan");
   return plan_handle(plan);
+}
+
+// What running a plan took: medians of several runs after one for warming up.
+struct run_times {
+  double device_seconds = 0;  // first command to last, on the device's clock
+  double seconds = 0;         // of the caller
+};
+
+run_times run_plan(sg_context *context, sg_plan *plan, const plan_arguments &given) {
+  constexpr int runs = 5;
+  sg_gemm_desc desc = describe_product(given);
+  const auto bytes = [&](const sg_matrix &x) {
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow(x.rows * x.cols, given.batch * std::int64_t(sg_dtype_size(x.dtype)), &all))
+      throw failure(exit_code::usage, "the matrices are too large to be addressed");
+    return std::uint64_t(all);
+  };
+  const placed_memory a(context, given.from, bytes(desc.a), desc.a.dtype),
+      b(context, given.from, bytes(desc.b), desc.b.dtype), c(context, given.from, bytes(desc.c), desc.c.dtype);
+  desc.a.data = a.data();
+  desc.b.data = b.data();
+  desc.c.data = c.data();
+  std::vector<double> device_seconds, seconds;
+  progress line("running");
+  for (int i = 0; i <= runs; ++i) {
+    sg_job_statistics did;
+    const double took = timed([&] {
+      sg_job *made = nullptr;
+      check(sg_plan_run_async(plan, &desc, nullptr, &made), "run");
+      const job_handle job(made);
+      check(sg_job_wait(made, SG_FOREVER), "run");
+      did = statistics_of(made);
+    });
+    line.fraction(double(i) / runs);
+    if (i == 0) continue;
+    device_seconds.push_back(double(did.end_ns - did.start_ns) * 1e-9);
+    seconds.push_back(took);
+  }
+  return {median(device_seconds), median(seconds)};
 }
 
 json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
@@ -74,6 +123,12 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
               {"commands", says.commands},
               {"timeline", describe(plan, SG_PLAN_TIMELINE)}};
   if (given.schedule) all["schedule"] = json::parse(describe(plan, SG_PLAN_JSON));
+  if (given.run) {
+    const run_times took = run_plan(context, plan, given);
+    all["device_seconds"] = took.device_seconds;
+    all["seconds"] = took.seconds;
+    all["prediction_ratio"] = prediction_ratio(took.device_seconds, says.predicted_seconds);
+  }
   return all;
 }
 
@@ -86,6 +141,12 @@ void run(const plan_arguments &given) {
   }
   std::printf("%s\n%s", describe(plan.get(), SG_PLAN_TEXT).c_str(), describe(plan.get(), SG_PLAN_TIMELINE).c_str());
   if (given.schedule) std::printf("\n%s\n", describe(plan.get(), SG_PLAN_JSON).c_str());
+  if (given.run) {
+    sg_plan_prediction says = SG_PLAN_PREDICTION_INIT;
+    check(sg_plan_predict(plan.get(), &says), "prediction");
+    std::printf("\n%s\n",
+                compared(says.predicted_seconds, run_plan(context.get(), plan.get(), given).device_seconds).c_str());
+  }
 }
 
 }  // namespace
@@ -116,6 +177,7 @@ void add_plan(CLI::App &app) {
   verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(CLI::NonNegativeNumber);
   verb->add_flag("--schedule", given->schedule, "Add the library's own JSON of the schedule");
+  verb->add_flag("--run", given->run, "Run it too, on operands of this program's own, and compare");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->callback([given] {
     given->options.place_a = given->options.place_b = given->options.place_c = given->from;

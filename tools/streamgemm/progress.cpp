@@ -11,8 +11,11 @@ namespace sg::cli {
 
 progress::progress(std::string label) : label_(std::move(label)), terminal_(isatty(STDERR_FILENO)) {}
 
-progress::~progress() {
+progress::~progress() { clear(); }
+
+void progress::clear() {
   if (shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
 }
 
 double progress::seconds() const {
@@ -27,6 +30,8 @@ void progress::show(const std::string &text) {
 }
 
 void progress::fraction(double done) { show(format_fixed(done * 100, 0) + "%"); }
+
+void progress::doing(const std::string &what) { show(what); }
 
 void progress::elapsed() { show(format_fixed(seconds(), 1) + " s"); }
 

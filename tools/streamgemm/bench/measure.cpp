@@ -109,6 +109,8 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .products = what.products,
                     .more = {}});
   }
+  if (what.own)
+    rows.front().more = {{"predicted_seconds", what.own->predicted_seconds}, {"device_seconds", what.own->device_seconds}};
   return rows;
 }
 

@@ -14,6 +14,11 @@ namespace sg::cli {
 // Runs `work` and returns its seconds.
 double timed(const std::function<void()> &work);
 
+// What the library predicted of a run, and what it took on the device's clock (virtual on simulated ones).
+struct prediction {
+  double predicted_seconds = 0, device_seconds = 0;
+};
+
 struct bench_variant {
   std::string name;
   std::function<double()> run;  // does the work once and returns the seconds that count
@@ -26,6 +31,7 @@ struct bench_case {
   double bytes_in = 0, bytes_out = 0;  // over the link, of one run
   double bound_seconds = 0;            // 0: no bound is known
   int products = 1;                    // of one run; its seconds are those of all of them
+  const prediction *own = nullptr;     // of the first variant, this library's, as its latest run left it; nullptr: none
 };
 
 struct measure_limits {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures what a device model says of a device, by the public interface: copies, products, their gaps. Times are those
+// of the device's own clock, which on a simulated device is virtual.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "library.hpp"
+
+namespace sg::cli {
+
+// Bytes per second that a command's own time grows with, and its seconds beside them.
+struct copy_figures {
+  double in = 0, out = 0, gap = 0;
+};
+
+class probe {
+ public:
+  // `context`: without coalescing. `tell` hears what is being measured.
+  probe(sg_context *context, std::function<void(const std::string &)> tell);
+  ~probe();
+  probe(const probe &) = delete;
+  probe &operator=(const probe &) = delete;
+
+  // Contiguous pinned copies, one direction at a time, and the gap between queued ones.
+  copy_figures one_way();
+  // Each direction while the other one is busy and the chip computes. `run_bytes` 0: contiguous; otherwise 2-D copies
+  // with rows of so many bytes.
+  copy_figures both_ways(double run_bytes, double gap);
+  // 2-D copies one direction at a time.
+  copy_figures rows(double run_bytes, double gap);
+  // Copies of pageable memory, as the caller's clock sees them.
+  copy_figures pageable();
+  // Bytes per second that so many threads of the host move from pageable memory to pinned memory.
+  double staging(int threads);
+
+  // Seconds between queued products of next to no work.
+  double launch_gap();
+  // Bytes read and written in a second by copies within the device's memory, one on each of `lanes` at a time.
+  double memory_rate(int lanes, double gap);
+
+  // Seconds of a cubic product with each of `lanes` busy with one, and what the context's model predicts for one that
+  // finds its lane idle; both 0 when the device has no such product.
+  struct product_times {
+    double measured = 0, predicted = 0;
+  };
+  product_times product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes);
+
+ private:
+  struct timed_job {
+    double start = 0, end = 0;
+    double seconds() const { return end - start; }
+  };
+  // A copy of `rows` rows of `width` bytes; in host memory they lie `pitch` bytes apart.
+  struct copy_shape {
+    std::uint64_t width, rows, pitch;
+    double bytes() const { return double(width) * double(rows); }
+  };
+  copy_shape shape_of(double run_bytes) const;
+
+  job_handle copy(bool in, const copy_shape &shape, sg_stream *stream);
+  timed_job ended(const job_handle &job) const;
+  double alone(bool in, const copy_shape &shape);
+  std::vector<job_handle> keep_busy(double seconds);
+  job_handle multiply(const sg_gemm_desc &desc, sg_stream *stream);
+  // Seconds of a cubic product by the context's model; none when the device has no such product.
+  std::optional<double> predicted(sg_dtype dtype, sg_compute compute, std::int64_t size) const;
+
+  sg_context *context_;
+  std::function<void(const std::string &)> tell_;
+  bool unified_ = false;
+  void *host_in_ = nullptr, *host_out_ = nullptr;  // pinned
+  buffer_handle device_in_, device_out_;
+};
+
+}  // namespace sg::cli
