@@ -12,7 +12,13 @@
  * Memory: from the submission until the job has ended, the operands stay allocated, A and B unchanged, C untouched. The
  * descriptor, the options and the arrays in them are read during the call only.
  *
- * A job ends once, with one status. A failed or cancelled job may have written parts of C; its message says so. Where the
+ * A job ends once, with one status. A failed or cancelled job may have written parts of C; its message says so. A tracked
+ * job that reads what such a job was to write ends with SG_STATUS_DEPENDENCY_FAILED, also when it is submitted after the
+ * failure, until one submission has been made that writes all of those bytes, or the program has been told: by the answer
+ * of sg_job_wait, sg_job_poll, sg_job_wait_all, sg_job_wait_any or sg_job_message for the job, by its completion taken from
+ * a queue, or by its callback. From then on the memory is taken to hold what the program wants. Being told of a job that
+ * failed because of another counts for that one too. Freeing a buffer or pinned memory ends the matter; releasing a job
+ * without asking, and synchronizing, do not. (Of failures that nobody asks for the latest 4096 are remembered.) Where the
  * device itself keeps the order (cuda), a job may be behind another on the device already when that one fails: it then
  * runs, ends with SG_STATUS_DEPENDENCY_FAILED, and its message says that what it wrote is not valid.
  *

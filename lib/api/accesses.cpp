@@ -17,7 +17,7 @@ void for_each_access(const checked_gemm &g, Add &&add) {
   const problem &p = g.shape;
   const auto list = [&](const operand &o, int which, bool writes, bool reads) {
     for (std::int64_t i = 0; i < pieces_of(o, p.batch); ++i)
-      add(access{footprint_of(o, p.batch, g.where.operands[which], i), writes, reads});
+      add(access{footprint_of(o, p.batch, g.where.operands[which], i), writes, reads, has_exact_footprint(o, p.batch)});
   };
   if (!p.no_product) {
     list(p.a, 0, false, true);

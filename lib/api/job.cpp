@@ -75,7 +75,8 @@ sg_status sg_job_on_complete(sg_job *handle, sg_job_callback callback, void *use
   return guarded([&] {
     const auto job = job_of(handle);
     sg::require(reinterpret_cast<void *>(callback), "callback");
-    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call, reinterpret_cast<void *>(callback), user);
+    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call, reinterpret_cast<void *>(callback),
+                         user);
   });
 }
 
@@ -90,6 +91,7 @@ sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
       result = SG_STATUS_NOT_READY;
     else
       sg::copy_text(text, size, job->message());
+    if (job->done()) job->tell();
   });
   return call == SG_STATUS_OK ? result : call;
 }
@@ -121,8 +123,9 @@ sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout
         return;
       }
     }
-    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job)  // the first failure in the array is said last
-      if ((*job)->status() != SG_STATUS_OK) result = sg::outcome_of(**job);
+    const auto failed =
+        std::find_if(jobs.begin(), jobs.end(), [](const auto &job) { return job->status() != SG_STATUS_OK; });
+    if (failed != jobs.end()) result = sg::outcome_of(**failed);
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -87,7 +87,11 @@ sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory) 
 }
 
 sg_status sg_host_free(sg_context *context, void *memory) {
-  return guarded([&] { sg::context_of(context)->pinned().free(memory); });
+  return guarded([&] {
+    const auto on = sg::context_of(context);
+    on->forget_failures_in(memory, on->pinned().size_of(memory));
+    on->pinned().free(memory);
+  });
 }
 
 sg_status sg_host_register(sg_context *context, void *memory, uint64_t bytes) {

@@ -22,14 +22,24 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
 
 std::int64_t pieces_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
 
+namespace {
+
+// Each item is one run, and between them others' may lie.
+bool items_are_runs(const operand &o) { return o.ld == o.rows && o.item_stride >= o.rows * o.cols; }
+
+}  // namespace
+
+bool has_exact_footprint(const operand &o, std::int64_t batch) {
+  return o.pointer_array || batch == 1 || o.item_stride == 0 || items_are_runs(o);
+}
+
 footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item) {
   const std::int64_t element = size_of(o.type);
   if (o.pointer_array) return footprint::rectangle(where.items[item], o.rows * element, o.cols, o.ld * element);
   if (batch == 1 || o.item_stride == 0)
     return footprint::rectangle(where.base, o.rows * element, o.cols, o.ld * element);
-  const std::int64_t item_bytes = o.rows * o.cols * element, stride_bytes = o.item_stride * element;
-  if (o.ld == o.rows && stride_bytes >= item_bytes)  // each item is one run, and between them others' may lie
-    return footprint::rectangle(where.base, item_bytes, batch, stride_bytes);
+  if (items_are_runs(o))
+    return footprint::rectangle(where.base, o.rows * o.cols * element, batch, o.item_stride * element);
   const std::int64_t bytes = total_bytes(o, batch, "an operand");
   return footprint::rectangle(where.base, bytes, 1, bytes);
 }

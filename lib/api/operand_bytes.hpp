@@ -19,6 +19,8 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
 
 // Footprints that it takes to name all items, and the one number `item`.
 std::int64_t pieces_of(const operand &o, std::int64_t batch);
+// Where items lie with gaps in and between them, their one footprint holds the gaps too: it is not exact.
+bool has_exact_footprint(const operand &o, std::int64_t batch);
 footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item);
 
 // The operand's place: by its pointers, unless the caller says. Throws when the two disagree.

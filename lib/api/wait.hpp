@@ -12,9 +12,10 @@
 
 namespace sg {
 
-// A job's status once it has ended; its message becomes the thread's.
+// A job's status once it has ended, which the program knows from now on; its message becomes the thread's.
 inline sg_status outcome_of(const job &ended) noexcept {
   if (ended.status() != SG_STATUS_OK) set_last_error(ended.message());
+  ended.tell();
   return ended.status();
 }
 

@@ -70,10 +70,11 @@ void context::put_in_order(job &work, const submission &order, const access *acc
   for (std::size_t i = 0; i < order.after_count; ++i) {
     job &before = *order.after[i];
     work.order_after(before, before.incarnation(), true);
-    if (before.done() && before.status() != SG_STATUS_OK) work.fail_dependency();
+    if (before.done() && before.status() != SG_STATUS_OK)
+      work.fail_dependency(before.pool == work.pool ? before.cause() : 0);
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
-  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest());
+  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), untold_);
   if (order.on) order.on->append(work);
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
 }
@@ -191,6 +192,7 @@ void context::free_condemned() noexcept {
       candidate->next_condemned = free_now;
       free_now = candidate;
       condemned_count_.fetch_sub(1, std::memory_order_acq_rel);
+      if (!untold_.none()) tracker_.forget(candidate->data(), candidate->size());
     }
   }
   while (free_now) {
@@ -198,6 +200,12 @@ void context::free_condemned() noexcept {
     delete free_now;
     free_now = next;
   }
+}
+
+void context::forget_failures_in(const void *memory, std::uint64_t bytes) noexcept {
+  if (untold_.none()) return;
+  const std::lock_guard lock(submission_lock_);
+  tracker_.forget(memory, bytes);
 }
 
 void context::post_callback(callback_request *request) noexcept { service_->post(request); }

@@ -22,6 +22,7 @@
 #include "run/pinned_memory.hpp"
 #include "run/plan_cache.hpp"
 #include "run/tracker.hpp"
+#include "run/untold_failures.hpp"
 
 namespace sg {
 
@@ -63,6 +64,9 @@ class context final : public object {
   arena_pool &device_memory() noexcept { return device_memory_; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_map &known_memory() noexcept { return known_memory_; }
+  untold_failures &untold() noexcept { return untold_; }
+  // Failed jobs were to write there, which matters no longer: the memory is another's from now on.
+  void forget_failures_in(const void *memory, std::uint64_t bytes) noexcept;
   // Of the memory that [memory, memory + bytes) lies in; with unified memory always SG_MEMORY_DEVICE.
   sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
     if (device_->unified()) return SG_MEMORY_DEVICE;
@@ -150,6 +154,7 @@ class context final : public object {
   plan_cache plans_;
   std::mutex submission_lock_;
   tracker tracker_;
+  untold_failures untold_;
   generations in_flight_;  // guarded by the submission lock, but for what ends
   std::atomic<std::int64_t> host_seen_ns_{0};
   device_buffer *condemned_ = nullptr;  // guarded by the submission lock

@@ -189,7 +189,7 @@ bool engine::ends_unrun(job &ready) noexcept {
   if (ready.cancel_requested() && !has_parts)
     ready.fail(SG_STATUS_CANCELLED, "cancelled before it started; nothing was written");
   else if (ready.dependency_failed())
-    ready.fail(SG_STATUS_DEPENDENCY_FAILED, "a job that this one was ordered after failed; nothing was written");
+    ready.fail_with_dependency("nothing was written");
   else if (ready.kind != work_kind::marker)
     return false;
   ready.work_ended();

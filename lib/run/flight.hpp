@@ -2,14 +2,15 @@
 // A command on its way through a backend stream or a staging worker.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <atomic>
 #include <cstdint>
-
-#include <streamgemm/backend.h>
 
 namespace sg {
 
 class job;
+struct product_batch;
 
 // Lanes of an engine, a bit for each.
 using lane_bits = std::uint64_t;
@@ -25,18 +26,22 @@ struct lane_slot {
 };
 
 struct flight {
-  flight *next = nullptr;                // in the engine's list of ended commands, or a stager's queue
+  flight *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
   job *about = nullptr;
-  std::uint32_t index = 0;               // command of the schedule
-  lane_slot *lane = nullptr;             // nullptr on a staging worker
-  float share = 0;                       // of the device, that the command fills
-  std::int32_t company = 1;              // products that went out in one call
-  std::atomic<std::int32_t> pieces{0};   // backend calls that have not ended
+  std::uint32_t index = 0;              // command of the schedule
+  product_batch *batch = nullptr;       // of several commands that went out in one call
+  std::int32_t commands = 1;            // in that call
+  lane_slot *lane = nullptr;            // nullptr on a staging worker
+  float share = 0;                      // of the device, that the command fills
+  std::int32_t company = 1;             // products that went out in one call
+  std::atomic<std::int32_t> pieces{0};  // backend calls that have not ended
   std::int64_t start_ns = 0, end_ns = 0;
 
   void begin(job &owner, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
     about = &owner;
     index = command;
+    batch = nullptr;
+    commands = 1;
     lane = where;
     share = 0;
     company = 1;

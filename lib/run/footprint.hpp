@@ -39,4 +39,12 @@ inline bool overlap(const footprint &a, const footprint &b) noexcept {
   return wrapped > 0 && first + 1 < a_runs;
 }
 
+// Whether every byte of `part` is one of `whole`'s. Exact where overlap() is; otherwise false.
+inline bool covers(const footprint &whole, const footprint &part) noexcept {
+  if (part.lo < whole.lo || part.hi > whole.hi) return false;
+  if (whole.pitch == whole.run) return true;  // it has no gaps
+  if (part.pitch != whole.pitch && part.runs() != 1) return false;
+  return static_cast<std::int64_t>(part.lo - whole.lo) % whole.pitch + part.run <= whole.run;
+}
+
 }  // namespace sg

@@ -120,7 +120,7 @@ std::vector<access> in_few_ranges(const std::vector<recorded_work> &works) {
       all = std::move(joined);
       if (all.size() <= most_ranges) break;
     }
-    for (const footprint &x : all) result.push_back({x, writes, !writes});
+    for (const footprint &x : all) result.push_back({x, writes, !writes, false});
   }
   return result;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
+#include <string>
 
 #include "base/error.hpp"
 #include "plan/schedule.hpp"
@@ -14,7 +16,7 @@
 namespace sg {
 
 namespace {
-std::atomic<std::uint32_t> g_ends{0};      // a futex: counts jobs that ended while somebody watched
+std::atomic<std::uint32_t> g_ends{0};  // a futex: counts jobs that ended while somebody watched
 std::atomic<std::uint32_t> g_watchers{0};
 }  // namespace
 
@@ -38,6 +40,7 @@ void job::begin(ref<context> owner) noexcept {
   state_.store(0, std::memory_order_relaxed);
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
+  cause_.store(0, std::memory_order_relaxed);
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
   holds_.store(1, std::memory_order_relaxed);     // the work's own
   behind_.store(0, std::memory_order_relaxed);
@@ -57,15 +60,16 @@ void job::begin(ref<context> owner) noexcept {
   priority = 0;
   tag = 0;
   admitted = false;
+  writes_tracked = false;
   failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
   const std::uint16_t incarnation = incarnation_.load(std::memory_order_relaxed);
   successors_.reopen(incarnation);
   callbacks_.reopen(incarnation);
 }
 
-void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_success) {
+bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_success) {
   const dependency *latest = before.successors_.latest();
-  if (latest >= dependencies_ && latest < dependencies_ + inline_dependencies) return;
+  if (latest >= dependencies_ && latest < dependencies_ + inline_dependencies) return true;
   dependency *node;
   if (dependency_count_ < inline_dependencies) {
     node = &dependencies_[dependency_count_];
@@ -82,7 +86,7 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   const pushed result = before.successors_.push(node, tag_of_before);
   if (result != pushed::no) {
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
-    if (result == pushed::yes || !node->follows) return;
+    if (result == pushed::yes || !node->follows) return true;
     // Of another incarnation only when `before` has ended meanwhile: then any lane will do.
     behind_.fetch_or(bit_of_lane(before.issued_lane_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   } else {
@@ -90,6 +94,7 @@ void job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
     comes_after_end_of(before, tag_of_before);
   }
   blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
+  return result != pushed::no;
 }
 
 void job::comes_after_end_of(const job &before, std::uint16_t tag_of_before) noexcept {
@@ -133,16 +138,17 @@ void job::become_part(job &of, std::int32_t index) noexcept {
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::int64_t end_ns) noexcept {
+void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+                            std::int64_t end_ns) noexcept {
   const bool follows = how.follows;  // the node may go with the first release
-  if (failed) fail_dependency();
+  if (failed) fail_dependency(cause);
   not_before(end_ns);
   if (!follows || !issued) release_start();
   if (follows) release_end();
 }
 
 void job::ran(const flight &command) noexcept {
-  ++commands_run_;
+  commands_run_ += command.commands;
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
   if (start_ns_ == unset || command.start_ns < start_ns_) start_ns_ = command.start_ns;
   if (command.end_ns > end_ns()) end_ns_.store(command.end_ns, std::memory_order_relaxed);
@@ -155,19 +161,44 @@ void job::fail(sg_status status, const char *message) noexcept {
     copy_text(message_, sizeof message_, message);
 }
 
+void job::fail_with_dependency(const char *consequence) noexcept {
+  std::string first;
+  try {
+    first = owner_->untold().text_of(cause());
+  } catch (const std::bad_alloc &) {
+  }
+  char text[sizeof message_];
+  std::snprintf(text, sizeof text, "a job that this one was ordered after failed; %s%s%s", consequence,
+                first.empty() ? "" : ". The first failure: ", first.c_str());
+  fail(SG_STATUS_DEPENDENCY_FAILED, text);
+}
+
+// Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
+void job::leave_failure() noexcept {
+  if (cause() == 0) {
+    if (whole && whole->cause() == 0) whole->note_cause(untold_failures::new_cause());
+    note_cause(whole ? whole->cause() : untold_failures::new_cause());
+  }
+  if (whole) whole->note_cause(cause());
+  if (writes_tracked) owner_->untold().add({this, generation, incarnation()}, cause(), message_);
+}
+
+void job::tell() const noexcept {
+  if (status_ != SG_STATUS_OK) owner_->untold().told(cause());
+}
+
 void job::finish() noexcept {
   // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
   const auto engines = ref<job>::adopt(this);
   context &home = *owner_;  // which the record keeps
   if (dependency_failed())
-    fail(SG_STATUS_DEPENDENCY_FAILED,
-         "a job that this one was ordered after failed when this one was already behind it on the device; what it wrote "
-         "is not valid");
+    fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
   status_ = status;
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();
+  if (status != SG_STATUS_OK) leave_failure();
   const std::uint32_t before = state_.fetch_or(done_bit);  // in one order with job_ends' counts
   if (before & waited_bit) futex_wake_all(state_);
   if (queue) queue->post(ref<job>::share(this));
@@ -177,7 +208,7 @@ void job::finish() noexcept {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
     node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
-                                       one_clock ? end_ns() : 0);
+                                       one_clock ? cause() : 0, one_clock ? end_ns() : 0);
     node = next;
   }
   callback_request *reversed = nullptr;

@@ -105,15 +105,19 @@ class job final : public object {
 
   // --- the submitter's, before submit ---
   void begin(ref<context> owner) noexcept;  // a fresh incarnation
-  // Orders this job after `before` unless that has ended. Of several orders after the same job the first counts. Throws
+  // Orders this job after `before`; false: that has ended. Of several orders after the same job the first counts. Throws
   // std::bad_alloc. `tag`: the incarnation meant.
-  void order_after(job &before, std::uint16_t tag, bool needs_success);
+  bool order_after(job &before, std::uint16_t tag, bool needs_success);
   // `before` has ended, though perhaps at a time of the device's clock that is still to come.
   void comes_after_end_of(const job &before, std::uint16_t tag) noexcept;
   void not_before(std::int64_t device_ns) noexcept;
   // Makes this job a part of another, which then ends after it, and as it does.
   void become_part(job &of, std::int32_t index) noexcept;
-  void fail_dependency() noexcept { dependency_failed_.store(true, std::memory_order_relaxed); }
+  // What this job needs has failed. `cause`: in the context's untold failures; 0: it is not known there.
+  void fail_dependency(std::uint64_t cause) noexcept {
+    note_cause(cause);
+    dependency_failed_.store(true, std::memory_order_relaxed);
+  }
   // The submitter has added all dependencies: from now on the job may run. Hands one reference to the engine.
   void submit() noexcept;
   bool follows_on_device = false;  // its one command may be queued on the device behind those it waits for
@@ -121,6 +125,7 @@ class job final : public object {
   // --- the engine's ---
   // Notes a failure; the first one is the job's. Any thread, until finish().
   void fail(sg_status status, const char *message) noexcept;
+  void fail_with_dependency(const char *consequence) noexcept;  // names the first failure where it is known
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
   // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
   void issued(std::uint32_t lane) noexcept;
@@ -131,6 +136,8 @@ class job final : public object {
   bool cancel_requested() const noexcept {
     return cancel_.load(std::memory_order_relaxed) || (whole && whole->cancel_requested());
   }
+  // What it has failed of, or will; 0: nothing yet.
+  std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
@@ -140,6 +147,7 @@ class job final : public object {
   bool done() const noexcept { return (state_.load() & done_bit) != 0; }
   sg_status status() const noexcept { return status_; }  // once done
   const char *message() const noexcept { return message_; }
+  void tell() const noexcept;  // the program has been told how it ended
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
   bool wait(const deadline &until) noexcept;  // false: the time passed
   void wait_issued() noexcept;                // of a job in a native lane: until that has it, or it has ended
@@ -165,6 +173,7 @@ class job final : public object {
   std::uint64_t tag = 0;
   std::uint32_t generation = 0;     // of context::synchronize
   bool admitted = false;            // counted by the context's job limit
+  bool writes_tracked = false;      // the tracker knows of memory that it writes
 
   // --- the engine's own ---
   job *next = nullptr;              // in its inbox and lists
@@ -180,7 +189,13 @@ class job final : public object {
   static constexpr std::uint32_t done_bit = 1, waited_bit = 2, issued_bit = 4;
 
   void last_ref_dropped() noexcept override;
-  void predecessor_ended(const dependency &how, bool issued, bool failed, std::int64_t end_ns) noexcept;
+  void predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+                         std::int64_t end_ns) noexcept;
+  void note_cause(std::uint64_t cause) noexcept {  // the first one counts
+    std::uint64_t none = 0;
+    if (cause) cause_.compare_exchange_strong(none, cause, std::memory_order_relaxed);
+  }
+  void leave_failure() noexcept;
   void release_start() noexcept;
   void release_end() noexcept;
   void finish() noexcept;
@@ -192,6 +207,7 @@ class job final : public object {
   std::atomic<bool> cancel_{false};
   std::atomic<std::int32_t> failure_{SG_STATUS_OK};
   std::atomic<bool> dependency_failed_{false};
+  std::atomic<std::uint64_t> cause_{0};
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
   std::atomic<std::int32_t> holds_{0};     // of the end: the work, and predecessors that it follows on the device
   std::atomic<lane_bits> behind_{0};

@@ -15,8 +15,7 @@ pinned_memory::~pinned_memory() {
   for (const auto &[start, bytes] : allocated_)
     device_.ops().host_free(device_.handle(), reinterpret_cast<void *>(start));
   for (const auto &[start, bytes] : registered_)
-    if (device_.ops().host_unregister)
-      device_.ops().host_unregister(device_.handle(), reinterpret_cast<void *>(start));
+    if (device_.ops().host_unregister) device_.ops().host_unregister(device_.handle(), reinterpret_cast<void *>(start));
 }
 
 void *pinned_memory::allocate(std::uint64_t bytes) {
@@ -35,12 +34,19 @@ void *pinned_memory::allocate(std::uint64_t bytes) {
   return memory;
 }
 
+std::uint64_t pinned_memory::size_of(const void *memory) const {
+  const std::lock_guard lock(lock_);
+  const auto found = allocated_.find(address_of(memory));
+  return found == allocated_.end() ? 0 : found->second;
+}
+
 void pinned_memory::free(void *memory) {
   if (!memory) return;
   {
     const std::lock_guard lock(lock_);
     if (allocated_.erase(address_of(memory)) == 0)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which sg_host_alloc did not give for this context", memory);
+      throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which sg_host_alloc did not give for this context",
+                  memory);
     known_.remove(memory);
   }
   device_.ops().host_free(device_.handle(), memory);

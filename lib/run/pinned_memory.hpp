@@ -19,15 +19,16 @@ class pinned_memory {
   pinned_memory(const pinned_memory &) = delete;
   pinned_memory &operator=(const pinned_memory &) = delete;
 
-  void *allocate(std::uint64_t bytes);  // Throws sg::error.
-  void free(void *memory);              // Throws sg::error unless it came from allocate(). nullptr is a no-op.
+  void *allocate(std::uint64_t bytes);              // Throws sg::error.
+  std::uint64_t size_of(const void *memory) const;  // of what was allocated; 0: nothing was there
+  void free(void *memory);  // Throws sg::error unless it came from allocate(). nullptr is a no-op.
   void pin(void *memory, std::uint64_t bytes);
   void unpin(void *memory);
 
  private:
   const device &device_;
   memory_map &known_;
-  std::mutex lock_;
+  mutable std::mutex lock_;
   std::map<std::uintptr_t, std::uint64_t> allocated_, registered_;  // start, bytes
 };
 

@@ -25,6 +25,7 @@ void run_callback(callback_request *request) noexcept {
   const std::unique_ptr<callback_request> owned(request);
   t_about = request->about.get();
   t_context = &request->about->owner();
+  request->about->tell();  // before the callback gives the memory to others
   if (!process_exits()) request->run(request->handle, request->about->status(), request->user, request->fn);
   t_about = nullptr;
   t_context = nullptr;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reads memory that a failed job was to write fails too, until the program knows or the memory is written again.
+#include <cstring>
+#include <future>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+class failures : public on_each_device {
+ protected:
+  // A job that was to write c[0 .. n), and has failed; nobody has asked for it.
+  job failed_writer(double *c, std::int64_t n = 1, sg_queue *completions = nullptr) {
+    job writer;
+    gated_job gated(context_);
+    sg_job *const first = gated.get();
+    sg_submit options = SG_SUBMIT_INIT;
+    options.after = &first;
+    options.after_count = gated ? 1 : 0;
+    options.queue = completions;
+    const sg_gemm_desc desc = product(ones_, ones_, c, 1, n, 1);
+    EXPECT_OK(sg_gemm_async(context_, &desc, &options, writer.out()));
+    EXPECT_OK(sg_job_cancel(writer));
+    gated.open();
+    EXPECT_OK(sg_context_synchronize(context_));
+    return writer;
+  }
+  sg_status read(const double *from, double *to = nullptr, std::uint32_t flags = 0) {
+    double own = 0;
+    sg_submit options = SG_SUBMIT_INIT;
+    options.flags = flags;
+    const sg_gemm_desc desc = product(from, ones_, to ? to : &own, 1, 1, 1);
+    return sg_gemm(context_, &desc, &options);
+  }
+  void write(double *to, std::int64_t n = 1) {
+    const sg_gemm_desc desc = product(ones_, ones_, to, 1, n, 1);
+    ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+  }
+
+  const double ones_[4] = {1, 1, 1, 1};
+  double c_[4] = {5, 5, 5, 5};
+};
+
+#define WITH_GATES()                   \
+  if (gate *const probe = gate_new(8)) \
+    gate_free(probe);                  \
+  else                                 \
+    GTEST_SKIP() << "userfaultfd is not available here"
+
+TEST_P(failures, a_later_reader_fails_and_names_the_first_failure) {
+  WITH_GATES();
+  const job writer = failed_writer(c_);
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(c_));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cancelled before it started")) << sg_last_error_message();
+}
+
+TEST_P(failures, what_was_never_asked_for_is_not_lost) {
+  WITH_GATES();
+  failed_writer(c_).reset();
+  ASSERT_OK(sg_context_synchronize(context_));
+  double d = -1;
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(c_, &d));
+  EXPECT_EQ(-1, d);
+}
+
+TEST_P(failures, whoever_is_told_of_the_reader_is_told_of_the_writer) {
+  WITH_GATES();
+  failed_writer(c_).reset();
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(c_));
+  EXPECT_OK(read(c_)) << "the program knows, and has put there what it wants";
+}
+
+TEST_P(failures, readers_of_readers_fail) {
+  WITH_GATES();
+  failed_writer(c_).reset();
+  double d = 0, e = 0;
+  const sg_gemm_desc first = product(c_, ones_, &d, 1, 1, 1), second = product(&d, ones_, &e, 1, 1, 1);
+  ASSERT_OK(sg_gemm_async(context_, &first, nullptr, nullptr));
+  ASSERT_OK(sg_context_synchronize(context_));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_gemm(context_, &second, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cancelled before it started")) << sg_last_error_message();
+  EXPECT_OK(read(&d)) << "one failure, told once";
+}
+
+TEST_P(failures, the_job_s_own_answer_is_enough) {
+  WITH_GATES();
+  enum { wait, poll, message, all, any, ways };
+  for (int way = 0; way < ways; ++way) {
+    const job writer = failed_writer(c_);
+    sg_job *const list[] = {writer};
+    char text[100];
+    std::int32_t index;
+    switch (way) {
+      case wait: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(writer, 0)); break;
+      case poll: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_poll(writer)); break;
+      case message: EXPECT_OK(sg_job_message(writer, text, sizeof text)); break;
+      case all: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 1, 0)); break;
+      default: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_any(list, 1, 0, &index)); break;
+    }
+    EXPECT_OK(read(c_)) << way;
+  }
+}
+
+TEST_P(failures, of_several_only_what_was_answered_is_told) {
+  WITH_GATES();
+  const job first = failed_writer(&c_[0]), second = failed_writer(&c_[1]);
+  sg_job *const list[] = {first, second};
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 2, 0));
+  EXPECT_OK(read(&c_[0]));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[1]));
+}
+
+TEST_P(failures, a_completion_taken_from_the_queue_is_enough) {
+  WITH_GATES();
+  queue completions;
+  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  failed_writer(c_, 1, completions).reset();
+  sg_completion seen{};
+  std::int32_t count = 0;
+  ASSERT_OK(sg_queue_next_batch(completions, &seen, 1, SG_FOREVER, &count));
+  EXPECT_EQ(SG_STATUS_CANCELLED, seen.status);
+  EXPECT_OK(read(c_));
+}
+
+TEST_P(failures, a_callback_is_told_before_it_runs) {
+  WITH_GATES();
+  const job writer = failed_writer(c_);
+  struct about {
+    sg_context *context;
+    sg_gemm_desc reader;
+    job submitted;
+    std::promise<void> called;
+  } a{context_, product(c_, ones_, &c_[2], 1, 1, 1), job(), {}};
+  ASSERT_OK(sg_job_on_complete(
+      writer,
+      [](sg_job *, sg_status, void *user) {
+        auto &in = *static_cast<about *>(user);
+        EXPECT_OK(sg_gemm_async(in.context, &in.reader, nullptr, in.submitted.out()));
+        in.called.set_value();
+      },
+      &a));
+  a.called.get_future().wait();
+  EXPECT_OK(sg_job_wait(a.submitted, SG_FOREVER));
+  EXPECT_EQ(5, c_[2]);
+}
+
+TEST_P(failures, memory_that_is_written_again_can_be_read) {
+  WITH_GATES();
+  failed_writer(c_, 4).reset();
+  write(&c_[1], 2);
+  double d = 0;
+  EXPECT_OK(read(&ones_[0], &d));
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[0])) << "a part of it was written";
+  failed_writer(c_, 4).reset();
+  write(c_, 4);
+  EXPECT_OK(read(&c_[3], &d));
+  EXPECT_EQ(1, d);
+}
+
+// The same when the writer fails after the memory's next writer has been submitted.
+TEST_P(failures, an_earlier_writer_in_flight_does_not_matter_to_a_later_one_s_reader) {
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit options = SG_SUBMIT_INIT;
+  options.after = &first;
+  options.after_count = 1;
+  double d = 0;
+  const sg_gemm_desc desc = product(ones_, ones_, c_, 1, 1, 1), reader = product(c_, ones_, &d, 1, 1, 1);
+  job fails, writes, reads;
+  ASSERT_OK(sg_gemm_async(context_, &desc, &options, fails.out()));
+  ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, writes.out()));
+  ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, reads.out()));
+  ASSERT_OK(sg_job_cancel(fails));
+  gated.open();
+  EXPECT_OK(sg_job_wait(reads, SG_FOREVER));
+  EXPECT_EQ(1, d);
+  EXPECT_OK(sg_job_wait(writes, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
+}
+
+// A batch with gaps does not write the gaps, though its range covers them.
+TEST_P(failures, gaps_of_a_later_writer_are_not_written_again) {
+  WITH_GATES();
+  double c[8] = {};
+  failed_writer(&c[1]).reset();
+  sg_gemm_desc gappy = product(ones_, ones_, c, 2, 1, 1);
+  gappy.c.ld = 2;
+  gappy.batch = 2;
+  gappy.stride_c = 4;
+  ASSERT_OK(sg_gemm(context_, &gappy, nullptr));
+  EXPECT_EQ(0, c[1]);
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c[1]));
+}
+
+TEST_P(failures, untracked_readers_are_not_watched) {
+  WITH_GATES();
+  failed_writer(c_).reset();
+  EXPECT_OK(read(c_, nullptr, SG_SUBMIT_UNTRACKED));
+}
+
+TEST_P(failures, memory_that_was_freed_is_new_memory) {
+  WITH_GATES();
+  void *pinned = nullptr;
+  for (int round = 0; round < 3; ++round) {  // the allocator gives the same addresses again
+    ASSERT_OK(sg_host_alloc(context_, 4096, &pinned));
+    auto *c = static_cast<double *>(pinned);
+    c[0] = 1;
+    EXPECT_OK(read(c));
+    failed_writer(c).reset();
+    ASSERT_OK(sg_host_free(context_, pinned));
+  }
+}
+
+ON_EACH_DEVICE(failures);
+
+}  // namespace
+}  // namespace sg_test
