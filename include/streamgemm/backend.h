@@ -128,6 +128,8 @@ typedef struct sg_backend_host {
   int32_t (*copy_engines)(const sg_backend_model *model);
   /** Bytes of device memory of the model. */
   uint64_t (*memory_bytes)(const sg_backend_model *model);
+  /** Seconds that `count` independent products take as one command; negative when the model has no such product. */
+  double (*group_seconds)(const sg_backend_model *model, const sg_backend_gemm *items, int32_t count);
 } sg_backend_host;
 
 /** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner's device model and costs, as a backend may use them.
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "backend/device.hpp"
 #include "base/error.hpp"
 #include "plan/cost.hpp"
@@ -38,10 +42,21 @@ double copy_time(const sg_backend_model *model, const sg_backend_copy *copy, int
   return known_cost([&] { return copy_seconds(m, shape, both_ways != 0); });
 }
 
+gemm_shape shape_of(const sg_backend_gemm &g) {
+  return {g.m, g.n, g.k, g.batch, g.in_type, g.out_type, g.compute, g.beta.re != 0 || g.beta.im != 0};
+}
+
 double gemm_time(const sg_backend_model *model, const sg_backend_gemm *gemm) {
-  const gemm_shape shape{gemm->m,       gemm->n,        gemm->k,       gemm->batch,
-                         gemm->in_type, gemm->out_type, gemm->compute, gemm->beta.re != 0 || gemm->beta.im != 0};
-  return known_cost([&] { return gemm_seconds(model->parsed, shape); });
+  return known_cost([&] { return gemm_seconds(model->parsed, shape_of(*gemm)); });
+}
+
+double group_time(const sg_backend_model *model, const sg_backend_gemm *items, int32_t count) {
+  return known_cost([&] {
+    std::vector<gemm_shape> shapes;
+    shapes.reserve(static_cast<std::size_t>(count));
+    std::transform(items, items + count, std::back_inserter(shapes), shape_of);
+    return group_seconds(model->parsed, shapes);
+  });
 }
 
 double reduce_time(const sg_backend_model *model, const sg_backend_reduce *reduce) {
@@ -63,6 +78,7 @@ constexpr sg_backend_host table = {
     .reduce_seconds = reduce_time,
     .copy_engines = copy_engines,
     .memory_bytes = memory_bytes,
+    .group_seconds = group_time,
 };
 
 }  // namespace

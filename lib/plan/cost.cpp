@@ -134,6 +134,17 @@ double reduce_seconds(const device_model &model, const reduce_shape &r) {
   return model.launch_gap + reduce_cost(model, r).seconds;
 }
 
+double group_seconds(const device_model &model, std::span<const gemm_shape> products) {
+  double longest = 0, chip = 0, memory = 0;
+  for (const gemm_shape &g : products) {
+    const kernel_cost cost = gemm_cost(model, g);
+    longest = std::max(longest, cost.seconds);
+    chip += cost.seconds * (model.lanes_are_cores ? 1 : cost.chip_share);
+    memory += cost.seconds * cost.memory_share;
+  }
+  return model.launch_gap + std::max({longest, chip, memory});
+}
+
 double staging_rate_of(const device_model &model, int workers) {
   const auto &rows = model.staging;
   if (rows.empty()) return model.memory_rate / 2;

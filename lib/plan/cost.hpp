@@ -57,6 +57,8 @@ kernel_cost reduce_cost(const device_model &model, const reduce_shape &reduce);
 // With the launch of a queued kernel.
 double gemm_seconds(const device_model &model, const gemm_shape &gemm);
 double reduce_seconds(const device_model &model, const reduce_shape &reduce);
+// Independent products in one launch: side by side they fill chip and memory as far as each alone would.
+double group_seconds(const device_model &model, std::span<const gemm_shape> products);
 
 // Bytes per second of all packing and unpacking together when `workers` are at it.
 double staging_rate_of(const device_model &model, int workers);

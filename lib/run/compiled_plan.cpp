@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/cost.hpp"
+
 namespace sg {
 
 namespace {
@@ -16,9 +18,30 @@ constexpr std::int64_t tile = 128;
 
 float share_of(const command &c, const device_model &model) noexcept {
   const auto tiles = [](std::int64_t size) { return double((size + tile - 1) / tile); };
-  return static_cast<float>(std::min(1.0, tiles(c.m) * tiles(c.n) * double(c.out.items) / double(std::max(1, model.units))));
+  return static_cast<float>(
+      std::min(1.0, tiles(c.m) * tiles(c.n) * double(c.out.items) / double(std::max(1, model.units))));
 }
 }  // namespace
+
+void compiled_plan::find_joinable(const device_model &model) {
+  const auto &commands = text->commands;
+  std::vector<float> seconds(commands.size(), 0);
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const command &c = commands[i];
+    if (c.kind != command_kind::gemm || c.waits > 0 || is_scattered(c)) continue;
+    const double alone = gemm_seconds(model, shape_of_gemm(*text, c));
+    if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
+  }
+  for (const std::uint32_t before : text->waits) seconds[before] = 0;
+  if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) > 1) joinable = std::move(seconds);
+}
+
+bool compiled_plan::is_scattered(const command &product) const noexcept {
+  const auto by_pointers = [&](const view &v) {
+    return text->buffers[static_cast<std::size_t>(v.buffer)].pointer_array;
+  };
+  return by_pointers(product.in0) || by_pointers(product.in1) || by_pointers(product.out);
+}
 
 compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
                              std::shared_ptr<const schedule> made, const device_model &model)
@@ -35,6 +58,7 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
         needs_event[before] = true;
     }
   }
+  if (!is_single()) find_joinable(model);
   const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(commands.size());
   if (!is_single() || commands[0].kind != command_kind::gemm) return;
@@ -46,9 +70,7 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   out_type = buffer_of(product.out).type;
   compute = product.compute;
   share = share_of(product, model);
-  const bool scattered = buffer_of(product.in0).pointer_array || buffer_of(product.in1).pointer_array ||
-                         buffer_of(product.out).pointer_array;
-  small = !scattered && text->predicted_seconds < small_product_seconds;
+  small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
 }
 
 }  // namespace sg

@@ -32,12 +32,19 @@ struct compiled_plan {
   // The engine's: what ran in its place when the device had less memory than it needs.
   mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
+  // By command: seconds of a small product that waits for nothing and that nothing waits for, which may go out in one
+  // call with others; 0 for any other command. Empty: no two commands are such products.
+  std::vector<float> joinable;
 
   // Of a single product.
   bool small = false;  // a launch costs much of its time: it may go out in a group
   float share = 1;     // of the device, that it fills
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
+
+ private:
+  void find_joinable(const device_model &model);
+  bool is_scattered(const command &product) const noexcept;
 };
 
 constexpr bool on_device(command_kind kind) noexcept {

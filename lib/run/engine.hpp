@@ -85,6 +85,9 @@ class engine {
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // false: no lane is free
+  // The same with whatever else may be one call with it; false: it has to go out by itself.
+  bool issue_together(job &running, std::uint32_t command, lane_slot &slot) noexcept;
+  static void batch_told(void *user, const sg_backend_result *result);
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
   void command_ended(flight &f) noexcept;

@@ -11,10 +11,7 @@ namespace sg {
 
 namespace {
 
-// Products of a group at most, and on a core its predicted time: many make a launch cheap, more make others wait.
-constexpr std::size_t most_members = 1024;
-constexpr std::int64_t most_items = 32768;
-constexpr double core_group_seconds = 100e-6;
+constexpr std::size_t most_members = 1024;  // jobs
 // Members whose records are on their way to this core while one of them ends.
 constexpr std::size_t fetched_ahead = 3;
 
@@ -72,7 +69,9 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
   group.home = this;
   group.lane = &slot;
   group.parts.store(2, std::memory_order_release);
+  std::int64_t ready_ns = 0;
   for (job *member : group.members) {
+    ready_ns = std::max(ready_ns, member->ready_ns());
     member->single.begin(*member, 0, &slot, 0);
     member->single.company = static_cast<std::int32_t>(group.members.size());
   }
@@ -80,6 +79,7 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
   bool enqueued = false;
   try {
     lanes_.follow(slot, behind);
+    device_.begin_at(slot.stream, ready_ns);
     enqueued = launcher_.launch(group, {group_told, &group});
   } catch (...) {
     status_of_current_exception();

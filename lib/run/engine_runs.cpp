@@ -48,10 +48,7 @@ void engine::advance(job &running) noexcept {
       command = list[lane.next];
     }
     if (!first) break;
-    if (may_go(running, command) && issue(running, command))
-      ++first->next;
-    else
-      first->held_up = true;
+    if (!may_go(running, command) || !issue(running, command)) first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }
@@ -81,7 +78,11 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     slot = lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
     if (!slot) return false;
   }
+  if (coalesce_ && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
+      issue_together(running, index, *slot))
+    return true;
   schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
+  ++progress.next;
   f.begin(running, index, slot, 2);
   run.slots[index] = slot;
   run.steps[index] = schedule_run::step::enqueued;
@@ -108,6 +109,75 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     piece_of(f, status, last_error(), 0, 0, unmade);
   }
   return true;
+}
+
+// On cores one lane's products, worth their dispatch and no more; on a device those of all lanes.
+bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) noexcept {
+  schedule_run &run = *running.run;
+  const compiled_plan &plan = *running.plan;
+  product_batch *batch = nullptr;
+  try {
+    run.batches.push_back(std::make_unique<product_batch>());
+    batch = run.batches.back().get();
+    double seconds = 0;
+    std::int64_t items = 0;
+    const auto take = [&](std::uint32_t command) {
+      const sg_backend_gemm product = launcher_.product_of(running, plan.text->commands[command]);
+      const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
+      const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
+      if (!room || plan.joinable[command] == 0 || product.in_type != first.in_type ||
+          product.out_type != first.out_type || product.compute != first.compute)
+        return false;
+      batch->commands.push_back(command);
+      batch->products.push_back(product);
+      seconds += plan.joinable[command];
+      items += product.batch;
+      return true;
+    };
+    for (std::size_t l = 0; l < run.lanes.size(); ++l) {
+      if (!lanes_.device_ordered() && l != run.lane_of[index]) continue;
+      const auto &list = plan.lanes[l].commands;
+      for (std::size_t at = run.lanes[l].next; at < list.size() && take(list[at]); ++at) {
+      }
+    }
+    if (batch->commands.size() > 1) {
+      batch->statuses.assign(batch->commands.size(), SG_STATUS_OK);
+      if (!run.lanes[run.lane_of[index]].started) device_.begin_at(slot.stream, running.ready_ns());
+    }
+  } catch (...) {
+    status_of_current_exception();
+    if (!batch) return false;
+    batch->commands.clear();
+  }
+  flight &f = batch->whole;
+  f.begin(running, index, &slot, 2);
+  f.batch = batch;
+  f.commands = static_cast<std::int32_t>(batch->commands.size());
+  lanes_.entered(slot, 0);
+  if (batch->commands.size() < 2 || !launcher_.launch(*batch, {batch_told, batch})) {
+    run.apart = run.apart || batch->commands.size() > 1;
+    lanes_.left(slot, 0);
+    run.batches.pop_back();
+    return false;
+  }
+  for (const std::uint32_t command : batch->commands) {
+    schedule_run::lane_progress &progress = run.lanes[run.lane_of[command]];
+    run.steps[command] = schedule_run::step::enqueued;
+    ++progress.next;
+    progress.busy = progress.started = true;
+  }
+  run.in_flight += f.commands;
+  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the batch could not end before it was counted
+  return true;
+}
+
+void engine::batch_told(void *user, const sg_backend_result *result) {
+  product_batch &batch = *static_cast<product_batch *>(user);
+  job &running = *batch.whole.about;
+  for (const sg_status status : batch.statuses)
+    if (status != SG_STATUS_OK && result->status == SG_STATUS_OK) running.fail(status, sg_status_name(status));
+  running.owner().executor().piece_of(batch.whole, result->status, result->message, result->start_ns, result->end_ns,
+                                      1);
 }
 
 // For commands of other lanes that wait for this one on the device.
@@ -138,10 +208,16 @@ void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot 
 void engine::command_ended(flight &f) noexcept {
   job &running = *f.about;
   schedule_run &run = *running.run;
-  run.steps[f.index] = schedule_run::step::ended;
-  run.lanes[run.lane_of[f.index]].busy = false;
-  --run.in_flight;
-  ++run.ended;
+  const auto ended = [&](std::uint32_t command) {
+    run.steps[command] = schedule_run::step::ended;
+    run.lanes[run.lane_of[command]].busy = false;
+    --run.in_flight;
+    ++run.ended;
+  };
+  if (f.batch)
+    std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
+  else
+    ended(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
 }
 

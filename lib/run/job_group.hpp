@@ -16,6 +16,10 @@ namespace sg {
 
 class engine;
 
+// Products of one call at most, and on a core its predicted time: many make a launch cheap, more make others wait.
+inline constexpr std::int64_t most_items = 32768;
+inline constexpr double core_group_seconds = 100e-6;
+
 // Its vectors keep their room, so a group that has been used once allocates nothing.
 struct job_group {
   engine *home = nullptr;

@@ -53,9 +53,7 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
           return ops_.reduce(stream, &one, done);
         });
       case command_kind::copy_in:
-      case command_kind::copy_out:
-        lower_copy(s, *c, about.operands, copies_);
-        return enqueue(f, copies_, copy);
+      case command_kind::copy_out: lower_copy(s, *c, about.operands, copies_); return enqueue(f, copies_, copy);
       case command_kind::pack:
       case command_kind::unpack: break;  // staging workers do these
     }
@@ -69,12 +67,21 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
 }
 
 sg_backend_gemm launcher::product_of(const job &single) noexcept {
-  return lower_gemm(*single.plan->text, single.plan->text->commands[0], single.operands, pointers_);
+  return product_of(single, single.plan->text->commands[0]);
+}
+
+sg_backend_gemm launcher::product_of(const job &whose, const command &c) noexcept {
+  return lower_gemm(*whose.plan->text, c, whose.operands, pointers_);
 }
 
 bool launcher::launch(job_group &group, sg_backend_done done) noexcept {
   return ops_.gemm_group(group.lane->stream, group.products.data(), static_cast<std::int32_t>(group.products.size()),
                          group.statuses.data(), done) == SG_STATUS_OK;
+}
+
+bool launcher::launch(product_batch &batch, sg_backend_done done) noexcept {
+  return ops_.gemm_group(batch.whole.lane->stream, batch.products.data(),
+                         static_cast<std::int32_t>(batch.products.size()), batch.statuses.data(), done) == SG_STATUS_OK;
 }
 
 }  // namespace sg

@@ -9,6 +9,7 @@
 #include "run/job.hpp"
 #include "run/job_group.hpp"
 #include "run/lower.hpp"
+#include "run/schedule_run.hpp"
 
 namespace sg {
 
@@ -26,6 +27,10 @@ class launcher {
   bool launch(flight &f, const command *c, std::int32_t units) noexcept;
   // The products of a group, each a command's, as one call. False: not enqueued, and nobody was told.
   bool launch(job_group &group, sg_backend_done done) noexcept;
+
+  // A batch of a schedule's products, of the flight's job, as one call. The same.
+  bool launch(product_batch &batch, sg_backend_done done) noexcept;
+  sg_backend_gemm product_of(const job &whose, const command &c) noexcept;  // it has no pointer arrays
 
   // What a single product is for the backend; it has no pointer arrays.
   sg_backend_gemm product_of(const job &single) noexcept;

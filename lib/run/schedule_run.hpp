@@ -6,10 +6,20 @@
 #include <memory>
 #include <vector>
 
+#include <streamgemm/backend.h>
+
 #include "run/compiled_plan.hpp"
 #include "run/flight.hpp"
 
 namespace sg {
+
+// Small products of a run that go out in one call.
+struct product_batch {
+  flight whole;
+  std::vector<std::uint32_t> commands;
+  std::vector<sg_backend_gemm> products;  // of the commands, in their order
+  std::vector<sg_status> statuses;        // the same
+};
 
 class schedule_run {
  public:
@@ -34,6 +44,8 @@ class schedule_run {
   std::vector<lane_slot *> slots;           // by command: the backend stream that it went to
   std::vector<sg_backend_event *> events;   // by command; nullptr where none is needed
   std::size_t ended = 0;
+  std::vector<std::unique_ptr<product_batch>> batches;
+  bool apart = false;  // a batch was refused: its products go out one by one, which tells whose fault it is
   std::int32_t in_flight = 0;
 };
 

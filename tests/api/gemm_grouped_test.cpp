@@ -125,6 +125,68 @@ TEST_P(gemm_grouped, overlap_between_members_is_refused) {
   EXPECT_EQ(1, x[0]);
 }
 
+// Small products of one type on the device are one launch, as faults show that count launches.
+class one_launch : public testing::Test {
+ protected:
+  static constexpr std::size_t count = 100, room = 40;  // elements of each operand
+
+  sg_status run(const char *device, std::uint32_t flags) {
+    context_ = open_context(device, 0, flags | SG_CONTEXT_CHECK_HAZARDS);
+    std::vector<double> host(3 * count * room), result(count * room, -1);
+    for (std::size_t i = 0; i < host.size(); ++i) host[i] = double(i % 7) - 3;
+    void *memory = nullptr;
+    EXPECT_OK(sg_buffer_create(context_, host.size() * sizeof(double), buffer_.out()));
+    EXPECT_OK(sg_buffer_data(buffer_, &memory));
+    auto *data = static_cast<double *>(memory);
+    EXPECT_OK(sg_copy_async(context_, data, host.data(), host.size() * sizeof(double), nullptr, nullptr));
+    std::vector<sg_gemm_desc> descs;
+    const auto at = [](std::size_t operand, std::size_t i) { return (operand * count + i) * room; };
+    for (std::size_t i = 0; i < count; ++i)
+      descs.push_back(product(data + at(0, i), data + at(1, i), data + at(2, i), rows(i), cols(i), depth(i)));
+    job all;
+    EXPECT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(count), nullptr, all.out()));
+    const sg_status ended = sg_job_wait(all, SG_FOREVER);
+    if (ended != SG_STATUS_OK) return ended;
+    sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(all, &seen));
+    EXPECT_EQ(std::int32_t{count}, seen.commands_run);
+    seconds_ = double(seen.end_ns - seen.start_ns) * 1e-9;
+    predicted_ = seen.predicted_seconds;
+    job back;
+    EXPECT_OK(sg_copy_async(context_, result.data(), data + at(2, 0), result.size() * sizeof(double), nullptr, back.out()));
+    EXPECT_OK(sg_job_wait(back, SG_FOREVER));
+    for (std::size_t p = 0; p < count; ++p)
+      for (std::int64_t i = 0; i < rows(p); ++i)
+        for (std::int64_t j = 0; j < cols(p); ++j) {
+          double sum = 0;
+          for (std::int64_t l = 0; l < depth(p); ++l)
+            sum += host[at(0, p) + std::size_t(i * depth(p) + l)] * host[at(1, p) + std::size_t(l * cols(p) + j)];
+          EXPECT_EQ(sum, result[p * room + std::size_t(i * cols(p) + j)]) << p;
+        }
+    return ended;
+  }
+  static std::int64_t rows(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 5; }
+  static std::int64_t cols(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 7; }
+  static std::int64_t depth(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 4; }
+
+  context context_;
+  buffer buffer_;
+  double seconds_ = 0, predicted_ = 0;
+};
+
+TEST_F(one_launch, for_all_products) { EXPECT_OK(run("sim:h200?fail-launch=2", 0)); }
+TEST_F(one_launch, fails_for_all) { EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=1", 0)); }
+TEST_F(one_launch, that_is_refused_goes_out_product_by_product) { EXPECT_OK(run("sim:h200?refuse-launch=1", 0)); }
+TEST_F(one_launch, not_without_coalescing) {
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=2", SG_CONTEXT_NO_COALESCING));
+}
+TEST_F(one_launch, takes_the_time_of_one) {
+  ASSERT_OK(run("sim:h200", SG_CONTEXT_NO_COALESCING));
+  const double apart = seconds_;
+  ASSERT_OK(run("sim:h200", 0));
+  EXPECT_LT(seconds_ * 20, apart);
+}
+
 ON_EACH_DEVICE(gemm_grouped);
 
 }  // namespace

@@ -70,6 +70,8 @@ class product_case {
   // Runs it where the operands are given: device addresses. The shape's batch must be 1 or strided.
   sg_backend_gemm command(const void *at_a, const void *at_b, void *at_c) const;
 
+  // Before C is given to a device otherwise than by run(): what check() needs of it.
+  void remember_c() { before_ = c.bytes; }
   // Compares C with the reference, element by element, and the gaps with what they were. Reports the first deviation.
   void check();
 

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "element.hpp"
 #include "models.hpp"
@@ -185,11 +187,17 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
   ready_ = end;
 }
 
-void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
-  const double seconds = device_.host_->gemm_seconds(device_.model_.get(), &gemm);
-  if (!is_product(gemm.in_type, gemm.out_type) || seconds < 0)
-    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
-                  gemm.out_type);
+// A product, and where its operands really lie.
+struct sg_backend_stream::located_product {
+  sg_backend_gemm gemm;
+  item_list a, b, c;
+
+  void multiply() const { sg::sim::multiply(gemm, a, b, c); }
+};
+
+sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_gemm &gemm) const {
+  if (!is_product(gemm.in_type, gemm.out_type))
+    throw failure(SG_STATUS_UNSUPPORTED, "there is no such product (types %d and %d)", gemm.in_type, gemm.out_type);
   const address_space &memory = *device_.memory_;
   const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
   const operand a{"A of a product",          gemm.a,   gemm.a_array,  a_as_is ? gemm.m : gemm.k,
@@ -197,10 +205,31 @@ void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) 
   const operand b{"B of a product",          gemm.b,   gemm.b_array,  b_as_is ? gemm.k : gemm.n,
                   b_as_is ? gemm.n : gemm.k, gemm.ldb, gemm.stride_b, gemm.in_type};
   const operand c{"C of a product", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
+  return {gemm, locate(memory, a, gemm.batch), locate(memory, b, gemm.batch), locate(memory, c, gemm.batch)};
+}
+
+void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
+  const double seconds = device_.host_->gemm_seconds(device_.model_.get(), &gemm);
+  if (seconds < 0)
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
+                  gemm.out_type);
   launch(
-      "product", seconds,
-      [gemm, in_a = locate(memory, a, gemm.batch), in_b = locate(memory, b, gemm.batch),
-       in_c = locate(memory, c, gemm.batch)] { multiply(gemm, in_a, in_b, in_c); },
+      "product", seconds, [product = located(gemm)] { product.multiply(); }, done);
+}
+
+void sg_backend_stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_backend_done done) {
+  const double seconds = device_.host_->group_seconds(device_.model_.get(), items, count);
+  if (seconds < 0)
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", items->in_type,
+                  items->out_type);
+  std::vector<located_product> products;
+  products.reserve(static_cast<std::size_t>(count));
+  for (std::int32_t i = 0; i < count; ++i) products.push_back(located(items[i]));
+  launch(
+      "group of products", seconds,
+      [products = std::move(products)] {
+        for (const located_product &each : products) each.multiply();
+      },
       done);
 }
 

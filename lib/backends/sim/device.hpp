@@ -67,10 +67,14 @@ struct sg_backend_stream {
   void begin_at(std::int64_t time) noexcept;
   void copy(const sg_backend_copy &copy, sg_backend_done done);
   void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
+  // One launch. All or none of the products are refused, and all or none fail.
+  void gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_backend_done done);
   void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
   void notify(sg_backend_done done);
 
  private:
+  struct located_product;
+  located_product located(const sg_backend_gemm &gemm) const;
   void launch(const char *what, double seconds, std::function<void()> work, sg_backend_done done);
 
   sg_backend_device &device_;

@@ -128,6 +128,11 @@ sg_status gemm(sg_backend_stream *stream, const sg_backend_gemm *gemm, sg_backen
   return guarded([&] { stream->gemm(*gemm, done); });
 }
 
+sg_status gemm_group(sg_backend_stream *stream, const sg_backend_gemm *items, int32_t count, sg_status *,
+                     sg_backend_done done) {
+  return guarded([&] { stream->gemm_group(items, count, done); });
+}
+
 sg_status reduce(sg_backend_stream *stream, const sg_backend_reduce *reduce, sg_backend_done done) {
   return guarded([&] { stream->reduce(*reduce, done); });
 }
@@ -171,7 +176,7 @@ constexpr sg_backend_ops table = {
     .reduce = reduce,
     .notify = notify,
     .drain = drain,
-    .gemm_group = nullptr,
+    .gemm_group = gemm_group,
     .poll = nullptr,
     .graph_create = nullptr,
     .graph_destroy = nullptr,

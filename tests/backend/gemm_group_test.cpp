@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of products as one command: each has the result and the status that it would have alone.
+#include "product_case.hpp"
+
+namespace sg::test {
+namespace {
+
+class gemm_group : public conformance {
+ protected:
+  void SetUp() override {
+    if (!ops().gemm_group) GTEST_SKIP() << "the device has no such command";
+  }
+
+  // The products as one command, told once; each is compared with its reference.
+  void try_group(const std::vector<product_shape> &shapes) {
+    std::vector<product_case> cases;
+    std::vector<std::unique_ptr<memory>> places;
+    std::vector<sg_backend_gemm> items;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      product_case &x = cases.emplace_back(shapes[i], i + 1);
+      const auto place = [&](host_operand &from) {
+        places.push_back(std::make_unique<memory>(dev(), static_cast<std::int64_t>(from.bytes.size())));
+        places.back()->write(stream_, from.bytes.data());
+        return places.back()->data();
+      };
+      char *a = place(x.a), *b = place(x.b), *c = place(x.c);
+      items.push_back(x.command(a, b, c));
+      x.remember_c();
+    }
+    std::vector<sg_status> statuses(items.size(), SG_STATUS_OK);
+    listener end;
+    ASSERT_EQ(SG_STATUS_OK, ops().gemm_group(stream_.handle(), items.data(), static_cast<std::int32_t>(items.size()),
+                                             statuses.data(), end.done()))
+        << ops().last_message(handle());
+    ASSERT_TRUE(end.wait(1));
+    ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      EXPECT_EQ(SG_STATUS_OK, statuses[i]) << i;
+      places[3 * i + 2]->read(stream_, cases[i].c.bytes.data());
+      cases[i].check();
+    }
+    EXPECT_EQ(1u, end.results().size());
+  }
+
+  stream stream_{dev()};
+};
+
+TEST_P(gemm_group, equal_shapes) {
+  for (const pair_of_types types : all_pairs)
+    try_group(std::vector<product_shape>(9, {.types = types, .m = 7, .n = 5, .k = 11, .gap = 2}));
+}
+
+TEST_P(gemm_group, mixed_shapes_ops_scalars_and_batches) {
+  for (const pair_of_types types : all_pairs) {
+    std::vector<product_shape> shapes;
+    for (std::int64_t i = 0; i < 24; ++i)
+      shapes.push_back({.types = types,
+                        .m = 1 + i % 5 * 7,
+                        .n = 1 + i % 3 * 9,
+                        .k = 1 + i % 7 * 6,
+                        .op_a = i % 2 ? SG_OP_T : SG_OP_N,
+                        .op_b = i % 3 ? SG_OP_T : SG_OP_N,
+                        .alpha = {double(1 + i % 2), 0},
+                        .beta = {double(i % 3), 0},
+                        .gap = i % 2,
+                        .batch = 1 + i % 4 / 3 * 2});
+    try_group(shapes);
+  }
+}
+
+SG_CONFORMANCE(gemm_group);
+
+}  // namespace
+}  // namespace sg::test
