@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How waiting submissions go out: small ones together, unless that is switched off, and no more than the job limit allows.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -56,12 +57,92 @@ TEST(dispatch, what_waits_goes_out_together) {
   EXPECT_GT(most, 10);
 }
 
+// The same on a device: while a product computes that takes a simulated device some milliseconds of the world's time, the
+// others gather. A machine may be so slow that none does; then once more.
+TEST(dispatch, what_waits_for_a_device_goes_out_together) {
+  constexpr std::size_t count = 60, n = 200;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "sim:h200";
+  options.commands_in_flight = 1;
+  context in;
+  ASSERT_OK(sg_context_create(&options, in.out()));
+  std::vector<double> host(3 * n * n + count, 2.0);
+  const std::size_t bytes = host.size() * sizeof(double);
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(in, bytes, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n;
+  std::int32_t most = 0;
+  for (int attempt = 0; attempt < 50 && most < 10; ++attempt) {
+    std::fill(host.begin(), host.end(), 2.0);
+    ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
+    ASSERT_OK(sg_context_synchronize(in));
+    std::vector<job> jobs(count + 1);
+    sg_gemm_desc desc = product(a, b, c, n, n, n);
+    ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[count].out()));
+    for (std::size_t i = 0; i < count; ++i) {
+      desc = product(a + i, b + i, results + i, 1, 1, 1);
+      desc.alpha.re = double(i);
+      ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
+    }
+    for (const job &each : jobs) {
+      ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+      sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+      ASSERT_OK(sg_job_stats(each, &seen));
+      most = std::max(most, seen.company);
+    }
+    job back;
+    ASSERT_OK(sg_copy_async(in, host.data(), data, bytes, nullptr, back.out()));
+    ASSERT_OK(sg_job_wait(back, SG_FOREVER));
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(4.0 * double(i), host[3 * n * n + i]);
+    ASSERT_EQ(4.0 * n, host[2 * n * n]);
+  }
+  EXPECT_GE(most, 10);
+}
+
 TEST(dispatch, coalescing_can_be_switched_off) {
   const context in = open_with(SG_CONTEXT_NO_COALESCING);
   const std::int32_t most = most_company(in);
   if (most < 0) GTEST_SKIP() << "userfaultfd is not available here";
   EXPECT_EQ(1, most);
 }
+
+// One thread submits a flood, then another one submits a few, all of it while the only worker is held up: the few go out
+// in turn with the flood, not behind it.
+void expect_turns(std::uint32_t flags) {
+  constexpr std::size_t flood = 2000, few = 5;
+  const context in = open_with(flags);
+  double one = 1;
+  std::vector<double> c(flood + few);
+  std::vector<job> jobs(flood + few);
+  gated_job gated(in);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  const auto submit = [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      const sg_gemm_desc desc = product(&one, &one, &c[i], 1, 1, 1);
+      EXPECT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
+    }
+  };
+  submit(0, flood);
+  std::thread(submit, flood, few).join();
+  gated.open();
+  ASSERT_OK(sg_context_synchronize(in));
+  const auto ended = [&](std::size_t i) {
+    sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(jobs[i], &seen));
+    return seen.end_ns;
+  };
+  std::int64_t last_of_few = 0;
+  for (std::size_t i = flood; i < flood + few; ++i) last_of_few = std::max(last_of_few, ended(i));
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < flood; ++i) before += ended(i) < last_of_few;
+  EXPECT_LT(before, flood / 4) << "of the flood ended before the last of the few";
+}
+
+TEST(dispatch, submitters_take_turns_one_by_one) { expect_turns(SG_CONTEXT_NO_COALESCING); }
+TEST(dispatch, submitters_take_turns_in_groups) { expect_turns(0); }
 
 TEST(dispatch, at_its_job_limit_a_context_refuses) {
   const context in = open_with(0, 3, SG_WHEN_FULL_REFUSE);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many threads use one library in every way at once; every result is exact. Made for ThreadSanitizer.
 //
-//   mixed_test DEVICE [SECONDS]
+//   mixed_test DEVICE [SECONDS]     SG_SOAK=1: for a minute
 #include <streamgemm/streamgemm.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -80,8 +81,10 @@ struct shared {
   sg_context *context = open();
   sg_queue *queue = nullptr;
   sg_plan *plan = nullptr;
-  sg_job *slot = nullptr;  // a job that all threads wait for, poll and cancel; its thread replaces it
-  std::atomic<sg_job *> slots[4] = {};
+  std::atomic<sg_job *> slots[4] = {};  // jobs that all threads wait for, poll and cancel; their threads replace them
+  sg_graph *graph = nullptr;            // that all threads run
+  const matrix graph_a = matrix(n * n, 3.0), graph_b = matrix(n * n, 2.0);
+  matrix graph_c = matrix(n * n), graph_d = graph_c;
   std::atomic<bool> stop{false};
   std::atomic<long> posted{0}, taken{0};
 
@@ -94,9 +97,17 @@ struct shared {
     options.place_a = options.place_b = options.place_c =
         std::strcmp(g_device, "ordered") == 0 ? SG_MEMORY_DEVICE : SG_MEMORY_PAGEABLE;
     OK(sg_plan_create(context, &desc, &options, &plan));
+    OK(sg_graph_create(context, &graph));
+    sg_submit record = SG_SUBMIT_INIT;
+    record.graph = graph;
+    desc = product(graph_a, graph_b, graph_c);
+    OK(sg_gemm_async(context, &desc, &record, nullptr));
+    desc = product(graph_c, graph_b, graph_d);
+    OK(sg_gemm_async(context, &desc, &record, nullptr));
   }
   ~shared() {
     for (auto &s : slots) sg_job_release(s.exchange(nullptr));
+    OK(sg_graph_release(graph));
     OK(sg_plan_release(plan));
     OK(sg_queue_release(queue));
     OK(sg_context_release(context));
@@ -236,6 +247,50 @@ void make_a_plan(shared &s, sg_test::random_source &random) {
   OK(sg_plan_release(plan));
 }
 
+// A graph of one's own: a run that succeeded is exact, and one that was cancelled says so.
+void replay_a_graph(shared &s, sg_test::random_source &random) {
+  const double x = 1 + random.below(9);
+  matrix a(n * n, x), b(n * n, 2.0), c(n * n), d(n * n);
+  sg_graph *graph = nullptr;
+  OK(sg_graph_create(s.context, &graph));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  const sg_gemm_desc write = product(a, b, c), read = product(c, b, d);
+  OK(sg_gemm_async(s.context, &write, &record, nullptr));
+  OK(sg_gemm_async(s.context, &read, &record, nullptr));
+  for (int runs = 1 + random.below(4); runs > 0; --runs) {
+    const bool cancels = random.below(3) == 0;
+    sg_job *run = nullptr;
+    if (!OK(sg_graph_run_async(graph, nullptr, &run))) break;
+    if (cancels) expect(sg_job_cancel(run), "cancel of a graph's run", SG_STATUS_OK, SG_STATUS_BUSY);
+    const sg_status ended = sg_job_wait(run, SG_FOREVER);
+    if (cancels)
+      expect(ended, "a cancelled run", SG_STATUS_OK, SG_STATUS_CANCELLED, SG_STATUS_DEPENDENCY_FAILED);
+    else
+      OK(ended);
+    if (ended == SG_STATUS_OK && (c != matrix(n * n, 2 * n * x) || d != matrix(n * n, 4.0 * n * n * x)))
+      fail("a wrong result of a graph", ended);
+    OK(sg_job_release(run));
+    std::fill(c.begin(), c.end(), -1.0);
+    std::fill(d.begin(), d.end(), -1.0);
+  }
+  OK(sg_graph_release(graph));
+}
+
+// A graph that all threads run and cancel; runs over its one set of operands follow each other.
+void run_the_graph(shared &s, sg_test::random_source &random) {
+  sg_job *run = nullptr;
+  if (!OK(sg_graph_run_async(s.graph, nullptr, &run))) return;
+  if (random.below(3) == 0) {
+    expect(sg_job_cancel(run), "cancel of the graph's run", SG_STATUS_OK, SG_STATUS_BUSY);
+    expect(sg_job_wait(run, SG_FOREVER), "a cancelled run of the graph", SG_STATUS_OK, SG_STATUS_CANCELLED,
+           SG_STATUS_DEPENDENCY_FAILED);
+  } else {
+    OK(sg_job_wait(run, SG_FOREVER));
+  }
+  OK(sg_job_release(run));
+}
+
 // One thread's job in a slot that all may wait for, poll, cancel and release; the operands stay with the slot's owner.
 void share_a_job(shared &s, sg_test::random_source &random) {
   auto &slot = s.slots[random.below(4)];
@@ -356,6 +411,8 @@ constexpr void (*turns[])(shared &, sg_test::random_source &) = {submit_and_wait
                                                                  streams_and_events,
                                                                  run_the_plan,
                                                                  make_a_plan,
+                                                                 replay_a_graph,
+                                                                 run_the_graph,
                                                                  share_a_job,
                                                                  use_a_shared_job,
                                                                  post_to_the_queue,
@@ -370,7 +427,8 @@ constexpr void (*turns[])(shared &, sg_test::random_source &) = {submit_and_wait
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   g_device = argv[1];
-  const double seconds = argc > 2 ? std::atof(argv[2]) : 5;
+  const char *const soak = std::getenv("SG_SOAK");
+  const double seconds = soak && *soak == '1' ? 60 : argc > 2 ? std::atof(argv[2]) : 5;
   {
     shared s;
     std::vector<std::thread> threads;
@@ -386,6 +444,11 @@ int main(int argc, char **argv) {
     s.stop = true;
     for (std::thread &t : threads) t.join();
     OK(sg_context_synchronize(s.context));
+    sg_job *last = nullptr;
+    if (OK(sg_graph_run_async(s.graph, nullptr, &last))) OK(sg_job_wait(last, SG_FOREVER));
+    OK(sg_job_release(last));
+    if (s.graph_c != matrix(n * n, 6.0 * n) || s.graph_d != matrix(n * n, 12.0 * n * n))
+      fail("a wrong result of the graph", SG_STATUS_OK);
     sg_test::random_source random(99);
     while (s.taken < s.posted && g_failures == 0) take_from_the_queue(s, random);
     if (s.taken != s.posted) fail("completions were lost or doubled", SG_STATUS_OK);
