@@ -20,7 +20,7 @@ stager::~stager() {
 }
 
 void stager::add(flight &work) {
-  const std::lock_guard lock(lock_);
+  std::unique_lock lock(lock_);
   if (idle_ == 0 && static_cast<int>(threads_.size()) < wanted_) {
     try {
       threads_.reserve(static_cast<std::size_t>(wanted_));
@@ -34,6 +34,7 @@ void stager::add(flight &work) {
   work.next = nullptr;
   (first_ ? last_->next : first_) = &work;
   last_ = &work;
+  lock.unlock();  // so that the woken thread need not wait for it
   changed_.notify_one();
 }
 

@@ -33,7 +33,7 @@ std::thread start_without_signals(std::function<void()> body) {
 }  // namespace
 
 void work_queue::push(std::list<task> &one) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (refusing_) throw failure(SG_STATUS_SHUTDOWN, "the process is exiting");
   if (thread_id_ == std::thread::id()) {
     thread_ = start_without_signals([self = shared_from_this()] { self->serve(); });
@@ -41,12 +41,18 @@ void work_queue::push(std::list<task> &one) {
   }
   waiting_.splice(waiting_.end(), one);
   ++pushed_count_;
+  lock.unlock();  // so that the woken thread need not wait for it
   pushed_or_stopped_.notify_one();
 }
 
 work_queue::ticket work_queue::last() const {
   std::lock_guard lock(mutex_);
   return pushed_count_;
+}
+
+bool work_queue::has_ended(ticket until) const {
+  std::lock_guard lock(mutex_);
+  return ended_count_ >= until;
 }
 
 void work_queue::wait(ticket until) {
@@ -94,7 +100,9 @@ void work_queue::serve() {
     one.clear();
     lock.lock();
     ++ended_count_;
+    lock.unlock();
     ended_.notify_all();
+    lock.lock();
   }
 }
 

@@ -35,7 +35,8 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
   // Names the end of what has been pushed so far.
   ticket last() const;
 
-  // Returns when everything up to `until` has ended.
+  // Whether everything up to `until` has ended; wait() returns when it has.
+  bool has_ended(ticket until) const;
   void wait(ticket until);
 
   // From now on nothing is taken; the task that runs ends, the others are told SG_STATUS_SHUTDOWN.
