@@ -128,6 +128,8 @@ typedef struct sg_backend_host {
   int32_t (*copy_engines)(const sg_backend_model *model);
   /** Bytes of device memory of the model. */
   uint64_t (*memory_bytes)(const sg_backend_model *model);
+  /** Multiprocessors of the model. */
+  int32_t (*compute_units)(const sg_backend_model *model);
   /** Seconds that `count` independent products take as one command; negative when the model has no such product. */
   double (*group_seconds)(const sg_backend_model *model, const sg_backend_gemm *items, int32_t count);
 } sg_backend_host;
@@ -226,6 +228,9 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, how much is free is not known. Bytes of device memory that mem_alloc could give out now, as far as
    *  can be told: they need not be in one piece, and others may take them first. */
   sg_status (*mem_free_bytes)(sg_backend_device *device, uint64_t *out_bytes);
+  /** Optional: if NULL, sg_backend_gemm.compute_units changes nothing, and shares of the device are refused. Multiprocessors
+   *  that the device has, of which compute_units may be any number. */
+  int32_t (*compute_units)(sg_backend_device *device);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -5,6 +5,11 @@
  *
  * What is submitted to one stream runs in that order. Streams are cheap: they order work, while the device's own streams
  * are few and shared. They come from a pool of the context and go back to it.
+ *
+ * A stream's share of the device can be limited: its products then use so many compute units (streaming multiprocessors,
+ * or cores) at most, and leave the others to other streams' work. On cuda cuBLAS plans its kernels for that many; on cpu a
+ * product of the stream is cut for that many workers, and one after the other runs; on sim virtual time passes accordingly,
+ * and what others compute meanwhile has the rest. Copies, reductions, and jobs on no stream are not limited.
  */
 #ifndef STREAMGEMM_STREAM_H
 #define STREAMGEMM_STREAM_H
@@ -21,6 +26,25 @@ SG_BEGIN_DECLS
  * Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream);
+
+/**
+ * Takes a stream whose products use a part of the device only.
+ * @param priority As in sg_stream_acquire.
+ * @param compute_units Compute units to use at most: >= 1 (sg_device_info.compute_units says how many there are); 0: all.
+ * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. sg_stream_compute_units says
+ * what was granted.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device cannot be
+ * told; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority, int32_t compute_units,
+                                           sg_stream **out_stream);
+
+/**
+ * The compute units that the stream's products may use.
+ * @param[out] out_compute_units What was granted, at most what the device has; 0: all, there is no limit.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units);
 
 /**
  * Wraps a native stream (a cudaStream_t on cuda devices): what is submitted to the wrapper runs after what the caller has

@@ -30,7 +30,7 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
   sg_gemm_desc room = SG_GEMM_DESC_INIT;
   const sg_gemm_desc &d = in_full(*desc, room, "desc");
   checked_submit order(on, submit);
-  const bool planners_choice = !order.plan() && !order.records();
+  const bool planners_choice = !order.plan() && !order.records() && order.most_lanes() == 0;
   recent_product &recent = recent_product::like(d);
   if (planners_choice) {
     problem_binding where;
@@ -38,7 +38,7 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
     if (recent.again(on, d, where, accesses)) return submit_product(on, where, recent.plan(), accesses, 3, order, out_job);
   }
   places known;
-  const plan_request wanted = check_plan_options(order.plan(), "submit->plan", known);
+  const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));
   checked_gemm product = check_gemm(on, d, known, true, "desc");
   const plan_request request = request_for(d, product.shape, wanted);
   if (order.records()) order.about(product.shape, wanted);
@@ -54,7 +54,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   require(descs, "descs");
   checked_submit order(on, submit);
   places known;
-  plan_request request = check_plan_options(order.plan(), "submit->plan", known);
+  plan_request request = order.limited(check_plan_options(order.plan(), "submit->plan", known));
   std::vector<checked_gemm> products;
   std::vector<access> accesses;
   products.reserve(static_cast<std::size_t>(count));

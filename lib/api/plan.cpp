@@ -128,6 +128,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::context &on = *plan->owner();
     sg::checked_submit order(on, submit);
+    order.require_within_limit(*plan->plan());
     const auto known = sg::places_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
     sg::checked_gemm product = sg::check_gemm(on, d, known, true, "desc");
     sg::require_as_planned(plan->shape(), product.shape);

@@ -12,6 +12,19 @@ namespace {
 
 ref<stream> stream_of(const sg_stream *handle) { return object_of<stream>(handle, object_type::stream, "stream"); }
 
+sg_status acquire(const sg_context *handle, std::int32_t priority, std::int32_t compute_units, sg_stream **out_stream) {
+  if (out_stream) *out_stream = nullptr;
+  return guarded([&] {
+    auto on = object_of<context>(handle, object_type::context, "context");
+    require(out_stream, "out_stream");
+    require_range(priority, -1, 1, "priority");
+    require_range(compute_units, 0, INT32_MAX, "compute_units");
+    const std::int32_t granted = on->grant_units(compute_units);
+    auto made = ref<object>::adopt(new stream(std::move(on), priority, granted));
+    *out_stream = handle_of<sg_stream>(make_handle(std::move(made)));
+  });
+}
+
 }  // namespace
 }  // namespace sg
 
@@ -20,13 +33,19 @@ using sg::object_type;
 using sg::ref;
 
 sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream) {
-  if (out_stream) *out_stream = nullptr;
+  return sg::acquire(context, priority, 0, out_stream);
+}
+
+sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority, int32_t compute_units,
+                                    sg_stream **out_stream) {
+  return sg::acquire(context, priority, compute_units, out_stream);
+}
+
+sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units) {
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
-    sg::require(out_stream, "out_stream");
-    sg::require_range(priority, -1, 1, "priority");
-    auto made = ref<sg::object>::adopt(new sg::stream(std::move(on), priority));
-    *out_stream = sg::handle_of<sg_stream>(sg::make_handle(std::move(made)));
+    const auto found = sg::stream_of(stream);
+    sg::require(out_compute_units, "out_compute_units");
+    *out_compute_units = found->units();
   });
 }
 

@@ -63,10 +63,19 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   }
 }
 
+void checked_submit::require_within_limit(const compiled_plan &plan) const {
+  const std::int32_t units = most_lanes();
+  const int lanes = plan.text->lanes[static_cast<int>(lane_kind::compute)];
+  if (units > 0 && lanes > units)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "submit->stream may use %d compute units, and the plan is cut for %d workers",
+                units, lanes);
+}
+
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
   recorded_work recorded;
   recorded.kind = work->kind;
   recorded.priority = priority_;
+  if (stream_) recorded.units = stream_->units();
   recorded.follows_on_device = work->follows_on_device;
   if (stream_) recorded.stream = stream_->number();
   recorded.plan = work->plan;
@@ -85,6 +94,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
 
 submission checked_submit::settle(job &work) {
   work.priority = priority_;
+  work.units = stream_ ? stream_->units() : 0;
   work.submitter = stream_ ? stream_->number() : number_of_thread();
   work.tag = tag_;
   work.queue = std::move(queue_);

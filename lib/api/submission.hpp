@@ -2,6 +2,7 @@
 // An sg_submit, checked, with its handles resolved.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include <streamgemm/job.h>
@@ -22,6 +23,17 @@ class checked_submit {
       : to_(to), graph_(std::move(changed)), index_(index) {}
 
   const sg_plan_options *plan() const noexcept { return plan_; }
+  // On cores a limited stream's products are cut for fewer workers; 0: for all.
+  std::int32_t most_lanes() const noexcept {
+    return stream_ && to_.model().lanes_are_cores ? stream_->units() : 0;
+  }
+  plan_request limited(plan_request request) const noexcept {
+    const std::int32_t most = most_lanes();
+    if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;
+    return request;
+  }
+  // Throws when a plan that was made ahead uses more workers than the stream may.
+  void require_within_limit(const compiled_plan &plan) const;
   bool untracked() const noexcept { return untracked_; }
   bool records() const noexcept { return static_cast<bool>(graph_); }
 

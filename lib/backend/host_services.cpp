@@ -43,7 +43,8 @@ double copy_time(const sg_backend_model *model, const sg_backend_copy *copy, int
 }
 
 gemm_shape shape_of(const sg_backend_gemm &g) {
-  return {g.m, g.n, g.k, g.batch, g.in_type, g.out_type, g.compute, g.beta.re != 0 || g.beta.im != 0};
+  return {g.m, g.n, g.k, g.batch, g.in_type, g.out_type, g.compute, g.beta.re != 0 || g.beta.im != 0,
+          g.compute_units};
 }
 
 double gemm_time(const sg_backend_model *model, const sg_backend_gemm *gemm) {
@@ -69,6 +70,8 @@ int32_t copy_engines(const sg_backend_model *model) { return model->parsed.copy_
 
 uint64_t memory_bytes(const sg_backend_model *model) { return static_cast<uint64_t>(model->parsed.memory_bytes); }
 
+int32_t compute_units(const sg_backend_model *model) { return model->parsed.units; }
+
 constexpr sg_backend_host table = {
     .struct_size = sizeof(sg_backend_host),
     .model_parse = model_parse,
@@ -78,6 +81,7 @@ constexpr sg_backend_host table = {
     .reduce_seconds = reduce_time,
     .copy_engines = copy_engines,
     .memory_bytes = memory_bytes,
+    .compute_units = compute_units,
     .group_seconds = group_time,
 };
 

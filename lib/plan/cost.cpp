@@ -44,6 +44,7 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gem
   };
   constexpr shape shapes[] = {{1, 1.0}, {2, 0.8}, {4, 0.5}};
   const double per_mac = flops_per_mac(g.in_type);
+  const double units = g.units > 0 ? std::min(g.units, model.units) : model.units;
   const double unit_rate = rate.flops_per_second / model.units;
   const std::int64_t whole_m = rate.tile_m > 0 ? rate.tile_m : model.tile_m;
   const std::int64_t whole_n = rate.tile_n > 0 ? rate.tile_n : model.tile_n;
@@ -54,14 +55,14 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gem
     const std::int64_t tile_n = std::max<std::int64_t>(1, whole_n / s.divisor);
     double tiles = double(ceil_div(g.m, tile_m)) * double(ceil_div(g.n, tile_n)) * double(g.batch);
     double depth = double(g.k);
-    if (split_k > 0 && tiles < model.units) {
-      const double pieces = std::clamp(std::floor(depth / double(split_k)), 1.0, std::floor(model.units / tiles));
+    if (split_k > 0 && tiles < units) {
+      const double pieces = std::clamp(std::floor(depth / double(split_k)), 1.0, std::floor(units / tiles));
       tiles *= pieces;
       depth /= pieces;
     }
     const double tile_seconds = per_mac * double(tile_m) * double(tile_n) * depth / (unit_rate * s.efficiency);
-    const double seconds = waves_of(tiles / model.units) * tile_seconds;
-    if (seconds < best.seconds) best = {seconds, std::min(1.0, tiles / model.units), 0};
+    const double seconds = waves_of(tiles / units) * tile_seconds;
+    if (seconds < best.seconds) best = {seconds, std::min(units, tiles) / model.units, 0};
   }
   return best;
 }
@@ -208,7 +209,8 @@ gemm_shape shape_of_gemm(const schedule &s, const command &c) {
           s.buffers[c.in0.buffer].type,
           s.buffers[c.out.buffer].type,
           c.compute,
-          c.beta != scalar_role::zero};
+          c.beta != scalar_role::zero,
+          0};
 }
 
 reduce_shape shape_of_reduce(const schedule &s, const command &c) {

@@ -23,6 +23,7 @@ struct gemm_shape {
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   bool reads_c = false;
+  std::int32_t units = 0;  // multiprocessors that it may use; 0: all
 };
 
 struct reduce_shape {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/context.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -58,6 +59,17 @@ void context::last_ref_dropped() noexcept {
     service_->retire();
   else
     delete this;
+}
+
+std::int32_t context::grant_units(std::int32_t wanted) const {
+  if (wanted == 0) return 0;
+  if (model_.lanes_are_cores) return std::min(wanted, model_.compute_lanes);
+  const auto units_of = device_->ops().compute_units;
+  const std::int32_t all = units_of ? units_of(device_->handle()) : 0;
+  if (all <= 0)
+    throw error(SG_STATUS_UNSUPPORTED, "%s cannot be told how many compute units a product may use",
+                device_->name().c_str());
+  return std::min(wanted, all);
 }
 
 std::shared_ptr<const compiled_plan> context::plan_for(const problem *problems, std::size_t count,

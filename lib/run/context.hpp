@@ -74,8 +74,11 @@ class context final : public object {
     return known ? *known : device_->memory_kind(memory, bytes);
   }
 
-  std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
+  // Of so many compute units, those that a stream's products can be kept to. Throws SG_STATUS_UNSUPPORTED where the device
+  // cannot be told.
+  std::int32_t grant_units(std::int32_t wanted) const;
 
+  std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
   ref<job> new_job() { return jobs_.take(ref<context>::share(this)); }
   std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count,
                                                 const plan_request &request);

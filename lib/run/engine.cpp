@@ -271,7 +271,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   try {
     lanes_.follow(slot, ready.behind());
     device_.begin_at(slot.stream, ready.ready_ns());
-    enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share) : 0);
+    enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
   } catch (...) {
     const sg_status status = status_of_current_exception();
     piece_of(f, status, last_error(), 0, 0, 1);

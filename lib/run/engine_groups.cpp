@@ -42,6 +42,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
       most - 1,
       [&](const job &candidate) {
         return room && candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
+               candidate.units == first.units &&
                (candidate.behind() == 0 || candidate.behind() == first.behind()) && !candidate.cancel_requested() &&
                !candidate.dependency_failed();
       },

@@ -101,7 +101,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     progress.started = true;
     wait_for_others(running, index, *slot);
     unmade = 1;
-    const std::int32_t units = c.kind == command_kind::gemm ? lanes_.units_for(running.priority, 1) : 0;
+    const std::int32_t units = c.kind == command_kind::gemm ? lanes_.units_for(running.priority, 1, running.units) : 0;
     if (launcher_.launch(f, &c, units) && running.plan->needs_event[index]) record_end(running, index, *slot);
     piece_of(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {

@@ -28,6 +28,7 @@ void graph::replace(std::int32_t index, recorded_work &&work) {
   recorded_work &place = works_[static_cast<std::size_t>(index)];
   work.stream = place.stream;
   work.priority = place.priority;
+  work.units = place.units;
   work.tracked = place.tracked;
   place = std::move(work);
   program_.reset();

@@ -51,7 +51,7 @@ struct step {
 
 bool may_join(const recorded_work &x, const recorded_work &y) noexcept {
   return x.kind == work_kind::schedule && y.kind == work_kind::schedule && x.plan->small && y.plan->small &&
-         x.plan->in_type == y.plan->in_type && x.plan->out_type == y.plan->out_type &&
+         x.units == y.units && x.plan->in_type == y.plan->in_type && x.plan->out_type == y.plan->out_type &&
          x.plan->compute == y.plan->compute;
 }
 
@@ -158,6 +158,7 @@ void graph_program::put_on(const sg::device &on) {
       const recorded_work &work = works[static_cast<std::size_t>(index)];
       const schedule &s = *work.plan->text;
       products[i].push_back(lower_gemm(s, s.commands[0], work.operands, pointers[i]));
+      products[i].back().compute_units = work.units;
     }
     node.products = products[i].data();
     node.product_count = static_cast<std::int32_t>(products[i].size());

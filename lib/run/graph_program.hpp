@@ -20,6 +20,7 @@ struct recorded_work {
   work_kind kind = work_kind::marker;  // marker: there is nothing to do
   std::int8_t priority = 0;
   bool follows_on_device = false;
+  std::int32_t units = 0;    // compute units that it may use; 0: all
   std::int64_t stream = -1;  // its number; -1: none
   std::shared_ptr<const compiled_plan> plan;
   binding operands;

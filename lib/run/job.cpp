@@ -58,6 +58,7 @@ void job::begin(ref<context> owner) noexcept {
   whole = nullptr;
   native = nullptr;
   priority = 0;
+  units = 0;
   tag = 0;
   admitted = false;
   writes_tracked = false;

@@ -161,6 +161,7 @@ class job final : public object {
   // --- the work, set by the submitter and read by the engine ---
   work_kind kind = work_kind::marker;
   std::int8_t priority = 0;  // -1, 0, 1
+  std::int32_t units = 0;       // compute units that its products may use; 0: all
   std::uint32_t submitter = 0;  // its stream, or its thread: a number to take turns by
   sg_backend_copy copy{};
   std::shared_ptr<const compiled_plan> plan;

@@ -185,9 +185,13 @@ void lane_set::left(lane_slot &slot, float share) noexcept {
   slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
 }
 
-std::int32_t lane_set::units_for(int priority, float share) noexcept {
-  if (!device_ordered_ || priority > 0 || share < 1 || latest_urgent_ns_ == 0 || spared_units_ == 0) return 0;
-  return monotonic_ns() - latest_urgent_ns_ < urgent_for_ns ? units_ - spared_units_ : 0;
+std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) noexcept {
+  // What happened lately in the world means nothing to a device of virtual time.
+  const bool may_spare = device_ordered_ && !ops_.stream_begin_at && spared_units_ > 0;
+  if (!may_spare || priority > 0 || share < 1 || latest_urgent_ns_ == 0) return limit;
+  if (monotonic_ns() - latest_urgent_ns_ >= urgent_for_ns) return limit;
+  const std::int32_t left = units_ - spared_units_;
+  return limit > 0 ? std::min(limit, left) : left;
 }
 
 }  // namespace sg

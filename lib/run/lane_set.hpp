@@ -64,9 +64,9 @@ class lane_set {
   std::int64_t expected_end(lane_slot &slot, double seconds) const noexcept;
   void left(lane_slot &slot, float share) noexcept;  // any thread
 
-  // Multiprocessors that a long product of low or normal priority may use; 0: all. Some stay free while products of high
-  // priority come, which would otherwise wait for one to be released.
-  std::int32_t units_for(int priority, float share) noexcept;
+  // Multiprocessors that a product may use; 0: all. `limit`: its stream's. Of long ones of low or normal priority some stay
+  // free while products of high priority come, which would otherwise wait for one to be released.
+  std::int32_t units_for(int priority, float share, std::int32_t limit) noexcept;
 
  private:
   void destroy() noexcept;

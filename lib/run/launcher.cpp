@@ -71,7 +71,9 @@ sg_backend_gemm launcher::product_of(const job &single) noexcept {
 }
 
 sg_backend_gemm launcher::product_of(const job &whose, const command &c) noexcept {
-  return lower_gemm(*whose.plan->text, c, whose.operands, pointers_);
+  sg_backend_gemm product = lower_gemm(*whose.plan->text, c, whose.operands, pointers_);
+  product.compute_units = whose.units;
+  return product;
 }
 
 bool launcher::launch(job_group &group, sg_backend_done done) noexcept {

@@ -9,6 +9,7 @@ stream::stream(ref<context> owner, void *native)
     : object(object_type::stream),
       owner_(std::move(owner)),
       priority_(0),
+      units_(0),
       native_(std::make_unique<native_lane>(*owner_, native)) {}
 
 void stream::last_ref_dropped() noexcept {

@@ -15,13 +15,15 @@ namespace sg {
 
 class stream final : public object {
  public:
-  stream(ref<context> owner, std::int32_t priority) noexcept
-      : object(object_type::stream), owner_(std::move(owner)), priority_(priority) {}
+  // `units`: compute units that its products may use; 0: all.
+  stream(ref<context> owner, std::int32_t priority, std::int32_t units) noexcept
+      : object(object_type::stream), owner_(std::move(owner)), priority_(priority), units_(units) {}
   // Over a stream of the caller's. Throws as native_lane does.
   stream(ref<context> owner, void *native);
 
   context &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
+  std::int32_t units() const noexcept { return units_; }
   std::uint32_t number() const noexcept { return number_; }  // streams take turns by it
 
   bool is_native() const noexcept { return native_ != nullptr; }
@@ -42,7 +44,7 @@ class stream final : public object {
   void last_ref_dropped() noexcept override;
 
   const ref<context> owner_;
-  const std::int32_t priority_;
+  const std::int32_t priority_, units_;
   const std::uint32_t number_ = count_++;
   inline static std::atomic<std::uint32_t> count_{0};
   const std::unique_ptr<native_lane> native_;

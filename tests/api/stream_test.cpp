@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and events: query, synchronize, wait for events, record, elapsed time, callbacks.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "support/counter.hpp"
@@ -53,6 +55,127 @@ TEST_P(streams, query_and_synchronize) {
   EXPECT_OK(sg_stream_synchronize(first_, SG_FOREVER));
   EXPECT_OK(sg_stream_query(first_));
   EXPECT_EQ(gated_job::expected, *gated.result());
+}
+
+TEST_P(streams, no_limit_unless_asked_for) {
+  std::int32_t units = -1;
+  EXPECT_OK(sg_stream_compute_units(first_, &units));
+  EXPECT_EQ(0, units);
+  stream all;
+  EXPECT_OK(sg_stream_acquire_limited(context_, 1, 0, all.out()));
+  EXPECT_OK(sg_stream_compute_units(all, &units));
+  EXPECT_EQ(0, units);
+  EXPECT_OK(sg_stream_priority(all, &units));
+  EXPECT_EQ(1, units);
+}
+
+TEST_P(streams, a_limit_is_granted_up_to_what_there_is) {
+  sg_device_info device = SG_DEVICE_INFO_INIT;
+  ASSERT_OK(sg_context_device(context_, &device));
+  for (const std::int32_t wanted : {1, 2, device.compute_units, device.compute_units + 1, INT32_MAX}) {
+    stream limited;
+    ASSERT_OK(sg_stream_acquire_limited(context_, 0, wanted, limited.out()));
+    std::int32_t units = -1;
+    EXPECT_OK(sg_stream_compute_units(limited, &units));
+    EXPECT_EQ(std::min(wanted, device.compute_units), units);
+  }
+}
+
+TEST_P(streams, wrong_limits_are_named) {
+  sg_stream *none = reinterpret_cast<sg_stream *>(1);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire_limited(context_, 0, -1, &none));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "compute_units is -1"));
+  EXPECT_EQ(nullptr, none);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire_limited(context_, 2, 1, &none));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire_limited(context_, 0, 1, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_compute_units(first_, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_compute_units(reinterpret_cast<sg_stream *>(77), nullptr));
+}
+
+// A product large enough to be cut for two workers is cut for one; its result is the same.
+TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
+  constexpr std::int64_t n = 700;
+  const context context = open_context("cpu", 2);
+  std::vector<double> a(n * n), b(n * n), c(n * n);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 5), b[i] = double(i % 3);
+  const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+  const auto commands_on = [&](std::int32_t units) {
+    std::fill(c.begin(), c.end(), -1.0);
+    stream in;
+    EXPECT_OK(sg_stream_acquire_limited(context, 0, units, in.out()));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = in;
+    job done;
+    EXPECT_OK(sg_gemm_async(context, &desc, &options, done.out()));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    double sum = 0;
+    for (std::int64_t l = 0; l < n; ++l) sum += a[std::size_t(3 * n + l)] * b[std::size_t(l * n + 5)];
+    EXPECT_EQ(sum, c[3 * n + 5]);
+    sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(done, &seen));
+    // On one worker the commands follow each other.
+    return double(seen.end_ns - seen.start_ns) * 1e-9 / seen.busy_seconds;
+  };
+  commands_on(0);
+  EXPECT_GT(commands_on(1), 0.999) << "nothing ran beside anything else, though the same product just did";
+
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+  options.split = SG_SPLIT_M;
+  options.parts = 2;
+  plan cut;
+  stream in;
+  ASSERT_OK(sg_plan_create(context, &desc, &options, cut.out()));
+  ASSERT_OK(sg_stream_acquire_limited(context, 0, 1, in.out()));
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.stream = in;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(cut, &desc, &submit, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cut for 2 workers")) << sg_last_error_message();
+}
+
+// In virtual time a product takes the longer the fewer multiprocessors it may use, recorded in a graph too.
+TEST(stream_limits, on_a_device_a_product_takes_longer) {
+  constexpr std::int64_t n = 2048;
+  const context context = open_context("sim:h200?timing-only");
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context, 3 * n * n * sizeof(double), memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  auto *x = static_cast<double *>(data);
+  const sg_gemm_desc desc = product(x, x + n * n, x + 2 * n * n, n, n, n);
+  const auto seconds_on = [&](std::int32_t units, bool recorded) {
+    stream in;
+    EXPECT_OK(sg_stream_acquire_limited(context, 0, units, in.out()));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = in;
+    sg_graph *graph = nullptr;
+    job done, before;
+    EXPECT_OK(sg_gemm_async(context, &desc, nullptr, before.out()));
+    EXPECT_OK(sg_job_wait(before, SG_FOREVER));
+    if (recorded) {
+      EXPECT_OK(sg_graph_create(context, &graph));
+      options.graph = graph;
+      EXPECT_OK(sg_gemm_async(context, &desc, &options, nullptr));
+      EXPECT_OK(sg_graph_run_async(graph, nullptr, done.out()));
+    } else {
+      EXPECT_OK(sg_gemm_async(context, &desc, &options, done.out()));
+    }
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_graph_release(graph));
+    // From the end of what came before, when the device had nothing else to do.
+    sg_job_statistics earlier = SG_JOB_STATISTICS_INIT, seen = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(before, &earlier));
+    EXPECT_OK(sg_job_stats(done, &seen));
+    job after;
+    EXPECT_OK(sg_gemm_async(context, &desc, nullptr, after.out()));
+    EXPECT_OK(sg_job_wait(after, SG_FOREVER));
+    sg_job_statistics later = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(after, &later));
+    return double(later.start_ns - earlier.end_ns) * 1e-9;
+  };
+  const double whole = seconds_on(0, false);
+  EXPECT_NEAR(2, seconds_on(66, false) / whole, 0.4);
+  EXPECT_NEAR(12, seconds_on(11, false) / whole, 2.5);
+  EXPECT_NEAR(12, seconds_on(11, true) / whole, 2.5);
 }
 
 TEST_P(streams, priorities_are_kept) {

@@ -201,5 +201,44 @@ TEST(SimTimeline, GapsAreFilledAndMergedAndForgotten) {
   EXPECT_EQ(engine.first_gap(100 + 10 * 9998, 5), 105 + 10 * 9998);
 }
 
+TEST(SimTimeline, PartsOfAnEngineWorkBesideEachOther) {
+  sim::divided_engine chip(10);
+  const auto occupy = [&](std::int64_t ready, std::int64_t duration, std::int32_t units) {
+    return chip.occupy(ready, duration, units).start;
+  };
+  EXPECT_EQ(occupy(0, 100, 6), 0);
+  EXPECT_EQ(occupy(0, 50, 4), 0) << "there was room beside it";
+  EXPECT_EQ(occupy(0, 60, 5), 100) << "nor beside the first, nor behind the second";
+  EXPECT_EQ(occupy(0, 50, 4), 50);
+  EXPECT_EQ(occupy(0, 10, 0), 160) << "all of it is free when everything has ended";
+  EXPECT_EQ(occupy(100, 60, 5), 100);
+  EXPECT_EQ(occupy(100, 1, 1), 170);
+  EXPECT_EQ(occupy(170, 5, 100), 171) << "more than there is means all";
+}
+
+// Half of the chip is slower, and leaves the other half to whoever comes at the same time.
+TEST(SimTime, LimitedProductsLeaveTheRestToOthers) {
+  const std::int64_t size = 2048;
+  const auto run = [&](std::int32_t units, std::int64_t &ended, std::int64_t &both_ended) {
+    sim_device device("h200?timing-only");
+    sim_memory memory(device, static_cast<std::uint64_t>(3 * size * size) * sizeof(float));
+    sim_stream one(device), other(device);
+    sg_backend_gemm gemm = square_gemm(size, memory.get(), memory.get(), memory.get());
+    gemm.compute_units = units;
+    completion first, second;
+    EXPECT_EQ(ops.gemm(one.handle(), &gemm, first.done()), SG_STATUS_OK);
+    EXPECT_EQ(ops.gemm(other.handle(), &gemm, second.done()), SG_STATUS_OK);
+    ended = first.wait().end_ns;
+    both_ended = std::max(ended, second.wait().end_ns);
+  };
+  std::int64_t whole, both_whole, half, both_half;
+  run(0, whole, both_whole);
+  run(66, half, both_half);
+  EXPECT_NEAR(double(both_whole) / double(whole), 2, 0.01) << "one after the other";
+  EXPECT_EQ(both_half, half) << "side by side";
+  EXPECT_GT(double(half), 1.6 * double(whole));
+  EXPECT_LT(double(half), 2.4 * double(whole));
+}
+
 }  // namespace
 }  // namespace sg::test

@@ -57,9 +57,10 @@ namespace StreamGemm {
 
     /// <summary>Takes a stream from the context's pool.</summary>
     /// <param name="priority">-1 low, 0 normal, 1 high: what its submissions have unless they say otherwise.</param>
-    public GemmStream AcquireStream(int priority = 0) {
+    /// <param name="computeUnits">Multiprocessors, or cores, that its products may use; 0: all.</param>
+    public GemmStream AcquireStream(int priority = 0, int computeUnits = 0) {
       long token;
-      Raw.sg_stream_acquire(handle.Token, priority, out token);
+      Raw.sg_stream_acquire_limited(handle.Token, priority, computeUnits, out token);
       GC.KeepAlive(this);
       return new GemmStream(this, token);
     }

@@ -29,6 +29,16 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>The compute units that its products may use; 0: all.</summary>
+    public int ComputeUnits {
+      get {
+        int units;
+        Raw.sg_stream_compute_units(Handle.Token, out units);
+        GC.KeepAlive(this);
+        return units;
+      }
+    }
+
     /// <summary>Whether everything submitted to the stream has ended.</summary>
     public bool IsIdle {
       get {

@@ -37,7 +37,9 @@ static class DevicesTest {
   public static async Task CopiesInAndOut() {
     float[,] host = Numbers.Floats(random, 30, 20), back = new float[30, 20];
     using (DeviceBuffer buffer = context.AllocateDevice(4096 * 4))
-    using (GemmStream stream = context.AcquireStream()) {
+    using (GemmStream stream = context.AcquireStream(), limited = context.AcquireStream(0, 1)) {
+      Expect.Equal(0, stream.ComputeUnits, "compute units");
+      Expect.Equal(1, limited.ComputeUnits, "compute units");
       Expect.Equal(4096L * 4, buffer.Bytes, "bytes");
       Expect.True(buffer.Address != IntPtr.Zero, "address");
       var onStream = new SubmitOptions { Stream = stream };

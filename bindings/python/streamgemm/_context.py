@@ -46,6 +46,11 @@ class Stream(Handle):
     def priority(self):
         return _raw.sg_stream_priority(self._open())
 
+    @property
+    def compute_units(self):
+        """The compute units that its products may use; 0: all."""
+        return _raw.sg_stream_compute_units(self._open())
+
     def done(self):
         """Whether everything submitted to it has ended."""
         return _raw.sg_stream_query(self._open()) is None
@@ -126,9 +131,10 @@ class Context(Handle):
         """Waits until every job submitted before has ended, well or badly."""
         _raw.sg_context_synchronize(self._open())
 
-    def stream(self, priority=0):
-        """A stream from the pool; -1 low, 0 normal, 1 high: what its submissions have unless they say otherwise."""
-        return Stream(_raw.sg_stream_acquire(self._open(), priority))
+    def stream(self, priority=0, compute_units=0):
+        """A stream from the pool; -1 low, 0 normal, 1 high: what its submissions have unless they say otherwise. With
+        `compute_units` its products use so many multiprocessors, or cores, at most."""
+        return Stream(_raw.sg_stream_acquire_limited(self._open(), priority, compute_units))
 
     def wrap_stream(self, native):
         """A stream over a native one: an address, or an object of PyTorch, CuPy or numba.

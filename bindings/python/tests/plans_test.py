@@ -90,6 +90,8 @@ class Facts(DeviceTest):
     def test_events_and_streams(self):
         stream, event, start = self.context.stream(priority=1), self.context.event(), self.context.event()
         self.assertEqual(stream.priority, 1)
+        self.assertEqual(stream.compute_units, 0)
+        self.assertEqual(self.context.stream(compute_units=1).compute_units, 1)
         self.assertTrue(event.done() and event.wait(0))
         start.record(stream)
         job = self.long_job(stream=stream)

@@ -172,6 +172,8 @@ sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_
   return of(x).launch(reinterpret_cast<graph *>(what)->executable(), done);
 }
 
+std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts().multiProcessorCount; }
+
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),
@@ -209,6 +211,7 @@ constexpr sg_backend_ops table = {
     .graph_destroy = graph_destroy,
     .graph_launch = graph_launch,
     .mem_free_bytes = mem_free_bytes,
+    .compute_units = compute_units,
 };
 
 }  // namespace

@@ -83,7 +83,7 @@ sg_backend_device::sg_backend_device(const sg_backend_host *host, const char *na
   const std::uint64_t memory = host->memory_bytes(parsed);
   memory_ = std::make_unique<address_space>(memory - std::min(memory, name_.taken),
                                             name_.largest_piece > 0 ? name_.largest_piece : memory, !name_.timing_only);
-  timeline_ = std::make_unique<timeline>(host->copy_engines(parsed));
+  timeline_ = std::make_unique<timeline>(host->copy_engines(parsed), host->compute_units(parsed));
 }
 
 bool sg_backend_device::inherited() const noexcept { return getpid() != process_; }
@@ -132,7 +132,7 @@ void sg_backend_stream::wait_for(const sg_backend_event &event) {
     ticket = event.ticket;
     ready_ = std::max(ready_, event.time);
   }
-  if (!other || other == queue_) return;
+  if (!other || other == queue_ || other->has_ended(ticket)) return;
   std::list<task> one(1);
   one.front().work = [other, ticket] { other->wait(ticket); };
   queue_->push(one);
@@ -214,7 +214,7 @@ void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) 
     throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
                   gemm.out_type);
   launch(
-      "product", seconds, [product = located(gemm)] { product.multiply(); }, done);
+      "product", seconds, gemm.compute_units, [product = located(gemm)] { product.multiply(); }, done);
 }
 
 void sg_backend_stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_backend_done done) {
@@ -226,7 +226,7 @@ void sg_backend_stream::gemm_group(const sg_backend_gemm *items, std::int32_t co
   products.reserve(static_cast<std::size_t>(count));
   for (std::int32_t i = 0; i < count; ++i) products.push_back(located(items[i]));
   launch(
-      "group of products", seconds,
+      "group of products", seconds, items->compute_units,
       [products = std::move(products)] {
         for (const located_product &each : products) each.multiply();
       },
@@ -246,11 +246,12 @@ void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done 
   std::byte *c = memory.device_bytes(reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, bytes_of(reduce.out_type)),
                                      "C of a reduction");
   launch(
-      "reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce),
+      "reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce), 0,
       [reduce, parts, c] { add_parts(reduce, parts, c); }, done);
 }
 
-void sg_backend_stream::launch(const char *what, double seconds, std::function<void()> work, sg_backend_done done) {
+void sg_backend_stream::launch(const char *what, double seconds, std::int32_t units, std::function<void()> work,
+                               sg_backend_done done) {
   std::list<task> one(1);
   task &todo = one.front();
   todo.done = done;
@@ -267,7 +268,7 @@ void sg_backend_stream::launch(const char *what, double seconds, std::function<v
       };
     else if (!faults.timing_only)
       todo.work = std::move(work);
-    todo.time = device_.timeline_->place_compute(ready_, nanoseconds(seconds));
+    todo.time = device_.timeline_->place_compute(ready_, nanoseconds(seconds), units);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);

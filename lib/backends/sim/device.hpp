@@ -23,6 +23,7 @@ struct sg_backend_device {
 
   const char *model_json() const noexcept { return model_json_.c_str(); }
   sg::sim::address_space &memory() noexcept { return *memory_; }
+  std::int32_t compute_units() const { return host_->compute_units(model_.get()); }
   void count_allocation();  // throws when it is the one that is to fail
   void drain();
 
@@ -75,7 +76,8 @@ struct sg_backend_stream {
  private:
   struct located_product;
   located_product located(const sg_backend_gemm &gemm) const;
-  void launch(const char *what, double seconds, std::function<void()> work, sg_backend_done done);
+  // `units`: multiprocessors that it occupies; 0: all.
+  void launch(const char *what, double seconds, std::int32_t units, std::function<void()> work, sg_backend_done done);
 
   sg_backend_device &device_;
   const std::shared_ptr<sg::sim::work_queue> queue_;

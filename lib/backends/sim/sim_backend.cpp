@@ -145,6 +145,8 @@ void drain(sg_backend_device *device) {
   guarded([&] { device->drain(); });
 }
 
+int32_t compute_units(sg_backend_device *device) { return device->compute_units(); }
+
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),
@@ -182,6 +184,7 @@ constexpr sg_backend_ops table = {
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
     .mem_free_bytes = mem_free_bytes,
+    .compute_units = compute_units,
 };
 
 }  // namespace

@@ -65,11 +65,46 @@ span timeline::place_copy(direction way, std::int64_t ready, std::int64_t alone_
   return placed;
 }
 
-span timeline::place_compute(std::int64_t ready, std::int64_t duration_ns) {
-  const std::int64_t start = chip_.first_gap(ready, duration_ns);
-  const span placed{start, start + duration_ns};
-  chip_.occupy(placed);
+span divided_engine::occupy(std::int64_t ready, std::int64_t duration, std::int32_t units) {
+  const std::int32_t wanted = units > 0 ? std::min(units, units_) : units_;
+  std::int64_t start = std::max(ready, floor_);
+  auto next = std::upper_bound(busy_.begin(), busy_.end(), start,
+                               [](std::int64_t t, const stretch &s) { return t < s.end; });
+  for (; next != busy_.end() && next->start < start + duration; ++next)
+    if (next->taken + wanted > units_) start = std::max(start, next->end);
+  const span placed{start, start + duration};
+  if (duration > 0) take(placed, wanted);
   return placed;
+}
+
+void divided_engine::take(span when, std::int32_t units) {
+  std::vector<stretch> fresh;  // what lies within, and what it is cut from
+  const auto first = std::upper_bound(busy_.begin(), busy_.end(), when.start,
+                                      [](std::int64_t t, const stretch &s) { return t <= s.end; });
+  const auto add = [&](std::int64_t start, std::int64_t end, std::int32_t taken) {
+    if (start >= end) return;
+    if (!fresh.empty() && fresh.back().end == start && fresh.back().taken == taken)
+      fresh.back().end = end;
+    else
+      fresh.push_back({start, end, taken});
+  };
+  auto last = first;
+  std::int64_t at = when.start;
+  for (; last != busy_.end() && last->start <= when.end; ++last) {
+    add(last->start, std::min(last->end, when.start), last->taken);
+    add(at, std::min(last->start, when.end), units);
+    add(std::max(last->start, when.start), std::min(last->end, when.end), last->taken + units);
+    at = std::max(at, std::min(last->end, when.end));
+    add(std::max(last->start, when.end), last->end, last->taken);
+  }
+  add(at, when.end, units);
+  const auto place = busy_.erase(first, last);
+  busy_.insert(place, fresh.begin(), fresh.end());
+  if (busy_.size() > remembered_spans) {
+    const auto kept = busy_.begin() + remembered_spans / 2;
+    floor_ = std::prev(kept)->end;
+    busy_.erase(busy_.begin(), kept);
+  }
 }
 
 }  // namespace sg::sim

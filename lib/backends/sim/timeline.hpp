@@ -26,21 +26,43 @@ class engine {
   std::int64_t floor_ = 0;  // what happened before is forgotten: nothing can start there any more
 };
 
+// An engine of several equal units, of which a piece of work takes some.
+class divided_engine {
+ public:
+  explicit divided_engine(std::int32_t units) : units_(units) {}
+  // Takes `units` (0: all) from the first start >= ready from which they are free for so long.
+  span occupy(std::int64_t ready, std::int64_t duration, std::int32_t units);
+
+ private:
+  struct stretch {
+    std::int64_t start, end;
+    std::int32_t taken;  // units
+  };
+  void take(span when, std::int32_t units);
+
+  const std::int32_t units_;
+  std::vector<stretch> busy_;  // in order, disjoint; those that touch differ
+  std::int64_t floor_ = 0;     // what happened before is forgotten: nothing can start there any more
+};
+
 class timeline {
  public:
-  explicit timeline(int copy_engines) noexcept : shared_(copy_engines < 2) {}
+  timeline(int copy_engines, std::int32_t units) : shared_(copy_engines < 2), chip_(units) {}
 
   enum class direction { in, out };
 
   // Places a copy that takes `alone_ns` when its direction has the link to itself at its start, else `both_ways_ns`.
   span place_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns);
 
-  // Places work of the whole chip.
-  span place_compute(std::int64_t ready, std::int64_t duration_ns);
+  // Places work of so many of the chip's units; 0: of all.
+  span place_compute(std::int64_t ready, std::int64_t duration_ns, std::int32_t units = 0) {
+    return chip_.occupy(ready, duration_ns, units);
+  }
 
  private:
   const bool shared_;  // one engine serves both directions
-  engine in_, out_, chip_;
+  engine in_, out_;
+  divided_engine chip_;
 };
 
 }  // namespace sg::sim

@@ -337,8 +337,19 @@ public final class Context extends NativeObject {
    * @return a stream, to be closed
    */
   public Stream stream(int priority) {
+    return stream(priority, 0);
+  }
+
+  /**
+   * A stream whose products use a part of the device only.
+   *
+   * @param priority -1 low, 0 normal, 1 high
+   * @param computeUnits multiprocessors, or cores, to use at most; 0: all
+   * @return a stream, to be closed
+   */
+  public Stream stream(int priority, int computeUnits) {
     try {
-      return new Stream(Native.sg_stream_acquire(handle(), priority));
+      return new Stream(Native.sg_stream_acquire_limited(handle(), priority, computeUnits));
     } finally {
       reachabilityFence(this);
     }

@@ -26,6 +26,19 @@ public final class Stream extends NativeObject {
   }
 
   /**
+   * The compute units that its products may use.
+   *
+   * @return how many, or 0: all
+   */
+  public int computeUnits() {
+    try {
+      return (int) Native.sg_stream_compute_units(handle());
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
    * Asks whether everything submitted so far has ended. Never blocks.
    *
    * @return true if so

@@ -65,6 +65,11 @@ public class ContextTest {
          Stream second = context.stream(); Event start = context.event(); Event between = context.event();
          Event end = context.event()) {
       assertEquals(1, first.priority());
+      assertEquals(0, first.computeUnits());
+      try (Stream limited = context.stream(0, 5)) {
+        assertEquals(5, limited.computeUnits());
+      }
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(0, -1));
       assertTrue(start.hasHappened());
       assertThrows(StreamGemmException.InvalidArgument.class, () -> start.secondsUntil(end));
       assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(5));

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multiprocessors that long products leave free while products of high priority come.
+#include "run/lane_set.hpp"
+
+#include <gtest/gtest.h>
+
+#include "backend/registry.hpp"
+
+namespace sg {
+namespace {
+
+class spared_units : public testing::Test {
+ protected:
+  // A simulated device of the world's time: what was urgent lately is a question of that.
+  static sg_backend_ops ops_of_world_time() {
+    sg_backend_ops ops = *find_backend("sim")->ops;
+    ops.stream_begin_at = nullptr;
+    return ops;
+  }
+  // Units for a product after one of high priority has come, which counts for a tenth of a second: on a machine so slow
+  // that it has passed, once more.
+  std::int32_t after_urgent(int priority, float share, std::int32_t limit, std::int32_t expected) {
+    std::int32_t units = -1;
+    for (int attempt = 0; attempt < 100 && units != expected; ++attempt) {
+      lanes_.find(lane_demand{.priority = 1});
+      units = lanes_.units_for(priority, share, limit);
+    }
+    return units;
+  }
+
+  const sg_backend_ops ops_ = ops_of_world_time();
+  const device device_{ops_, {"sim", "h200"}};
+  const std::int32_t all_ = device_.model().units, left_ = all_ - all_ / 11;
+  lane_set lanes_{device_, device_.model(), 0};
+};
+
+TEST_F(spared_units, none_before_anything_urgent_comes) {
+  EXPECT_EQ(0, lanes_.units_for(0, 1, 0));
+  EXPECT_EQ(0, lanes_.units_for(-1, 1, 0));
+}
+
+TEST_F(spared_units, of_long_products_of_low_and_normal_priority) {
+  ASSERT_GT(all_, left_);
+  EXPECT_EQ(left_, after_urgent(0, 1, 0, left_));
+  EXPECT_EQ(left_, after_urgent(-1, 1, 0, left_));
+  EXPECT_EQ(0, after_urgent(1, 1, 0, 0)) << "an urgent product has the whole device";
+  EXPECT_EQ(0, after_urgent(0, 0.5f, 0, 0)) << "a product that does not fill the device leaves some free anyway";
+}
+
+TEST_F(spared_units, beside_a_stream_s_limit) {
+  EXPECT_EQ(7, after_urgent(0, 1, 7, 7));
+  EXPECT_EQ(left_, after_urgent(0, 1, all_ - 1, left_));
+  EXPECT_EQ(7, after_urgent(1, 1, 7, 7));
+}
+
+TEST_F(spared_units, not_in_virtual_time) {
+  const device virtual_device(*find_backend("sim")->ops, {"sim", "h200"});
+  lane_set lanes(virtual_device, virtual_device.model(), 0);
+  lanes.find(lane_demand{.priority = 1});
+  EXPECT_EQ(0, lanes.units_for(0, 1, 0));
+}
+
+}  // namespace
+}  // namespace sg
