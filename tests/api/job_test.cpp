@@ -36,7 +36,7 @@ TEST_P(jobs, wait_poll_and_time_limits) {
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 30 * ms));
   const auto waited = steady_clock::now() - start;
   EXPECT_GE(waited, milliseconds(30));
-  EXPECT_LT(waited, milliseconds(5000));
+  EXPECT_LT(waited, std::chrono::minutes(2));
   ASSERT_TRUE(gated.running());
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
   gated.open();
@@ -53,7 +53,7 @@ TEST_P(jobs, a_wait_that_ends_before_its_limit) {
     std::this_thread::sleep_for(milliseconds(20));
     gated.open();
   });
-  EXPECT_OK(sg_job_wait(gated.get(), 60000 * ms));
+  EXPECT_OK(sg_job_wait(gated.get(), 600000 * ms));
   opener.join();
 }
 

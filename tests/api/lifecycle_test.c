@@ -272,7 +272,7 @@ static void released_with_work_in_flight(void) {
   for (i = 0; i < 3; ++i) CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_poll(jobs[i]));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, use_plan(plan));
   gate_open(g);
-  for (i = 0; i < 3000 && last[3] != 4; ++i) {
+  for (i = 0; i < 30000 && last[3] != 4; ++i) {
     const struct timespec moment = {0, 10000000};
     nanosleep(&moment, NULL);
   }

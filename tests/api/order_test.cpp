@@ -221,7 +221,7 @@ class priorities : public testing::TestWithParam<const char *> {
     ASSERT_OK(sg_host_register(context_, gate_memory(gate_), sizeof(double)));
     const sg_gemm_desc held = product(static_cast<double *>(gate_memory(gate_)), factor(), pinned_ + 2, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &held, nullptr, nullptr));
-    ASSERT_EQ(1, gate_reached(gate_, 10000));
+    ASSERT_EQ(1, gate_reached(gate_, 300000));
   }
   void TearDown() override {
     if (gate_) gate_open(gate_);

@@ -158,7 +158,7 @@ TEST_P(queues, the_descriptor_follows_the_queue) {
     for (int i = 0; i < 3; ++i) submit(static_cast<std::uint64_t>(i), &c[i]);
     ASSERT_OK(sg_context_synchronize(context_));
     for (int left = 3; left > 0; --left) {
-      EXPECT_TRUE(readable(fd, 10000)) << left << " completions are waiting";
+      EXPECT_TRUE(readable(fd, 300000)) << left << " completions are waiting";
       sg_completion completion;
       std::int32_t n = 0;
       ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 0, &n));
@@ -166,7 +166,7 @@ TEST_P(queues, the_descriptor_follows_the_queue) {
     EXPECT_FALSE(readable(fd, 0)) << "the queue is empty again";
   }
   ASSERT_OK(sg_queue_close(queue_));
-  EXPECT_TRUE(readable(fd, 10000)) << "the queue is closed";
+  EXPECT_TRUE(readable(fd, 300000)) << "the queue is closed";
 }
 
 TEST_P(queues, a_descriptor_asked_for_late_is_readable_at_once) {
@@ -175,7 +175,7 @@ TEST_P(queues, a_descriptor_asked_for_late_is_readable_at_once) {
   ASSERT_OK(sg_context_synchronize(context_));
   std::int32_t fd = -1;
   ASSERT_OK(sg_queue_fd(queue_, &fd));
-  EXPECT_TRUE(readable(fd, 10000));
+  EXPECT_TRUE(readable(fd, 300000));
 }
 
 TEST_P(queues, epoll) {
@@ -191,7 +191,7 @@ TEST_P(queues, epoll) {
   std::size_t received = 0;
   for (std::size_t i = 0; i < c.size(); ++i) submit(i, &c[i]);
   while (received < c.size()) {
-    ASSERT_EQ(1, epoll_wait(watch, &seen, 1, 30000)) << received;
+    ASSERT_EQ(1, epoll_wait(watch, &seen, 1, 300000)) << received;
     sg_completion completions[7];
     std::int32_t n = 0;
     const sg_status status = sg_queue_next_batch(queue_, completions, 7, 0, &n);
@@ -266,7 +266,7 @@ TEST_P(queues, empty_submissions_post) {
   while (tags.size() < 2) {
     sg_completion completion;
     std::int32_t n = 0;
-    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 30000 * ms, &n));
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, 300000 * ms, &n));
     tags.insert(completion.tag);
   }
 }

@@ -47,10 +47,10 @@ class listener {
     return {[](void *self, const sg_backend_result *r) { static_cast<listener *>(self)->hear(*r); }, this};
   }
 
-  // Waits until `count` have been told; false after a minute.
+  // Waits until `count` have been told; false after minutes.
   bool wait(std::size_t count) {
     std::unique_lock lock(mutex_);
-    return heard_.wait_for(lock, std::chrono::minutes(1), [&] { return results_.size() >= count; });
+    return heard_.wait_for(lock, std::chrono::minutes(10), [&] { return results_.size() >= count; });
   }
 
   struct told {

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   if (context_create(&options, &context) != SG_STATUS_OK) die("no context");
   if (gemm_async(context, &large, NULL, NULL) != SG_STATUS_OK) die("no submission");
   if (dlclose(library) != 0) die(dlerror());
-  for (i = 0; i < 3000 && !all_done(); ++i) {
+  for (i = 0; i < 20000 && !all_done(); ++i) {
     const struct timespec moment = {0, 10000000};
     nanosleep(&moment, NULL);
   }

@@ -307,10 +307,10 @@ static void signals_while_waiting(void) {
     wait.fd = fd;
     REQUIRE_OK(sg_gemm_async(context, &desc, &submit, &job));
     if (i % 4 == 0) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
-    if (i % 4 == 1) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, INT64_C(30000000000)));
+    if (i % 4 == 1) CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, INT64_C(300000000000)));
     if (i % 4 == 2) CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context));
     if (i % 4 == 3) CHECK_STATUS(SG_STATUS_OK, sg_job_wait_all(&job, 1, SG_FOREVER));
-    do ready = poll(&wait, 1, 30000);
+    do ready = poll(&wait, 1, 300000);
     while (ready < 0 && errno == EINTR);
     CHECK(ready == 1);
     CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
@@ -380,7 +380,7 @@ static void without_standard_streams(void) {
   submit.tag = 5;
   REQUIRE_OK(sg_gemm_async(context, &desc, &submit, NULL));
   wait.fd = fd;
-  CHECK(poll(&wait, 1, 30000) == 1);
+  CHECK(poll(&wait, 1, 300000) == 1);
   CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
   CHECK(count == 1 && completion.tag == 5 && c == 8);
   CHECK_STATUS(SG_STATUS_OK, sg_queue_release(queue));

@@ -13,7 +13,7 @@ def main():
 
     def run(refused):
         command = [program, device, "first", str(refused)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
     asked = int(run(0).stdout)
     failures = 0

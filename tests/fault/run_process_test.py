@@ -7,7 +7,7 @@ import unittest
 import run_process
 
 
-def outcome(program, seconds=20):
+def outcome(program, seconds=300):
     return run_process.failure([sys.executable, "-c", program], seconds)
 
 

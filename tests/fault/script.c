@@ -30,7 +30,7 @@ static int end_of(sg_job *job, const char *what) {
   char text[300] = "";
   sg_status status;
   if (!job) return 0;
-  status = sg_job_wait(job, INT64_C(30000000000));
+  status = sg_job_wait(job, INT64_C(300000000000));
   (void)sg_job_message(job, text, sizeof text);
   (void)sg_job_release(job);
   return judge(status, what, text);
@@ -103,7 +103,7 @@ static void products(sg_context *context, sg_stream *stream, sg_queue *queue) {
   if (done[0] && done[1]) expect(d, 6.0 * N * 3 * N, "a product in tiles");
   if (done[2]) expect(e, 6 * N, "a group");
   if (!queue) return;
-  while (posted > 0 && DO(sg_queue_next_batch(queue, completions, 4, INT64_C(30000000000), &count))) posted -= count;
+  while (posted > 0 && DO(sg_queue_next_batch(queue, completions, 4, INT64_C(300000000000), &count))) posted -= count;
 }
 
 static void copies(sg_context *context) {
@@ -163,7 +163,7 @@ struct script_outcome run_script(const char *device) {
   if (stream && DO(sg_event_create(context, &event)) && DO(sg_event_record(event, stream))) {
     DO(sg_event_on_complete(event, on_event, NULL));
     DO(sg_stream_wait_event(stream, event));
-    DO(sg_event_wait(event, INT64_C(30000000000)));
+    DO(sg_event_wait(event, INT64_C(300000000000)));
   }
   DO(sg_context_synchronize(context));
   DO(sg_event_release(event));

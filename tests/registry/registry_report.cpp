@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   }
   const pid_t child = fork();
   if (child == 0) {
-    alarm(30);
+    alarm(300);
     report(argc - 2, argv + 2);
     _exit(0);
   }

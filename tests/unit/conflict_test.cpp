@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 namespace sg::test {
@@ -56,11 +56,11 @@ TEST(conflict, many_are_compared_in_little_time) {
     all.push_back(at((1 << 24) + i * 4096, 4096, 1, 4096, i, false));
     all.push_back(at((std::uintptr_t(1) << 40) + (i % 64) * 256 + i / 64 * 64 * 256 * 32, 256, 32, 64 * 256, i, true));
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: others may load the machine
   EXPECT_FALSE(find_conflict(all).has_value());
   all.push_back(at((1 << 20) + 4095, 1, 1, 1, 7, true));
   EXPECT_TRUE(find_conflict(all).has_value());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
 }
 
 }  // namespace

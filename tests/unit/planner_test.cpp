@@ -3,7 +3,7 @@
 // forced.
 #include "plan/planner.hpp"
 
-#include <chrono>
+#include <ctime>
 
 #include "base/error.hpp"
 #include "execute.hpp"
@@ -323,10 +323,10 @@ TEST(planner, schedules_stay_of_bearable_size) {
     for (std::int64_t limit : {100, 10000, 1 << 16}) {
       f.a = f.b = f.c = kind;
       r.memory_limit = limit;
-      const auto start = std::chrono::steady_clock::now();
+      const std::clock_t start = std::clock();  // of this process: others may load the machine
       EXPECT_EQ(refusal({make(f)}, h200(), r, "for at most 200000 commands), the limit is " + std::to_string(limit)),
                 SG_STATUS_OUT_OF_MEMORY);
-      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+      EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC / 4);
     }
   f.a = f.b = f.c = SG_MEMORY_PINNED;
   r = {};
@@ -381,7 +381,7 @@ TEST(planner, a_caller_s_limit_is_used_in_full) {
 
 // Enormous batches and groups are planned in a time that grows as they do, or refused at once.
 TEST(planner, many_items_and_many_problems) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   problem_form f;
   f.m = f.n = f.k = 32;
   const std::vector<problem> group(20000, make(f));
@@ -405,7 +405,7 @@ TEST(planner, many_items_and_many_problems) {
   f.batching = batch_form::strided;
   f.no_product = false;
   EXPECT_LE(plan(make(f), cores(2)).commands.size(), 100000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(planner, dimensions_near_the_limits_do_not_overflow) {

@@ -15,7 +15,7 @@ CLIENTS, REQUESTS = 32, 12
 
 
 def ask(address, method, path, body=None):
-    connection = http.client.HTTPConnection(address, timeout=60)
+    connection = http.client.HTTPConnection(address, timeout=300)
     try:
         connection.request(method, path, body)
         answer = connection.getresponse()
@@ -53,7 +53,7 @@ def main():
         print(f"{CLIENTS} clients at once: {text.decode().strip()}")
         assert status == 200 and f"{served} served" in text.decode(), text
         service.stdin.close()
-        assert service.wait(timeout=30) == 0, "the service ends cleanly"
+        assert service.wait(timeout=300) == 0, "the service ends cleanly"
     finally:
         service.kill()
 

@@ -101,9 +101,9 @@ static class DevicesTest {
       two.WaitFor(end);
       Task second = context.GemmAsync(b, a, c, new GemmOptions { Stream = two, Flags = SubmitFlags.Untracked });
       await end.WaitAsync();
-      Expect.True(first.Wait(10000) && end.HasHappened, "what the event waits for has ended");
+      Expect.True(first.Wait(300000) && end.HasHappened, "what the event waits for has ended");
       await two.SynchronizeAsync();
-      Expect.True(first.Wait(10000) && second.Wait(10000), "both have ended");
+      Expect.True(first.Wait(300000) && second.Wait(300000), "both have ended");
       Numbers.Same(Numbers.Product(b, a), c, "the second saw the first's result");
       end.Wait();
       Expect.True(end.Wait(TimeSpan.FromSeconds(1)) && end.HasHappened, "the event");

@@ -40,7 +40,7 @@ static class TasksTest {
       GemmJob slow = Long(stream);
       Task blocked = WaitAfter(slow.Completion, gate);
       slow.Wait();
-      Expect.True(context.GemmAsync(a, a, new float[8, 8]).Wait(TimeSpan.FromSeconds(30)), "another job's task completes");
+      Expect.True(context.GemmAsync(a, a, new float[8, 8]).Wait(TimeSpan.FromMinutes(5)), "another job's task completes");
       gate.Set();
       blocked.Wait();
     }
@@ -61,13 +61,15 @@ static class TasksTest {
 
   public static void CancelledWhileWaiting() {
     using (GemmStream stream = context.AcquireStream())
-    using (var source = new CancellationTokenSource()) {
-      GemmJob before = Long(stream);
+    using (var source = new CancellationTokenSource())
+    using (var gate = new Gate(1)) {
+      GemmJob before = gate.Job(context, stream);
       float[,] a = Numbers.Floats(random, 4, 4), c = new float[4, 4];
       Task[] tasks = Enumerable.Range(0, 20)
         .Select(i => context.GemmAsync(a, a, new float[4, 4], new GemmOptions { Stream = stream }, source.Token)).ToArray();
       Task kept = context.GemmAsync(a, a, c, new GemmOptions { Stream = stream });
       source.Cancel();
+      gate.Open();
       Expect.Throws<AggregateException>(() => Task.WaitAll(tasks));
       Expect.True(tasks.All(t => t.IsCanceled), "all are canceled");
       try {
@@ -124,46 +126,52 @@ static class TasksTest {
   }
 
   public static void WaitsHaveAnEnd() {
-    using (GemmStream stream = context.AcquireStream()) {
-      using (GemmJob job = Long(stream)) {
-        job.Wait(TimeSpan.Zero);
-        GemmJob.WaitAny(new[] { job }, TimeSpan.FromTicks(1));
+    using (GemmStream stream = context.AcquireStream())
+    using (var gate = new Gate(1)) {
+      using (GemmJob job = gate.Job(context, stream)) {
+        Expect.True(!job.Wait(TimeSpan.Zero), "it runs");
+        Expect.True(GemmJob.WaitAny(new[] { job }, TimeSpan.FromTicks(1)) < 0, "none has ended");
         Expect.Throws<ArgumentOutOfRangeException>(() => job.Wait(TimeSpan.FromSeconds(-5)), "timeout");
+        gate.Open();
         Expect.True(job.Wait(TimeSpan.MaxValue), "a very long wait");
       }
     }
   }
 
   public static void AJobIsCancelled() {
-    using (GemmStream stream = context.AcquireStream()) {
-      GemmJob slow = Long(stream);
+    using (GemmStream stream = context.AcquireStream())
+    using (var gate = new Gate(1)) {
+      GemmJob before = gate.Job(context, stream);
       float[,] a = Numbers.Floats(random, 4, 4), b = new float[4, 4];
       GemmJob dropped = context.SubmitGemm(a, a, b, new GemmOptions { Stream = stream });
       GemmJob reader = context.SubmitGemm(b, a, new float[4, 4]);
-      if (dropped.Cancel()) {
-        Expect.Throws<OperationCanceledException>(() => dropped.Wait());
-        Expect.Throws<OperationCanceledException>(() => dropped.Completion.Wait());
-        Expect.Throws<DependencyFailedException>(() => reader.Completion.Wait());
-        Expect.True(dropped.Completion.IsCanceled, "canceled");
-        Expect.Equal(Status.Cancelled, dropped.Status, "status");
-      } else {
-        Console.WriteLine("     it had ended before");
-      }
-      slow.Wait();
+      Expect.True(dropped.Cancel(), "it has not begun");
+      gate.Open();
+      Expect.Throws<OperationCanceledException>(() => dropped.Wait());
+      Expect.Throws<OperationCanceledException>(() => dropped.Completion.Wait());
+      Expect.Throws<DependencyFailedException>(() => reader.Completion.Wait());
+      Expect.True(dropped.Completion.IsCanceled, "canceled");
+      Expect.Equal(Status.Cancelled, dropped.Status, "status");
+      before.Wait();
     }
   }
 
   public static void AJobLimitRefusesOrWaits() {
     foreach (WhenFull full in new[] { WhenFull.Refuse, WhenFull.Block })
       using (var limited = new GemmContext(new ContextOptions { Device = Harness.Device, JobLimit = 4, WhenFull = full }))
-      using (GemmStream stream = limited.AcquireStream()) {
+      using (GemmStream stream = limited.AcquireStream())
+      using (var gate = new Gate(1)) {
+        GemmJob first = gate.Job(limited, stream);
+        if (full == WhenFull.Block) gate.Open();
         var large = new float[500, 500];
         var tasks = Enumerable.Range(0, 12)
           .Select(i => limited.GemmAsync(large, large, new float[500, 500], new GemmOptions { Stream = stream })).ToArray();
         Task all = Task.WhenAll(tasks);
+        gate.Open();
+        first.Wait();
         if (full == WhenFull.Refuse) Expect.Throws<BusyException>(() => all.Wait());
         else all.Wait();
-        Expect.True(tasks.Count(t => t.Status == TaskStatus.RanToCompletion) >= 4, "those below the limit run");
+        Expect.Equal(full == WhenFull.Refuse ? 3 : 12, tasks.Count(t => t.Status == TaskStatus.RanToCompletion), "those below the limit run");
       }
   }
 }

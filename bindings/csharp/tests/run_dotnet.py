@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program on .NET, with the assembly beside it as .NET wants it.
 
-usage: run_dotnet.py DOTNET ASSEMBLY.dll NATIVE-FOLDER PROGRAM.exe ARGUMENT...
+usage: run_dotnet.py DOTNET ASSEMBLY.dll NATIVE-FOLDER[:FOLDER] PROGRAM.exe ARGUMENT...
 
 The program has no .deps.json and no .runtimeconfig.json of its own: any .NET from Core 3.1 on will do.
 """

@@ -22,7 +22,7 @@ class Copies(DeviceTest):
             self.context.copy_async(on_b, b)
             job = self.context.gemm_async(on_a, on_b, on_c)  # ordered behind the copies by what it reads
             back = np.empty((30, 10), np.float32)
-            self.assertIs(self.context.copy_async(back, on_c, after=[job]).result(10), back)
+            self.assertIs(self.context.copy_async(back, on_c, after=[job]).result(300), back)
         np.testing.assert_array_equal(back, a @ b)
 
     def test_shapes_of_copies(self):
@@ -95,7 +95,7 @@ class Pinned(DeviceTest):
         gone = weakref.ref(owner.owner)
         job = self.context.gemm_async(array, array)
         del array, owner
-        self.assertEqual(job.result(10)[0, 0], 8)
+        self.assertEqual(job.result(300)[0, 0], 8)
         self.assertTrue(eventually(lambda: gone() is None))
 
     def test_the_callers_array(self):
@@ -103,7 +103,7 @@ class Pinned(DeviceTest):
         with self.context.pin(a) as pinned:
             self.assertIs(pinned, a)
             job = self.context.gemm_async(a, a)
-        self.assertEqual(job.result(10)[0, 0], 300)  # closing waited for what may use it
+        self.assertEqual(job.result(300)[0, 0], 300)  # closing waited for what may use it
         registration = self.context.pin(a)
         with self.assertRaises(sg.InvalidArgument):
             self.context.pin(a[:10])
@@ -151,7 +151,7 @@ class OtherLibraries(DeviceTest):
         gone = weakref.ref(a)
         job = self.context.gemm_async(Exporter(a), integers((4, 3)))
         del a
-        job.result(10)
+        job.result(300)
         self.assertTrue(eventually(lambda: gone() is None))
 
     def test_dlpack_out(self):

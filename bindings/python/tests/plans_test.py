@@ -42,7 +42,7 @@ class Plans(unittest.TestCase):
         for seed in range(3):
             b = integers((48, 32), seed=seed)
             c = np.empty((64, 32), np.float32)
-            self.assertIs(plan.run_async(a, b, c).result(10), c)
+            self.assertIs(plan.run_async(a, b, c).result(300), c)
             np.testing.assert_array_equal(c, 2 * (a @ b))
             np.testing.assert_array_equal(plan.run(a, b, alpha=3.0), 3 * (a @ b))
         with self.assertRaises(sg.InvalidArgument):
@@ -56,7 +56,7 @@ class Plans(unittest.TestCase):
         self.assertEqual(repr(options), "PlanOptions(parts=3, split=4)")
         a, b = integers((64, 96)), integers((96, 32), seed=1)
         job = self.context.gemm_async(a, b, options=options)
-        np.testing.assert_array_equal(job.result(10), a @ b)
+        np.testing.assert_array_equal(job.result(300), a @ b)
         self.assertGreater(job.statistics.commands, 3)
 
 
@@ -94,15 +94,16 @@ class Facts(DeviceTest):
         self.assertEqual(self.context.stream(compute_units=1).compute_units, 1)
         self.assertTrue(event.done() and event.wait(0))
         start.record(stream)
-        job = self.long_job(stream=stream)
+        gate = self.gate()
+        job = self.held_job(gate, stream=stream)
         event.record(stream)
         other = self.context.stream()
         other.wait_event(event)
         behind = self.context.gemm_async(np.ones((2, 2)), np.ones((2, 2)), stream=other)
-        if not event.wait(0):
-            self.assertFalse(stream.synchronize(0) and not job.done())
-        behind.result(30)
-        self.assertTrue(job.done() and event.wait(10) and stream.synchronize(10) and stream.done())
+        self.assertFalse(event.wait(0) or stream.synchronize(0) or behind.done())
+        gate.open()
+        behind.result(300)
+        self.assertTrue(job.done() and event.wait(300) and stream.synchronize(300) and stream.done())
         self.assertGreater(event.seconds_since(start), 0)
         self.context.synchronize()
 

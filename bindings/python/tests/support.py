@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests share. Every test runs on the device named by SG_TEST_DEVICE, the cpu without it."""
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -20,6 +21,29 @@ def integers(shape, dtype=np.float32, seed=0):
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
 
+class Gate:
+    """Memory that stops the library's thread which first touches it, until the test opens it: a job with an operand there
+    stays in mid-flight for as long as the test wants, however slow the machine is (tests/api/support/gate.h)."""
+
+    def __init__(self, values):
+        values = np.asarray(values, np.float64)
+        calls = ctypes.CDLL(os.environ["SG_TEST_GATE"])
+        calls.gate_new.restype = calls.gate_memory.restype = calls.gate_content.restype = ctypes.c_void_p
+        calls.gate_new.argtypes = [ctypes.c_size_t]
+        for call in (calls.gate_memory, calls.gate_content, calls.gate_open):
+            call.argtypes = [ctypes.c_void_p]
+        self._gate = calls.gate_new(values.nbytes)
+        if not self._gate:
+            raise unittest.SkipTest("userfaultfd is not available here")
+        ctypes.memmove(calls.gate_content(self._gate), values.ctypes.data, values.nbytes)
+        self._open = calls.gate_open
+        self.matrix = sg.Matrix.at(calls.gate_memory(self._gate), values.shape, "f64", owner=self)
+
+    def open(self):
+        """Lets the work go on; again is harmless. The memory stays, since work may still use it."""
+        self._open(self._gate)
+
+
 class DeviceTest(unittest.TestCase):
     """A test with a context of its own."""
 
@@ -27,13 +51,23 @@ class DeviceTest(unittest.TestCase):
         self.context = sg.Context(DEVICE)
         self.addCleanup(self.context.close)
 
+    def gate(self, values=((1.0,),)):
+        """A closed gate, which opens with the test's end at the latest."""
+        made = Gate(values)
+        self.addCleanup(made.open)
+        return made
+
+    def held_job(self, gate, **how):
+        """A job that ends when the gate is open: times one."""
+        return self.context.gemm_async(gate.matrix, np.ones((1, 1)), **how)
+
     def long_job(self, **how):
         """A job that runs for a while, so that what comes after it is in flight."""
         a = np.ones((1000, 1000))
         return self.context.gemm_async(a, a, **how)
 
 
-def run_python(code, timeout=60, **environment):
+def run_python(code, timeout=300, **environment):
     """Runs a program of its own; its exit code and what it printed."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code)],
@@ -46,7 +80,7 @@ def run_python(code, timeout=60, **environment):
     return done.returncode, done.stdout + done.stderr
 
 
-def eventually(holds, seconds=10):
+def eventually(holds, seconds=300):
     """Whether it comes true; what a thread of the package does takes a moment."""
     deadline = time.monotonic() + seconds
     while not holds():

@@ -51,7 +51,8 @@ def passes(shim, program, argument, defect):
     command = [program, argument if program.name == "lifecycle_test" else f"--gtest_filter={argument}"]
     environment = {**os.environ, "LD_PRELOAD": shim, "PLANTED_DEFECT": defect}
     try:
-        run = subprocess.run(command, env=environment, capture_output=True, timeout=20)
+        run = subprocess.run(command, env=environment, capture_output=True,
+                             timeout=300 if defect == "none" else 20)
     except subprocess.TimeoutExpired:
         return False
     if b"Running 0 tests" in run.stdout:

@@ -100,7 +100,7 @@ class gated_job {
   sg_job *get() const { return job_; }
   job &handle() { return job_; }
   void open() { gate_open(gate_); }
-  bool running() { return gate_reached(gate_, 10000) == 1; }
+  bool running() { return gate_reached(gate_, 300000) == 1; }
   const double *result() const { return &c_; }  // 3 * 7 in the end
   static constexpr double expected = 21.0;
 
