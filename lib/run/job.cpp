@@ -2,9 +2,6 @@
 #include "run/job.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <new>
-#include <string>
 
 #include "base/error.hpp"
 #include "plan/schedule.hpp"
@@ -139,100 +136,12 @@ void job::become_part(job &of, std::int32_t index) noexcept {
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
-                            std::int64_t end_ns) noexcept {
-  const bool follows = how.follows;  // the node may go with the first release
-  if (failed) fail_dependency(cause);
-  not_before(end_ns);
-  if (!follows || !issued) release_start();
-  if (follows) release_end();
-}
-
 void job::ran(const flight &command) noexcept {
   commands_run_ += command.commands;
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
   if (start_ns_ == unset || command.start_ns < start_ns_) start_ns_ = command.start_ns;
   if (command.end_ns > end_ns()) end_ns_.store(command.end_ns, std::memory_order_relaxed);
   busy_ns_ += (command.end_ns - command.start_ns) / command.company;
-}
-
-void job::fail(sg_status status, const char *message) noexcept {
-  std::int32_t none = SG_STATUS_OK;
-  if (failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel))
-    copy_text(message_, sizeof message_, message);
-}
-
-void job::fail_with_dependency(const char *consequence) noexcept {
-  std::string first;
-  try {
-    first = owner_->untold().text_of(cause());
-  } catch (const std::bad_alloc &) {
-  }
-  char text[sizeof message_];
-  std::snprintf(text, sizeof text, "a job that this one was ordered after failed; %s%s%s", consequence,
-                first.empty() ? "" : ". The first failure: ", first.c_str());
-  fail(SG_STATUS_DEPENDENCY_FAILED, text);
-}
-
-// Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
-void job::leave_failure() noexcept {
-  if (cause() == 0) {
-    if (whole && whole->cause() == 0) whole->note_cause(untold_failures::new_cause());
-    note_cause(whole ? whole->cause() : untold_failures::new_cause());
-  }
-  if (whole) whole->note_cause(cause());
-  if (writes_tracked) owner_->untold().add({this, generation, incarnation()}, cause(), message_);
-}
-
-void job::tell() const noexcept {
-  if (status_ != SG_STATUS_OK) owner_->untold().told(cause());
-}
-
-void job::finish() noexcept {
-  // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
-  const auto engines = ref<job>::adopt(this);
-  context &home = *owner_;  // which the record keeps
-  if (dependency_failed())
-    fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
-  const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
-  status_ = status;
-  if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
-  operands.clear();
-  run.reset();
-  if (status != SG_STATUS_OK) leave_failure();
-  const std::uint32_t before = state_.fetch_or(done_bit);  // in one order with job_ends' counts
-  if (before & waited_bit) futex_wake_all(state_);
-  if (queue) queue->post(ref<job>::share(this));
-
-  const bool was_issued = successors_.is_marked();
-  for (dependency *node = successors_.close(); node;) {
-    dependency *next = node->next;  // the successor may run and be recycled at once
-    const bool one_clock = node->successor->pool == pool;
-    node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
-                                       one_clock ? cause() : 0, one_clock ? end_ns() : 0);
-    node = next;
-  }
-  callback_request *reversed = nullptr;
-  for (callback_request *request = callbacks_.close(); request;) {
-    callback_request *next = request->next;
-    request->next = reversed;
-    reversed = request;
-    request = next;
-  }
-  while (reversed) {
-    callback_request *next = reversed->next;
-    home.post_callback(reversed);
-    reversed = next;
-  }
-  home.job_ended(*this);
-  if (!whole) return;
-  if (status != SG_STATUS_OK) {
-    char text[sizeof message_ + 40];
-    std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);
-    whole->fail(status, text);
-  }
-  whole->not_before(end_ns());
-  whole->release_start();
 }
 
 void job::fetch() const noexcept {
