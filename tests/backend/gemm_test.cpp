@@ -78,6 +78,24 @@ TEST_P(gemm, sizes_beyond_a_tile) {
     }
 }
 
+// Small products are computed in strips of vectors and in pieces of the depth: every height of a strip and of its last
+// vector, every number of columns that can be left, and depths around one and two pieces.
+TEST_P(gemm, f32_at_every_edge_of_small_kernels) {
+  for (const sg_op op_b : {SG_OP_N, SG_OP_T})
+    for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{-0.5, 0}}) {
+      for (const std::int64_t m : {1, 15, 16, 17, 32, 33, 48, 63, 64, 65, 80, 95, 97, 112, 113, 128, 145})
+        for (std::int64_t n = 1; n <= 15; ++n) {
+          try_shape({.m = m, .n = n, .k = 3, .op_b = op_b, .alpha = {1.5, 0}, .beta = beta, .gap = n % 3});
+          if (HasFatalFailure()) return;
+        }
+      for (const std::int64_t k : {1023, 1024, 1025, 1536, 1537, 2048, 2561}) {
+        try_shape({.m = 37, .n = 11, .k = k, .op_b = op_b, .alpha = {1.5, 0}, .beta = beta, .gap = 1});
+        try_shape({.m = 64, .n = 64, .k = k, .op_b = op_b, .beta = beta});
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
 TEST_P(gemm, batches) {
   for (const pair_of_types types : all_pairs)
     for (const batching form : {batching::strided, batching::shared_a, batching::pointers})

@@ -44,6 +44,8 @@ kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept;
 kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept;
 // The plain one multiplies panels only: no ops.
 kernel plain_kernel(sg_dtype in, sg_dtype out) noexcept;
+// For small products of f32 with op_a N, whose operands it multiplies as they lie.
+kernel small_kernel(sg_dtype in, sg_dtype out) noexcept;
 
 // First use of a provider's library in this process, on a thread that may be thrown away: afterwards its own exit
 // handlers are registered, and its one-time initialisation is behind us.

@@ -186,8 +186,14 @@ constexpr bool fused = false;
 
 }  // namespace
 
+#if defined(__AVX512F__)
+void multiply_small(const product &p) noexcept;  // small_avx512.cpp
+#else
+constexpr void (*multiply_small)(const product &p) noexcept = nullptr;
+#endif
+
 extern const simd_ops ops;
 const simd_ops ops = {vector_bytes, fused, f32_from_f16, f32_from_bf16, f32_from_i8, f16_from_f32, bf16_from_f32,
-                      i32_add_f32,  scale, add,          scaled,        scaled_add,  multiply};
+                      i32_add_f32,  scale, add,          scaled,        scaled_add,  multiply,     multiply_small};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

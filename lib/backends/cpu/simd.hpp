@@ -9,6 +9,8 @@
 
 namespace sg::cpu {
 
+struct product;
+
 // Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.
 struct simd_ops {
   std::int32_t vector_bytes;
@@ -30,6 +32,9 @@ struct simd_ops {
   // C += A * B, column major, f64, f32, c64 or c128.
   void (*multiply)(sg_dtype type, std::int64_t m, std::int64_t n, std::int64_t k, const void *a, std::int64_t lda,
                    const void *b, std::int64_t ldb, void *c, std::int64_t ldc);
+
+  // A small product of f32 with op_a N, any scalars, on the operands as they lie. NULL: not at this width.
+  void (*multiply_small)(const product &p) noexcept;
 };
 
 const simd_ops &simd() noexcept;

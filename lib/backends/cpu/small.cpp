@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small products of f32, for which a library's packing, or its way to the right kernel, costs as much as the
+// arithmetic.
+#include "kernel.hpp"
+#include "simd.hpp"
+
+namespace sg::cpu {
+namespace {
+
+sg_status run_small(const product &p, workspace &) noexcept {
+  simd().multiply_small(p);
+  return SG_STATUS_OK;
+}
+
+}  // namespace
+
+kernel small_kernel(sg_dtype in, sg_dtype out) noexcept {
+  if (in != SG_DTYPE_F32 || out != SG_DTYPE_F32 || simd().multiply_small == nullptr) return {};
+  return {.in = in, .out = out, .run = run_small};
+}
+
+}  // namespace sg::cpu
