@@ -37,8 +37,9 @@ struct compiled_plan {
   std::vector<float> joinable;
 
   // Of a single product.
-  bool small = false;  // a launch costs much of its time: it may go out in a group
-  float share = 1;     // of the device, that it fills
+  bool small = false;       // a launch costs much of its time: it may go out in a group
+  double work_seconds = 0;  // predicted, without the launch: what it adds to a group
+  float share = 1;          // of the device, that it fills
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
 

@@ -35,7 +35,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   // On a core a group is to be worth its dispatch, and no more: the other lanes want some too.
   const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
   const std::size_t most = lanes_.device_ordered() ? most_members : std::min(most_members, from.size() / lanes + 1);
-  double seconds = first.plan->text->predicted_seconds;
+  double seconds = first.plan->work_seconds;
   std::int64_t items = group->products.front().batch;
   bool room = true;
   from.gather(
@@ -55,7 +55,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
           from.push(member);
           return;
         }
-        seconds += member.plan->text->predicted_seconds;
+        seconds += member.plan->work_seconds;
         items += product.batch;
         room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       });
