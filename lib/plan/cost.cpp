@@ -67,10 +67,10 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gem
   return best;
 }
 
-// The share of the memory bandwidth that `bytes` in `seconds` take.
+// The share of the memory bandwidth that `bytes` in `seconds` take. No core draws more than its part of it.
 kernel_cost with_memory(const device_model &model, kernel_cost cost, double bytes) {
   const double memory_seconds = bytes / model.memory_rate;
-  cost.seconds = std::max(cost.seconds, memory_seconds);
+  cost.seconds = std::max(cost.seconds, memory_seconds * (model.lanes_are_cores ? model.compute_lanes : 1));
   cost.memory_share = cost.seconds > 0 ? memory_seconds / cost.seconds : 0;
   if (model.lanes_are_cores) cost.chip_share = 0;
   return cost;

@@ -164,6 +164,20 @@ TEST(planner, cores_share_products_from_512_cubed) {
   EXPECT_EQ(plan(make(f), cores(2)).strategy, "split-batch x2");
 }
 
+// One core cannot draw all of the memory's rate, so a batch that memory bounds is shared out like one that arithmetic
+// does.
+TEST(planner, cores_share_a_batch_that_memory_bounds) {
+  problem_form f;
+  f.m = f.n = f.k = 32, f.batch = 10000;
+  device_model m = cores(2);
+  m.memory_rate = 10e9;  // 12 ms; the arithmetic takes two cores 3.3
+  const schedule s = plan(make(f), m);
+  EXPECT_EQ(s.strategy, "split-batch x2");
+  plan_request whole;
+  whole.split = split_kind::none;
+  EXPECT_NEAR(plan(make(f), m, whole).predicted_seconds / s.predicted_seconds, 2, 0.01);
+}
+
 TEST(planner, commands_on_cores_are_short) {
   for (auto [m, n, k, batch] : {std::array<int, 4>{8192, 8192, 8192, 1},
                                 {256, 256, 4000000, 1},

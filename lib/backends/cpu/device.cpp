@@ -26,14 +26,15 @@ int write_rate(char *to, std::size_t size, const char *name, sg_dtype type, bool
 
 device::device() noexcept : process_(getpid()) {
   // A launch: a command's way through the queue to a sleeping worker and the word of its end back, measured. Memory: a
-  // round figure for two cores.
+  // round figure for each core.
+  const std::int32_t cores = usable_cores();
   int length = std::snprintf(model_, sizeof model_,
                              R"({"name": "cpu", "unified_memory": true, "lanes_are_cores": true, )"
                              R"("memory_bytes": %lld, "compute_lanes": %d, "lane_depth_commands": 2, "kernels": {)"
                              R"("launch_latency_seconds": 5e-6, "launch_gap_seconds": 2e-7, "units": 1, )"
                              R"("tile_m_elements": 16, "tile_n_elements": 6, "split_k_elements": 0, )"
                              R"("memory_bytes_per_second": %.3e, "gemm": [)",
-                             static_cast<long long>(usable_memory()), usable_cores(), 30e9);
+                             static_cast<long long>(usable_memory()), cores, 15e9 * cores);
   constexpr struct {
     const char *name;
     sg_dtype type;
