@@ -292,7 +292,10 @@ class Calibrate(Program):
         self.assertEqual(path, self.folder / "cache" / "streamgemm" / "sim-pcie3.json")
         self.assertEqual((path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777), (0o600, 0o700))
         self.assertEqual([entry.name for entry in path.parent.iterdir()], [path.name])
-        self.assertTrue(all(abs(row["measured_seconds"] / row["predicted_seconds"] - 1) < 0.05 for row in said["products"]))
+        self.assertEqual({(row["direction"], row["bytes"]) for row in said["copies"]},
+                         {(way, kib << 10) for way in ("in", "out") for kib in (64, 1024, 16384, 65536)})
+        for row in (*said["copies"], *said["products"]):
+            self.assertAlmostEqual(row["measured_seconds"] / row["predicted_seconds"], 1, delta=0.05, msg=row)
         info = lambda: self.json_of("info", "--device", "sim:pcie3")["devices"][0]
         own = info()
         self.assertNotIn("calibration", own)

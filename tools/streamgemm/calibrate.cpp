@@ -108,6 +108,22 @@ void measure_link(json &model, probe &measure, bool virtual_time) {
       row["bytes_per_second"] = positive(measure.staging(row["workers"]), "staging");
 }
 
+// What copies took by their size, with what the measured rates predict.
+json measure_copies(const json &link, probe &measure) {
+  json table = json::array();
+  for (const bool in : {true, false})
+    for (const int kib : {64, 1024, 16384, 65536}) {
+      const double bytes = kib * 1024.0, took = measure.copy_of(in, std::uint64_t(kib) << 10);
+      const double rate = link[in ? "in_bytes_per_second" : "out_bytes_per_second"];
+      table.push_back({{"direction", in ? "in" : "out"},
+                       {"bytes", bytes},
+                       {"measured_seconds", took},
+                       {"bytes_per_second", bytes / took},
+                       {"predicted_seconds", link["copy_gap_seconds"].get<double>() + bytes / rate}});
+    }
+  return table;
+}
+
 // The largest cube that fits a part of the memory and takes a bearable time by the model's rate, which may be far off.
 std::int64_t size_for(const json &model, const json &row, sg_dtype dtype) {
   const bool cores = model["lanes_are_cores"];
@@ -164,7 +180,7 @@ json measure_products(json &model, probe &measure) {
   return table;
 }
 
-void print_text(const json &model, const json &products, const std::string &path) {
+void print_text(const json &model, const json &copies, const json &products, const std::string &path) {
   if (model.contains("link")) {
     const json &link = model["link"];
     const auto rate = [](const json &x) { return format_rate(x.get<double>(), "B/s"); };
@@ -180,6 +196,11 @@ void print_text(const json &model, const json &products, const std::string &path
     for (const json &row : model["staging"])
       std::printf("staging    %d threads: %s\n", row["workers"].get<int>(), rate(row["bytes_per_second"]).c_str());
   }
+  for (const json &row : copies)
+    std::printf("copy       %-3s %9s: %s, %s, the model says %s\n", row["direction"].get<std::string>().c_str(),
+                format_bytes(row["bytes"]).c_str(), format_seconds(row["measured_seconds"]).c_str(),
+                format_rate(row["bytes_per_second"].get<double>(), "B/s").c_str(),
+                format_seconds(row["predicted_seconds"]).c_str());
   const json &kernels = model["kernels"];
   std::printf("memory     %s\nlaunches   %s apart\n",
               format_rate(kernels["memory_bytes_per_second"].get<double>(), "B/s").c_str(),
@@ -210,10 +231,13 @@ void run(const calibrate_arguments &given) {
   const context_handle context =
       open_context({.device = measured, .compute_lanes = model["compute_lanes"], .flags = SG_CONTEXT_NO_COALESCING});
   progress line("measuring");
-  json products;
+  json copies = json::array(), products;
   {
     probe measure(context.get(), [&](const std::string &what) { line.doing(what); });
-    if (!model["unified_memory"]) measure_link(model, measure, virtual_time);
+    if (!model["unified_memory"]) {
+      measure_link(model, measure, virtual_time);
+      copies = measure_copies(model["link"], measure);
+    }
     products = measure_products(model, measure);
   }
   model["sources"].erase("calibration");
@@ -226,9 +250,9 @@ void run(const calibrate_arguments &given) {
   write_private(path, model.dump(2) + "\n");
   line.clear();
   if (given.json)
-    print_json({{"device", device}, {"file", path}, {"model", model}, {"products", products}});
+    print_json({{"device", device}, {"file", path}, {"model", model}, {"copies", copies}, {"products", products}});
   else
-    print_text(model, products, path);
+    print_text(model, copies, products, path);
 }
 
 }  // namespace

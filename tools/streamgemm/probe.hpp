@@ -27,6 +27,8 @@ class probe {
 
   // Contiguous pinned copies, one direction at a time, and the gap between queued ones.
   copy_figures one_way();
+  // Seconds of a pinned copy of so many bytes that has the link to itself; at most 64 MiB.
+  double copy_of(bool in, std::uint64_t bytes) { return alone(in, {bytes, 1, bytes}); }
   // Each direction while the other one is busy and the chip computes. `run_bytes` 0: contiguous; otherwise 2-D copies
   // with rows of so many bytes.
   copy_figures both_ways(double run_bytes, double gap);
