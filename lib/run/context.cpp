@@ -2,6 +2,7 @@
 #include "run/context.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/error.hpp"
@@ -104,6 +105,7 @@ void context::submit(const ref<job> &work, const submission &order, const access
   if (native && !taken) come_after_native(*order.on);
   if (order.limited) work->admitted = limit_.enter();
   work->add_ref_unshared();  // the engine's
+  std::exception_ptr failure;
   {
     const std::lock_guard lock(submission_lock_);
     work->generation = in_flight_.count_in();
@@ -113,11 +115,11 @@ void context::submit(const ref<job> &work, const submission &order, const access
       // Others may already know the record, so it has to end like a job, though one that does nothing.
       work->kind = work_kind::marker;
       work->queue = {};
-      work->submit();
-      throw;
+      failure = std::current_exception();
     }
   }
-  work->submit();
+  work->submit();  // without the lock, which the engine may want
+  if (failure) std::rethrow_exception(failure);
   if (!native) return;
   if (taken)
     work->wait_issued();
@@ -191,6 +193,7 @@ void context::condemn(device_buffer &gone) noexcept {
 
 void context::free_condemned() noexcept {
   if (condemned_count_.load(std::memory_order_acquire) == 0) return;
+  const std::lock_guard one_at_a_time(freeing_lock_);  // who comes second finds the memory free
   device_buffer *free_now = nullptr;
   {
     const std::lock_guard lock(submission_lock_);
@@ -203,13 +206,13 @@ void context::free_condemned() noexcept {
       *link = candidate->next_condemned;
       candidate->next_condemned = free_now;
       free_now = candidate;
-      condemned_count_.fetch_sub(1, std::memory_order_acq_rel);
       if (!untold_.none()) tracker_.forget(candidate->data(), candidate->size());
     }
   }
   while (free_now) {
     device_buffer *const next = free_now->next_condemned;
     delete free_now;
+    condemned_count_.fetch_sub(1, std::memory_order_acq_rel);
     free_now = next;
   }
 }

@@ -125,7 +125,7 @@ class context final : public object {
   static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
   // Frees a buffer once every job submitted so far has ended: on the service's thread.
   void condemn(device_buffer &gone) noexcept;
-  void free_condemned() noexcept;
+  void free_condemned() noexcept;  // any thread without the submission lock
   // The host knows that the device's clock has reached this time, so later submissions come no earlier.
   void host_has_seen(std::int64_t device_ns) noexcept;
   std::int64_t device_now_ns() const noexcept;
@@ -162,6 +162,7 @@ class context final : public object {
   std::atomic<std::int64_t> host_seen_ns_{0};
   device_buffer *condemned_ = nullptr;  // guarded by the submission lock
   std::atomic<std::int32_t> condemned_count_{0};
+  std::mutex freeing_lock_;
   bool registered_ = false;
   service *service_ = nullptr;
 };

@@ -11,6 +11,7 @@ device_buffer::device_buffer(ref<context> owner, std::uint64_t bytes)
     data_ = owner_->on().mem_alloc(bytes);
   } catch (const error &e) {
     if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
+    owner_->free_condemned();        // what was released and is not needed any more
     owner_->device_memory().trim();  // what is kept for later runs
     data_ = owner_->on().mem_alloc(bytes);
   }

@@ -2,6 +2,7 @@
 #include "run/less_memory.hpp"
 
 #include <bit>
+#include <utility>
 
 #include "base/error.hpp"
 #include "run/arena_pool.hpp"
@@ -49,13 +50,17 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
   // What an earlier run left, before the device is asked again for what it did not have.
   if (planned->in_less_memory && !from.keeps(need_of(ready)) && from.keeps(planned->in_less_memory->text->device_bytes))
     adopt(ready, planned->in_less_memory);
-  for (;;) {
+  for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
       ready.operands.device_arena = from.take(refused);  // it has freed what it kept before it fails
       break;
     } catch (const error &e) {
       if (!is_out_of_memory(e) || !replans) throw;
+    }
+    if (!std::exchange(freed, true)) {
+      ready.owner().free_condemned();  // buffers that were released
+      continue;
     }
     plan_request request = planned->request;
     request.memory_limit = budget_after(refused, ready.owner().on());

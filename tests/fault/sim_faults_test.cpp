@@ -146,7 +146,7 @@ TEST_P(sim_faults, each_in_turn) {
     }
     round_of_work work(context);
     const int faults = work.run();
-    // A product may make do with less memory than was refused; only after several of those there is nothing left to fail.
+    // Device memory that is refused is asked for again; only after several of those there is nothing left to fail.
     unharmed = faults ? 0 : unharmed + 1;
     if (unharmed == (refuses_memory ? 8 : 1)) break;
     if (!faults) continue;
@@ -155,7 +155,8 @@ TEST_P(sim_faults, each_in_turn) {
     if (testing::Test::HasFailure()) return;
     ++reported;
   }
-  EXPECT_GE(reported, 2) << "hardly anything was tested";
+  // Device memory that is refused once is asked for again; pinned memory is not.
+  EXPECT_GE(reported, refuses_memory ? 1 : 2) << "hardly anything was tested";
   RecordProperty("reported", reported);
 }
 
