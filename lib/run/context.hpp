@@ -74,18 +74,22 @@ class context final : public object {
     return known ? *known : device_->memory_kind(memory, bytes);
   }
 
-  // Of so many compute units, those that a stream's products can be kept to. Throws SG_STATUS_UNSUPPORTED where the device
-  // cannot be told.
+  // Of so many compute units, those that a stream's products can be kept to. Throws SG_STATUS_UNSUPPORTED where the
+  // device cannot be told.
   std::int32_t grant_units(std::int32_t wanted) const;
 
   std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
   ref<job> new_job() { return jobs_.take(ref<context>::share(this)); }
+  // On a thread of the backend's.
+  std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned, const plan_request &request) {
+    return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model_, check_hazards_);
+  }
   std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count,
                                                 const plan_request &request);
 
   // Puts a job in order and lets it go. At the job limit it waits, or throws sg::error(SG_STATUS_BUSY). Throws
-  // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen. With a stream of the caller's it returns once
-  // the job's command is in there, or once the job has ended where it is not one command on the device.
+  // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen. With a stream of the caller's it returns
+  // once the job's command is in there, or once the job has ended where it is not one command on the device.
   void submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count);
   // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);

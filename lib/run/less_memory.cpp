@@ -66,7 +66,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
     request.memory_limit = budget_after(refused, ready.owner().on());
     try {
       if (request.memory_limit == 0) throw error(SG_STATUS_OUT_OF_MEMORY, "none is free");
-      adopt(ready, ready.owner().plan_for(planned->problems.data(), planned->problems.size(), request));
+      adopt(ready, ready.owner().plan_again(*planned, request));
     } catch (const error &e) {
       if (!is_out_of_memory(e)) throw;
       report(ready, planned->text->device_bytes, e);

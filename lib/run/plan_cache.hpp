@@ -22,11 +22,11 @@ class plan_cache {
                                            const device_model &model, bool check);
   // No other cache of the process has it.
   std::uint64_t number() const noexcept { return number_; }
-
- private:
+  // The same by the shared table only: it touches nothing of the thread's own, whose first use may need memory.
   std::shared_ptr<const compiled_plan> look_up(const problem *problems, std::size_t count, const plan_request &request,
                                                const device_model &model, bool check);
 
+ private:
   static constexpr std::size_t most_entries = 4096;
 
   // What a thread asked for latest, found without the lock.
