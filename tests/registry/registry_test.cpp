@@ -83,7 +83,7 @@ TEST(Device, TheFaceChecksWhatTheTableSays) {
     ADD_FAILURE() << "more memory than there is";
   } catch (const error &fault) {
     EXPECT_EQ(fault.status(), SG_STATUS_OUT_OF_MEMORY);
-    expect_in(fault.what(), "sim:h200?memory=1MiB: allocating device memory failed: 2097152 bytes");
+    expect_in(fault.what(), "sim:h200?memory=1MiB: 2097152 bytes of device memory are wanted, 1048576 are free");
   }
   char plain[64];
   opened->host_register(plain, sizeof plain);
