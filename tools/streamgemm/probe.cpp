@@ -154,11 +154,14 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
   constexpr int count = 6;
   const double alone_seconds = ended(copy(true, shape, nullptr)).seconds();
   // The other direction's copies go out first and are twice as many, so that each of the measured ones has one beside
-  // it.
+  // it; some have ended before, so that no thread that is slow to wake delays them all. (Asking, unlike waiting, does not
+  // move a virtual clock.)
   const auto rate = [&](bool in) {
     const auto busy = keep_busy(3 * count * alone_seconds);
     std::vector<job_handle> others, own;
     for (int i = 0; i < 2 * count; ++i) others.push_back(copy(!in, shape, nullptr));
+    while (sg_job_poll(others[count / 2].get()) == SG_STATUS_NOT_READY)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     for (int i = 0; i < count; ++i) own.push_back(copy(in, shape, nullptr));
     double first = HUGE_VAL, last = 0;
     for (const job_handle &job : others) {
