@@ -122,10 +122,11 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     double seconds = 0;
     std::int64_t items = 0;
     const auto take = [&](std::uint32_t command) {
+      if (plan.joinable[command] == 0) return false;  // it may be no product at all
       const sg_backend_gemm product = launcher_.product_of(running, plan.text->commands[command]);
       const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
-      if (!room || plan.joinable[command] == 0 || product.in_type != first.in_type ||
+      if (!room || product.in_type != first.in_type ||
           product.out_type != first.out_type || product.compute != first.compute)
         return false;
       batch->commands.push_back(command);
