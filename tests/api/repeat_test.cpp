@@ -103,6 +103,24 @@ TEST_P(repeats, other_contexts) {
   }
 }
 
+// A plan is of the context that the product runs in, not of the one where the like of it ran before.
+TEST_P(repeats, plans_of_other_contexts) {
+  const context slow = open_context("sim:pcie3"), fast = open_context("sim:h200");
+  const auto predicted = [&](sg_context *on) {
+    const sg_gemm_desc desc = usual();
+    job done;
+    sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_gemm_async(on, &desc, nullptr, done.out()));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_OK(sg_job_stats(done, &seen));
+    return seen.predicted_seconds;
+  };
+  const double by_slow = predicted(slow), by_fast = predicted(fast);
+  EXPECT_NE(by_slow, by_fast);
+  EXPECT_EQ(by_slow, predicted(slow));
+  EXPECT_EQ(by_fast, predicted(fast));
+}
+
 // The same description with its matrices in the device's memory and in the host's by turns.
 TEST_P(repeats, other_memory) {
   buffer lasting;
