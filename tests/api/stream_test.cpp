@@ -189,7 +189,7 @@ TEST_P(streams, priorities_are_kept) {
 }
 
 TEST_P(streams, native_streams_do_not_exist_here) {
-  stream s;
+  if (std::strncmp(GetParam(), "cuda", 4) == 0) GTEST_SKIP() << "they do";
   int native = 0;
   sg_stream *out = reinterpret_cast<sg_stream *>(1);
   EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_stream_wrap(context_, &native, &out));

@@ -48,7 +48,39 @@ const loaded &the_library() noexcept {
   return only;
 }
 
+struct loaded_lt {
+  lt_functions functions{};
+  bool ok = false;
+
+  loaded_lt() noexcept {
+    void *handle = dlopen("libcublasLt.so." SG_TEXT_OF(CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr)
+      handle = dlopen("/usr/local/cuda/lib64/libcublasLt.so." SG_TEXT_OF(CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return;
+    const auto find = [&]<class Function>(Function &function, const char *name) {
+      function = reinterpret_cast<Function>(dlsym(handle, name));
+      return function != nullptr;
+    };
+    ok = find(functions.desc_create, "cublasLtMatmulDescCreate") && find(functions.desc_destroy, "cublasLtMatmulDescDestroy") &&
+         find(functions.desc_set, "cublasLtMatmulDescSetAttribute") &&
+         find(functions.layout_create, "cublasLtMatrixLayoutCreate") &&
+         find(functions.layout_destroy, "cublasLtMatrixLayoutDestroy") &&
+         find(functions.wishes_create, "cublasLtMatmulPreferenceCreate") &&
+         find(functions.wishes_destroy, "cublasLtMatmulPreferenceDestroy") &&
+         find(functions.wishes_set, "cublasLtMatmulPreferenceSetAttribute") &&
+         find(functions.choose, "cublasLtMatmulAlgoGetHeuristic") && find(functions.run, "cublasLtMatmul");
+  }
+};
+
+const loaded_lt &the_lt() noexcept {
+  static const loaded_lt only;
+  return only;
+}
+
 }  // namespace
+
+bool lt_is_loaded() noexcept { return the_lt().ok; }
+const lt_functions &lt() noexcept { return the_lt().functions; }
 
 const blas_functions *load_blas(char *reason, std::uint64_t size) noexcept {
   const loaded &library = the_library();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS, loaded when it is first needed: where it is absent the plugin still loads and can say so.
+// cuBLAS and cublasLt, loaded when they are first needed: where they are absent the plugin still loads and can say so.
 #pragma once
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
 #include <cstdint>
@@ -23,9 +24,25 @@ struct blas_functions {
   decltype(&cublasGemmGroupedBatchedEx_64) gemm_grouped;  // nullptr before cuBLAS 12.5
 };
 
+struct lt_functions {
+  decltype(&cublasLtMatmulDescCreate) desc_create;
+  decltype(&cublasLtMatmulDescDestroy) desc_destroy;
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create;
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
+  decltype(&cublasLtMatmulPreferenceCreate) wishes_create;
+  decltype(&cublasLtMatmulPreferenceDestroy) wishes_destroy;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) wishes_set;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) choose;
+  decltype(&cublasLtMatmul) run;
+};
+
 // The functions, or nullptr with a reason (at most `size` bytes). Any thread; loads once and stays loaded.
 const blas_functions *load_blas(char *reason, std::uint64_t size) noexcept;
 // What load_blas() has loaded; it succeeded before.
 const blas_functions &blas() noexcept;
+// cublasLt, which cuBLAS itself loads; not needed where it cannot be found.
+bool lt_is_loaded() noexcept;
+const lt_functions &lt() noexcept;
 
 }  // namespace sg::cuda

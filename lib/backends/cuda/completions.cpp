@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <new>
+#include <utility>
 
 #include "current.hpp"
 #include "device.hpp"
@@ -20,6 +21,8 @@ constexpr std::chrono::milliseconds polls_matter{2};
 constexpr std::chrono::microseconds nap{50};
 // How long an unused stream's thread still naps, so that the next command need not wake it.
 constexpr std::int64_t naps_for_ns = 1'000'000;
+// Commands in a bunch. The first one's end is told as late as the last one's.
+constexpr std::int32_t most_unmarked = 4;
 
 }  // namespace
 
@@ -90,16 +93,42 @@ void completions::unused(completion *x) noexcept {
 
 void completions::put(completion *x) noexcept {
   x->next = nullptr;
-  x->told = false;
+  x->told = x->ended = false;
+  x->outcome = SG_STATUS_OK;
   {
     const std::lock_guard lock(lock_);
     (first_ != nullptr ? last_->next : first_) = x;
     last_ = x;
+    unmarked_ = x->marked ? 0 : unmarked_ + 1;
+    if (unmarked_ == most_unmarked) mark_last();
     used_ns_ = now_ns();
     if (!asleep_) return;
     asleep_ = false;
   }
   changed_.notify_one();
+}
+
+completion *completions::first_marked() const noexcept {
+  completion *x = first_;
+  while (x != nullptr && !x->marked) x = x->next;
+  return x;
+}
+
+// Records an event behind all that was put. When that fails they are told so.
+void completions::mark_last() noexcept {
+  const sg_status status = owner_.check(cudaEventRecord(end_of(*last_), stream_), "recording an event");
+  last_->marked = true;
+  unmarked_ = 0;
+  if (status != SG_STATUS_OK) note_ended(*last_, status);
+}
+
+// Everything up to that one has ended.
+void completions::note_ended(const completion &last, sg_status outcome) noexcept {
+  for (completion *x = first_;; x = x->next) {
+    x->ended = true;
+    x->outcome = outcome;
+    if (x == &last) return;
+  }
 }
 
 void completions::finish() noexcept {
@@ -125,12 +154,14 @@ void completions::work() noexcept {
       rest(lock);
       continue;
     }
-    if (owner_.polled_within(polls_matter)) {
+    // Whoever polled for the latest command may be about to poll for this one.
+    if (owner_.polled_within(polls_matter) || std::exchange(poll_expected_, false)) {
       rest(lock);
       tell_ended(lock);
       continue;
     }
-    completion *x = first_;
+    if (first_marked() == nullptr) mark_last();
+    completion *x = first_marked();
     x->watched = true;
     lock.unlock();
     const sg_status outcome = owner_.check(cudaEventSynchronize(end_of(*x)), "waiting for a command");
@@ -140,7 +171,8 @@ void completions::work() noexcept {
       x->next = free_;
       free_ = x;
     } else if (!busy_) {
-      tell_first(lock, outcome);
+      note_ended(*x, outcome);
+      tell_ended(lock);
     }  // otherwise somebody tells of it now
   }
 }
@@ -158,25 +190,33 @@ void completions::rest(std::unique_lock<std::mutex> &lock) noexcept {
 
 void completions::poll() noexcept {
   std::unique_lock lock(lock_, std::try_to_lock);
-  if (lock.owns_lock()) tell_ended(lock);
+  if (lock.owns_lock() && tell_ended(lock)) poll_expected_ = true;
 }
 
-void completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
+bool completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
+  bool any = false;
   while (first_ != nullptr && !busy_) {
-    const cudaError_t state = cudaEventQuery(end_of(*first_));
-    if (state == cudaErrorNotReady) return;
-    tell_first(lock, owner_.check(state, "waiting for a command"));
+    if (!first_->ended) {
+      if (first_marked() == nullptr) mark_last();
+      const completion *marked = first_marked();
+      const cudaError_t state = cudaEventQuery(end_of(*marked));
+      if (state == cudaErrorNotReady) break;
+      note_ended(*marked, owner_.check(state, "waiting for a command"));
+    }
+    tell_first(lock);
+    any = true;
   }
+  return any;
 }
 
-// The first one's event has happened, and nobody tells.
-void completions::tell_first(std::unique_lock<std::mutex> &lock, sg_status outcome) noexcept {
+// The first one has ended, and nobody tells.
+void completions::tell_first(std::unique_lock<std::mutex> &lock) noexcept {
   completion *x = first_;
   first_ = x->next;
   busy_ = true;
   teller_ = pthread_self();
   lock.unlock();
-  tell(*x, outcome);
+  tell(*x);
   lock.lock();
   busy_ = false;
   x->told = true;
@@ -187,9 +227,9 @@ void completions::tell_first(std::unique_lock<std::mutex> &lock, sg_status outco
   if (first_ == nullptr) told_.notify_all();
 }
 
-void completions::tell(completion &x, sg_status outcome) noexcept {
+void completions::tell(completion &x) noexcept {
   sg_backend_result result{};
-  result.status = outcome;
+  result.status = x.outcome;
   if (result.status != SG_STATUS_OK) {
     result.message = failure_text();
   } else if (owner_.timed()) {

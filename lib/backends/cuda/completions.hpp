@@ -3,6 +3,10 @@
 // whoever polls, which saves the time that waking a thread takes. One of them tells at a time. While somebody polls, the
 // thread naps instead: sleeping on an event takes locks of the driver's that launches need.
 //
+// An event between two products keeps the second one's start from overlapping the first one's end: 3 us, and up to 7, on an
+// H200. So short products come in bunches with one event behind the last: recorded when there are some of them, or when
+// somebody polls or the thread looks, whichever is first.
+//
 // A thread of our own and not cudaLaunchHostFunc, because a host function holds back the stream's next command until it
 // has returned, and may not enqueue.
 #pragma once
@@ -21,6 +25,9 @@ class device;
 // A command whose end is to be told. The events are its own and are used again.
 struct completion {
   completion *next = nullptr;
+  bool marked = false;  // an event behind it is recorded
+  bool ended = false;   // it is known to have ended, as `outcome` says
+  sg_status outcome = SG_STATUS_OK;
   cudaEvent_t start = nullptr, end = nullptr, untimed_end = nullptr;
   bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's clock tells the time
   bool has_start = false;     // the start event is recorded
@@ -32,7 +39,7 @@ struct completion {
 
 class completions {
  public:
-  explicit completions(device &owner) noexcept : owner_(owner) {}
+  completions(device &owner, cudaStream_t of) noexcept : owner_(owner), stream_(of) {}
   ~completions();  // tells the rest, then joins its thread; not on that thread
 
   sg_status begin() noexcept;  // starts the thread
@@ -41,7 +48,7 @@ class completions {
   completion *take() noexcept;
   static cudaEvent_t end_of(const completion &x) noexcept { return x.timed ? x.end : x.untimed_end; }
   void unused(completion *x) noexcept;
-  void put(completion *x) noexcept;  // its end event is recorded
+  void put(completion *x) noexcept;  // its command is enqueued; its end event is recorded if it is `marked`
   // Waits until all that was put has been told; returns at once on a thread that tells.
   void finish() noexcept;
   // Tells what has ended by now, on the calling thread.
@@ -51,19 +58,25 @@ class completions {
   static void *main(void *self);
   void rest(std::unique_lock<std::mutex> &lock) noexcept;
   void work() noexcept;
-  void tell_ended(std::unique_lock<std::mutex> &lock) noexcept;
-  void tell_first(std::unique_lock<std::mutex> &lock, sg_status outcome) noexcept;
-  void tell(completion &x, sg_status outcome) noexcept;
+  completion *first_marked() const noexcept;
+  void mark_last() noexcept;
+  void note_ended(const completion &last, sg_status outcome) noexcept;
+  bool tell_ended(std::unique_lock<std::mutex> &lock) noexcept;  // whether there was anything to tell
+  void tell_first(std::unique_lock<std::mutex> &lock) noexcept;
+  void tell(completion &x) noexcept;
   void destroy(completion *x) noexcept;
 
   device &owner_;
+  const cudaStream_t stream_;
   pthread_t thread_{};
   bool started_ = false;
   std::mutex lock_;  // what follows
   std::condition_variable changed_, told_;
   completion *first_ = nullptr, *last_ = nullptr, *free_ = nullptr;
+  std::int32_t unmarked_ = 0;            // at the end of the list
   bool busy_ = false, closing_ = false;  // busy: somebody tells
   bool asleep_ = false;                  // the thread, until it is woken
+  bool poll_expected_ = false;           // the latest was told by a poll, so the next may be
   std::int64_t used_ns_ = 0;             // when the latest was put
   pthread_t teller_{};                   // who, while busy
   std::int64_t latest_end_ns_ = 0;       // who tells

@@ -7,6 +7,7 @@
 #include "blas.hpp"
 #include "failure.hpp"
 #include "kernels.hpp"
+#include "matmul.hpp"
 
 namespace sg::cuda {
 
@@ -153,6 +154,11 @@ sg_status on_device::bring(sg_backend_gemm &g) noexcept {
 sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
   if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
+  if (suits_matmul(what)) {
+    cublasStatus_t outcome;
+    if (const sg_status status = in.run_matmul(what, outcome)) return status;
+    if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
+  }
   cublasHandle_t handle = nullptr;
   if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;
   const blas_scalar alpha(what.alpha, what.in_type), beta(what.beta, what.in_type);

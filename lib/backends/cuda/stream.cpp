@@ -21,10 +21,23 @@ std::uint64_t workspace_bytes(const cudaDeviceProp &facts) noexcept {
   return std::uint64_t{facts.major >= 9 ? 32u : 4u} << 20;
 }
 
-// Of a product that is over sooner than it is launched, the two microseconds that a timed event takes are too many.
-bool is_short(const sg_backend_gemm &what) noexcept {
-  constexpr double most = 512.0 * 512 * 512;
-  return double(what.m) * double(what.n) * double(what.k) * double(what.batch) < most;
+// About how long a product takes, from below: by an H200's rates, in proportion to the multiprocessors, and its memory.
+double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noexcept {
+  const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
+  const auto rate = [&] {
+    switch (g.in_type) {
+      case SG_DTYPE_F64:
+      case SG_DTYPE_C128: return 6e13;
+      case SG_DTYPE_F32:
+      case SG_DTYPE_C64: return g.compute == SG_COMPUTE_EXACT ? 5e13 : 4e14;
+      case SG_DTYPE_I8: return 1.6e15;
+      default: return 8e14;
+    }
+  };
+  const double m = double(g.m), n = double(g.n), k = double(g.k);
+  const double flops = (is_complex ? 8 : 2) * m * n * k;
+  const double bytes = double(element_size(g.in_type)) * (m + n) * k + double(element_size(g.out_type)) * m * n;
+  return double(g.batch) * std::max(flops / (rate() * facts.multiProcessorCount / 132), bytes / 4.8e12);
 }
 
 }  // namespace
@@ -111,12 +124,13 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
     // Only behind another stream's command is an event needed: on a busy stream a command starts when the one before it
     // ends, on an idle one at once.
     told->timed = how == timing::exact && owner_.timed();
+    told->marked = how != timing::in_bunch;
     told->has_start = told->timed && waits_;
     told->start_ns = told->has_start ? 0 : now_ns();
     if (told->has_start) status = owner_.check(cudaEventRecord(told->start, native_), "recording an event");
   }
   if (status == SG_STATUS_OK) status = enqueue();
-  if (status == SG_STATUS_OK && told != nullptr)
+  if (status == SG_STATUS_OK && told != nullptr && told->marked)
     status = owner_.check(cudaEventRecord(completions::end_of(*told), native_), "recording an event");
   if (status == SG_STATUS_OK) {
     if (told != nullptr) completions_.put(told);
@@ -133,13 +147,19 @@ sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexce
   return submit(done, timing::exact, [&] { return run_copy(*this, what); });
 }
 
+// Of a long product the 3 us that a timed event takes are few; of a short one so are the 10 us by which the host is late.
+stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
+  const double seconds = least_seconds(what, facts);
+  return seconds < 30e-6 ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
+}
+
 sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
-  return submit(done, is_short(what) ? timing::rough : timing::exact, [&] { return run_gemm(*this, what); });
+  return submit(done, timing_of(what, owner_.facts()), [&] { return run_gemm(*this, what); });
 }
 
 sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
                              sg_backend_done done) noexcept {
-  return submit(done, timing::exact, [&] { return run_group(*this, items, count, statuses); });
+  return submit(done, timing::rough, [&] { return run_group(*this, items, count, statuses); });
 }
 
 sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
@@ -195,6 +215,15 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
     units_ = units;
   }
   out = blas_;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
+  cublasHandle_t blas = nullptr;
+  if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
+  const auto handle = reinterpret_cast<cublasLtHandle_t>(blas);
+  const matmul *known = matmuls_.find(handle, what, workspace_bytes(owner_.facts()));
+  outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(handle, what, workspace_, native_);
   return SG_STATUS_OK;
 }
 

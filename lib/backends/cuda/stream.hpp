@@ -10,6 +10,7 @@
 
 #include "completions.hpp"
 #include "device.hpp"
+#include "matmul.hpp"
 
 namespace sg::cuda {
 
@@ -43,6 +44,8 @@ class stream {
   bool is_captured() const noexcept { return captured_; }
   // `units`: multiprocessors that its calls may use; 0: all.
   sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
+  // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such product.
+  sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
   // Device memory from here to the matching free, in the stream's order.
   sg_status take(std::uint64_t bytes, void **out) noexcept;
   void give_back(void *memory) noexcept;
@@ -55,10 +58,12 @@ class stream {
 
  private:
   stream(device &owner, cudaStream_t native, bool own) noexcept
-      : owner_(owner), native_(native), own_(own), completions_(owner) {}
+      : owner_(owner), native_(native), own_(own), completions_(owner, native) {}
   static sg_status start(stream *fresh, stream **out) noexcept;
-  // Of a command that does something: by events, or by when the host enqueues it and learns of its end.
-  enum class timing { none, rough, exact };
+  // Of a command that does something: by events, or by when the host enqueues it and learns of its end, which it may learn
+  // together with that of the commands behind it.
+  enum class timing { none, in_bunch, rough, exact };
+  static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
   template <class Enqueue>
   sg_status submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept;
 
@@ -78,6 +83,7 @@ class stream {
   bool waits_ = false;  // for another stream, before the next command
   cublasHandle_t blas_ = nullptr;
   std::int32_t units_ = 0;  // of blas_
+  matmul_cache matmuls_;
   void *workspace_ = nullptr;
   void *pointers_ = nullptr;
   std::int64_t pointer_room_ = 0;

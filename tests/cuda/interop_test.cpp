@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that uses CUDA itself: its streams, its memory, its current device and context. Skipped without a GPU.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t n = 64;
+constexpr std::size_t bytes = n * n * sizeof(double);
+using matrix = std::vector<double>;
+
+#define ASSERT_CUDA(call) ASSERT_EQ(cudaSuccess, (call))
+#define EXPECT_CUDA(call) EXPECT_EQ(cudaSuccess, (call))
+
+struct device_matrix {
+  device_matrix() { EXPECT_CUDA(cudaMalloc(reinterpret_cast<void **>(&data), bytes)); }
+  ~device_matrix() { cudaFree(data); }
+  double *data = nullptr;
+};
+
+class cuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "there is no GPU";
+    context_ = open_context("cuda:0");
+    for (std::int64_t i = 0; i < n; ++i) two_[static_cast<std::size_t>(i * n + i)] = 2;
+  }
+  static matrix all(double value) { return matrix(n * n, value); }
+
+  // The caller's copies in and out, and between them to = 2 * 2 * from by two products, all in `native`, held up at first.
+  void between_the_callers_own(cudaStream_t native) {
+    stream wrapper;
+    ASSERT_OK(sg_stream_wrap(context_, native, wrapper.out()));
+    const device_matrix two, in, middle, out;
+    ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
+    double *host = nullptr;
+    ASSERT_CUDA(cudaMallocHost(reinterpret_cast<void **>(&host), 2 * bytes));
+    std::fill(host, host + n * n, 1.0);
+    std::fill(host + n * n, host + 2 * n * n, -1.0);
+    std::promise<void> gate;
+    std::future<void> opened = gate.get_future();
+    EXPECT_CUDA(cudaLaunchHostFunc(native, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
+    EXPECT_CUDA(cudaMemcpyAsync(in.data, host, bytes, cudaMemcpyHostToDevice, native));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = wrapper;
+    const sg_gemm_desc first = product(two.data, in.data, middle.data, n, n, n);
+    const sg_gemm_desc second = product(two.data, middle.data, out.data, n, n, n);
+    job job;
+    EXPECT_OK(sg_gemm_async(context_, &first, &options, nullptr));
+    EXPECT_OK(sg_gemm_async(context_, &second, &options, job.out()));
+    EXPECT_CUDA(cudaMemcpyAsync(host + n * n, out.data, bytes, cudaMemcpyDeviceToHost, native));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(job));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(wrapper));
+    EXPECT_EQ(-1, host[n * n]);
+    gate.set_value();
+    EXPECT_CUDA(cudaStreamSynchronize(native));
+    EXPECT_EQ(all(4), matrix(host + n * n, host + 2 * n * n));
+    EXPECT_OK(sg_job_wait(job, SG_FOREVER));
+    EXPECT_CUDA(cudaFreeHost(host));
+  }
+
+  // 2 * 1 with all three operands at the addresses given, which the host can read.
+  void expect_product(double *a, double *b, double *c) {
+    std::copy(two_.begin(), two_.end(), a);
+    std::fill(b, b + n * n, 1.0);
+    std::fill(c, c + n * n, -1.0);
+    const sg_gemm_desc desc = product(a, b, c, n, n, n);
+    ASSERT_OK(sg_gemm(context_, &desc, nullptr));
+    EXPECT_EQ(all(2), matrix(c, c + n * n));
+  }
+
+  context context_;
+  matrix two_ = all(0);
+};
+
+TEST_F(cuda, a_stream_of_the_callers) {
+  cudaStream_t native = nullptr;
+  ASSERT_CUDA(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking));
+  between_the_callers_own(native);
+  EXPECT_CUDA(cudaStreamDestroy(native));
+}
+
+TEST_F(cuda, a_blocking_stream_of_the_callers) {
+  cudaStream_t native = nullptr;
+  ASSERT_CUDA(cudaStreamCreate(&native));
+  between_the_callers_own(native);
+  EXPECT_CUDA(cudaStreamDestroy(native));
+}
+
+TEST_F(cuda, the_default_streams) {
+  for (cudaStream_t native : {cudaStream_t{nullptr}, cudaStreamLegacy, cudaStreamPerThread}) between_the_callers_own(native);
+}
+
+// The library's own streams do not wait for the default stream, nor it for them.
+TEST_F(cuda, own_streams_pass_a_busy_default_stream) {
+  const device_matrix a, b, c;
+  std::promise<void> gate;
+  std::future<void> opened = gate.get_future();
+  ASSERT_CUDA(cudaMemset(a.data, 0, bytes));
+  ASSERT_CUDA(cudaMemset(b.data, 0, bytes));
+  ASSERT_CUDA(cudaDeviceSynchronize());
+  ASSERT_CUDA(cudaLaunchHostFunc(nullptr, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
+  const sg_gemm_desc desc = product(a.data, b.data, c.data, n, n, n);
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  gate.set_value();
+  EXPECT_CUDA(cudaStreamSynchronize(nullptr));
+}
+
+TEST_F(cuda, memory_of_the_callers) {
+  double *pinned = nullptr, *managed = nullptr;
+  ASSERT_CUDA(cudaMallocHost(reinterpret_cast<void **>(&pinned), 3 * bytes));
+  expect_product(pinned, pinned + n * n, pinned + 2 * n * n);
+  EXPECT_CUDA(cudaFreeHost(pinned));
+  ASSERT_CUDA(cudaMallocManaged(reinterpret_cast<void **>(&managed), 3 * bytes));
+  expect_product(managed, managed + n * n, managed + 2 * n * n);
+  EXPECT_CUDA(cudaFree(managed));
+  matrix registered(3 * n * n);
+  ASSERT_CUDA(cudaHostRegister(registered.data(), 3 * bytes, cudaHostRegisterDefault));
+  expect_product(registered.data(), registered.data() + n * n, registered.data() + 2 * n * n);
+  EXPECT_CUDA(cudaHostUnregister(registered.data()));
+}
+
+// Memory from a pool, whose pointers the driver describes differently.
+TEST_F(cuda, memory_of_a_pool) {
+  const device_matrix two;
+  double *in = nullptr, *out = nullptr;
+  ASSERT_CUDA(cudaMallocAsync(reinterpret_cast<void **>(&in), bytes, nullptr));
+  ASSERT_CUDA(cudaMallocAsync(reinterpret_cast<void **>(&out), bytes, nullptr));
+  ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
+  const matrix ones = all(1);
+  ASSERT_CUDA(cudaMemcpy(in, ones.data(), bytes, cudaMemcpyHostToDevice));
+  const sg_gemm_desc desc = product(two.data, in, out, n, n, n);
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  matrix seen = all(-1);
+  EXPECT_CUDA(cudaMemcpy(seen.data(), out, bytes, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(all(2), seen);
+  EXPECT_CUDA(cudaFreeAsync(in, nullptr));
+  EXPECT_CUDA(cudaFreeAsync(out, nullptr));
+}
+
+// The caller's current context is what it was, whatever the library did in its own, also on threads that have none.
+TEST_F(cuda, the_callers_context_stays_current) {
+  // By name: the test is to start, and to be skipped, where there is no driver.
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  ASSERT_NE(nullptr, driver);
+  const auto init = reinterpret_cast<decltype(&cuInit)>(dlsym(driver, "cuInit"));
+  const auto create = reinterpret_cast<CUresult (*)(CUcontext *, unsigned, CUdevice)>(dlsym(driver, "cuCtxCreate_v2"));
+  const auto destroy = reinterpret_cast<CUresult (*)(CUcontext)>(dlsym(driver, "cuCtxDestroy_v2"));
+  const auto get_current = reinterpret_cast<CUresult (*)(CUcontext *)>(dlsym(driver, "cuCtxGetCurrent"));
+  CUcontext own = nullptr, seen = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, init(0));
+  ASSERT_EQ(CUDA_SUCCESS, create(&own, 0, 0));
+  matrix a = two_, b = all(1), c = all(-1);
+  expect_product(a.data(), b.data(), c.data());
+  EXPECT_EQ(CUDA_SUCCESS, get_current(&seen));
+  EXPECT_EQ(own, seen);
+  EXPECT_EQ(CUDA_SUCCESS, destroy(own));
+  std::thread([&] {
+    EXPECT_EQ(CUDA_SUCCESS, get_current(&seen));
+    const bool none_before = seen == nullptr;
+    expect_product(a.data(), b.data(), c.data());
+    EXPECT_EQ(CUDA_SUCCESS, get_current(&seen));
+    EXPECT_TRUE(!none_before || seen == nullptr);
+  }).join();
+}
+
+}  // namespace
+}  // namespace sg_test
