@@ -231,6 +231,9 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, sg_backend_gemm.compute_units changes nothing, and shares of the device are refused. Multiprocessors
    *  that the device has, of which compute_units may be any number. */
   int32_t (*compute_units)(sg_backend_device *device);
+  /** Optional: if NULL, there is nothing to choose from. From now on the device times its ways to compute each new shape of
+   *  product once, when it first comes, and uses the fastest. Called at most once, before anything is enqueued. */
+  sg_status (*tune)(sg_backend_device *device);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -54,7 +54,7 @@ context_settings settings_of(const sg_context_options *options) {
   if (o.memory_limit > INT64_MAX)
     throw error(SG_STATUS_INVALID_ARGUMENT, "options->memory_limit is %llu; it must be below 2^63",
                 static_cast<unsigned long long>(o.memory_limit));
-  if (o.flags & ~static_cast<std::uint32_t>(SG_CONTEXT_CHECK_HAZARDS | SG_CONTEXT_NO_COALESCING))
+  if (o.flags & ~static_cast<std::uint32_t>(SG_CONTEXT_CHECK_HAZARDS | SG_CONTEXT_NO_COALESCING | SG_CONTEXT_TUNE))
     throw error(SG_STATUS_INVALID_ARGUMENT, "options->flags is 0x%x, which has unknown bits", o.flags);
   require_reserved(o.reserved, "options->reserved");
   require_range(o.commands_in_flight, 0, 4096, "options->commands_in_flight");
@@ -68,6 +68,7 @@ context_settings settings_of(const sg_context_options *options) {
   settings.staging_threads = o.staging_threads;
   settings.memory_limit = static_cast<std::int64_t>(o.memory_limit);
   settings.check_hazards = (o.flags & SG_CONTEXT_CHECK_HAZARDS) != 0;
+  settings.tune = (o.flags & SG_CONTEXT_TUNE) != 0;
   settings.dispatch = {o.commands_in_flight, (o.flags & SG_CONTEXT_NO_COALESCING) == 0};
   settings.job_limit = static_cast<std::int64_t>(o.job_limit);
   settings.refuse_when_full = o.when_full == SG_WHEN_FULL_REFUSE;

@@ -30,6 +30,7 @@ device_model settled(const device &on, const context_settings &settings) {
 ref<context> context::create(const context_settings &settings) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   auto opened = open_device(settings.device.empty() ? nullptr : settings.device.c_str());
+  if (settings.tune && opened->ops().tune) opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
   device_model model = settled(*opened, settings);
   std::unique_ptr<context> made(new context(std::move(opened), std::move(model), settings));
   register_context(*made);

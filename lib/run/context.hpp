@@ -37,6 +37,7 @@ struct context_settings {
   std::int32_t staging_threads = 0;  // 0: the model's
   std::int64_t memory_limit = 0;     // 0: the model's
   bool check_hazards = false;
+  bool tune = false;  // the device times its kernels
   engine::settings dispatch;
   std::int64_t job_limit = 0;     // jobs in flight; 0: none
   bool refuse_when_full = false;  // otherwise a submission waits

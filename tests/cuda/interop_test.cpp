@@ -3,9 +3,13 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <future>
+#include <sstream>
 #include <thread>
 
 #include "support/harness.hpp"
@@ -145,6 +149,43 @@ TEST_F(cuda, memory_of_a_pool) {
   EXPECT_EQ(all(2), seen);
   EXPECT_CUDA(cudaFreeAsync(in, nullptr));
   EXPECT_CUDA(cudaFreeAsync(out, nullptr));
+}
+
+// With SG_CONTEXT_TUNE: what is timed leaves C alone, and what was found is found again by the next context.
+TEST_F(cuda, kernels_are_timed_once_for_a_shape) {
+  char folder[] = "/tmp/sg-tune-XXXXXX";
+  ASSERT_NE(nullptr, mkdtemp(folder));
+  ASSERT_EQ(0, setenv("XDG_CACHE_HOME", folder, 1));
+  const std::string path = std::string(folder) + "/streamgemm/cublaslt-choices";
+  const auto kept = [&] {
+    std::ostringstream all;
+    all << std::ifstream(path).rdbuf();
+    return all.str();
+  };
+  const device_matrix two, one, sum;
+  const matrix ones = all(1);
+  ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
+  for (double *x : {one.data, sum.data}) ASSERT_CUDA(cudaMemcpy(x, ones.data(), bytes, cudaMemcpyHostToDevice));
+  sg_gemm_desc desc = product(two.data, one.data, sum.data, n, n, n);
+  desc.beta.re = 1;
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "cuda:0";
+  options.flags = SG_CONTEXT_TUNE;
+  std::string after_first;
+  for (int round = 1; round <= 2; ++round) {
+    context tuned;
+    ASSERT_OK(sg_context_create(&options, tuned.out()));
+    for (int i = 0; i < 3; ++i) ASSERT_OK(sg_gemm(tuned, &desc, nullptr));
+    matrix seen = all(-1);
+    ASSERT_CUDA(cudaMemcpy(seen.data(), sum.data, bytes, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(all(1 + 6 * round), seen);
+    if (round == 1) after_first = kept();
+  }
+  EXPECT_EQ(2, std::count(after_first.begin(), after_first.end(), '\n')) << "a first line and one choice";
+  EXPECT_EQ(after_first, kept());
+  unlink(path.c_str());
+  rmdir((std::string(folder) + "/streamgemm").c_str());
+  rmdir(folder);
 }
 
 // The caller's current context is what it was, whatever the library did in its own, also on threads that have none.

@@ -149,6 +149,7 @@ void run(const gemm_arguments &given) {
   std::vector<std::unique_ptr<pinning>> pins;
   if (given.pinned)
     for (matrix *x : {&a, &b, &c}) pins.push_back(std::make_unique<pinning>(context.get(), *x));
+  if (given.where.flags & SG_CONTEXT_TUNE) multiply(context.get(), given, a, b, c);
   const outcome result = multiply(context.get(), given, a, b, c);
   pins.clear();
   json all = to_json(given, device_of(context.get()), a, c, k, result);
@@ -192,6 +193,8 @@ void add_gemm(CLI::App &app) {
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));
   verb->add_flag("--pinned", given->pinned, "Pin the matrices' memory first: no threads stage them then");
+  verb->add_flag_callback("--tune", [given] { given->where.flags |= SG_CONTEXT_TUNE; },
+                          "Multiply once to time the device's kernels, and then with the fastest");
   verb->add_flag("--verify", given->verify, "Check every element against a reference of this program's own");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->callback([given] {

@@ -401,6 +401,7 @@ class Context(_Handle):
         job_limit: int = ...,
         when_full: WhenFull | Literal["block", "refuse"] = ...,
         check_hazards: bool = ...,
+        tune: bool = ...,
         **options: Any,
     ) -> None: ...
     @property

@@ -87,21 +87,25 @@ class Event(Handle):
         return _raw.sg_event_elapsed(start._open(), self._open())
 
 
+_FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
+
+
 class Context(Handle):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):
-        """`device`: "auto", "cpu", "cuda:0", "sim:h200", ...; `check_hazards`: prove each schedule free of races; the
-        other options are the fields of sg_context_options."""
+        """`device`: "auto", "cpu", "cuda:0", "sim:h200", ...; `check_hazards`: prove each schedule free of races;
+        `tune`: time the device's kernels for each new shape; the other options are the fields of sg_context_options."""
         struct = _raw.sg_context_options()
         if device is not None:
             struct.device = device
         known = [name for name in fields_of(_raw.sg_context_options) if name not in ("device", "flags")]
-        if options.pop("check_hazards", False):
-            struct.flags = _raw.SG_CONTEXT_CHECK_HAZARDS
+        for name, flag in _FLAGS.items():
+            if options.pop(name, False):
+                struct.flags |= flag
         for name, value in options.items():
             if name not in known:
-                raise InvalidArgument(f"{name} is none of the options {known + ['check_hazards']}")
+                raise InvalidArgument(f"{name} is none of the options {known + list(_FLAGS)}")
             setattr(struct, name, value_of(WhenFull, value, name) if name == "when_full" else value)
         self._own(_raw.sg_context_create(struct), _raw.sg_context_release)
         info = self.device

@@ -68,7 +68,9 @@ struct loaded_lt {
          find(functions.wishes_create, "cublasLtMatmulPreferenceCreate") &&
          find(functions.wishes_destroy, "cublasLtMatmulPreferenceDestroy") &&
          find(functions.wishes_set, "cublasLtMatmulPreferenceSetAttribute") &&
-         find(functions.choose, "cublasLtMatmulAlgoGetHeuristic") && find(functions.run, "cublasLtMatmul");
+         find(functions.choose, "cublasLtMatmulAlgoGetHeuristic") && find(functions.run, "cublasLtMatmul") &&
+         find(functions.check, "cublasLtMatmulAlgoCheck") &&
+         find(functions.kernel_get, "cublasLtMatmulAlgoConfigGetAttribute") && find(functions.version, "cublasLtGetVersion");
   }
 };
 

@@ -34,7 +34,10 @@ struct lt_functions {
   decltype(&cublasLtMatmulPreferenceDestroy) wishes_destroy;
   decltype(&cublasLtMatmulPreferenceSetAttribute) wishes_set;
   decltype(&cublasLtMatmulAlgoGetHeuristic) choose;
+  decltype(&cublasLtMatmulAlgoCheck) check;
+  decltype(&cublasLtMatmulAlgoConfigGetAttribute) kernel_get;
   decltype(&cublasLtMatmul) run;
+  decltype(&cublasLtGetVersion) version;
 };
 
 // The functions, or nullptr with a reason (at most `size` bytes). Any thread; loads once and stays loaded.

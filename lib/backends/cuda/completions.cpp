@@ -157,7 +157,7 @@ void completions::work() noexcept {
     // Whoever polled for the latest command may be about to poll for this one.
     if (owner_.polled_within(polls_matter) || std::exchange(poll_expected_, false)) {
       rest(lock);
-      tell_ended(lock);
+      if (!owner_.polled_within(nap)) tell_ended(lock);  // else whoever polls does, on a core that has all at hand
       continue;
     }
     if (first_marked() == nullptr) mark_last();

@@ -173,6 +173,7 @@ sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_
 }
 
 std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts().multiProcessorCount; }
+sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
 
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
@@ -212,6 +213,7 @@ constexpr sg_backend_ops table = {
     .graph_launch = graph_launch,
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
+    .tune = tune,
 };
 
 }  // namespace

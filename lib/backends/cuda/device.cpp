@@ -72,6 +72,19 @@ sg_status device::start() noexcept {
   return SG_STATUS_OK;
 }
 
+sg_status device::tune() noexcept {
+  if (!lt_is_loaded()) return SG_STATUS_OK;  // what there is else chooses by itself
+  try {
+    std::string where = std::string(facts_.name) + ", cublasLt " + std::to_string(lt().version());
+    for (char &c : where)
+      if (c == '\t' || c == '\n') c = ' ';
+    tuned_ = std::make_unique<choices>(choices_path(), std::move(where));
+    return SG_STATUS_OK;
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for the choices of kernels");
+  }
+}
+
 // cuBLAS registers handlers for the process's end during its first products; they must be there before ours, which then run
 // first and let what is in flight end.
 sg_status device::warm_up() noexcept {

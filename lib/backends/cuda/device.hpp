@@ -10,8 +10,11 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+
+#include "choices.hpp"
 
 namespace sg::cuda {
 
@@ -33,6 +36,10 @@ class device {
   const char *model() const noexcept { return model_.c_str(); }
   const cudaDeviceProp &facts() const noexcept { return facts_; }
   bool timed() const noexcept { return timed_; }
+
+  // Kernels are timed, once for each shape. Before anything is enqueued.
+  sg_status tune() noexcept;
+  choices *tuned() const noexcept { return tuned_.get(); }  // nullptr: they are not
 
   // SG_STATUS_OK, or why nothing can be enqueued any more: the device is lost, or the process exits.
   sg_status usable() noexcept;
@@ -73,6 +80,7 @@ class device {
   cudaStream_t memory_stream_ = nullptr;  // allocations and frees, which are waited for here and nowhere else
   std::string model_;
   bool timed_ = true;
+  std::unique_ptr<choices> tuned_;
 
   std::atomic<bool> dead_{false}, draining_{false};
   std::atomic<std::int64_t> polled_ns_{0};

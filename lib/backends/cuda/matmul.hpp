@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single products by cublasLt: what it takes to call it for a shape, found once and kept by the stream. A call then costs the
 // host less than cublasGemmEx, which finds it anew each time.
+//
+// The kernel is the one that cublasLt thinks best, or, when the device is tuned, the fastest of those that it proposes.
 #pragma once
 
 #include <cublasLt.h>
@@ -10,22 +12,13 @@
 #include <memory>
 #include <unordered_map>
 
+#include "choices.hpp"
+
 namespace sg::cuda {
 
 class stream;
 
-// All that cublasLt's choice of a kernel may depend on.
-struct matmul_key {
-  std::int64_t m, n, k, lda, ldb, ldc;
-  std::int32_t op_a, op_b, in_type, out_type, compute, units;
-  std::int32_t align_a, align_b, align_c;  // bytes, at most 256
-
-  bool operator==(const matmul_key &) const = default;
-};
 matmul_key matmul_key_of(const sg_backend_gemm &what) noexcept;
-struct matmul_key_hash {
-  std::size_t operator()(const matmul_key &key) const noexcept;
-};
 
 // A product's description for cublasLt, and the kernel chosen for it.
 class matmul {
@@ -35,11 +28,26 @@ class matmul {
   matmul(const matmul &) = delete;
   matmul &operator=(const matmul &) = delete;
 
+  // Where it is called.
+  struct place {
+    stream &in;
+    cublasLtHandle_t handle;
+    void *workspace;
+    std::uint64_t workspace_bytes;
+  };
   // False: cublasLt has no such product here.
-  bool describe(cublasLtHandle_t handle, const sg_backend_gemm &what, std::uint64_t workspace_bytes) noexcept;
-  cublasStatus_t run(cublasLtHandle_t handle, const sg_backend_gemm &what, void *workspace, cudaStream_t in) const noexcept;
+  bool describe(const place &where, const sg_backend_gemm &what) noexcept;
+  cublasStatus_t run(const place &where, const sg_backend_gemm &what) const noexcept;
 
  private:
+  using candidate = cublasLtMatmulHeuristicResult_t;
+  bool describe_matrices(const sg_backend_gemm &what) noexcept;
+  int propose(const place &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
+  bool adopt(const place &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
+  void choose_fastest(const place &where, const sg_backend_gemm &what, const candidate *from, int count) noexcept;
+  double seconds_of(const place &where, const sg_backend_gemm &what, const candidate &one, void *result, int times) const noexcept;
+  cublasStatus_t run(const place &where, const sg_backend_gemm &what, const candidate &by, void *result) const noexcept;
+
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
   cublasLtMatmulHeuristicResult_t choice_{};
@@ -49,7 +57,7 @@ class matmul {
 class matmul_cache {
  public:
   // nullptr: the product is not for cublasLt. Valid until the next call.
-  const matmul *find(cublasLtHandle_t handle, const sg_backend_gemm &what, std::uint64_t workspace_bytes) noexcept;
+  const matmul *find(const matmul::place &where, const sg_backend_gemm &what) noexcept;
 
  private:
   std::unordered_map<matmul_key, std::unique_ptr<matmul>, matmul_key_hash> known_;  // empty: cublasLt has none

@@ -221,9 +221,9 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
 sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   cublasHandle_t blas = nullptr;
   if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
-  const auto handle = reinterpret_cast<cublasLtHandle_t>(blas);
-  const matmul *known = matmuls_.find(handle, what, workspace_bytes(owner_.facts()));
-  outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(handle, what, workspace_, native_);
+  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes(owner_.facts())};
+  const matmul *known = matmuls_.find(here, what);
+  outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
   return SG_STATUS_OK;
 }
 
