@@ -63,6 +63,19 @@ class Torch(OnCuda):
                 c = self.context.matmul(a, self.b.cuda())
             self.assertTrue(bool((c.cpu() == self.wanted).all()))
 
+    def test_between_a_streams_own_work(self):
+        torch = self.torch
+        pinned, b = self.a.pin_memory(), self.b.cuda()
+        for native in (torch.cuda.Stream(), torch.cuda.default_stream()):
+            with self.context.wrap_stream(native) as wrapped, torch.cuda.stream(native):
+                for _ in range(5):
+                    a, c = torch.zeros((300, 200), device="cuda"), torch.zeros((300, 100), device="cuda")
+                    torch.cuda._sleep(10_000_000)  # some milliseconds, in which nothing below can have run
+                    a.copy_(pinned, non_blocking=True)
+                    self.context.gemm_async(a, b, c, stream=wrapped)
+                    doubled = c * 2  # behind it by the stream's order alone
+                    self.assertTrue(bool((doubled.cpu() == 2 * self.wanted).all()))
+
     def test_out_by_dlpack(self):
         with self.context.buffer(4 * 300 * 100) as buffer:
             on_device = buffer.matrix((300, 100))
