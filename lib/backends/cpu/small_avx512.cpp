@@ -12,6 +12,10 @@ constexpr std::int64_t width = 16;  // floats of a vector
 // A strip of A, this deep, stays in the second-level cache while all columns of B pass. Measured on 512 products of
 // 64x64x1024 from memory: with 256 two cores take a tenth longer, because the runs of B's columns are shorter.
 constexpr std::int64_t depth = 1024;
+// Columns of A between those that are multiplied and those that are asked for. The processor's own prefetching follows
+// no stream from one page to the next, and a column of B is a page of its own where k is 1024. Measured on the same
+// products: one core takes 52 ms, without asking ahead 61; in cache as long as before.
+constexpr std::int64_t ahead = 16;
 
 // What one call of a block reads and writes; `last` are the rows of its last vector.
 struct strip {
@@ -22,6 +26,11 @@ struct strip {
   __mmask16 last;
 };
 
+// Of a line that may be nobody's, which does no harm.
+inline void ask_for(const float *address) noexcept {
+  _mm_prefetch(reinterpret_cast<const char *>(address), _MM_HINT_T0);
+}
+
 // `vectors` by `columns` of C, whose sums stay in registers.
 template <int vectors, int columns>
 void multiply_block(const strip &s, std::int64_t column) noexcept {
@@ -30,8 +39,8 @@ void multiply_block(const strip &s, std::int64_t column) noexcept {
   for (int j = 0; j < columns; ++j)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) sums[j][v] = _mm512_setzero_ps();
-  const float *a = s.a, *const end = s.a + s.k * s.lda, *b = s.b + column * s.b_col;
-  for (; a != end; a += s.lda, b += s.b_row) {
+  const float *a = s.a, *b = s.b + column * s.b_col;
+  const auto add_outer_product = [&]() __attribute__((always_inline)) {
     __m512 rows[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors - 1; ++v) rows[v] = _mm512_loadu_ps(a + v * width);
@@ -42,7 +51,20 @@ void multiply_block(const strip &s, std::int64_t column) noexcept {
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sums[j][v] = _mm512_fmadd_ps(rows[v], factor, sums[j][v]);
     }
+    a += s.lda;
+    b += s.b_row;
+  };
+  std::int64_t left = s.k;
+  for (; left >= width; left -= width) {  // a cache line of a column of B
+#pragma GCC unroll 8
+    for (int j = 0; j < columns; ++j) ask_for(b + (columns + j) * s.b_col);
+    for (std::int64_t l = 0; l < width; ++l) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) ask_for(a + ahead * s.lda + v * width);
+      add_outer_product();
+    }
   }
+  for (; left > 0; --left) add_outer_product();
 #pragma GCC unroll 8
   for (int j = 0; j < columns; ++j)
 #pragma GCC unroll 4
