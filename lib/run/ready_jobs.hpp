@@ -52,6 +52,7 @@ class ready_jobs {
         continue;
       }
       job *following = candidate->next;
+      if (following) following->fetch();
       (before[now] ? before[now]->next : list.first) = following;
       if (list.last == candidate) list.last = before[now];
       if (!list.first) occupied_ &= ~(1u << now);

@@ -6,13 +6,17 @@
 
 namespace sg {
 
+// Cells that follow each other have buckets in one cache line, as operands in turn lie in memory in turn.
 std::int32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
-  return heads_[(cell * 0x9E3779B97F4A7C15ull >> 24) & (heads_.size() - 1)];
+  constexpr std::uintptr_t neighbours = 16;
+  return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (heads_.size() - 1)];
 }
 
 // Sweeps what has ended, and doubles when that is less than half. Changes nothing when memory runs out.
-void tracker::level::make_room(const untold_failures &untold) {
-  const auto stays = [&](const entry &e) { return e.who && (!e.ended() || e.cause(untold) != 0); };
+void tracker::level::make_room(std::uint32_t oldest, const untold_failures &untold) {
+  const auto stays = [&](const entry &e) {
+    return e.who && (!(e.is_before(oldest) || e.ended()) || e.cause(untold) != 0);
+  };
   const auto living = static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), stays));
   std::vector<entry> entries(std::max<std::size_t>({64, entries_.size(), std::bit_ceil(living * 2 + 2)}));
   std::vector<std::int32_t> heads(entries.size(), -1);
@@ -36,12 +40,14 @@ void tracker::level::make_room(const untold_failures &untold) {
   }
 }
 
-void tracker::level::insert(int shift, const footprint &bytes, job &who, const untold_failures &untold) {
+void tracker::level::insert(int shift, const footprint &bytes, job &who, std::uint32_t oldest,
+                            const untold_failures &untold) {
   for (std::uintptr_t cell = bytes.lo >> shift; cell <= (bytes.hi - 1) >> shift; ++cell) {
-    if (free_ < 0) make_room(untold);
+    if (free_ < 0) make_room(oldest, untold);
     const std::int32_t place = free_;
     entry &e = entries_[static_cast<std::size_t>(place)];
     free_ = e.next;
+    if (free_ >= 0) __builtin_prefetch(&entries_[static_cast<std::size_t>(free_)], 1);
     std::int32_t &head = bucket(cell);
     e = {bytes, cell, &who, who.incarnation(), who.generation, head};
     head = place;
@@ -74,7 +80,7 @@ bool tracker::level::order_bucket(std::int32_t &head, const demand &wanted) {
   bool covered = false;
   for (std::int32_t *link = &head; *link >= 0;) {
     entry &e = entries_[static_cast<std::size_t>(*link)];
-    const bool long_ended = static_cast<std::int32_t>(e.generation - wanted.oldest) < 0;
+    const bool long_ended = e.is_before(wanted.oldest);
     if (e.is_of(&wanted.next) || !(long_ended || overlap(e.bytes, wanted.bytes))) {
       link = &e.next;
       continue;
@@ -121,9 +127,9 @@ bool tracker::table::order(const demand &wanted) {
   return covered;
 }
 
-void tracker::table::insert(const footprint &bytes, job &who, const untold_failures &untold) {
+void tracker::table::insert(const footprint &bytes, job &who, std::uint32_t oldest, const untold_failures &untold) {
   const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1) + 1, first_shift, last_shift);
-  levels[shift].insert(shift, bytes, who, untold);
+  levels[shift].insert(shift, bytes, who, oldest, untold);
   used |= std::uint64_t{1} << shift;
 }
 
@@ -147,8 +153,8 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
     next.writes_tracked = true;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (accesses[i].reads) readers_.insert(accesses[i].bytes, next, untold);
-    if (accesses[i].writes) writers_.insert(accesses[i].bytes, next, untold);
+    if (accesses[i].reads) readers_.insert(accesses[i].bytes, next, oldest, untold);
+    if (accesses[i].writes) writers_.insert(accesses[i].bytes, next, oldest, untold);
   }
   // Whoever comes after this job comes after those whose bytes it covers, and reads its bytes, not theirs. Last, when
   // nothing can throw any more.

@@ -38,7 +38,7 @@ class tracker {
   void forget(const void *memory, std::uint64_t bytes) noexcept;
 
  private:
-  struct entry {
+  struct alignas(64) entry {
     footprint bytes;
     std::uintptr_t cell = 0;
     job *who = nullptr;
@@ -46,6 +46,8 @@ class tracker {
     std::uint32_t generation = 0;
     std::int32_t next = -1;  // in the bucket, or in the free list
     bool ended() const noexcept { return who->incarnation() != incarnation || who->done(); }
+    // All jobs of its generation have ended: known without a look at this one, which another core wrote last.
+    bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(generation - oldest) < 0; }
     bool is_of(const job *one) const noexcept { return who == one && incarnation == one->incarnation(); }
     std::uint64_t cause(const untold_failures &untold) const noexcept {  // of its failure; it has ended
       return untold.none() ? 0 : untold.cause_of({who, generation, incarnation});
@@ -61,10 +63,12 @@ class tracker {
     const untold_failures &untold;
   };
 
+  static_assert(sizeof(entry) == 64, "an entry is to be one cache line");
+
   // Footprints of one size: a hash table from cells to entries.
   class level {
    public:
-    void insert(int shift, const footprint &bytes, job &who, const untold_failures &untold);
+    void insert(int shift, const footprint &bytes, job &who, std::uint32_t oldest, const untold_failures &untold);
     bool order(int shift, const demand &wanted);  // true: it covers others
     // Removes what is covered by `bytes` and is not of `but`.
     void remove_covered(int shift, const footprint &bytes, const job *but) noexcept;
@@ -75,7 +79,7 @@ class tracker {
     void each_bucket(int shift, const footprint &bytes, Visit &&visit);
     bool order_bucket(std::int32_t &head, const demand &wanted);
     void free_entry(std::int32_t *link) noexcept;
-    void make_room(const untold_failures &untold);
+    void make_room(std::uint32_t oldest, const untold_failures &untold);
 
     std::vector<std::int32_t> heads_;  // a power of two
     std::vector<entry> entries_;
@@ -89,7 +93,7 @@ class tracker {
     level levels[last_shift + 1];
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
     bool order(const demand &wanted);
-    void insert(const footprint &bytes, job &who, const untold_failures &untold);
+    void insert(const footprint &bytes, job &who, std::uint32_t oldest, const untold_failures &untold);
     void remove_covered(const footprint &bytes, const job *but) noexcept;
   };
 
