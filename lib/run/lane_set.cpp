@@ -86,6 +86,12 @@ std::int32_t lane_set::computing_now() const noexcept {
   return sum;
 }
 
+bool lane_set::cores_are_full() const noexcept {
+  return std::all_of(compute_.begin(), compute_.end(), [this](const std::unique_ptr<lane_slot> &slot) {
+    return slot->in_flight.load(std::memory_order_acquire) >= depth_;
+  });
+}
+
 // Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least one.
 lane_slot *lane_set::least_loaded() noexcept {
   const std::size_t first = device_ordered_ ? 0 : next_lane_;

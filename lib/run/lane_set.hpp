@@ -44,7 +44,9 @@ class lane_set {
   lane_set &operator=(const lane_set &) = delete;
 
   bool device_ordered() const noexcept { return device_ordered_; }  // streams and events order; else the engine does
-  bool busy_with_small() const noexcept { return device_ordered_ && computing_now() > 0; }
+  // Whether something is in flight whose end will be told, and before which no small product of normal priority is worth
+  // another look.
+  bool busy_with_small() const noexcept { return device_ordered_ ? computing_now() > 0 : cores_are_full(); }
   std::int32_t compute_lanes() const noexcept { return static_cast<std::int32_t>(compute_.size()); }
 
   lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it has to wait
@@ -74,6 +76,7 @@ class lane_set {
   const lane_slot *at(std::size_t index) const noexcept;
   lane_slot *least_loaded() noexcept;
   std::int32_t computing_now() const noexcept;
+  bool cores_are_full() const noexcept;
 
   const device &device_;
   const sg_backend_ops &ops_;
