@@ -16,7 +16,7 @@ void give_work(context &on, job &work, std::vector<checked_gemm> &&products, con
   std::vector<problem> shapes;
   for (const checked_gemm &g : products) shapes.push_back(g.shape);
   work.kind = work_kind::schedule;
-  work.plan = on.plan_for(shapes.data(), shapes.size(), request);
+  work.give_plan(on.plan_for(shapes.data(), shapes.size(), request));
   work.operands.first = products[0].where;
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (i > 0) work.operands.others.push_back(products[i].where);
@@ -43,9 +43,9 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
   const plan_request request = request_for(d, product.shape, wanted);
   if (order.records()) order.about(product.shape, wanted);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-  auto plan = on.plan_for(&product.shape, 1, request);
+  const auto plan = on.plan_for(&product.shape, 1, request);
   if (planners_choice) recent.remember(on, d, product, plan);
-  submit_product(on, std::move(product), std::move(plan), order, out_job);
+  submit_product(on, std::move(product), plan, order, out_job);
 }
 
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,

@@ -67,8 +67,8 @@ void checked_submit::require_within_limit(const compiled_plan &plan) const {
   const std::int32_t units = most_lanes();
   const int lanes = plan.text->lanes[static_cast<int>(lane_kind::compute)];
   if (units > 0 && lanes > units)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "submit->stream may use %d compute units, and the plan is cut for %d workers",
-                units, lanes);
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
 }
 
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
@@ -78,7 +78,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   if (stream_) recorded.units = stream_->units();
   recorded.follows_on_device = work->follows_on_device;
   if (stream_) recorded.stream = stream_->number();
-  recorded.plan = work->plan;
+  recorded.plan = work->shared_plan();
   recorded.operands = std::move(work->operands);
   recorded.copy = work->copy;
   recorded.tracked = !untracked_;
@@ -109,10 +109,10 @@ submission checked_submit::settle(job &work) {
 
 // Makes the caller's handle, if one is wanted, before `submit()`, and gives it back when that throws.
 template <class Submit>
-void checked_submit::hand_out(const ref<job> &work, sg_job **out_job, Submit &&submit) {
+void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
   if (!out_job) return submit();
-  work->add_ref_unshared();
-  const handle_bits handle = make_handle(ref<object>::adopt(work.get()));
+  work.add_ref_unshared();
+  const handle_bits handle = make_handle(ref<object>::adopt(&work));
   try {
     submit();
   } catch (...) {
@@ -122,23 +122,23 @@ void checked_submit::hand_out(const ref<job> &work, sg_job **out_job, Submit &&s
   *out_job = handle_of<sg_job>(handle);
 }
 
-void checked_submit::go(const ref<job> &work, const access *accesses, std::size_t access_count, sg_job **out_job) {
+void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
   if (graph_) return record(work, accesses, access_count);
   const submission order = settle(*work);
-  hand_out(work, out_job, [&] { to_.submit(work, order, accesses, access_count); });
+  hand_out(*work, out_job, [&] { to_.submit(std::move(work), order, accesses, access_count); });
 }
 
 void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
   const submission order = settle(*whole);
-  hand_out(whole, out_job, [&] { what.run(whole, order); });
+  hand_out(*whole, out_job, [&] { what.run(whole, order); });
 }
 
 namespace {
 
-ref<job> product_job(context &to, const problem_binding &where, std::shared_ptr<const compiled_plan> plan) {
+ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan) {
   ref<job> work = to.new_job();
   work->kind = work_kind::schedule;
-  work->plan = std::move(plan);
+  work->give_plan(plan);
   if (!work->plan->is_single()) work->run = std::make_unique<schedule_run>(*work->plan);
   work->follows_on_device = to.follows_on_device() && work->plan->is_single();
   work->operands.first = where;
@@ -147,25 +147,25 @@ ref<job> product_job(context &to, const problem_binding &where, std::shared_ptr<
 
 }  // namespace
 
-void submit_product(context &to, const problem_binding &where, std::shared_ptr<const compiled_plan> plan,
+void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan,
                     const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
   const bool tracked = !order.untracked() || order.records();
-  order.go(product_job(to, where, std::move(plan)), accesses, tracked ? access_count : 0, out_job);
+  order.go(product_job(to, where, plan), accesses, tracked ? access_count : 0, out_job);
 }
 
-void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
+void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const compiled_plan> &plan,
                     checked_submit &order, sg_job **out_job) {
   if (product.pointers.empty()) {
     access accesses[3];
     const std::size_t count = list_accesses(product, accesses);
-    return submit_product(to, product.where, std::move(plan), accesses, count, order, out_job);
+    return submit_product(to, product.where, plan, accesses, count, order, out_job);
   }
-  const ref<job> work = product_job(to, product.where, std::move(plan));
+  ref<job> work = product_job(to, product.where, plan);
   work->operands.pointers = std::move(product.pointers);
   if (product.shape.c.pointer_array) check_items_apart(product, "items of desc->c_array");
   std::vector<access> accesses;
   list_accesses(product, accesses);
-  order.go(work, accesses.data(), accesses.size(), out_job);
+  order.go(std::move(work), accesses.data(), accesses.size(), out_job);
 }
 
 }  // namespace sg

@@ -2,10 +2,10 @@
 // An sg_submit, checked, with its handles resolved.
 #pragma once
 
+#include <streamgemm/job.h>
+
 #include <algorithm>
 #include <vector>
-
-#include <streamgemm/job.h>
 
 #include "api/problem_of.hpp"
 #include "run/completion_queue.hpp"
@@ -24,9 +24,7 @@ class checked_submit {
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores a limited stream's products are cut for fewer workers; 0: for all.
-  std::int32_t most_lanes() const noexcept {
-    return stream_ && to_.model().lanes_are_cores ? stream_->units() : 0;
-  }
+  std::int32_t most_lanes() const noexcept { return stream_ && to_.model().lanes_are_cores ? stream_->units() : 0; }
   plan_request limited(plan_request request) const noexcept {
     const std::int32_t most = most_lanes();
     if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;
@@ -45,7 +43,7 @@ class checked_submit {
   // Submits a graph's run.
   void go(graph &what, const ref<job> &whole, sg_job **out_job);
   // Submits the work, or records it, and gives the caller a handle if one is wanted. Once.
-  void go(const ref<job> &work, const access *accesses, std::size_t access_count, sg_job **out_job);
+  void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
  private:
   context &to_;
@@ -53,7 +51,7 @@ class checked_submit {
   ref<completion_queue> queue_;
   submission settle(job &work);
   template <class Submit>
-  void hand_out(const ref<job> &work, sg_job **out_job, Submit &&submit);
+  void hand_out(job &work, sg_job **out_job, Submit &&submit);
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
 
   std::vector<ref<job>> after_;
@@ -68,9 +66,9 @@ class checked_submit {
 };
 
 // Submits one product with its plan, without pointer arrays.
-void submit_product(context &to, const problem_binding &where, std::shared_ptr<const compiled_plan> plan,
+void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan,
                     const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
-void submit_product(context &to, checked_gemm &&product, std::shared_ptr<const compiled_plan> plan,
+void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const compiled_plan> &plan,
                     checked_submit &order, sg_job **out_job);
 
 // Submits a copy. `width_name`: what the caller calls the width.

@@ -26,6 +26,8 @@ class object {
   void drop_ref() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_ref_dropped();
   }
+  // Drops several that are not the last.
+  void drop_refs(std::int64_t count) noexcept { refs_.fetch_sub(count, std::memory_order_release); }
 
  protected:
   virtual ~object() = default;

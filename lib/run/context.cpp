@@ -99,13 +99,15 @@ void context::come_after_native(stream &in) {
   submit(new_job(), order, nullptr, 0);
 }
 
-void context::submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count) {
+void context::submit(ref<job> given, const submission &order, const access *accesses, std::size_t access_count) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   const bool native = order.on && order.on->is_native();
-  const bool taken = native && order.on->takes(*work);
+  const bool taken = native && order.on->takes(*given);
   if (native && !taken) come_after_native(*order.on);
-  if (order.limited) work->admitted = limit_.enter();
-  work->add_ref_unshared();  // the engine's
+  if (order.limited) given->admitted = limit_.enter();
+  if (native) given->add_ref_unshared();
+  job *const work = given.release();  // the engine's
+  const auto awaited = ref<job>::adopt(native ? work : nullptr);
   std::exception_ptr failure;
   {
     const std::lock_guard lock(submission_lock_);
@@ -161,7 +163,21 @@ context::ends_together::ends_together(context &of) noexcept : of_(of), outer_(t_
 
 context::ends_together::~ends_together() {
   t_together = outer_;
+  if (unused_ > 0) {
+    of_.jobs_.give_back(*first_unused_, *last_unused_);
+    of_.drop_refs(unused_);
+  }
   if (count_ > 0) of_.count_ends(generation_, count_);
+}
+
+void context::take_back(job &unused, ref<context> owner) noexcept {
+  ends_together *const all = t_together;
+  if (!all || &all->of_ != owner.get()) return owner->jobs_.give_back(unused);
+  owner.release();
+  job_pool::link(unused, all->first_unused_);
+  all->first_unused_ = &unused;
+  if (!all->last_unused_) all->last_unused_ = &unused;
+  ++all->unused_;
 }
 
 void context::count_ends(std::uint32_t generation, std::int64_t count) noexcept {

@@ -88,10 +88,11 @@ class context final : public object {
   std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count,
                                                 const plan_request &request);
 
-  // Puts a job in order and lets it go. At the job limit it waits, or throws sg::error(SG_STATUS_BUSY). Throws
-  // std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen. With a stream of the caller's it returns
-  // once the job's command is in there, or once the job has ended where it is not one command on the device.
-  void submit(const ref<job> &work, const submission &order, const access *accesses, std::size_t access_count);
+  // Puts a job in order and lets it go; the reference becomes the engine's. At the job limit it waits, or throws
+  // sg::error(SG_STATUS_BUSY). Throws std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then ends unseen. With a
+  // stream of the caller's it returns once the job's command is in there, or once the job has ended where it is not one
+  // command on the device.
+  void submit(ref<job> work, const submission &order, const access *accesses, std::size_t access_count);
   // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);
   // Waits until everything submitted before has ended.
@@ -99,8 +100,11 @@ class context final : public object {
 
   void post_callback(callback_request *request) noexcept;
   void job_ended(const job &ended) noexcept;
-  // While it lives, ends of this context's jobs on this thread are counted, and announced, together: each count by
-  // itself would move a cache line that submitters write too.
+  // A record that nobody refers to, with its reference to the context.
+  static void take_back(job &unused, ref<context> owner) noexcept;
+  // While it lives, ends of this context's jobs on this thread are counted, and announced, and their records given
+  // back, together: each by itself would move cache lines that submitters write too. Its thread holds another reference
+  // to the context.
   class ends_together {
    public:
     explicit ends_together(context &of) noexcept;
@@ -114,6 +118,8 @@ class context final : public object {
     ends_together *const outer_;
     std::uint32_t generation_ = 0;
     std::int64_t count_ = 0;
+    job *first_unused_ = nullptr, *last_unused_ = nullptr;  // records to give back
+    std::int64_t unused_ = 0;
   };
   // Commands may follow others on the device, without the host between them.
   bool follows_on_device() const noexcept { return follows_on_device_; }

@@ -16,7 +16,7 @@ class generations {
   std::uint32_t count_in() noexcept;
   // Jobs have ended. Any thread.
   void ended(std::uint32_t generation, std::int64_t count) noexcept {
-    in_flight_[generation % places].fetch_sub(count);  // in one order with job_ends' counts
+    ended_[generation % places].fetch_add(count);  // in one order with job_ends' counts
   }
   // Lets what comes belong to another generation. False: all counters are in use.
   bool open_next() noexcept;
@@ -26,10 +26,17 @@ class generations {
   bool ended_up_to(std::uint32_t generation) noexcept;
 
  private:
+  bool none_in_flight(std::uint32_t generation) const noexcept {
+    return begun_[generation % places] == ended_[generation % places].load();
+  }
+
   static constexpr std::uint32_t places = 64, most_jobs = 128;  // of a generation, before the next is opened
 
   std::uint32_t present_ = 0, oldest_ = 0, counted_ = 0;
-  std::atomic<std::int64_t> in_flight_[places] = {};
+  // What is in flight is what has begun and has not ended. Who submits counts in plain numbers of its own, and writes
+  // no cache line that those write whose jobs end.
+  std::int64_t begun_[places] = {};
+  alignas(64) std::atomic<std::int64_t> ended_[places] = {};
 };
 
 }  // namespace sg

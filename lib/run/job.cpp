@@ -45,13 +45,13 @@ void job::begin(ref<context> owner) noexcept {
   ready_ns_.store(0, std::memory_order_relaxed);
   expected_ns_.store(0, std::memory_order_relaxed);
   status_ = SG_STATUS_OK;
-  message_[0] = '\0';
   dependency_count_ = 0;
   start_ns_ = unset;
   busy_ns_ = 0;
   end_ns_.store(0, std::memory_order_relaxed);
   commands_run_ = 0;
   kind = work_kind::marker;
+  plan = nullptr;
   whole = nullptr;
   native = nullptr;
   priority = 0;
@@ -145,8 +145,8 @@ void job::ran(const flight &command) noexcept {
 }
 
 void job::fetch() const noexcept {
-  const auto *line = reinterpret_cast<const char *>(this);
-  for (std::size_t offset = 0; offset < sizeof *this; offset += 64) __builtin_prefetch(line + offset, 1);
+  const auto *end = reinterpret_cast<const char *>(&program);
+  for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
 }
 
 // Asks the device until the job has ended, for some time around that when it should; sleeps until then.
@@ -240,15 +240,15 @@ void job::statistics(sg_job_statistics &out) const noexcept {
 }
 
 void job::last_ref_dropped() noexcept {
-  const auto owner = std::move(owner_);  // goes last: it owns this record
-  plan.reset();
+  if (plan_ && !plan_->is_single()) plan_.reset();
   run.reset();  // of one that was recorded, or refused, and never ended
   operands.clear();
   program.reset();
   queue = {};
   more_dependencies_.clear();
-  incarnation_.fetch_add(1, std::memory_order_release);
-  owner->jobs().give_back(*this);
+  const auto incarnation = static_cast<std::uint16_t>(incarnation_.load(std::memory_order_relaxed) + 1);
+  incarnation_.store(incarnation, std::memory_order_release);
+  context::take_back(*this, std::move(owner_));
 }
 
 }  // namespace sg

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job: one submission, from the call that made it until its outcome is forgotten. Records are pooled and reused.
 //
-// Life: taken from the pool -> dependencies added -> (all ended, or in a lane that it can follow in) ready -> run by the
-// engine -> finish() -> recycled when the last reference is gone. Until finish() the engine holds one reference.
+// Life: taken from the pool -> dependencies added -> (all ended, or in a lane that it can follow in) ready -> run by
+// the engine -> finish() -> recycled when the last reference is gone. Until finish() the engine holds one reference.
 #pragma once
+
+#include <streamgemm/backend.h>
+#include <streamgemm/job.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include <streamgemm/backend.h>
-#include <streamgemm/job.h>
 
 #include "base/futex.hpp"
 #include "base/handle.hpp"
@@ -34,7 +34,7 @@ struct dependency {
   dependency *next = nullptr;
   job *successor = nullptr;
   bool needs_success = false;  // the successor fails when the predecessor does
-  bool follows = false;        // the successor may start once the predecessor is in a lane; its end waits for the other's
+  bool follows = false;  // the successor may start once the predecessor is in a lane; its end waits for the other's
 };
 
 // A callback that waits for a job's end. Owns a reference of the caller's to the handle that the callback receives.
@@ -75,8 +75,8 @@ class closing_list {
   bool is_marked() const noexcept { return (word_.load(std::memory_order_acquire) & marked) != 0; }
   Node *close() noexcept {  // latest first
     std::uint64_t word = word_.load(std::memory_order_acquire);
-    while (!word_.compare_exchange_weak(word, (word >> 48) << 48 | (word & marked) | closed,
-                                        std::memory_order_acq_rel)) {
+    while (
+        !word_.compare_exchange_weak(word, (word >> 48) << 48 | (word & marked) | closed, std::memory_order_acq_rel)) {
     }
     return reinterpret_cast<Node *>(word & pointer_mask);
   }
@@ -96,7 +96,7 @@ enum class work_kind : std::uint8_t {
   point,         // an empty command: it ends when what is in its lane before it has ended
 };
 
-class job final : public object {
+class alignas(64) job final : public object {
  public:
   static constexpr int inline_dependencies = 6;
 
@@ -105,8 +105,8 @@ class job final : public object {
 
   // --- the submitter's, before submit ---
   void begin(ref<context> owner) noexcept;  // a fresh incarnation
-  // Orders this job after `before`; false: that has ended. Of several orders after the same job the first counts. Throws
-  // std::bad_alloc. `tag`: the incarnation meant.
+  // Orders this job after `before`; false: that has ended. Of several orders after the same job the first counts.
+  // Throws std::bad_alloc. `tag`: the incarnation meant.
   bool order_after(job &before, std::uint16_t tag, bool needs_success);
   // `before` has ended, though perhaps at a time of the device's clock that is still to come.
   void comes_after_end_of(const job &before, std::uint16_t tag) noexcept;
@@ -120,7 +120,6 @@ class job final : public object {
   }
   // The submitter has added all dependencies: from now on the job may run. Hands one reference to the engine.
   void submit() noexcept;
-  bool follows_on_device = false;  // its one command may be queued on the device behind those it waits for
 
   // --- the engine's ---
   // Notes a failure; the first one is the job's. Any thread, until finish().
@@ -146,48 +145,47 @@ class job final : public object {
   std::uint16_t incarnation() const noexcept { return incarnation_.load(std::memory_order_acquire); }
   bool done() const noexcept { return (state_.load() & done_bit) != 0; }
   sg_status status() const noexcept { return status_; }  // once done
-  const char *message() const noexcept { return message_; }
+  const char *message() const noexcept { return status_ == SG_STATUS_OK ? "" : message_; }
   void tell() const noexcept;  // the program has been told how it ended
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
-  bool wait(const deadline &until) noexcept;  // false: the time passed
-  void wait_issued() noexcept;                // of a job in a native lane: until that has it, or it has ended
-  bool request_cancel() noexcept;             // false: it had ended
+  bool wait(const deadline &until) noexcept;           // false: the time passed
+  void wait_issued() noexcept;                         // of a job in a native lane: until that has it, or it has ended
+  bool request_cancel() noexcept;                      // false: it had ended
   void call_back(callback_request *request) noexcept;  // takes it over
   void statistics(sg_job_statistics &out) const noexcept;
   context &owner() const noexcept { return *owner_; }
-  // The record's lines into this core's caches, to be written: another core wrote them last.
+  // What a small product needs of the record into this core's caches, to be written: another core wrote it last.
   void fetch() const noexcept;
 
-  // --- the work, set by the submitter and read by the engine ---
-  work_kind kind = work_kind::marker;
-  std::int8_t priority = 0;  // -1, 0, 1
-  std::int32_t units = 0;       // compute units that its products may use; 0: all
-  std::uint32_t submitter = 0;  // its stream, or its thread: a number to take turns by
-  sg_backend_copy copy{};
-  std::shared_ptr<const compiled_plan> plan;
-  binding operands;
-  std::shared_ptr<const graph_program> program;  // of a graph's run
-  job *whole = nullptr;                          // of a part of one; it cannot end before this
-  std::int32_t part_index = 0;
-  lane_slot *native = nullptr;                   // of the stream of the caller's that it goes into
-  ref<completion_queue> queue;
-  std::uint64_t tag = 0;
-  std::uint32_t generation = 0;     // of context::synchronize
-  bool admitted = false;            // counted by the context's job limit
-  bool writes_tracked = false;      // the tracker knows of memory that it writes
+  // The record keeps the plan of a single command until it is given another: equal products follow each other, and the
+  // count of their plan's owners would be written by every core for each of them.
+  void give_plan(const std::shared_ptr<const compiled_plan> &what) noexcept {
+    if (plan_ != what) plan_ = what;
+    plan = plan_.get();
+  }
+  std::shared_ptr<const compiled_plan> shared_plan() const noexcept { return plan ? plan_ : nullptr; }
 
-  // --- the engine's own ---
-  job *next = nullptr;              // in its inbox and lists
-  job *next_completion = nullptr;   // in its completion queue
-  flight single;                    // of a job with one command
-  std::unique_ptr<schedule_run> run;  // of a job with several
-  const job_pool *pool = nullptr;   // that the record belongs to, for good: one for each context
-  std::uint32_t pool_index = 0;     // in the pool
-  std::atomic<std::uint32_t> next_free{0};
+  // --- the work, set by the submitter and read by the engine. What every small product needs comes first, on few lines
+  // ---
+  work_kind kind = work_kind::marker;
+  std::int8_t priority = 0;             // -1, 0, 1
+  bool follows_on_device = false;       // its one command may be queued on the device behind those it waits for
+  bool admitted = false;                // counted by the context's job limit
+  bool writes_tracked = false;          // the tracker knows of memory that it writes
+  std::int32_t units = 0;               // compute units that its products may use; 0: all
+  std::uint32_t submitter = 0;          // its stream, or its thread: a number to take turns by
+  std::uint32_t generation = 0;         // of context::synchronize
+  const compiled_plan *plan = nullptr;  // see give_plan()
+  std::uint64_t tag = 0;
+  ref<completion_queue> queue;
+  job *whole = nullptr;         // of a part of one; it cannot end before this
+  lane_slot *native = nullptr;  // of the stream of the caller's that it goes into
+  job *next = nullptr;          // the engine's, in its inbox and lists
 
  private:
   friend class job_pool;
   static constexpr std::uint32_t done_bit = 1, waited_bit = 2, issued_bit = 4;
+  static constexpr std::int64_t unset = INT64_MIN;
 
   void last_ref_dropped() noexcept override;
   void predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
@@ -203,35 +201,49 @@ class job final : public object {
   void ask_device(const deadline &until) noexcept;
 
   ref<context> owner_;
+  std::shared_ptr<const compiled_plan> plan_;
   std::atomic<std::uint32_t> state_{0};  // a futex
   std::atomic<std::uint16_t> incarnation_{0};
   std::atomic<bool> cancel_{false};
-  std::atomic<std::int32_t> failure_{SG_STATUS_OK};
   std::atomic<bool> dependency_failed_{false};
-  std::atomic<std::uint64_t> cause_{0};
+  std::atomic<std::int32_t> failure_{SG_STATUS_OK};
+  sg_status status_ = SG_STATUS_OK;
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
   std::atomic<std::int32_t> holds_{0};     // of the end: the work, and predecessors that it follows on the device
+  std::atomic<std::uint64_t> cause_{0};
   std::atomic<lane_bits> behind_{0};
   std::atomic<std::uint32_t> issued_lane_{0};  // of this incarnation or of an earlier one
+  int dependency_count_ = 0;
   std::atomic<std::int64_t> ready_ns_{0};
   std::atomic<std::int64_t> expected_ns_{0};  // when it should end, on CLOCK_MONOTONIC; 0: not known yet
-  sg_status status_ = SG_STATUS_OK;
   closing_list<dependency> successors_;
   closing_list<callback_request> callbacks_;
-  dependency dependencies_[inline_dependencies];
-  int dependency_count_ = 0;
-  std::vector<std::unique_ptr<dependency>> more_dependencies_;
-  static constexpr std::int64_t unset = INT64_MIN;
   std::int64_t start_ns_ = unset, busy_ns_ = 0;
   std::atomic<std::int64_t> end_ns_{0};
   std::int32_t commands_run_ = 0;
-  char message_[240] = "";
+
+ public:
+  const job_pool *pool = nullptr;  // that the record belongs to, for good: one for each context
+  std::uint32_t pool_index = 0;    // in the pool
+  std::atomic<std::uint32_t> next_free{0};
+  binding operands;
+  flight single;                                 // of a job with one command
+  std::unique_ptr<schedule_run> run;             // of a job with several
+  std::shared_ptr<const graph_program> program;  // of a graph's run
+  job *next_completion = nullptr;                // in its completion queue
+  std::int32_t part_index = 0;
+  sg_backend_copy copy{};
+
+ private:
+  std::vector<std::unique_ptr<dependency>> more_dependencies_;
+  dependency dependencies_[inline_dependencies];
+  char message_[240] = "";  // of a failure
 };
 
 // Sleeps until some job of the process has ended. `seen` is the count before the caller looked at its jobs.
 class job_ends {
  public:
-  job_ends() noexcept;   // begins to watch
+  job_ends() noexcept;  // begins to watch
   ~job_ends();
   std::uint32_t count() const noexcept;
   void wait(std::uint32_t seen, const deadline &until) const noexcept;

@@ -45,12 +45,16 @@ ref<job> job_pool::take(ref<context> owner) {
   }
 }
 
-void job_pool::give_back(job &record) noexcept {
+void job_pool::link(job &record, const job *behind) noexcept {
+  record.next_free.store(behind ? behind->pool_index + 1 : 0, std::memory_order_relaxed);
+}
+
+void job_pool::give_back(job &first, job &last) noexcept {
   std::uint64_t head = free_.load(std::memory_order_relaxed);
   do {
-    record.next_free.store(static_cast<std::uint32_t>(head), std::memory_order_relaxed);
-  } while (!free_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | (record.pool_index + 1),
-                                        std::memory_order_acq_rel));
+    last.next_free.store(static_cast<std::uint32_t>(head), std::memory_order_relaxed);
+  } while (
+      !free_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | (first.pool_index + 1), std::memory_order_acq_rel));
 }
 
 }  // namespace sg

@@ -18,7 +18,10 @@ class job_pool {
   ~job_pool();
 
   ref<job> take(ref<context> owner);  // Throws std::bad_alloc.
-  void give_back(job &record) noexcept;
+  void give_back(job &record) noexcept { give_back(record, record); }
+  // Several, each linked to the one behind it by link().
+  void give_back(job &first, job &last) noexcept;
+  static void link(job &record, const job *behind) noexcept;
 
  private:
   static constexpr std::uint32_t chunk_records = 64, chunks = 16384;

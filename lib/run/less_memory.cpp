@@ -32,9 +32,9 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
   return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
 }
 
-void adopt(job &ready, std::shared_ptr<const compiled_plan> plan) {
+void adopt(job &ready, const std::shared_ptr<const compiled_plan> &plan) {
   ready.run = std::make_unique<schedule_run>(*plan);
-  ready.plan = std::move(plan);
+  ready.give_plan(plan);
 }
 
 [[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
@@ -46,7 +46,7 @@ void adopt(job &ready, std::shared_ptr<const compiled_plan> plan) {
 }  // namespace
 
 void take_device_memory(job &ready, arena_pool &from, bool replans) {
-  const auto planned = ready.plan;
+  const auto planned = ready.shared_plan();
   // What an earlier run left, before the device is asked again for what it did not have.
   if (planned->in_less_memory && !from.keeps(need_of(ready)) && from.keeps(planned->in_less_memory->text->device_bytes))
     adopt(ready, planned->in_less_memory);
@@ -72,7 +72,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
       report(ready, planned->text->device_bytes, e);
     }
   }
-  if (ready.plan != planned) planned->in_less_memory = ready.plan;
+  if (ready.plan != planned.get()) planned->in_less_memory = ready.shared_plan();
 }
 
 }  // namespace sg

@@ -25,7 +25,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     parts.push_back(new_job());
     job &part = *parts.back();
     part.kind = work.kind;
-    part.plan = work.plan;
+    if (work.plan) part.give_plan(work.plan);
     part.copy = work.copy;
     part.operands = work.operands.copy();
     part.follows_on_device = work.follows_on_device;
