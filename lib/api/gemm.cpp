@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/gemm.h>
 
+#include <charconv>
+
 #include "api/accesses.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
@@ -62,8 +64,8 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
   for (std::int32_t i = 0; i < count; ++i, at += stride) {
-    char name[32];
-    std::snprintf(name, sizeof name, "descs[%d]", i);
+    char name[32] = "descs[";  // for each, so without the time that snprintf takes
+    *std::to_chars(name + 6, name + 20, i).ptr = ']';
     const auto *given = reinterpret_cast<const sg_gemm_desc *>(at);
     if (given->struct_size != stride)
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and descs[0].struct_size is %zu", name,

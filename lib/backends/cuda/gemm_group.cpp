@@ -205,14 +205,15 @@ bool can_be_grouped(const sg_backend_gemm &g) noexcept {
 
 sg_status run_plain_group(const group &all, std::int32_t count, sg_status *statuses) {
   std::vector<shape_class> classes;
+  std::size_t latest = 0;  // shapes come in turn or in runs, so the next one's or the same is looked at first
   for (std::int32_t i = 0; i < count; ++i) {
-    const auto found = std::find_if(classes.rbegin(), classes.rend(), [&](const shape_class &x) {
-      return same_shape(all.at(x.members.front()), all.at(i));
-    });
-    if (found != classes.rend())
-      found->members.push_back(i);
-    else
-      classes.push_back({{i}});
+    const auto fits = [&](const shape_class &x) { return same_shape(all.at(x.members.front()), all.at(i)); };
+    if (latest + 1 < classes.size() && fits(classes[latest + 1]))
+      ++latest;
+    else if (latest >= classes.size() || !fits(classes[latest]))
+      latest = static_cast<std::size_t>(std::find_if(classes.begin(), classes.end(), fits) - classes.begin());
+    if (latest == classes.size()) classes.emplace_back();
+    classes[latest].members.push_back(i);
   }
   if (classes.size() > 1 && static_cast<std::size_t>(count) < own_call_pays * classes.size() &&
       can_be_grouped(all.at(0)) && run_grouped(all, classes) == SG_STATUS_OK)
