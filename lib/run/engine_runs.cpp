@@ -4,12 +4,19 @@
 #include <cstring>
 #include <new>
 
+#include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
 #include "run/less_memory.hpp"
 
 namespace sg {
+
+namespace {
+
+constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
+
+}  // namespace
 
 // Takes the run's memory; false when it has to wait for another run's.
 bool engine::start_run(job &ready) noexcept {
@@ -244,12 +251,20 @@ void engine::stage(flight &f) noexcept {
   const char *message = nullptr;
   try {
     const schedule &s = *f.about->plan->text;
+    const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    lower_copy(s, s.commands[f.index], f.about->operands, copies);
+    lower_copy(s, c, f.about->operands, copies);
+    // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
+    const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
+      if (c.kind == command_kind::unpack && bytes >= least_past_caches)
+        copy_past_caches(to, from, bytes);
+      else
+        std::memcpy(to, from, bytes);
+    };
     for (const sg_backend_copy &copy : copies)
       for (std::int64_t run = 0; run < copy.height; ++run)
-        std::memcpy(static_cast<char *>(copy.dst) + run * copy.dst_pitch,
-                    static_cast<const char *>(copy.src) + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
+        copy_run(static_cast<char *>(copy.dst) + run * copy.dst_pitch,
+                 static_cast<const char *>(copy.src) + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
   } catch (const std::bad_alloc &) {
     status = SG_STATUS_OUT_OF_MEMORY;
     message = "out of host memory while staging";
