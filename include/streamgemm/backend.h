@@ -53,7 +53,8 @@ typedef struct sg_backend_done {
   void *user;                                              /**< Given back to `fn`. */
 } sg_backend_done;
 
-/** C_i = alpha * op(A_i) * op(B_i) + beta * C_i for i < batch; column major; beta == 0 never reads C; k > 0. */
+/** C_i = activation(alpha * op(A_i) * op(B_i) + beta * C_i + bias_i) for i < batch; column major; beta == 0 never reads
+ * C; k > 0. The bias and the activation are applied in the accumulator, before the one rounding to C's type. */
 typedef struct sg_backend_gemm {
   int64_t m, n, k;          /**< op(A) is m x k, op(B) is k x n, C is m x n. */
   int64_t batch;            /**< >= 1. */
@@ -71,20 +72,28 @@ typedef struct sg_backend_gemm {
   int64_t lda, ldb, ldc;      /**< In elements. */
   int64_t stride_a, stride_b, stride_c; /**< Between items in elements; 0 shares A or B. Used without arrays. */
   int32_t compute_units;    /**< Multiprocessors to use at most, where the device can be told; 0: all. A wish. */
+  sg_activation activation; /**< NONE; RELU for real and i32 results; GELU for real ones. See types.h. */
+  const void *bias;         /**< Values of C's type, contiguous; NULL: none. */
+  int64_t stride_bias;      /**< Between items in values, with arrays too; 0 shares it. */
+  int32_t bias_per_row;     /**< 1: m values, one for each row of C; 0: n, one for each column. */
 } sg_backend_gemm;
 
-/** C = beta * C + sum over i < parts of P_i, added in the order of i, in C's accumulator; column major. */
+/** C = activation(beta * C + sum over i < parts of P_i + bias), added in the order of i, in C's accumulator; column
+ * major. */
 typedef struct sg_backend_reduce {
   int64_t m, n;          /**< Size of C and of each part. */
   sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
   sg_dtype out_type;     /**< Type of C. */
-  sg_scalar beta;        /**< 0 never reads C; 1 with no parts is never asked. */
+  sg_scalar beta;        /**< 0 never reads C; 1 with no parts is never asked without a bias or an activation. */
   const void *parts;     /**< P_0; NULL when parts_count is 0 (then C is scaled only). */
   int64_t parts_count;   /**< >= 0. */
   int64_t part_ld;       /**< Leading dimension of a part, in elements. */
   int64_t part_stride;   /**< From one part to the next, in elements. */
   void *c;               /**< The result. */
   int64_t ldc;           /**< In elements. */
+  const void *bias;      /**< Values of C's type, contiguous; NULL: none. */
+  int32_t bias_per_row;  /**< As in sg_backend_gemm. */
+  sg_activation activation; /**< As in sg_backend_gemm. */
 } sg_backend_reduce;
 
 /** `height` runs of `width` bytes from src to dst. */
@@ -234,6 +243,10 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, there is nothing to choose from. From now on the device times its ways to compute each new shape of
    *  product once, when it first comes, and uses the fastest. Called at most once, before anything is enqueued. */
   sg_status (*tune)(sg_backend_device *device);
+  /** Optional: if NULL, or if it answers 0, `bias` and `activation` are never given, and the core refuses what needs
+   * them. Backends from before this slot knew a shorter sg_backend_gemm, so the core gives them no arrays of it: of
+   * those it uses neither gemm_group nor graph_create. */
+  int32_t (*has_epilogues)(sg_backend_device *device);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

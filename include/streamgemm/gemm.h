@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file gemm.h
- * @brief Matrix products: C = alpha * op(A) * op(B) + beta * C, one, batched or grouped.
+ * @brief Matrix products: C = activation(alpha * op(A) * op(B) + beta * C + bias), one, batched or grouped.
  *
  * op(A) is m x k, op(B) is k x n, C is m x n; the sizes follow from the views and must agree. A and B have one type, C
- * the same, or f32 for f16 and bf16 operands, or i32 for i8 operands. BLAS semantics: beta == 0 never reads C; alpha == 0
- * or k == 0 never reads A and B; otherwise NaN and Inf propagate. Empty results succeed and do nothing. C may not overlap
- * A or B, nor one item's C another's. The same call on the same device gives the same bits each time.
+ * the same, or f32 for f16 and bf16 operands, or i32 for i8 operands. BLAS semantics: beta == 0 never reads C; alpha ==
+ * 0 or k == 0 never reads A and B; otherwise NaN and Inf propagate. Empty results succeed and do nothing. C may not
+ * overlap A or B, nor one item's C another's. The same call on the same device gives the same bits each time.
+ *
+ * The bias, a vector of C's type, and the activation are optional. They are applied in the accumulator, once, to the
+ * whole sum, which is then rounded to C's type once; also where alpha == 0 or k == 0. A device that computes the
+ * product in parts, or from host memory, gives the same. Integer results take a bias and ReLU, complex ones a bias
+ * (SG_STATUS_UNSUPPORTED). GELU is evaluated to within 8 units of the accumulator's rounding of x. C may not overlap
+ * the bias.
  *
  * A, B and C may differ in layout, except that a complex op C needs the operand in C's layout (SG_STATUS_UNSUPPORTED).
  * Operands may lie in pageable, pinned or device memory, each its own; the library finds out.
@@ -38,13 +44,20 @@ typedef struct sg_gemm_desc {
   void *const *a_array; /**< `batch` pointers to the items of A, or NULL. Read during the call only. */
   void *const *b_array; /**< The same for B. */
   void *const *c_array; /**< The same for C. */
+  const void *bias;     /**< Its first value, contiguous, aligned to its component's size; or NULL: none. Only read. */
+  int64_t stride_bias;  /**< Values from one item's bias to the next, with pointer arrays too; 0: one for all items. */
+  sg_bias bias_shape; /**< Used with a bias only. Rows and columns are C's as its view has them, whatever its layout. */
+  sg_activation activation; /**< Default: none. */
 } sg_gemm_desc;
 
-/** Initial value of an sg_gemm_desc: alpha 1, beta 0, no batch. */
-#define SG_GEMM_DESC_INIT                                                                             \
-  {sizeof(sg_gemm_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                          \
-   {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, \
-   SG_OP_N, SG_OP_N, SG_COMPUTE_EXACT, 0, {1.0, 0.0}, {0.0, 0.0}, 0, 0, 0, 0, NULL, NULL, NULL}
+/** Initial value of an sg_gemm_desc: alpha 1, beta 0, no batch, no bias, no activation. */
+#define SG_GEMM_DESC_INIT                                                                                       \
+  {                                                                                                             \
+    sizeof(sg_gemm_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                   \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, \
+        SG_OP_N, SG_OP_N, SG_COMPUTE_EXACT, 0, {1.0, 0.0}, {0.0, 0.0}, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0,   \
+        SG_BIAS_PER_COLUMN, SG_ACTIVATION_NONE                                                                  \
+  }
 
 /**
  * Submits a product and returns at once.

@@ -53,10 +53,10 @@ SG_API sg_status sg_graph_size(sg_graph *graph, int32_t *out_count);
 /**
  * Gives a recorded product other pointers, scalars, strides and items for the runs submitted after this call.
  * @param index 0 <= index < size; of a submission by sg_gemm_async or a function that is shorthand for it.
- * @param desc As recorded but for data, pointer arrays, strides, batch, alpha and beta; read during the call only. The
- * order between the recorded submissions is found anew.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also: another shape), SG_STATUS_UNSUPPORTED,
- * SG_STATUS_OUT_OF_MEMORY; the graph is then as it was. Never blocks. Any thread. Since 0.1.
+ * @param desc As recorded but for data, pointer arrays, the bias' address, strides, batch, alpha and beta; read during
+ * the call only. The order between the recorded submissions is found anew.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also: another shape),
+ * SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY; the graph is then as it was. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);
 

@@ -44,7 +44,7 @@ typedef enum sg_plan_format {
 /**
  * Makes a plan for a product on the context's device.
  * @param desc The product; data pointers may be NULL, then `options` says where the operands will lie (default: device
- * memory). Read during the call only.
+ * memory). A bias has its address all the same: it says that there is one, and where. Read during the call only.
  * @param options Narrows the choice; NULL leaves it free.
  * @param[out] out_plan One reference, to be released by sg_plan_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED,

@@ -85,6 +85,19 @@ typedef enum sg_memory_kind {
   SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
 } sg_memory_kind;
 
+/** What is applied to each element of a result after everything has been added up. A NaN stays a NaN. */
+typedef enum sg_activation {
+  SG_ACTIVATION_NONE = 0, /**< Nothing. */
+  SG_ACTIVATION_RELU = 1, /**< max(x, 0). Real and integer results. */
+  SG_ACTIVATION_GELU = 2  /**< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), as cuBLASLt's. Real results. */
+} sg_activation;
+
+/** Which elements of a result share a value of its bias. */
+typedef enum sg_bias {
+  SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C: n of them, as for the outputs of a layer x * W + b. */
+  SG_BIAS_PER_ROW = 1     /**< One value for each row of C: m of them. */
+} sg_bias;
+
 /** A real or complex scalar; `im` is ignored for real types. For i32 results `re` must be an integer of 32 bits. */
 typedef struct sg_scalar {
   double re; /**< Real part. */

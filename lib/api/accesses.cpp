@@ -24,10 +24,11 @@ void for_each_access(const checked_gemm &g, Add &&add) {
     list(p.b, 1, false, true);
   }
   list(p.c, 2, true, !p.beta_zero);
+  if (p.has_bias()) list(p.bias, 3, false, true);
 }
 
-[[noreturn]] void refuse_overlap(const char *name, char input, const footprint &read, const footprint &written) {
-  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c overlaps %s->%c in memory (%p and %p)", name, name, input,
+[[noreturn]] void refuse_overlap(const char *name, const char *input, const footprint &read, const footprint &written) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c overlaps %s->%s in memory (%p and %p)", name, name, input,
               reinterpret_cast<void *>(written.lo), reinterpret_cast<void *>(read.lo));
 }
 
@@ -51,27 +52,31 @@ std::size_t list_accesses(const checked_gemm &g, access *out) {
 
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   const problem &p = g.shape;
-  if (p.no_product) return;
-  const char first = by_rows ? 'b' : 'a', second = by_rows ? 'a' : 'b';  // what the caller calls them
+  if (p.no_product && !p.has_bias()) return;
+  const char *const names[] = {by_rows ? "b" : "a", by_rows ? "a" : "b", "c", "bias"};  // what the caller calls them
   const auto where = [&](const operand &o, std::size_t which, std::int64_t item) {
     return footprint_of(o, p.batch, g.where.operands[which], item);
   };
+  const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
+  const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_product); };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
-    const footprint written = where(p.c, 2, 0), read_a = where(p.a, 0, 0), read_b = where(p.b, 1, 0);
-    if (overlap(read_a, written)) refuse_overlap(name, first, read_a, written);
-    if (overlap(read_b, written)) refuse_overlap(name, second, read_b, written);
+    const footprint written = where(p.c, 2, 0);
+    for (const std::size_t which : {0, 1, 3}) {
+      if (!is_used(which)) continue;
+      const footprint read = where(*operands[which], which, 0);
+      if (overlap(read, written)) refuse_overlap(name, names[which], read, written);
+    }
     return;
   }
   std::vector<owned_bytes> all;
-  const operand *const operands[] = {&p.a, &p.b, &p.c};
-  for (std::size_t which = 0; which < 3; ++which)
-    for (std::int64_t i = 0; i < pieces_of(*operands[which], p.batch); ++i)
+  for (std::size_t which = 0; which < 4; ++which)
+    for (std::int64_t i = 0; is_used(which) && i < pieces_of(*operands[which], p.batch); ++i)
       all.push_back({where(*operands[which], which, i), which, which == 2});
   if (const auto found = find_conflict(std::move(all))) {
     const bool first_reads = !found->first.writes;
     const owned_bytes &read = first_reads ? found->first : found->second;
     const owned_bytes &written = first_reads ? found->second : found->first;
-    refuse_overlap(name, read.owner == 1 ? second : first, read.bytes, written.bytes);
+    refuse_overlap(name, names[read.owner < 4 ? read.owner : 0], read.bytes, written.bytes);
   }
 }
 

@@ -36,8 +36,10 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
   recent_product &recent = recent_product::like(d);
   if (planners_choice) {
     problem_binding where;
-    access accesses[3];
-    if (recent.again(on, d, where, accesses)) return submit_product(on, where, recent.plan(), accesses, 3, order, out_job);
+    access accesses[4];
+    if (recent.again(on, d, where, accesses))
+      return submit_product(on, where, recent.plan(), accesses, static_cast<std::size_t>(recent.operand_count()), order,
+                            out_job);
   }
   places known;
   const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));

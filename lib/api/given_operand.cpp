@@ -19,7 +19,7 @@ struct pointer_name {
   char text[64];
   pointer_name(const given_operand &x, std::int64_t item) {
     if (item < 0)
-      std::snprintf(text, sizeof text, "%s->%s.data", x.desc, x.name);
+      std::snprintf(text, sizeof text, "%s->%s%s", x.desc, x.name, x.data);
     else
       std::snprintf(text, sizeof text, "%s->%s_array[%lld]", x.desc, x.name, long_long{item});
   }

@@ -14,10 +14,11 @@ namespace sg {
 
 struct given_operand {
   const char *desc;  // the descriptor's name in messages
-  const char *name;  // "a", "b" or "c"
+  const char *name;  // "a", "b", "c" or "bias"
   const sg_matrix &view;
   void *const *array;
   std::int64_t stride;
+  const char *data = ".data";  // where the descriptor has its pointer, behind the name
 };
 
 // These throw sg::error naming the field.

@@ -29,6 +29,8 @@ void require_same_form(const problem &was, const problem &now, std::int32_t inde
     what = "types or compute";
   else if (was.a.ld != now.a.ld || was.b.ld != now.b.ld || was.c.ld != now.c.ld)
     what = "leading dimensions";
+  else if (was.bias.rows != now.bias.rows || was.bias.cols != now.bias.cols || was.activation != now.activation)
+    what = "bias or activation";
   if (what) throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from submission %d of the graph in its %s", index, what);
 }
 

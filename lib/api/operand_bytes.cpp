@@ -60,8 +60,8 @@ sg_memory_kind place_of(const context &on, const given_operand &x, const operand
   }
   if (known == SG_MEMORY_AUTO) return seen;
   if ((known == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.data lies in %s memory, but the plan has it in %s memory", x.desc,
-                x.name, name_of(seen), name_of(known));
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s%s lies in %s memory, but the plan has it in %s memory", x.desc,
+                x.name, x.data, name_of(seen), name_of(known));
   return known;
 }
 

@@ -19,7 +19,8 @@ ref<prepared_plan> plan_of(const sg_plan *handle) {
 }
 
 places places_of(const problem &p, bool by_rows) {
-  return by_rows ? places{p.b.place, p.a.place, p.c.place} : places{p.a.place, p.b.place, p.c.place};
+  return by_rows ? places{p.b.place, p.a.place, p.c.place, p.bias.place}
+                 : places{p.a.place, p.b.place, p.c.place, p.bias.place};
 }
 
 // Says what differs between a plan's problem and the one given to run.
@@ -38,7 +39,11 @@ void require_as_planned(const problem &planned, const problem &given) {
     what = "types";
   else if (planned.a.ld != given.a.ld || planned.b.ld != given.b.ld || planned.c.ld != given.c.ld)
     what = "leading dimensions";
-  else if (planned.a.place != given.a.place || planned.b.place != given.b.place || planned.c.place != given.c.place)
+  else if (planned.bias.rows != given.bias.rows || planned.bias.cols != given.bias.cols ||
+           planned.activation != given.activation)
+    what = "bias or activation";
+  else if (planned.a.place != given.a.place || planned.b.place != given.b.place || planned.c.place != given.c.place ||
+           planned.bias.place != given.bias.place)
     what = "places of the operands";
   throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from the plan in its %s", what);
 }

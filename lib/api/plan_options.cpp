@@ -49,7 +49,7 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   r.tile_m = o.tile_m;
   r.tile_n = o.tile_n;
   r.tile_k = o.tile_k;
-  out_places = {o.place_a, o.place_b, o.place_c};
+  out_places = {o.place_a, o.place_b, o.place_c, SG_MEMORY_AUTO};
   return r;
 }
 

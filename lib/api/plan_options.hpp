@@ -10,7 +10,7 @@ namespace sg {
 
 // What is known of the operands' places besides their pointers.
 struct places {
-  sg_memory_kind a = SG_MEMORY_AUTO, b = SG_MEMORY_AUTO, c = SG_MEMORY_AUTO;
+  sg_memory_kind a = SG_MEMORY_AUTO, b = SG_MEMORY_AUTO, c = SG_MEMORY_AUTO, bias = SG_MEMORY_AUTO;
 };
 
 // The planner's request, and the places, from options of the caller's. NULL for all defaults. Throws sg::error; `name`

@@ -26,6 +26,29 @@ void check_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dty
                 s.re);
 }
 
+void check_epilogue(const context &on, const sg_gemm_desc &d, const char *desc) {
+  if (d.bias_shape != SG_BIAS_PER_COLUMN && d.bias_shape != SG_BIAS_PER_ROW)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->bias_shape is %d, which is no shape of a bias", desc,
+                int{d.bias_shape});
+  if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->activation is %d, which is no activation", desc, int{d.activation});
+  const bool integer = d.c.dtype == SG_DTYPE_I32;
+  if (d.activation != SG_ACTIVATION_NONE && (is_complex(d.c.dtype) || (integer && d.activation == SG_ACTIVATION_GELU)))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->activation is %s, which %s results do not have", desc,
+                d.activation == SG_ACTIVATION_RELU ? "relu" : "gelu", name_of(d.c.dtype));
+  const auto has_epilogues = on.on().ops().has_epilogues;
+  if (!d.bias && !d.activation) return;
+  if (!has_epilogues || !has_epilogues(on.on().handle()))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is given; this device has no epilogues", desc,
+                d.bias ? "bias" : "activation");
+}
+
+// A value for each row or column of the caller's C, as a matrix of one column or one row.
+sg_matrix view_of_bias(const sg_gemm_desc &d) {
+  const bool per_row = d.bias_shape == SG_BIAS_PER_ROW;
+  return {const_cast<void *>(d.bias), per_row ? d.c.rows : 1, per_row ? 1 : d.c.cols, 0, d.c.dtype, d.c.layout};
+}
+
 }  // namespace
 
 checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &known, bool pointers_given,
@@ -51,6 +74,7 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
                 name_of(d.compute), name_of(d.a.dtype));
   check_scalar(name, "alpha", d.alpha, d.c.dtype);
   check_scalar(name, "beta", d.beta, d.c.dtype);
+  if (d.bias || d.bias_shape || d.activation) check_epilogue(on, d, name);
 
   checked_gemm g;
   problem &p = g.shape;
@@ -76,6 +100,14 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   total_bytes(p.a, p.batch, "the size of desc->a");
   total_bytes(p.b, p.batch, "the size of desc->b");
   total_bytes(p.c, p.batch, "the size of desc->c");
+  const sg_matrix bias_view = view_of_bias(d);
+  const given_operand bias{name, "bias", bias_view, nullptr, d.stride_bias, ""};
+  if (d.bias) {
+    p.bias = stored(bias, p.batch);
+    check_stride(bias, p.bias, p.batch, false);
+    total_bytes(p.bias, p.batch, "the size of desc->bias");
+  }
+  p.activation = d.activation;
   // Column by column a row-major C is its transpose, op(B)^T * op(A)^T: the operands change places.
   const bool by_rows = d.c.layout == SG_LAYOUT_ROW_MAJOR;
   if (by_rows) {
@@ -90,22 +122,22 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   const bool complex = is_complex(d.c.dtype);
   p.no_product = k == 0 || is_zero(d.alpha, complex);
   p.beta_zero = is_zero(d.beta, complex);
-  g.nothing_to_do = m == 0 || n == 0 || (p.no_product && is_one(d.beta, complex));
+  g.nothing_to_do = m == 0 || n == 0 || (p.no_product && is_one(d.beta, complex) && !p.has_epilogue());
   g.where.alpha = d.alpha;
   g.where.beta = d.beta;
   if (!complex) g.where.alpha.im = g.where.beta.im = 0;
 
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
-  if (pointers_given) {
-    if (d.a_array || d.b_array || d.c_array) g.pointers.reserve(3);
-    if (!g.nothing_to_do) {
+  if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);
+  if (!g.nothing_to_do) {
+    // What says that there is a bias is its address, which is therefore always given.
+    if (d.bias) bind_operand(bias, p.bias, p.batch, true, g.where.operands[3], g.pointers);
+    if (pointers_given) {
       bind_operand(first, p.a, p.batch, !p.no_product, g.where.operands[0], g.pointers);
       bind_operand(second, p.b, p.batch, !p.no_product, g.where.operands[1], g.pointers);
       bind_operand(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
       check_overlap(g, name, by_rows);
     }
-  }
-  if (!g.nothing_to_do) {
     const auto place = [&](const given_operand &x, const operand &o, const operand_address &where,
                            sg_memory_kind said) {
       const bool unread = &x != &c && p.no_product;
@@ -114,6 +146,7 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
     p.a.place = place(first, p.a, g.where.operands[0], by_rows ? known.b : known.a);
     p.b.place = place(second, p.b, g.where.operands[1], by_rows ? known.a : known.b);
     p.c.place = place(c, p.c, g.where.operands[2], known.c);
+    if (d.bias) p.bias.place = place_of(on, bias, p.bias, p.batch, g.where.operands[3], known.bias, true);
   }
   return g;
 }

@@ -13,12 +13,13 @@ namespace sg {
 namespace {
 
 // Descriptors are compared byte by byte.
-static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) == 40 && sizeof(sg_gemm_desc) == 232,
+static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) == 40 && sizeof(sg_gemm_desc) == 256,
               "sg_gemm_desc has gaps, or has grown: what decides the check must be in the comparison");
 
 sg_gemm_desc without_addresses(const sg_gemm_desc &desc) noexcept {
   sg_gemm_desc form = desc;
   form.a.data = form.b.data = form.c.data = nullptr;
+  form.bias = nullptr;  // whether there is one, the number of operands says
   return form;
 }
 
@@ -32,23 +33,25 @@ recent_product &recent_product::like(const sg_gemm_desc &desc) noexcept {
 }
 
 bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
-                           access (&accesses)[3]) const noexcept {
-  if (context_ != on.number()) return false;
+                           access (&accesses)[4]) const noexcept {
+  if (context_ != on.number() || (desc.bias != nullptr) != (count_ == 4)) return false;
   const sg_gemm_desc form = without_addresses(desc);
   if (std::memcmp(&form, &form_, sizeof form) != 0) return false;
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
-  void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data};
+  const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
+                              desc.bias};
   where = where_;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < count_; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(data[i]);
     if (address == 0 || (address & unaligned_[i]) != 0) return false;
     if (on.memory_kind(data[i], static_cast<std::uint64_t>(bytes_[i])) != places_[i]) return false;
-    where.operands[i].base = static_cast<char *>(data[i]);
+    where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
     accesses[i] = touched_[i];
     accesses[i].bytes.lo += address;
     accesses[i].bytes.hi += address;
   }
-  return !overlap(accesses[0].bytes, accesses[2].bytes) && !overlap(accesses[1].bytes, accesses[2].bytes);
+  return !overlap(accesses[0].bytes, accesses[2].bytes) && !overlap(accesses[1].bytes, accesses[2].bytes) &&
+         (count_ < 4 || !overlap(accesses[3].bytes, accesses[2].bytes));
 }
 
 void recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
@@ -58,9 +61,9 @@ void recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   context_ = on.number();
   form_ = without_addresses(desc);
   where_ = product.where;
-  list_accesses(product, touched_);
-  const operand *const operands[] = {&p.a, &p.b, &p.c};
-  for (int i = 0; i < 3; ++i) {
+  count_ = static_cast<int>(list_accesses(product, touched_));
+  const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
+  for (int i = 0; i < count_; ++i) {
     const operand &o = *operands[i];
     const auto address = reinterpret_cast<std::uintptr_t>(where_.operands[i].base);
     where_.operands[i].base = nullptr;

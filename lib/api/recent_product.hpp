@@ -22,7 +22,8 @@ class recent_product {
   static recent_product &like(const sg_gemm_desc &desc) noexcept;
 
   // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it touches.
-  bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[3]) const noexcept;
+  bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[4]) const noexcept;
+  int operand_count() const noexcept { return count_; }
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
   // `product` is what `desc` was checked to be; its plan is one of the planner's own choice.
@@ -33,10 +34,11 @@ class recent_product {
   std::uint64_t context_ = 0;  // its number; 0: none
   sg_gemm_desc form_{};        // without addresses
   problem_binding where_;      // likewise
-  access touched_[3];          // A, B and C of the column-major problem, as if each lay at address 0
-  std::int64_t bytes_[3] = {};
-  std::uintptr_t unaligned_[3] = {};  // address bits that are not set
-  sg_memory_kind places_[3] = {};
+  int count_ = 3;              // operands: A, B and C of the column-major problem, and its bias if it has one
+  access touched_[4];          // as if each lay at address 0
+  std::int64_t bytes_[4] = {};
+  std::uintptr_t unaligned_[4] = {};  // address bits that are not set
+  sg_memory_kind places_[4] = {};
   std::shared_ptr<const compiled_plan> plan_;
 };
 

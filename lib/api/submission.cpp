@@ -156,7 +156,7 @@ void submit_product(context &to, const problem_binding &where, const std::shared
 void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const compiled_plan> &plan,
                     checked_submit &order, sg_job **out_job) {
   if (product.pointers.empty()) {
-    access accesses[3];
+    access accesses[4];
     const std::size_t count = list_accesses(product, accesses);
     return submit_product(to, product.where, plan, accesses, count, order, out_job);
   }

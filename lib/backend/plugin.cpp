@@ -68,6 +68,11 @@ sg_backend_ops sound_table(const sg_backend_ops *table) {
   sg_backend_ops own{};
   std::memcpy(&own, table, std::min<std::size_t>(table->struct_size, sizeof own));
   own.struct_size = sizeof own;
+  // An older backend steps through arrays of products by another size.
+  if (table->struct_size <= offsetof(sg_backend_ops, has_epilogues)) {
+    own.gemm_group = nullptr;
+    own.graph_create = nullptr;
+  }
   if (!is_backend_name(own.name))
     throw error(SG_STATUS_NO_DEVICE, "its name must be 1 to 32 of a-z, 0-9, '-' and '_', and not \"auto\"");
   for (const slot &each : required)

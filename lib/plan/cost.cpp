@@ -167,6 +167,7 @@ link_bytes bytes_over_link(const problem &p) {
   link_bytes bytes;
   if (!p.no_product && on_host(p.a)) bytes.in += problem::bytes(p.a, p.batch);
   if (!p.no_product && on_host(p.b)) bytes.in += problem::bytes(p.b, p.batch);
+  if (p.has_bias() && on_host(p.bias)) bytes.in += problem::bytes(p.bias, p.batch);
   if (on_host(p.c)) {
     bytes.out += problem::bytes(p.c, p.batch);
     if (!p.beta_zero) bytes.in += problem::bytes(p.c, p.batch);

@@ -82,10 +82,11 @@ std::string action_text(const schedule &s, const command &c) {
   const std::int32_t operand = c.kind == command_kind::copy_out || c.kind == command_kind::unpack ? c.out.buffer
                                : c.in0.buffer >= 0                                                ? c.in0.buffer
                                                                                                   : c.out.buffer;
+  static constexpr const char *names[operands_of_problem] = {"A", "B", "C", "the bias"};
   const bool is_operand = s.buffers[operand].kind == buffer_kind::operand;
   return std::string(name_of(c.kind)) +
          text(" %lld x %lld", static_cast<long long>(c.out.rows), static_cast<long long>(c.out.cols)) +
-         (is_operand ? text(" of %c", "ABC"[operand % 3]) : "");
+         (is_operand ? std::string(" of ") + names[operand % operands_of_problem] : "");
 }
 
 // a..z, A..Z, 0..9, over and over, by the number of the command within its lane.

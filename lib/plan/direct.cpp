@@ -4,19 +4,19 @@
 namespace sg {
 namespace {
 
-// A reduction has no batch, so C is scaled item by item, or at once where the items are one run.
+// A reduction has no batch, so C is scaled item by item, or at once where the items can be the columns of one matrix.
 void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
   const block whole = block_of_c({0, p.m}, {0, p.n});
-  if (is_one_run(p.c)) {
-    view all = builder.operand_view(group, operand_name::c, {0, 1}, whole);
-    all.cols *= p.batch;
-    builder.add(builder.scale(group, all, first_beta(p), lane_index));
-    return;
-  }
-  for (std::int64_t item = 0; item < p.batch; ++item)
-    builder.add(builder.scale(group, builder.operand_view(group, operand_name::c, {item, 1}, whole), first_beta(p),
-                              lane_index));
+  const auto add = [&](range item, std::int64_t times) {
+    view out = builder.operand_view(group, operand_name::c, item, whole);
+    out.cols *= times;
+    command c = builder.scale(group, out, first_beta(p), lane_index);
+    builder.finish_sums(c, item, whole);
+    builder.add(c);
+  };
+  if (scales_at_once(p)) return add({0, 1}, p.batch);
+  for (std::int64_t item = 0; item < p.batch; ++item) add({item, 1}, 1);
 }
 
 }  // namespace
@@ -29,6 +29,7 @@ void add_direct(schedule_builder &builder, std::int32_t group, std::uint16_t lan
   c.out = builder.operand_view(group, operand_name::c, items, block_of_c(m, n));
   c.in0 = builder.operand_view(group, operand_name::a, items, block_of_a(p, m, k));
   c.in1 = builder.operand_view(group, operand_name::b, items, block_of_b(p, k, n));
+  builder.finish_sums(c, items, block_of_c(m, n));
   builder.add(c);
 }
 

@@ -9,9 +9,15 @@ namespace sg {
 // Do an operand's items follow each other without a seam?
 inline bool is_one_run(const operand &x) noexcept { return !x.pointer_array && x.item_stride == x.ld * x.cols; }
 
+// Are all items scaled as one matrix? Its columns then have one bias, whichever item they are of.
+inline bool scales_at_once(const problem &p) noexcept {
+  return p.batch == 1 ||
+         (is_one_run(p.c) && (!p.has_bias() || (p.bias.cols == 1 && p.bias.rows == p.m && is_shared(p.bias))));
+}
+
 // Commands of the direct schedule.
 inline std::int64_t direct_commands(const problem &p) noexcept {
-  return p.no_product && !is_one_run(p.c) ? p.batch : 1;
+  return p.no_product && !scales_at_once(p) ? p.batch : 1;
 }
 
 schedule build_direct(const problem &p);

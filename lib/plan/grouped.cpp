@@ -46,7 +46,7 @@ class chain_builder {
     for (std::size_t b = 0; b < part.buffers.size(); ++b) {
       buffer own = part.buffers[b];
       if (own.kind == buffer_kind::operand) {
-        buffers.push_back(std::int32_t(3 * g + b));
+        buffers.push_back(std::int32_t(operands_of_problem * g + b));
         continue;
       }
       own.offset += turn * (own.kind == buffer_kind::device ? device_stride_ : staging_stride_);
@@ -59,7 +59,7 @@ class chain_builder {
       command c = old;
       c.group = std::int32_t(g);
       if (c.where.kind == lane_kind::compute) c.where.index = std::uint16_t((c.where.index + g) % std::size_t(lanes_));
-      for (view *v : {&c.out, &c.in0, &c.in1})
+      for (view *v : {&c.out, &c.in0, &c.in1, &c.bias})
         if (v->buffer >= 0) v->buffer = buffers[v->buffer];
       std::vector<std::uint32_t> waits;
       for (std::uint32_t w = 0; w < old.waits; ++w) waits.push_back(renumbered[part.waits[old.first_wait + w]]);

@@ -153,6 +153,7 @@ class checker {
     check_view(i, c.out, "out");
     if (c.kind != command_kind::reduce || c.in0.buffer >= 0) check_view(i, c.in0, "in0");
     if (c.kind == command_kind::gemm) check_view(i, c.in1, "in1");
+    if (c.bias.buffer >= 0) check_view(i, c.bias, "bias");
     if (!found_.empty()) return;
     if (c.kind == command_kind::gemm) {
       const auto shaped = [](const view &v, sg_op op, std::int64_t rows, std::int64_t cols) {
@@ -165,6 +166,17 @@ class checker {
     } else if (c.in0.buffer >= 0 && (c.in0.rows != c.out.rows || c.in0.cols != c.out.cols)) {
       report(i, i, "source and destination differ in shape");
     }
+    if (c.bias.buffer >= 0) check_bias(i);
+  }
+
+  void check_bias(std::uint32_t i) {
+    const command &c = s_.commands[i];
+    const view &v = c.bias;
+    if (!(v.rows == c.out.rows && v.cols == 1) && !(v.rows == 1 && v.cols == c.out.cols))
+      report(i, i, "the bias has neither a value for each row nor one for each column");
+    if (v.rows == 1 && v.cols > 1 && v.ld != 1) report(i, i, "the values of a bias do not follow each other");
+    if (v.items != 1 && v.items != c.out.items) report(i, i, "the items of a bias do not fit");
+    if (s_.buffers[v.buffer].type != s_.buffers[c.out.buffer].type) report(i, i, "the bias has another type");
   }
 
   // Memory that can overlap: an operand is its own space, an arena is one.
@@ -190,6 +202,7 @@ class checker {
       const command &c = s_.commands[i];
       touch(i, c.in0, false);
       if (c.kind == command_kind::gemm) touch(i, c.in1, false);
+      touch(i, c.bias, false);
       touch(i, c.out, true);
     }
   }

@@ -22,7 +22,8 @@ struct operand {
   bool operator==(const operand &) const = default;
 };
 
-// C_i = alpha * op_a(A_i) * op_b(B_i) + beta * C_i for i < batch. All of m, n, batch are > 0; k may be 0.
+// C_i = activation(alpha * op_a(A_i) * op_b(B_i) + beta * C_i + bias_i) for i < batch. All of m, n, batch are > 0; k
+// may be 0.
 struct problem {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch = 1;
@@ -31,9 +32,13 @@ struct problem {
   operand a, b, c;
   bool no_product = false;  // alpha == 0 or k == 0: A and B are never read
   bool beta_zero = true;    // C is never read
+  operand bias;             // m x 1: a value for each row of C; 1 x n: one for each column; 0 x 0: there is none
+  sg_activation activation = SG_ACTIVATION_NONE;
 
   bool operator==(const problem &) const = default;
 
+  bool has_bias() const noexcept { return bias.rows > 0; }
+  bool has_epilogue() const noexcept { return has_bias() || activation != SG_ACTIVATION_NONE; }
   double flops() const noexcept {
     return no_product ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
   }

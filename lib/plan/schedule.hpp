@@ -31,15 +31,19 @@ enum class command_kind : std::uint8_t {
   copy_out,  // in0 (device) -> out (host or staging)
   pack,      // in0 (pageable host) -> out (staging), by a host worker
   unpack,    // in0 (staging) -> out (pageable host), by a host worker
-  gemm,      // out = alpha * op_a(in0) * op_b(in1) + beta * out
-  reduce,    // out = beta * out + sum of in0's items; with in0.buffer < 0: out = beta * out
+  gemm,      // out = activation(alpha * op_a(in0) * op_b(in1) + beta * out + bias)
+  reduce,    // out = activation(beta * out + sum of in0's items + bias); with in0.buffer < 0 there are no such items
 };
 
 // What a command multiplies by: the job's own scalar (of problem `group`), or a constant.
 enum class scalar_role : std::uint8_t { zero, one, job };
 
-// A buffer of the schedule. The first 3 * groups buffers are the operands A, B, C of each problem of the group, in that
-// order, bound when the schedule is run. The others are the schedule's own, at an offset in one device arena or in one
+// Operands that each problem has a buffer for, in this order; one that it does not have (a bias) has an empty one.
+enum class operand_name : std::uint8_t { a, b, c, bias };
+inline constexpr int operands_of_problem = 4;
+
+// A buffer of the schedule. The first operands_of_problem * groups buffers are the operands of each problem of the
+// group, bound when the schedule is run. The others are the schedule's own, at an offset in one device arena or in one
 // staging (pinned) arena.
 enum class buffer_kind : std::uint8_t { operand, device, staging };
 
@@ -70,10 +74,12 @@ struct command {
   lane where;
   std::int32_t group = 0;        // which problem's scalars
   view out, in0, in1;
+  view bias;                         // rows x 1 or 1 x cols of what is written; bias.buffer < 0: none
   std::int64_t m = 0, n = 0, k = 0;  // gemm
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   scalar_role alpha = scalar_role::one, beta = scalar_role::zero;
+  sg_activation activation = SG_ACTIVATION_NONE;
   std::uint32_t first_wait = 0, waits = 0;  // schedule.waits[first_wait .. first_wait + waits): earlier commands
 };
 

@@ -24,7 +24,7 @@ std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grai
 }
 
 bool touches_host(const problem &p) noexcept {
-  return on_host(p.c) || (!p.no_product && (on_host(p.a) || on_host(p.b)));
+  return on_host(p.c) || (p.has_bias() && on_host(p.bias)) || (!p.no_product && (on_host(p.a) || on_host(p.b)));
 }
 
 block block_of_a(const problem &p, range m, range k) {
@@ -49,9 +49,9 @@ std::int64_t footprint(const operand &x, std::int64_t batch) {
 
 schedule_builder::schedule_builder(std::span<const problem> problems) : problems_(problems.begin(), problems.end()) {
   s_.groups = std::int32_t(problems.size());
-  s_.buffers.reserve(3 * problems.size());
+  s_.buffers.reserve(operands_of_problem * problems.size());
   for (const problem &p : problems_) {
-    for (const operand *x : {&p.a, &p.b, &p.c})
+    for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})
       s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, !on_host(*x),
                             x->item_stride * size_of(x->type), 0, footprint(*x, p.batch)});
     s_.flops += p.flops();
@@ -88,7 +88,7 @@ std::int32_t schedule_builder::add_alias(std::int32_t index, sg_dtype type, std:
 view schedule_builder::operand_view(std::int32_t group, operand_name name, range items, block part) const {
   const operand &x = operand_of(problems_[group], name);
   const bool shared = is_shared(x);
-  return {3 * group + std::int32_t(name),
+  return {operands_of_problem * group + std::int32_t(name),
           shared ? 0 : items.first,
           shared ? 1 : items.size,
           (part.row + part.col * x.ld) * size_of(x.type),
@@ -120,6 +120,12 @@ command schedule_builder::scale(std::int32_t group, view out, scalar_role beta, 
   c.alpha = scalar_role::zero;
   c.beta = beta;
   return c;
+}
+
+void schedule_builder::finish_sums(command &last, range items, block c) const {
+  const problem &p = problems_[last.group];
+  last.activation = p.activation;
+  if (p.has_bias()) last.bias = operand_view(last.group, operand_name::bias, items, block_of_bias(p, c));
 }
 
 void schedule_builder::merge(std::vector<std::uint32_t> &list, std::uint32_t index) const {

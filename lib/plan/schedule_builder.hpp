@@ -16,8 +16,6 @@ inline constexpr std::int64_t most_commands = 200'000;
 // and what a caller's operands or wishes ask for (single items, chunks of pageable memory, tiles) no more than this.
 inline constexpr std::int64_t most_asked_commands = 1'000'000;
 
-enum class operand_name : std::uint8_t { a, b, c };
-
 // Part of a matrix as stored.
 struct block {
   std::int64_t row = 0, col = 0, rows = 0, cols = 0;
@@ -34,7 +32,13 @@ struct range {
 std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grain = 1);
 
 inline const operand &operand_of(const problem &p, operand_name name) {
-  return name == operand_name::a ? p.a : name == operand_name::b ? p.b : p.c;
+  switch (name) {
+    case operand_name::a: return p.a;
+    case operand_name::b: return p.b;
+    case operand_name::c: break;
+    case operand_name::bias: return p.bias;
+  }
+  return p.c;
 }
 inline bool on_host(const operand &x) noexcept { return x.place != SG_MEMORY_DEVICE; }
 inline bool is_shared(const operand &x) noexcept { return !x.pointer_array && x.item_stride == 0; }
@@ -45,6 +49,10 @@ bool touches_host(const problem &p) noexcept;
 block block_of_a(const problem &p, range m, range k);
 block block_of_b(const problem &p, range k, range n);
 inline block block_of_c(range m, range n) { return {m.first, n.first, m.size, n.size}; }
+// The part of the bias that a block of C takes; an item of one row and one column has one value in any case.
+inline block block_of_bias(const problem &p, block c) {
+  return p.bias.rows == p.m && p.bias.cols == 1 ? block{c.row, 0, c.rows, 1} : block{0, c.col, 1, c.cols};
+}
 
 // The role of beta in the first command that writes a part of C.
 inline scalar_role first_beta(const problem &p) { return p.beta_zero ? scalar_role::zero : scalar_role::job; }
@@ -69,6 +77,9 @@ class schedule_builder {
   command gemm(std::int32_t group, range m, range n, range k, std::uint16_t lane_index) const;
   // C = beta * C on a part of C.
   command scale(std::int32_t group, view c, scalar_role beta, std::uint16_t lane_index) const;
+
+  // The last command that writes the block of C in these items applies the epilogue; the bias lies on the device.
+  void finish_sums(command &last, range items, block c) const;
 
   // Appends. Of the waits only the latest of each other lane is kept: lanes are in order.
   std::uint32_t add(command c, std::span<const std::uint32_t> waits = {});

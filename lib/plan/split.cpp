@@ -20,6 +20,16 @@ void add_block(schedule_builder &builder, range items, range m, range n, const s
     c.in0 = builder.operand_view(0, operand_name::a, items, block_of_a(p, m, k));
     c.in1 = builder.operand_view(0, operand_name::b, items, block_of_b(p, k, n));
     if (k.first > 0) c.beta = scalar_role::one;
+    if (k.end() == p.k) builder.finish_sums(c, items, block_of_c(m, n));
+    builder.add(c);
+  }
+}
+
+void add_scaling(schedule_builder &builder, range items, block part, std::uint16_t lane_index) {
+  for (std::int64_t item = items.first; item < items.end(); ++item) {
+    command c = builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, part), first_beta(builder.of(0)),
+                              lane_index);
+    builder.finish_sums(c, {item, 1}, part);
     builder.add(c);
   }
 }
@@ -35,8 +45,7 @@ schedule build_grid_split(const problem &p, grid_split grid, int lanes) {
     for (const range &m : rows)
       if (p.no_product)
         for (std::int64_t item = 0; item < p.batch; ++item)
-          builder.add(builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, block_of_c(m, n)),
-                                    first_beta(p), std::uint16_t(next++ % lanes)));
+          add_scaling(builder, {item, 1}, block_of_c(m, n), std::uint16_t(next++ % lanes));
       else
         add_block(builder, {0, p.batch}, m, n, depths, std::uint16_t(next++ % lanes));
   std::string name = grid.parts_n == 1   ? "split-m" + times(rows)
@@ -52,10 +61,7 @@ schedule build_batch_split(const problem &p, std::int64_t parts, int lanes) {
   int next = 0;
   for (const range &items : ranges) {
     if (p.no_product)
-      for (std::int64_t item = items.first; item < items.end(); ++item)
-        builder.add(builder.scale(0,
-                                  builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, {0, p.n})),
-                                  first_beta(p), std::uint16_t(next % lanes)));
+      add_scaling(builder, items, block_of_c({0, p.m}, {0, p.n}), std::uint16_t(next % lanes));
     else
       add_block(builder, items, {0, p.m}, {0, p.n}, {{0, p.k}}, std::uint16_t(next % lanes));
     ++next;
@@ -100,6 +106,7 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
           parts_of_item, 0,     std::int64_t(depths.size()), item * item_bytes + n.first * p.m * size_of(type), p.m,
           p.m,           n.size};
       c.alpha = scalar_role::one;
+      builder.finish_sums(c, {item, 1}, block_of_c({0, p.m}, n));
       builder.add(c, products);
     }
   return builder.finish("split-k" + times(depths));

@@ -34,6 +34,43 @@ class accumulator_ring {
   int current_ = 0;
 };
 
+// The bias on the device: where the caller has it, or a copy of all of it, which is little beside C.
+class bias_holder {
+ public:
+  bias_holder(schedule_builder &builder, const problem &p) : p_(p) {
+    if (!on_host()) return;
+    item_elements_ = p.bias.rows * p.bias.cols;
+    buffer_ = builder.add_device_buffer(p.bias.type, bias_bytes(p), item_elements_ * size_of(p.bias.type));
+  }
+
+  // Copies it when first asked to; `waits` of a command that reads it are added to.
+  void hold(schedule_builder &builder, transfers &moves, std::vector<std::uint32_t> &waits) {
+    if (!on_host()) return;
+    const panel all{{0, is_shared(p_.bias) ? 1 : p_.batch}, {0, 0, p_.bias.rows, p_.bias.cols}};
+    if (!held_) copied_ = moves.in(operand_name::bias, all, {buffer_, 0, 0, p_.bias.rows, item_elements_}, {});
+    held_ = true;
+    builder.merge(waits, copied_);
+  }
+
+  void finish_sums(const schedule_builder &builder, command &last, range items, block c) const {
+    builder.finish_sums(last, items, c);
+    if (!on_host()) return;
+    const block part = block_of_bias(p_, c);
+    last.bias.buffer = buffer_;
+    last.bias.ld = p_.bias.rows;
+    last.bias.offset = (part.row + part.col * p_.bias.rows) * size_of(p_.bias.type);
+  }
+
+ private:
+  bool on_host() const { return p_.has_bias() && sg::on_host(p_.bias); }
+
+  const problem &p_;
+  std::int64_t item_elements_ = 0;
+  std::int32_t buffer_ = -1;
+  std::uint32_t copied_ = 0;
+  bool held_ = false;
+};
+
 class stream_build {
  public:
   stream_build(const problem &p, const stream_layout &layout, const device_model &model, int lanes, worker_use use)
@@ -44,6 +81,7 @@ class stream_build {
         a_(builder_, operand_name::a, layout, layout.a),
         b_(builder_, operand_name::b, layout, layout.b),
         c_(builder_, operand_name::c, layout, layout.c),
+        bias_(builder_, p),
         sums_(builder_, p, layout),
         moves_(builder_, 0, model, {pageable_in(), pageable_out()}, use) {}
 
@@ -66,7 +104,7 @@ class stream_build {
   }
   double pageable_in() const {
     return (p_.no_product ? 0 : bytes_if_pageable(p_, p_.a) + bytes_if_pageable(p_, p_.b)) +
-           (p_.beta_zero ? 0 : bytes_if_pageable(p_, p_.c));
+           (p_.beta_zero ? 0 : bytes_if_pageable(p_, p_.c)) + (p_.has_bias() ? bytes_if_pageable(p_, p_.bias) : 0);
   }
   double pageable_out() const { return bytes_if_pageable(p_, p_.c); }
 
@@ -103,6 +141,7 @@ class stream_build {
       merge_all(waits, c_.ready(i));
       merge_all(waits, c_.users(i));
     }
+    if (s.ends) bias_.hold(builder_, moves_, waits);
     const std::uint16_t lane_index = std::uint16_t(s.c.first % lanes_);
     if (p_.no_product)
       add_scaling(s, lane_index, waits);
@@ -134,8 +173,10 @@ class stream_build {
 
   void add_scaling(const stream_step &s, std::uint16_t lane_index, const std::vector<std::uint32_t> &waits) {
     for (std::int64_t item = 0; item < s.items.size; ++item) {
-      const view out = c_.view_of(s.c.first, {s.items.first + item, 1}, block_of_c(s.m, s.n));
-      used(s, builder_.add(builder_.scale(0, out, first_beta(p_), lane_index), waits));
+      const range one{s.items.first + item, 1};
+      command c = builder_.scale(0, c_.view_of(s.c.first, one, block_of_c(s.m, s.n)), first_beta(p_), lane_index);
+      bias_.finish_sums(builder_, c, one, block_of_c(s.m, s.n));
+      used(s, builder_.add(c, waits));
     }
   }
 
@@ -146,8 +187,10 @@ class stream_build {
     c.out = c_.view_of(s.c.first, s.items, block_of_c(s.m, s.n));
     if (!s.begins) c.beta = scalar_role::one;
     const bool wide = accumulator_of(p_.c.type) != p_.c.type && !(s.begins && s.ends);
-    if (!wide) return used(s, builder_.add(c, waits));
-
+    if (!wide) {
+      if (s.ends) bias_.finish_sums(builder_, c, s.items, block_of_c(s.m, s.n));
+      return used(s, builder_.add(c, waits));
+    }
     if (s.begins) {
       sums_.next();
       c.beta = scalar_role::zero;
@@ -161,7 +204,7 @@ class stream_build {
     if (s.ends) add_narrowing(s, narrow, c.out, lane_index);
   }
 
-  // C = beta * C + the sum, item by item.
+  // C = beta * C + the sum, item by item, behind the last product in its lane.
   void add_narrowing(const stream_step &s, view narrow, view wide, std::uint16_t lane_index) {
     const std::vector<std::uint32_t> waits = c_.users(s.c.first);
     for (std::int64_t item = 0; item < s.items.size; ++item) {
@@ -173,6 +216,7 @@ class stream_build {
       c.in0.item = item;
       c.in0.items = 1;
       c.alpha = scalar_role::one;
+      bias_.finish_sums(builder_, c, {s.items.first + item, 1}, block_of_c(s.m, s.n));
       const std::uint32_t index = builder_.add(c, waits);
       used(s, index);
       builder_.merge(sums_.users(), index);
@@ -184,6 +228,7 @@ class stream_build {
   int lanes_;
   schedule_builder builder_;
   panel_holder a_, b_, c_;
+  bias_holder bias_;
   accumulator_ring sums_;
   transfers moves_;
   std::deque<leaving> leaving_;

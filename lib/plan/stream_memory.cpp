@@ -26,6 +26,8 @@ std::int64_t whole_bytes(const operand &x, std::int64_t batch) {
       256);
 }
 
+std::int64_t bias_bytes(const problem &p) { return p.has_bias() && on_host(p.bias) ? whole_bytes(p.bias, p.batch) : 0; }
+
 bool needs_accumulators(const problem &p, const stream_layout &layout) {
   return accumulator_of(p.c.type) != p.c.type && std::any_of(layout.steps.begin(), layout.steps.end(),
                                                              [](const stream_step &s) { return !s.begins || !s.ends; });
@@ -36,7 +38,8 @@ std::int64_t accumulator_bytes(const problem &p, const stream_layout &layout) {
 }
 
 std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit) {
-  std::int64_t used = needs_accumulators(p, layout) ? accumulators * accumulator_bytes(p, layout) : 0;
+  std::int64_t used = bias_bytes(p);
+  if (needs_accumulators(p, layout)) used += accumulators * accumulator_bytes(p, layout);
   struct slotted {
     stream_operand *x;
     std::int64_t bytes;

@@ -11,6 +11,8 @@ std::int64_t slot_item_elements(const stream_operand &x);
 std::int64_t slot_bytes(const operand &x, const stream_operand &s);
 // Bytes of all distinct items, tightly packed.
 std::int64_t whole_bytes(const operand &x, std::int64_t batch);
+// Bytes of the copy of a bias on the host.
+std::int64_t bias_bytes(const problem &p);
 
 // Sums of products that C's own type is too narrow for are kept beside it until they are complete, in so many places.
 inline constexpr int accumulators = 2;

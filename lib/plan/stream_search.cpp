@@ -24,7 +24,7 @@ constexpr std::int64_t most_item_groups = 128;
 
 // The problem as if its pageable operands were pinned: searching needs no staging commands, of which there are many.
 problem pinned(problem p) {
-  for (operand *x : {&p.a, &p.b, &p.c})
+  for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
     if (x->place == SG_MEMORY_PAGEABLE) x->place = SG_MEMORY_PINNED;
   return p;
 }

@@ -16,6 +16,12 @@ double copies_of(const operand &x, const stream_operand &how, panel_range panels
   return copies;
 }
 
+double copies_of_bias(const problem &p) {
+  if (!p.has_bias() || !on_host(p.bias)) return 0;
+  const panel all{{0, is_shared(p.bias) ? 1 : p.batch}, {0, 0, p.bias.rows, p.bias.cols}};
+  return double(rectangles_of(p.bias, all, p.bias.rows));
+}
+
 }  // namespace
 
 double commands_of(const problem &p, const tile_choice &t) {
@@ -25,12 +31,12 @@ double commands_of(const problem &p, const tile_choice &t) {
   const bool narrows = accumulator_of(p.c.type) != p.c.type && depths > 1;
   const int for_a_and_b = p.no_product ? 0 : int(on_host(p.a)) + int(on_host(p.b));
   const int for_c = on_host(p.c) ? (p.beta_zero ? 1 : 2) : 0;
-  return steps * (1 + for_a_and_b) + tiles_of_c * (for_c + int(narrows));
+  return steps * (1 + for_a_and_b) + tiles_of_c * (for_c + int(narrows)) + copies_of_bias(p);
 }
 
 double commands_of(const problem &p, const stream_layout &layout) {
   const bool narrows = needs_accumulators(p, layout);
-  double commands = 0;
+  double commands = copies_of_bias(p);
   for (const stream_step &s : layout.steps) {
     commands += p.no_product ? double(s.items.size) : 1;
     if (narrows && s.ends) commands += double(s.items.size);

@@ -50,7 +50,7 @@ double estimate(const problem &p, const plan_terms &terms, const tile_choice &t)
   const block a = block_of_a(p, m, k), b = block_of_b(p, k, n), c = block_of_c(m, n);
   const double panel_a = panel_of(p.a, a), panel_b = panel_of(p.b, b), panel_c = panel_of(p.c, c);
   // The panels that stay along the inner axis are read once for each outer tile when the whole row of them fits.
-  const double room = double(terms.memory_limit) - 2 * (panel_a + panel_b + panel_c);
+  const double room = double(terms.memory_limit - bias_bytes(p)) - 2 * (panel_a + panel_b + panel_c);
   if (room < 0) return HUGE_VAL;
   const bool keeps_a = depths * panel_a <= room && t.inner == axis::n;
   const bool keeps_b = depths * panel_b <= room && t.inner == axis::m;
@@ -73,7 +73,8 @@ std::int64_t tile_bytes(const problem &p, const tile_choice &t) {
   const auto panel_bytes = [](block w, sg_dtype type) {
     return round_up(checked_mul(checked_mul(w.rows, w.cols, "tile"), size_of(type), "tile"), 256);
   };
-  std::int64_t bytes = on_host(p.c) ? panel_bytes(block_of_c(m, n), p.c.type) : 0;
+  std::int64_t bytes = bias_bytes(p);
+  if (on_host(p.c)) bytes = checked_add(bytes, panel_bytes(block_of_c(m, n), p.c.type), "tile");
   if (!p.no_product && on_host(p.a)) bytes = checked_add(bytes, panel_bytes(block_of_a(p, m, k), p.a.type), "tile");
   if (!p.no_product && on_host(p.b)) bytes = checked_add(bytes, panel_bytes(block_of_b(p, k, n), p.b.type), "tile");
   const sg_dtype sum = accumulator_of(p.c.type);

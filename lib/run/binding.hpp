@@ -2,10 +2,12 @@
 // Where the buffers of a schedule lie in one run of it, and that run's scalars.
 #pragma once
 
+#include <streamgemm/types.h>
+
 #include <memory>
 #include <vector>
 
-#include <streamgemm/types.h>
+#include "plan/schedule.hpp"
 
 namespace sg {
 
@@ -17,7 +19,7 @@ struct operand_address {
 
 // The operands and scalars of one problem.
 struct problem_binding {
-  operand_address operands[3];  // A, B, C
+  operand_address operands[operands_of_problem];
   sg_scalar alpha{1, 0}, beta{0, 0};
 };
 

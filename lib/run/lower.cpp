@@ -31,13 +31,22 @@ void lower_operand(const schedule &s, const view &v, const binding &where, std::
   array = scratch.data();
 }
 
+// Of a product or a reduction that has one.
+template <class Command>
+void lower_bias(const schedule &s, const command &c, const binding &where, Command &to) {
+  if (c.bias.buffer < 0) return;
+  to.bias = address_of(s, c.bias, where, c.bias.item);
+  to.bias_per_row = c.bias.cols == 1 && c.bias.rows == c.out.rows;
+}
+
 }  // namespace
 
 char *address_of(const schedule &s, const view &v, const binding &where, std::int64_t item) {
   const buffer &b = buffer_of(s, v);
   switch (b.kind) {
     case buffer_kind::operand: {
-      const operand_address &operand = where.problem(v.buffer / 3).operands[v.buffer % 3];
+      const operand_address &operand =
+          where.problem(v.buffer / operands_of_problem).operands[v.buffer % operands_of_problem];
       char *start = b.pointer_array ? operand.items[item] : operand.base + item * b.item_stride;
       return start + v.offset;
     }
@@ -67,6 +76,9 @@ sg_backend_gemm lower_gemm(const schedule &s, const command &c, const binding &w
   lower_operand(s, c.in0, where, scratch.a, g.a, g.a_array, g.stride_a);
   lower_operand(s, c.in1, where, scratch.b, g.b, g.b_array, g.stride_b);
   lower_operand(s, c.out, where, scratch.c, g.c, g.c_array, g.stride_c);
+  g.activation = c.activation;
+  lower_bias(s, c, where, g);
+  if (c.bias.items > 1) g.stride_bias = buffer_of(s, c.bias).item_stride / size_of(g.out_type);
   return g;
 }
 
@@ -87,6 +99,8 @@ void lower_reduce(const schedule &s, const command &c, const binding &where, std
     r.part_ld = c.in0.ld;
     r.part_stride = parts.item_stride / size_of(parts.type);
   }
+  r.activation = c.activation;
+  lower_bias(s, c, where, r);
   for (std::int64_t i = 0; i < c.out.items; ++i) {
     r.c = address_of(s, c.out, where, c.out.item + i);
     out.push_back(r);

@@ -23,6 +23,7 @@ class hash {
                  << (std::int64_t{x.type} | std::int64_t{x.place} << 8 | std::int64_t{x.pointer_array} << 16);
   }
   hash &operator<<(const problem &p) noexcept {
+    if (p.has_epilogue()) *this << p.bias << std::int64_t{p.activation};
     return *this << p.m << p.n << p.k << p.batch << p.a << p.b << p.c
                  << (std::int64_t{p.op_a} | std::int64_t{p.op_b} << 4 | std::int64_t{p.compute} << 8 |
                      std::int64_t{p.no_product} << 16 | std::int64_t{p.beta_zero} << 17);

@@ -123,6 +123,30 @@ TEST_P(bad_product, products) {
   check_desc("stride overflows", argument, {"c"}, [](d x) { x.batch = 3, x.stride_c = huge; });
   check_desc("c is a", argument, {"overlap"}, [this](d x) { x.c.data = a_; });
   check_desc("c begins inside b", argument, {"overlap"}, [this](d x) { x.c.data = b_ + 11; });
+  check_desc("bias_shape", argument, {"bias_shape", "2"}, [](d x) { x.bias_shape = static_cast<sg_bias>(2); });
+  check_desc("activation", argument, {"activation", "3"}, [](d x) { x.activation = static_cast<sg_activation>(3); });
+  check_desc("activation", argument, {"activation", "-1"}, [](d x) { x.activation = static_cast<sg_activation>(-1); });
+  check_desc("gelu of integers", SG_STATUS_UNSUPPORTED, {"activation", "gelu", "i32"}, [](d x) {
+    x.a.dtype = x.b.dtype = SG_DTYPE_I8;
+    x.c.dtype = SG_DTYPE_I32;
+    x.activation = SG_ACTIVATION_GELU;
+  });
+  check_desc("relu of complex numbers", SG_STATUS_UNSUPPORTED, {"activation", "relu", "c128"}, [](d x) {
+    x.a.dtype = x.b.dtype = x.c.dtype = SG_DTYPE_C128;
+    x.activation = SG_ACTIVATION_RELU;
+  });
+  check_desc("an unaligned bias", argument, {"bias", "aligned"},
+             [this](d x) { x.bias = reinterpret_cast<const char *>(a_) + 1; });
+  check_desc("stride_bias", argument, {"stride_bias", "-1"},
+             [this](d x) { x.bias = a_, x.batch = 2, x.stride_bias = -1, x.stride_c = 6; });
+  check_desc("stride_bias overflows", argument, {"bias"},
+             [this](d x) { x.bias = a_, x.batch = 3, x.stride_bias = huge, x.stride_c = 6; });
+  check_desc("c is the bias", argument, {"overlap", "bias"}, [this](d x) { x.bias = c_; });
+  check_desc("the bias ends inside c", argument, {"overlap", "bias"}, [this](d x) { x.bias = c_ - 2; });
+  check_desc("an item's bias ends inside c", argument, {"overlap", "bias"},
+             [this](d x) { x.bias = c_ - 6, x.batch = 2, x.stride_bias = 5, x.stride_c = 6; });
+  check_desc("the bias of nothing but beta * c", argument, {"overlap", "bias"},
+             [this](d x) { x.bias = c_, x.alpha.re = 0; });
   check_desc("a begins inside c", argument, {"overlap"}, [this](d x) { x.a.data = c_ + 5; });
 }
 

@@ -36,7 +36,9 @@ class repeats : public on_each_device {
         const std::int64_t depth = d.op_a == SG_OP_N ? d.a.cols : d.a.rows;
         for (std::int64_t k = 0; k < depth; ++k)
           sum += (d.op_a == SG_OP_N ? at(d.a, i, k) : at(d.a, k, i)) * (d.op_b == SG_OP_N ? at(d.b, k, j) : at(d.b, j, k));
-        result.push_back(d.alpha.re * sum + (d.beta.re != 0 ? d.beta.re * at(d.c, i, j) : 0));
+        double whole = d.alpha.re * sum + (d.beta.re != 0 ? d.beta.re * at(d.c, i, j) : 0);
+        if (d.bias) whole += static_cast<const double *>(d.bias)[d.bias_shape == SG_BIAS_PER_ROW ? i : j];
+        result.push_back(d.activation == SG_ACTIVATION_RELU && whole < 0 ? 0 : whole);
       }
     }
     return result;
@@ -75,6 +77,13 @@ TEST_P(repeats, one_change_at_a_time) {
       {"alpha 0", [](sg_gemm_desc &x) { x.alpha.re = 0; }},
       {"beta", [](sg_gemm_desc &x) { x.beta.re = 2; }},
       {"alpha 0 and beta", [](sg_gemm_desc &x) { x.alpha.re = 0, x.beta.re = 2; }},
+      {"bias", [&](sg_gemm_desc &x) { x.bias = a_.data(); }},
+      {"another bias", [&](sg_gemm_desc &x) { x.bias = b_.data() + 1; }},
+      {"bias of the rows", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.bias_shape = SG_BIAS_PER_ROW; }},
+      {"no bias, of the rows", [&](sg_gemm_desc &x) { x.bias_shape = SG_BIAS_PER_ROW; }},
+      {"relu", [](sg_gemm_desc &x) { x.activation = SG_ACTIVATION_RELU; }},
+      {"bias and relu", [&](sg_gemm_desc &x) { x.bias = b_.data(), x.activation = SG_ACTIVATION_RELU; }},
+      {"bias without a product", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.alpha.re = 0, x.beta.re = 1; }},
       {"ld of A", [](sg_gemm_desc &x) { x.a.ld = n + 3; }},
       {"ld of C", [](sg_gemm_desc &x) { x.c.ld = n + 1; }},
       {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = n / 2; }},

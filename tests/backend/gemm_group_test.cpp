@@ -23,8 +23,8 @@ class gemm_group : public conformance {
         places.back()->write(stream_, from.bytes.data());
         return places.back()->data();
       };
-      char *a = place(x.a), *b = place(x.b), *c = place(x.c);
-      items.push_back(x.command(a, b, c));
+      char *a = place(x.a), *b = place(x.b), *c = place(x.c), *bias = place(x.bias);
+      items.push_back(x.command(a, b, c, bias));
       x.remember_c();
     }
     std::vector<sg_status> statuses(items.size(), SG_STATUS_OK);
@@ -36,7 +36,7 @@ class gemm_group : public conformance {
     ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
     for (std::size_t i = 0; i < cases.size(); ++i) {
       EXPECT_EQ(SG_STATUS_OK, statuses[i]) << i;
-      places[3 * i + 2]->read(stream_, cases[i].c.bytes.data());
+      places[4 * i + 2]->read(stream_, cases[i].c.bytes.data());
       cases[i].check();
     }
     EXPECT_EQ(1u, end.results().size());
@@ -66,6 +66,29 @@ TEST_P(gemm_group, mixed_shapes_ops_scalars_and_batches) {
                         .batch = 1 + i % 4 / 3 * 2});
     try_group(shapes);
   }
+}
+
+// Each item has an epilogue of its own, or none.
+TEST_P(gemm_group, epilogues) {
+  if (!ops().has_epilogues || !ops().has_epilogues(handle())) GTEST_SKIP() << "the device has no epilogues";
+  constexpr bias_form biases[] = {bias_form::none, bias_form::per_row, bias_form::per_column, bias_form::own_per_row,
+                                  bias_form::own_per_column};
+  for (const pair_of_types types : all_pairs)
+    for (const bool equal : {true, false}) {
+      std::vector<product_shape> shapes;
+      for (std::int64_t i = 0; i < 60; ++i)
+        shapes.push_back({.types = types,
+                          .m = equal ? 9 : 1 + i % 7 * 5,
+                          .n = equal ? 6 : 1 + i % 3 * 9,
+                          .k = 11,
+                          .beta = {double(i % 2), 0},
+                          .batch = 1 + i % 4 / 3 * 2,
+                          .bias = biases[i % 5],
+                          .activation = is_complex(types.out)   ? SG_ACTIVATION_NONE
+                                        : is_integer(types.out) ? static_cast<sg_activation>(i % 2)
+                                                                : static_cast<sg_activation>(i % 3)});
+      try_group(shapes);
+    }
 }
 
 SG_CONFORMANCE(gemm_group);

@@ -11,7 +11,7 @@ std::string product_shape::text() const {
   std::ostringstream out;
   out << name_of(types.in) << "->" << name_of(types.out) << " " << m << "x" << n << "x" << k << " "
       << "NTC"[op_a] << "NTC"[op_b] << " alpha " << alpha.re << "," << alpha.im << " beta " << beta.re << "," << beta.im
-      << " gap " << gap << " batch " << batch;
+      << " gap " << gap << " batch " << batch << " bias " << static_cast<int>(bias) << " activation " << activation;
   return out.str();
 }
 
@@ -40,20 +40,35 @@ void host_operand::randomise(std::mt19937_64 &from) {
         set(item, i, j, is_integer(type) ? number(whole(from)) : number(unit(from), is_complex(type) ? unit(from) : 0));
 }
 
+real activated(sg_activation activation, real x) {
+  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  if (activation == SG_ACTIVATION_NONE) return x;
+  const real root_2_over_pi = 0.797884560802865355879892119868763737L;
+  return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
+}
+
+// The slope of GELU is nowhere above 1.13; header gemm.h allows 8 units of x besides.
+real activation_error(sg_activation activation, real x, real error_of_x, real unit) {
+  return activation == SG_ACTIVATION_GELU ? 1.13L * error_of_x + 8 * unit * std::abs(x) : error_of_x;
+}
+
 product_case::product_case(const product_shape &s, std::uint64_t seed)
     : shape(s),
       a(s.types.in, s.op_a == SG_OP_N ? s.m : s.k, s.op_a == SG_OP_N ? s.k : s.m, s.gap,
         s.form == batching::shared_a ? 1 : s.batch),
       b(s.types.in, s.op_b == SG_OP_N ? s.k : s.n, s.op_b == SG_OP_N ? s.n : s.k, s.gap, s.batch),
-      c(s.types.out, s.m, s.n, s.gap, s.batch) {
+      c(s.types.out, s.m, s.n, s.gap, s.batch),
+      bias(s.types.out, s.bias == bias_form::none ? 0 : (s.bias_per_row() ? s.m : s.n), 1, 3,
+           s.own_bias() ? s.batch : 1) {
   std::mt19937_64 random(seed);
   a.randomise(random);
   b.randomise(random);
+  bias.randomise(random);
   // With beta == 0, C is never read: it stays poisoned.
   if (s.beta.re != 0 || s.beta.im != 0) c.randomise(random);
 }
 
-sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *at_c) const {
+sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *at_c, const void *at_bias) const {
   sg_backend_gemm x = {};
   x.m = shape.m, x.n = shape.n, x.k = shape.k, x.batch = shape.batch;
   x.op_a = shape.op_a, x.op_b = shape.op_b;
@@ -63,17 +78,23 @@ sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *
   x.lda = a.ld, x.ldb = b.ld, x.ldc = c.ld;
   x.stride_a = shape.form == batching::shared_a ? 0 : a.item_elements();
   x.stride_b = b.item_elements(), x.stride_c = c.item_elements();
+  x.activation = shape.activation;
+  if (shape.bias == bias_form::none) return x;
+  x.bias = at_bias;
+  x.bias_per_row = shape.bias_per_row();
+  x.stride_bias = shape.own_bias() ? bias.item_elements() : 0;
   return x;
 }
 
 sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
   before_ = c.bytes;
   const auto size = [](const host_operand &x) { return static_cast<std::int64_t>(x.bytes.size()); };
-  memory at_a(on, size(a)), at_b(on, size(b)), at_c(on, size(c));
+  memory at_a(on, size(a)), at_b(on, size(b)), at_c(on, size(c)), at_bias(on, size(bias));
   at_a.write(in, a.bytes.data());
   at_b.write(in, b.bytes.data());
   at_c.write(in, c.bytes.data());
-  sg_backend_gemm x = command(at_a.data(), at_b.data(), at_c.data());
+  at_bias.write(in, bias.bytes.data());
+  sg_backend_gemm x = command(at_a.data(), at_b.data(), at_c.data(), at_bias.data());
   std::vector<const void *> array_a, array_b;
   std::vector<void *> array_c;
   if (shape.form == batching::pointers) {
@@ -113,8 +134,9 @@ std::vector<number> lines_of(host_operand &x, std::int64_t item, bool line_is_ro
 
 }  // namespace
 
-// |C - R| <= u_out |R| + (1 + u_out) gamma(k + 3, u_sum) g + (k + 1) tiny, with g the product of the magnitudes.
-// Complex: the same for the whole number, with four products and sums of two parts in each multiply-add.
+// |C - R| <= u_out |R| + (1 + u_out) gamma(k + 3, u_sum) g + (k + 1) tiny, with g the product of the magnitudes; a bias
+// is one more term, and what an activation makes of the error of its argument takes that error's place. Complex: the
+// same for the whole number, with four products and sums of two parts in each multiply-add.
 void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t j) {
   const bool reads_c = shape.beta.re != 0 || shape.beta.im != 0;
   const number alpha(shape.alpha.re, is_complex(c.type) ? shape.alpha.im : 0),
@@ -139,22 +161,28 @@ void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t
   const number old =
       reads_c ? load(&before_[static_cast<std::size_t>(((item * c.cols + j) * c.ld + i) * size_of(c.type))], c.type)
               : 0;
-  const number expected = alpha * sum + (reads_c ? beta * old : number(0));
+  const number added = shape.bias == bias_form::none
+                           ? number(0)
+                           : bias.get(shape.own_bias() ? item : 0, shape.bias_per_row() ? i : j, 0);
+  const number whole = alpha * sum + (reads_c ? beta * old : number(0)) + added;
+  const number expected =
+      shape.activation == SG_ACTIVATION_NONE ? whole : number(activated(shape.activation, whole.real()));
   const number found = c.get(item, i, j);
   const std::string where =
       shape.text() + " at item " + std::to_string(item) + " (" + std::to_string(i) + ", " + std::to_string(j) + ")";
   if (c.type == SG_DTYPE_I32) {
-    const auto wrapped =
-        static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(expected.real())));
-    ASSERT_EQ(static_cast<std::int64_t>(found.real()), wrapped) << where;
+    const auto wrapped = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(whole.real())));
+    const std::int32_t kept = shape.activation == SG_ACTIVATION_RELU && wrapped < 0 ? 0 : wrapped;
+    ASSERT_EQ(static_cast<std::int64_t>(found.real()), kept) << where;
     return;
   }
   const precision p = precision_of(c.type, size_of(a.type) == 2);
-  const real n = real(shape.k) + 3 + (is_complex(c.type) ? 2 : 0);
+  const real n = real(shape.k) + 3 + (is_complex(c.type) ? 2 : 0) + (shape.bias == bias_form::none ? 0 : 1);
   const real gamma = n * p.sum / (1 - n * p.sum);
-  const real g = std::abs(alpha) * magnitude + (reads_c ? std::abs(beta) * std::abs(old) : 0);
+  const real g = std::abs(alpha) * magnitude + (reads_c ? std::abs(beta) * std::abs(old) : 0) + std::abs(added);
   const real parts = is_complex(c.type) ? std::sqrt(real{2}) : 1;
-  const real bound = p.out * std::abs(expected) + (1 + p.out) * parts * gamma * g + real(shape.k + 1) * p.tiny;
+  const real error = activation_error(shape.activation, whole.real(), parts * gamma * g, p.sum);
+  const real bound = p.out * std::abs(expected) + (1 + p.out) * error + real(shape.k + 1) * p.tiny;
   ASSERT_LE(std::abs(found - expected), bound) << where << ": " << found << " instead of " << expected;
 }
 

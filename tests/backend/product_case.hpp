@@ -23,6 +23,7 @@ inline constexpr pair_of_types all_pairs[] = {
     {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}};
 
 enum class batching { strided, shared_a, pointers };
+enum class bias_form { none, per_row, per_column, own_per_row, own_per_column };  // own: of each item
 
 // Everything about a product but its data.
 struct product_shape {
@@ -33,7 +34,11 @@ struct product_shape {
   std::int64_t gap = 0;  // between the end of a column and the start of the next one, in elements
   std::int64_t batch = 1;
   batching form = batching::strided;
+  bias_form bias = bias_form::none;
+  sg_activation activation = SG_ACTIVATION_NONE;
 
+  bool bias_per_row() const { return bias == bias_form::per_row || bias == bias_form::own_per_row; }
+  bool own_bias() const { return bias == bias_form::own_per_row || bias == bias_form::own_per_column; }
   std::string text() const;
 };
 
@@ -58,17 +63,22 @@ struct host_operand {
   void randomise(std::mt19937_64 &from);
 };
 
+// What an activation gives, in extended precision.
+real activated(sg_activation activation, real x);
+// How far a device may be from that: the error of x is given, and the unit roundoff of the arithmetic.
+real activation_error(sg_activation activation, real x, real error_of_x, real unit);
+
 class product_case {
  public:
   explicit product_case(const product_shape &shape, std::uint64_t seed = 1);
 
   product_shape shape;
-  host_operand a, b, c;
+  host_operand a, b, c, bias;
 
   // Runs it on the device, in memory of the device's, and brings C back. The completion's status.
   sg_status run(const std::shared_ptr<device> &on, stream &in);
   // Runs it where the operands are given: device addresses. The shape's batch must be 1 or strided.
-  sg_backend_gemm command(const void *at_a, const void *at_b, void *at_c) const;
+  sg_backend_gemm command(const void *at_a, const void *at_b, void *at_c, const void *at_bias = nullptr) const;
 
   // Before C is given to a device otherwise than by run(): what check() needs of it.
   void remember_c() { before_ = c.bytes; }

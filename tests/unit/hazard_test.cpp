@@ -135,8 +135,41 @@ TEST(hazard, wrong_form_is_reported) {
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.rows = 0; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.ld = 1; }));
   EXPECT_TRUE(finds([](schedule &s) { s.device_bytes -= 256; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.buffers[3].offset = 8; }));  // not aligned
+  EXPECT_TRUE(finds([](schedule &s) { s.buffers[operands_of_problem].offset = 8; }));  // not aligned
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.items = 2; }));
+}
+
+TEST(hazard, a_bias_in_a_wrong_form_is_reported) {
+  problem_form f;
+  f.batch = 3, f.end = ending::own_column_bias_relu;
+  const schedule good = build_batch_split(make(f), 2, 2);
+  ASSERT_TRUE(check_hazards(good).empty());
+  const auto finds = [&](auto &&plant) {
+    schedule s = good;
+    plant(s.commands[0].bias);
+    return !check_hazards(s).empty();
+  };
+  EXPECT_TRUE(finds([](view &bias) { bias.cols -= 1; }));
+  EXPECT_TRUE(finds([](view &bias) { bias.rows = 2, bias.ld = 2; }));
+  EXPECT_TRUE(finds([](view &bias) { bias.ld = 2; }));
+  EXPECT_TRUE(finds([](view &bias) { bias.items = 2; }));
+  EXPECT_TRUE(finds([](view &bias) { bias.item = 3; }));
+  EXPECT_TRUE(finds([](view &bias) { bias.buffer = 77; }));
+  EXPECT_TRUE(finds([](view &bias) { bias.offset = -4; }));
+}
+
+// A product that takes its bias before it has come.
+TEST(hazard, a_bias_that_is_not_waited_for_is_reported) {
+  problem_form f;
+  f.bias = SG_MEMORY_PINNED, f.end = ending::row_bias;
+  const problem p = make(f);
+  stream_layout layout = tile_layout(p, {p.m, p.n, p.k, axis::m});
+  fit_slots(p, layout, 1 << 20);
+  schedule s = build_stream(p, layout, shipped_model("h200"), 2);
+  ASSERT_TRUE(check_hazards(s).empty());
+  ASSERT_EQ(s.commands.size(), 2u);
+  s.commands[1].waits = 0;
+  EXPECT_EQ(check_hazards(s).size(), 1u);
 }
 
 TEST(hazard, thousands_of_commands_take_milliseconds) {

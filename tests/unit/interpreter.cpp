@@ -130,10 +130,16 @@ bound_problem bind(const problem &p, std::uint32_t seed) {
   bound.a = matrix_memory(p.a, p.batch, random, p.no_product);
   bound.b = matrix_memory(p.b, p.batch, random, p.no_product);
   bound.c = matrix_memory(p.c, p.batch, random, p.beta_zero);
+  bound.bias = matrix_memory(p.bias, p.batch, random, false);
   return bound;
 }
 
 namespace {
+
+value activated(sg_activation activation, value x) {
+  if (activation == SG_ACTIVATION_GELU) throw std::logic_error("not exact");
+  return activation == SG_ACTIVATION_RELU && x.real() < 0 ? 0 : x;
+}
 
 class interpreter {
  public:
@@ -158,8 +164,9 @@ class interpreter {
     const std::int64_t index = v.item + item;
     if (b.kind == buffer_kind::device) return device_.data() + b.offset + index * b.item_stride + inside;
     if (b.kind == buffer_kind::staging) return staging_.data() + b.offset + index * b.item_stride + inside;
-    bound_problem &p = problems_[v.buffer / 3];
-    matrix_memory &memory = v.buffer % 3 == 0 ? p.a : v.buffer % 3 == 1 ? p.b : p.c;
+    bound_problem &p = problems_[v.buffer / operands_of_problem];
+    matrix_memory *const operands[operands_of_problem] = {&p.a, &p.b, &p.c, &p.bias};
+    matrix_memory &memory = *operands[v.buffer % operands_of_problem];
     return b.pointer_array ? memory.item(index) + inside : memory.item(0) + index * b.item_stride + inside;
   }
 
@@ -186,6 +193,15 @@ class interpreter {
     return b.kind == buffer_kind::device || (b.kind == buffer_kind::operand && b.on_device);
   }
 
+  // A sum as it becomes element (i, j) of what a command writes.
+  value finished(const command &c, value sum, std::int64_t item, std::int64_t i, std::int64_t j) {
+    if (c.bias.buffer >= 0) {
+      require(on_device(c.bias), "a bias in host memory");
+      sum += c.bias.cols == 1 && c.bias.rows == c.out.rows ? element(c.bias, item, i, 0) : element(c.bias, item, 0, j);
+    }
+    return activated(c.activation, sum);
+  }
+
   void gemm(const command &c) {
     require(on_device(c.out) && on_device(c.in0) && on_device(c.in1), "a product of host memory");
     const bound_problem &p = problems_[c.group];
@@ -200,7 +216,7 @@ class interpreter {
             sum += operated(c.in0, c.op_a, item, i, l) * operated(c.in1, c.op_b, item, l, j);
           sum *= alpha;
           if (c.beta != scalar_role::zero) sum += beta * element(c.out, item, i, j);
-          store(type, address(c.out, item, i, j), sum);
+          store(type, address(c.out, item, i, j), finished(c, sum, item, i, j));
         }
   }
 
@@ -214,7 +230,7 @@ class interpreter {
         if (c.beta != scalar_role::zero) sum += beta * element(c.out, 0, i, j);
         if (c.in0.buffer >= 0)
           for (std::int64_t part = 0; part < c.in0.items; ++part) sum += element(c.in0, part, i, j);
-        store(s_.buffers[c.out.buffer].type, address(c.out, 0, i, j), sum);
+        store(s_.buffers[c.out.buffer].type, address(c.out, 0, i, j), finished(c, sum, 0, i, j));
       }
   }
 
@@ -262,7 +278,8 @@ void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t 
 
 std::string difference(const bound_problem &before, const bound_problem &after) {
   const problem &p = before.p;
-  if (!(before.a == after.a) || !(before.b == after.b)) return "A or B changed";
+  if (!(before.a == after.a) || !(before.b == after.b) || !(before.bias == after.bias))
+    return "A, B or the bias changed";
   if (!after.c.gaps_untouched()) return "something outside C was written";
   for (std::int64_t item = 0; item < p.batch; ++item)
     for (std::int64_t j = 0; j < p.n; ++j)
@@ -278,6 +295,9 @@ std::string difference(const bound_problem &before, const bound_problem &after) 
           }
         sum *= before.alpha;
         if (!p.beta_zero) sum += before.beta * before.c.at(item, i, j);
+        if (p.has_bias())
+          sum += p.bias.cols == 1 && p.bias.rows == p.m ? before.bias.at(item, i, 0) : before.bias.at(item, 0, j);
+        sum = activated(p.activation, sum);
         const value found = after.c.at(item, i, j);
         if (!(found == (is_complex(p.c.type) ? sum : value(sum.real()))))
           return "C(" + std::to_string(i) + ", " + std::to_string(j) + ") of item " + std::to_string(item) + " is " +

@@ -43,7 +43,7 @@ class matrix_memory {
 struct bound_problem {
   problem p;
   value alpha = 2, beta = 3;
-  matrix_memory a, b, c;
+  matrix_memory a, b, c, bias;
 };
 
 bound_problem bind(const problem &p, std::uint32_t seed);

@@ -374,6 +374,7 @@ TEST(planner, the_memory_that_is_needed_is_enough) {
           if (subset & 1) f.a = SG_MEMORY_PINNED;
           if (subset & 2) f.b = SG_MEMORY_PAGEABLE;
           if (subset & 4) f.c = SG_MEMORY_PINNED;
+          f.end = ending((subset + int(batch)) % endings), f.bias = SG_MEMORY_PINNED;
           const std::int64_t bytes = needed(make(f), 1);
           EXPECT_GT(bytes, 0);
           EXPECT_EQ(needed(make(f), bytes - 1), bytes) << text(f);

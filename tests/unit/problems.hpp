@@ -14,6 +14,10 @@ namespace sg::test {
 
 enum class batch_form { strided, gapped, interleaved, shared_a, shared_b, pointers };
 
+// What ends a problem's sums. `own`: each item of a batch has its own bias, with gaps between them.
+enum class ending { nothing, relu, row_bias, column_bias, own_row_bias_relu, own_column_bias_relu };
+inline constexpr int endings = 6;
+
 struct problem_form {
   std::int64_t m = 13, n = 11, k = 17, batch = 1;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
@@ -23,7 +27,21 @@ struct problem_form {
   bool no_product = false;
   batch_form batching = batch_form::strided;
   sg_memory_kind a = SG_MEMORY_DEVICE, b = SG_MEMORY_DEVICE, c = SG_MEMORY_DEVICE;
+  ending end = ending::nothing;
+  sg_memory_kind bias = SG_MEMORY_DEVICE;
 };
+
+inline void add_ending(problem &p, const problem_form &f) {
+  const bool activated =
+      f.end == ending::relu || f.end == ending::own_row_bias_relu || f.end == ending::own_column_bias_relu;
+  if (activated && !is_complex(f.out)) p.activation = SG_ACTIVATION_RELU;
+  if (f.end == ending::nothing || f.end == ending::relu) return;
+  const bool per_row = f.end == ending::row_bias || f.end == ending::own_row_bias_relu;
+  p.bias.rows = p.bias.ld = per_row ? f.m : 1;
+  p.bias.cols = per_row ? 1 : f.n;
+  p.bias.type = f.out, p.bias.place = f.bias;
+  if (activated && f.batch > 1) p.bias.item_stride = (per_row ? f.m : f.n) + 5;
+}
 
 inline problem make(const problem_form &f) {
   problem p;
@@ -52,6 +70,7 @@ inline problem make(const problem_form &f) {
   p.c = shape(f.m, f.n, f.out, f.c);
   if (f.batching == batch_form::shared_a) p.a.item_stride = 0;
   if (f.batching == batch_form::shared_b) p.b.item_stride = 0;
+  add_ending(p, f);
   return p;
 }
 
@@ -60,7 +79,7 @@ inline std::string text(const problem_form &f) {
   out << f.m << "x" << f.n << "x" << f.k << " batch " << f.batch << " form " << int(f.batching) << " ops "
       << name_of(f.op_a) << name_of(f.op_b) << " pad " << f.pad << " " << name_of(f.in) << "->" << name_of(f.out)
       << (f.beta_zero ? " beta 0" : "") << (f.no_product ? " no product" : "") << " A " << name_of(f.a) << " B "
-      << name_of(f.b) << " C " << name_of(f.c);
+      << name_of(f.b) << " C " << name_of(f.c) << " ending " << int(f.end) << " bias " << name_of(f.bias);
   return out.str();
 }
 

@@ -20,9 +20,15 @@ constexpr types all_types[] = {
     {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
     {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}};
 
-// Calls test(problem form) for the forms that a resident builder can meet.
+// Calls test(problem form) for the forms that a resident builder can meet: each plain, and with one ending or another.
 template <class Test>
-void for_forms(Test &&test) {
+void for_forms(Test &&test_one) {
+  int next = 0;
+  const auto test = [&](problem_form f) {
+    test_one(f);
+    f.end = ending(1 + next++ % (endings - 1));
+    test_one(f);
+  };
   for (types t : all_types)
     for (sg_op op_a : all_ops)
       for (sg_op op_b : all_ops) {
@@ -137,6 +143,7 @@ std::vector<problem> mixed_group(bool from_host) {
     f.in = all_types[i % 9].in, f.out = all_types[i % 9].out;
     f.beta_zero = i % 3 == 0, f.no_product = i % 5 == 4;
     f.batch = 1 + i % 3;
+    f.end = ending(i % endings), f.bias = i % 3 ? place : SG_MEMORY_DEVICE;
     f.a = i % 2 ? place : SG_MEMORY_DEVICE, f.b = place, f.c = i % 4 ? place : SG_MEMORY_DEVICE;
     problems.push_back(make(f));
   }

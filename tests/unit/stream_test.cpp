@@ -37,8 +37,8 @@ void check(const problem_form &f, const layout_maker &make_layout) {
       const schedule s = build_stream(p, layout, model(), 2, use);
       EXPECT_LE(s.device_bytes, limit) << text(f);
       EXPECT_TRUE(is_right(s, p, std::uint32_t(limit))) << text(f) << " limit " << limit;
-      const bool pageable =
-          p.a.place == SG_MEMORY_PAGEABLE || p.b.place == SG_MEMORY_PAGEABLE || p.c.place == SG_MEMORY_PAGEABLE;
+      const bool pageable = p.a.place == SG_MEMORY_PAGEABLE || p.b.place == SG_MEMORY_PAGEABLE ||
+                            p.c.place == SG_MEMORY_PAGEABLE || p.bias.place == SG_MEMORY_PAGEABLE;
       if (!pageable) break;
     }
 }
@@ -74,16 +74,52 @@ std::vector<layout_maker> item_layouts() {
   return all;
 }
 
-// Calls test(form) for each subset of the operands on the host, pinned and pageable.
+// Calls test(form) for each subset of the operands on the host, pinned and pageable, with one ending or another.
 template <class Test>
 void for_places(problem_form f, Test &&test) {
+  static int next = 0;
   for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
     for (int subset = 1; subset < 8; ++subset) {
       f.a = subset & 1 ? host : SG_MEMORY_DEVICE;
       f.b = subset & 2 ? host : SG_MEMORY_DEVICE;
       f.c = subset & 4 ? host : SG_MEMORY_DEVICE;
+      f.end = ending(next % endings);
+      f.bias = next / endings % 2 ? host : SG_MEMORY_DEVICE;
+      ++next;
       test(f);
     }
+}
+
+// Only the bias has to come.
+TEST(stream, a_bias_alone_on_the_host) {
+  for (const layout_maker &layout : tile_layouts())
+    for (sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_C64})
+      for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
+        for (bool no_product : {true, false})
+          for (ending end :
+               {ending::row_bias, ending::column_bias, ending::own_row_bias_relu, ending::own_column_bias_relu}) {
+            problem_form f;
+            f.batch = 2, f.in = f.out = out, f.bias = host, f.end = end, f.no_product = no_product;
+            f.beta_zero = false;
+            check(f, layout);
+          }
+}
+
+// It comes once, however often it is used.
+TEST(stream, a_bias_is_loaded_once) {
+  problem_form f;
+  f.m = 40, f.n = 40, f.k = 40;
+  f.a = f.b = f.c = f.bias = SG_MEMORY_PINNED;
+  f.end = ending::row_bias;
+  const problem p = make(f);
+  stream_layout layout = tile_layout(p, {p.m, 5, 20, axis::m});
+  fit_slots(p, layout, 1 << 20);
+  const schedule s = build_stream(p, layout, model(), 2);
+  int loads = 0;
+  for (const command &c : s.commands)
+    loads += c.kind == command_kind::copy_in && c.in0.buffer == int(operand_name::bias);
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(s.bytes_in, problem::bytes(p.a, 1) + problem::bytes(p.b, 1) + problem::bytes(p.bias, 1));
 }
 
 TEST(stream, panels_are_right_in_every_place_and_op) {
@@ -139,7 +175,9 @@ TEST(stream, every_type_and_conjugation) {
           problem_form f;
           f.in = t.in, f.out = t.out, f.beta_zero = beta_zero;
           f.op_a = is_complex(t.in) ? SG_OP_C : SG_OP_N, f.op_b = SG_OP_T;
-          f.a = f.b = SG_MEMORY_PAGEABLE, f.c = c;
+          f.a = f.b = SG_MEMORY_PAGEABLE, f.c = f.bias = c;
+          check(f, layout);
+          f.end = beta_zero ? ending::own_row_bias_relu : ending::own_column_bias_relu;
           check(f, layout);
         }
 }

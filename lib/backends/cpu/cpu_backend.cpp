@@ -112,6 +112,8 @@ sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::in
 }
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 
+int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
+
 // Slots that are not named are NULL: one memory, so no kinds of it and nothing to register; no native streams; the
 // world's clock.
 constexpr sg_backend_ops table = {
@@ -145,6 +147,7 @@ constexpr sg_backend_ops table = {
     .graph_create = nullptr,
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
+    .has_epilogues = has_epilogues,
 };
 
 }  // namespace

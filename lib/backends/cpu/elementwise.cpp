@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel.hpp"
+#include "epilogue.hpp"
 #include "pack.hpp"
 #include "simd.hpp"
 
@@ -28,6 +28,7 @@ void run_reduce(const sg_backend_reduce &reduce) noexcept {
   sg_scalar beta = reduce.beta;
   if (!is_complex(reduce.out_type)) beta.im = 0;
   const bool reads_c = !is_zero(beta);
+  const epilogue end = {reduce.bias, reduce.bias_per_row != 0, reduce.activation};
 
   // Segments of a column that stay in the first-level cache while the parts pass.
   constexpr std::int64_t step = 512;
@@ -49,6 +50,7 @@ void run_reduce(const sg_backend_reduce &reduce) noexcept {
         std::memset(sums, 0, static_cast<std::size_t>(count * sum_size));
       }
       for (; next < reduce.parts_count; ++next) simd().add(type, sums, part(next), count);
+      if (is_any(end)) finish_sums(end, reduce.out_type, sums, i, j, count);
       narrow(c, reduce.out_type, sums, count);
     }
 }

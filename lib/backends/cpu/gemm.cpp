@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "epilogue.hpp"
 #include "pack.hpp"
 #include "select.hpp"
 #include "tiles.hpp"
@@ -40,9 +41,12 @@ sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept {
                .beta = gemm.beta,
                .lda = gemm.lda,
                .ldb = gemm.ldb,
-               .ldc = gemm.ldc};
+               .ldc = gemm.ldc,
+               .end = {gemm.bias, gemm.bias_per_row != 0, gemm.activation}};
   if (!is_complex(gemm.out_type)) p.alpha.im = p.beta.im = 0;
-  const bool direct = takes(way.direct, p);
+  // Tiles have their sums at hand, which a short C does not keep.
+  const bool finishes = is_any(p.end);
+  const bool direct = takes(way.direct, p) && (!finishes || sum_type_of(gemm.out_type) == gemm.out_type);
   for (std::int64_t i = 0; i < gemm.batch; ++i) {
     p.a = item_of(gemm.a, gemm.a_array, i, gemm.stride_a * in_size);
     p.b = item_of(gemm.b, gemm.b_array, i, gemm.stride_b * in_size);
@@ -50,6 +54,9 @@ sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept {
     const sg_status status =
         direct ? way.direct.run(p, space) : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, space);
     if (status != SG_STATUS_OK) return status;
+    if (!finishes) continue;
+    if (direct) finish_result(p, gemm.out_type);
+    if (gemm.bias != nullptr) p.end.bias = static_cast<const char *>(p.end.bias) + gemm.stride_bias * out_size;
   }
   return SG_STATUS_OK;
 }

@@ -10,6 +10,13 @@ namespace sg::cpu {
 
 class workspace;
 
+// What is done to the sums of a product or a reduction before they are C: see epilogue.hpp.
+struct epilogue {
+  const void *bias = nullptr;
+  bool bias_per_row = false;
+  sg_activation activation = SG_ACTIVATION_NONE;
+};
+
 // C = alpha * op(A) * op(B) + beta * C, one item, column major; the rules of sg_backend_gemm hold.
 struct product {
   std::int64_t m = 0, n = 0, k = 0;
@@ -19,6 +26,7 @@ struct product {
   const void *b = nullptr;
   void *c = nullptr;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
+  epilogue end;  // kernels leave it to their callers
 };
 
 inline bool is_zero(const sg_scalar &x) noexcept { return x.re == 0 && x.im == 0; }

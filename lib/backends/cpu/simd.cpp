@@ -139,6 +139,72 @@ void scaled_add(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scala
   });
 }
 
+// e^x, to within two units of its last place: 2^n * e^r with n whole and r short. Adding 1.5 * 2^(bits of the fraction)
+// leaves n in the low bits of a sum. From where e^x, and with it 2^n, would overflow it is infinity.
+float exponential(float x) {
+  constexpr float magic = 12582912.0f, least = -87.0f, most = 88.0f;
+  float y = x < least ? least : x;
+  y = y > most ? most : y;
+  const float shifted = y * 1.44269504f + magic, n = shifted - magic;
+  const float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
+  constexpr float terms[] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
+  float sum = 0;
+  for (const float each : terms) sum = sum * r + each;
+  const float power = float_of((bits_of(shifted) << 23) + 0x3f800000u);
+  return x > most ? __builtin_huge_valf() : sum * power;
+}
+double exponential(double x) {
+  constexpr double magic = 6755399441055744.0, least = -708.0, most = 709.0;
+  double y = x < least ? least : x;
+  y = y > most ? most : y;
+  const double shifted = y * 1.4426950408889634 + magic, n = shifted - magic;
+  const double r = (y - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
+  constexpr double terms[] = {
+      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+      1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
+  double sum = 0;
+  for (const double each : terms) sum = sum * r + each;
+  const double power =
+      __builtin_bit_cast(double, (__builtin_bit_cast(std::uint64_t, shifted) << 52) + 0x3ff0000000000000u);
+  return x > most ? __builtin_huge_val() : sum * power;
+}
+
+// Half of x times 1 + tanh(u) is x / (1 + e^-2u), which loses nothing where tanh(u) is near -1.
+template <class R>
+R gelu(R x) {
+  const R twice_minus_u = x * (R(-1.5957691216057308) + R(-0.071354816272600249) * x * x);
+  return x / (R(1) + exponential(twice_minus_u));
+}
+
+float relu(float x) { return x < 0 ? 0 : x; }
+double relu(double x) { return x < 0 ? 0 : x; }
+std::uint32_t relu(std::uint32_t x) { return static_cast<std::int32_t>(x) < 0 ? 0u : x; }
+
+template <class T, class Activation>
+void finish_all(T *y, const T *bias, bool one_each, std::int64_t n, Activation activation) {
+  if (bias == nullptr) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = activation(y[i]);
+  } else if (one_each) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = activation(y[i] + bias[i]);
+  } else {
+    const T value = *bias;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = activation(y[i] + value);
+  }
+}
+
+// Where a type has no such activation, none is asked for.
+void finish(sg_dtype type, void *y, const void *bias, bool one_each, sg_activation activation, std::int64_t n) {
+  with_type(type, [=]<class T>(T) {
+    auto *to = static_cast<T *>(y);
+    const auto *from = static_cast<const T *>(bias);
+    if constexpr (requires(T x) { relu(x); })
+      if (activation == SG_ACTIVATION_RELU) return finish_all(to, from, one_each, n, [](T x) { return relu(x); });
+    if constexpr (requires(T x) { exponential(x) / x; })
+      if (activation == SG_ACTIVATION_GELU) return finish_all(to, from, one_each, n, [](T x) { return gelu(x); });
+    if (from != nullptr) finish_all(to, from, one_each, n, [](T x) { return x; });
+  });
+}
+
 // A strip of `rows` rows (a constant, so that the sums stay in registers) by `columns` columns of C.
 template <std::int64_t rows, std::int64_t columns, class T>
 void multiply_strip(std::int64_t k, const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T *c,
@@ -193,7 +259,8 @@ constexpr void (*multiply_small)(const product &p) noexcept = nullptr;
 #endif
 
 extern const simd_ops ops;
-const simd_ops ops = {vector_bytes, fused, f32_from_f16, f32_from_bf16, f32_from_i8, f16_from_f32, bf16_from_f32,
-                      i32_add_f32,  scale, add,          scaled,        scaled_add,  multiply,     multiply_small};
+const simd_ops ops = {vector_bytes, fused,         f32_from_f16, f32_from_bf16, f32_from_i8,
+                      f16_from_f32, bf16_from_f32, i32_add_f32,  scale,         add,
+                      scaled,       scaled_add,    finish,       multiply,      multiply_small};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

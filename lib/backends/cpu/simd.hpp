@@ -29,6 +29,9 @@ struct simd_ops {
   void (*scaled)(sg_dtype type, void *y, sg_scalar alpha, const void *x, std::int64_t n);
   void (*scaled_add)(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scalar beta, std::int64_t n);
 
+  // y = activation(y + bias), with a value of the accumulator's type for each element, or one for all; NULL: none.
+  void (*finish)(sg_dtype type, void *y, const void *bias, bool one_each, sg_activation activation, std::int64_t n);
+
   // C += A * B, column major, f64, f32, c64 or c128.
   void (*multiply)(sg_dtype type, std::int64_t m, std::int64_t n, std::int64_t k, const void *a, std::int64_t lda,
                    const void *b, std::int64_t ldb, void *c, std::int64_t ldc);

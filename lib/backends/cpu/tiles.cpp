@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "epilogue.hpp"
 #include "pack.hpp"
 #include "simd.hpp"
 #include "workspace.hpp"
@@ -15,8 +16,9 @@ constexpr std::int64_t tile_m = 1024, tile_n = 1024;
 // At most 1024, up to which f32 sums of products of i8 are whole and exact: 1024 * 2^14 = 2^24.
 constexpr std::int64_t tile_k = 512;
 
-// C's column segment = alpha * sums + beta * C, rounded once.
-void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t n) noexcept {
+// A segment of C's column, rows [row, row + n) = alpha * sums + beta * C and what ends it, rounded once.
+void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t row, std::int64_t column,
+            std::int64_t n) noexcept {
   const sg_dtype type = sum_type_of(out);
   constexpr std::int64_t step = 512;
   alignas(64) char wide[step * 16];
@@ -35,6 +37,7 @@ void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t n)
     } else if (!is_one(p.alpha)) {
       simd().scale(type, sum, p.alpha, count);
     }
+    if (is_any(p.end)) finish_sums(p.end, out, sum, row + i, column, count);
     narrow(to, out, sum, count);
   }
 }
@@ -79,7 +82,7 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
       }
       for (std::int64_t column = 0; column < cols; ++column)
         finish(static_cast<char *>(p.c) + (i + (j + column) * p.ldc) * element_size(out), out, p,
-               sums + column * rows * sum_size, rows);
+               sums + column * rows * sum_size, i, j + column, rows);
     }
   return SG_STATUS_OK;
 }

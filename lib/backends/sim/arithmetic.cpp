@@ -2,6 +2,7 @@
 #include "arithmetic.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "element.hpp"
 
@@ -60,6 +61,31 @@ struct slice {
   }
 };
 
+// What is added to a sum and applied to it before it is stored.
+template <sg_dtype out>
+struct ending {
+  using traits = element<out>;
+  const std::byte *bias;
+  bool per_row;
+  sg_activation activation;
+
+  // `plane` of the sum that becomes C's element (i, j).
+  typename traits::stored store(double sum, std::int64_t i, std::int64_t j, int plane) const {
+    if (bias) {
+      const auto *values = reinterpret_cast<const typename traits::stored *>(bias);
+      sum += traits::load(values[(per_row ? i : j) * traits::planes + plane]);
+    }
+    // Whole numbers wrap before anything is made of their sign.
+    if constexpr (out == SG_DTYPE_I32) sum = traits::load(traits::store(sum));
+    if (activation == SG_ACTIVATION_RELU && sum < 0) sum = 0;
+    if (activation == SG_ACTIVATION_GELU) {
+      constexpr double root_2_over_pi = 0.7978845608028654;
+      sum = sum / (1 + std::exp(-2 * root_2_over_pi * (sum + 0.044715 * sum * sum * sum)));
+    }
+    return traits::store(sum);
+  }
+};
+
 template <sg_dtype in, sg_dtype out>
 class block_product {
  public:
@@ -73,7 +99,8 @@ class block_product {
         c_(block_m * block_n, planes),
         minus_b_(planes == 2 ? block_n * block_k : 0) {}
 
-  void run(const std::byte *a, const std::byte *b, std::byte *c) {
+  void run(const std::byte *a, const std::byte *b, std::byte *c, const std::byte *bias) {
+    const ending<out> end{bias, gemm_.bias_per_row != 0, gemm_.activation};
     const source<in> from_a(a, gemm_.lda, gemm_.op_a);
     const source<in> from_b(b, gemm_.ldb, gemm_.op_b);
     auto *to = reinterpret_cast<typename element<out>::stored *>(c);
@@ -82,7 +109,7 @@ class block_product {
         const std::int64_t m = std::min(block_m, gemm_.m - i), n = std::min(block_n, gemm_.n - j);
         for (auto &plane : c_.plane) std::fill(plane.begin(), plane.end(), 0.0);
         for (std::int64_t p = 0; p < gemm_.k; p += block_k) add(from_a, from_b, i, j, p, m, n);
-        store(to + (i + j * gemm_.ldc) * planes, m, n);
+        store(to, i, j, m, n, end);
       }
   }
 
@@ -116,17 +143,18 @@ class block_product {
     }
   }
 
-  void store(typename element<out>::stored *c, std::int64_t m, std::int64_t n) {
+  void store(typename element<out>::stored *c, std::int64_t row, std::int64_t col, std::int64_t m, std::int64_t n,
+             const ending<out> &end) {
     using traits = element<out>;
     const bool reads_c = gemm_.beta.re != 0 || (planes == 2 && gemm_.beta.im != 0);
     const sg_scalar alpha = gemm_.alpha, beta = gemm_.beta;
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < m; ++i) {
-        auto *at = c + (i + j * gemm_.ldc) * planes;
+        auto *at = c + (row + i + (col + j) * gemm_.ldc) * planes;
         const double re = c_.plane[0][j * block_m + i];
         if constexpr (planes == 1) {
           const double scaled = alpha.re * re;
-          *at = traits::store(reads_c ? scaled + beta.re * traits::load(*at) : scaled);
+          *at = end.store(reads_c ? scaled + beta.re * traits::load(*at) : scaled, row + i, col + j, 0);
         } else {
           const double im = c_.plane[1][j * block_m + i];
           double out_re = alpha.re * re - alpha.im * im, out_im = alpha.re * im + alpha.im * re;
@@ -135,8 +163,8 @@ class block_product {
             out_re += beta.re * c_re - beta.im * c_im;
             out_im += beta.re * c_im + beta.im * c_re;
           }
-          at[0] = traits::store(out_re);
-          at[1] = traits::store(out_im);
+          at[0] = end.store(out_re, row + i, col + j, 0);
+          at[1] = end.store(out_im, row + i, col + j, 1);
         }
       }
   }
@@ -147,7 +175,7 @@ class block_product {
 };
 
 template <sg_dtype part, sg_dtype out>
-void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c) {
+void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias) {
   using from = element<part>;
   using to = element<out>;
   static_assert(from::planes == to::planes);
@@ -156,6 +184,7 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
   auto *result = reinterpret_cast<typename to::stored *>(c);
   const sg_scalar beta = reduce.beta;
   const bool reads_c = beta.re != 0 || (planes == 2 && beta.im != 0);
+  const ending<out> end{bias, reduce.bias_per_row != 0, reduce.activation};
   for (std::int64_t j = 0; j < reduce.n; ++j)
     for (std::int64_t i = 0; i < reduce.m; ++i) {
       auto *at = result + (i + j * reduce.ldc) * planes;
@@ -169,7 +198,7 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
         const auto *x = first + (item * reduce.part_stride + i + j * reduce.part_ld) * planes;
         for (int plane = 0; plane < planes; ++plane) sum[plane] += from::load(x[plane]);
       }
-      for (int plane = 0; plane < planes; ++plane) at[plane] = to::store(sum[plane]);
+      for (int plane = 0; plane < planes; ++plane) at[plane] = end.store(sum[plane], i, j, plane);
     }
 }
 
@@ -188,12 +217,14 @@ constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
 
 bool is_product(sg_dtype in, sg_dtype out) noexcept { return product_exists(in, out); }
 
-void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c) {
+void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
+              const item_list &bias) {
   with_type(gemm.in_type, [&]<sg_dtype in>() {
     with_type(gemm.out_type, [&]<sg_dtype out>() {
       if constexpr (product_exists(in, out)) {
         block_product<in, out> product(gemm);
-        for (std::int64_t item = 0; item < gemm.batch; ++item) product.run(a.at(item), b.at(item), c.at(item));
+        for (std::int64_t item = 0; item < gemm.batch; ++item)
+          product.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
       }
     });
   });
@@ -201,13 +232,13 @@ void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &
 
 bool is_sum(sg_dtype part, sg_dtype out) noexcept { return sum_exists(part, out); }
 
-void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c) {
+void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias) {
   // With no parts their type means nothing: any that goes with C does.
   const bool half = reduce.out_type == SG_DTYPE_F16 || reduce.out_type == SG_DTYPE_BF16;
   const sg_dtype sum_type = half ? SG_DTYPE_F32 : reduce.out_type;
   with_type(reduce.parts_count > 0 ? reduce.part_type : sum_type, [&]<sg_dtype part>() {
     with_type(reduce.out_type, [&]<sg_dtype out>() {
-      if constexpr (sum_exists(part, out)) sum_parts<part, out>(reduce, parts, c);
+      if constexpr (sum_exists(part, out)) sum_parts<part, out>(reduce, parts, c, bias);
     });
   });
 }

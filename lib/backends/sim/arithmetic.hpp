@@ -22,13 +22,14 @@ struct item_list {
 // Is there a product of two `in` matrices that is stored as `out`?
 bool is_product(sg_dtype in, sg_dtype out) noexcept;
 
-// Carries out `gemm`, whose own pointers are not used.
-void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c);
+// Carries out `gemm`, whose own pointers are not used but for whether it has a bias.
+void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
+              const item_list &bias);
 
 // May parts of that type be summed into C of this one?
 bool is_sum(sg_dtype part, sg_dtype out) noexcept;
 
-// Carries out `reduce`, whose own pointers are not used. `parts` may be NULL when there are none.
-void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c);
+// Carries out `reduce`, whose own pointers are not used. `parts` and `bias` may be NULL when there are none.
+void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias);
 
 }  // namespace sg::sim

@@ -190,9 +190,9 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
 // A product, and where its operands really lie.
 struct sg_backend_stream::located_product {
   sg_backend_gemm gemm;
-  item_list a, b, c;
+  item_list a, b, c, bias;
 
-  void multiply() const { sg::sim::multiply(gemm, a, b, c); }
+  void multiply() const { sg::sim::multiply(gemm, a, b, c, bias); }
 };
 
 sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_gemm &gemm) const {
@@ -205,7 +205,10 @@ sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_g
   const operand b{"B of a product",          gemm.b,   gemm.b_array,  b_as_is ? gemm.k : gemm.n,
                   b_as_is ? gemm.n : gemm.k, gemm.ldb, gemm.stride_b, gemm.in_type};
   const operand c{"C of a product", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
-  return {gemm, locate(memory, a, gemm.batch), locate(memory, b, gemm.batch), locate(memory, c, gemm.batch)};
+  const std::int64_t values = gemm.bias_per_row ? gemm.m : gemm.n;
+  const operand bias{"bias of a product", gemm.bias, nullptr, values, 1, values, gemm.stride_bias, gemm.out_type};
+  return {gemm, locate(memory, a, gemm.batch), locate(memory, b, gemm.batch), locate(memory, c, gemm.batch),
+          gemm.bias ? locate(memory, bias, gemm.batch) : item_list{}};
 }
 
 void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
@@ -245,9 +248,14 @@ void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done 
         "parts of a reduction");
   std::byte *c = memory.device_bytes(reduce.c, extent(reduce.m, reduce.n, reduce.ldc, 1, 0, bytes_of(reduce.out_type)),
                                      "C of a reduction");
+  const std::byte *bias = nullptr;
+  if (reduce.bias)
+    bias = memory.device_bytes(reduce.bias,
+                               extent(reduce.bias_per_row ? reduce.m : reduce.n, 1, 1, 1, 0, bytes_of(reduce.out_type)),
+                               "bias of a reduction");
   launch(
       "reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce), 0,
-      [reduce, parts, c] { add_parts(reduce, parts, c); }, done);
+      [reduce, parts, c, bias] { add_parts(reduce, parts, c, bias); }, done);
 }
 
 void sg_backend_stream::launch(const char *what, double seconds, std::int32_t units, std::function<void()> work,

@@ -147,6 +147,8 @@ void drain(sg_backend_device *device) {
 
 int32_t compute_units(sg_backend_device *device) { return device->compute_units(); }
 
+int32_t has_epilogues(sg_backend_device *) { return 1; }
+
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),
@@ -185,6 +187,7 @@ constexpr sg_backend_ops table = {
     .graph_launch = nullptr,
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
+    .has_epilogues = has_epilogues,
 };
 
 }  // namespace

@@ -142,21 +142,33 @@ long double rounded(sg_dtype type, long double value) {
   return load(type, bytes).real();
 }
 
-// Judges one component of one element: R is the exact result, g the sum of absolute values.
-bool close_enough(const gemm_case &what, long double seen, long double exact, long double g) {
-  if (what.out == SG_DTYPE_I32) return static_cast<std::int32_t>(seen) == wrapped(exact);
+long double activated(sg_activation activation, long double x) {
+  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  if (activation == SG_ACTIVATION_NONE) return x;
+  const long double root_2_over_pi = 0.797884560802865355879892119868763737L;
+  return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
+}
+
+// Judges one component of one element: R is the exact sum, g the sum of absolute values.
+bool close_enough(const gemm_case &what, long double seen, long double sum, long double g) {
+  if (what.out == SG_DTYPE_I32)
+    return static_cast<long double>(static_cast<std::int32_t>(seen)) == activated(what.activation, wrapped(sum));
+  const long double exact = activated(what.activation, sum);
   if (what.integers) return seen == rounded(what.out, exact);
   const precision p = precision_of(what);
   const long double parts = what.options.parts > 0 ? what.options.parts : 64;
-  const long double n = (is_complex(what.in) ? 2.0L : 1.0L) * (static_cast<long double>(what.k) + 3 + parts);
+  const long double n = (is_complex(what.in) ? 2.0L : 1.0L) * (static_cast<long double>(what.k) + 4 + parts);
   const long double gamma = n * p.accumulator / (1 - n * p.accumulator);
+  // GELU is nowhere steeper than 1.13, and may be wrong by 8 units of its argument.
+  const bool gelu = what.activation == SG_ACTIVATION_GELU;
+  const long double error = gelu ? 1.13L * gamma * g + 8 * p.accumulator * std::fabs(sum) : gamma * g;
   const long double bound =
-      p.output * std::fabs(exact) + (1 + p.output) * gamma * g + (static_cast<long double>(what.k) + 1) * p.tiny;
+      p.output * std::fabs(exact) + (1 + p.output) * error + (static_cast<long double>(what.k) + 1) * p.tiny;
   return std::fabs(seen - exact) <= bound;
 }
 
 std::string check_result(const gemm_case &what, const placed_operand &a, const placed_operand &b,
-                         const placed_operand &c, const std::vector<std::uint8_t> &before) {
+                         const placed_operand &c, const placed_operand &bias, const std::vector<std::uint8_t> &before) {
   const number alpha(what.alpha.re, is_complex(what.out) ? what.alpha.im : 0);
   const number beta(what.beta.re, is_complex(what.out) ? what.beta.im : 0);
   std::vector<std::uint8_t> expected_gaps = c.bytes();
@@ -176,6 +188,12 @@ std::string check_result(const gemm_case &what, const placed_operand &a, const p
           const number old = load(what.out, before.data() + c.at(item, i, j));
           exact += beta * old;
           g += magnitude(beta) * magnitude(old);
+        }
+        if (what.has_bias) {
+          const bool per_row = what.bias_shape == SG_BIAS_PER_ROW;
+          const number added = bias.get(what.own_bias ? item : 0, per_row ? i : 0, per_row ? 0 : j);
+          exact += added;
+          g += magnitude(added);
         }
         const number seen = c.get(item, i, j);
         if (!close_enough(what, seen.real(), exact.real(), g) || !close_enough(what, seen.imag(), exact.imag(), g)) {
@@ -204,16 +222,19 @@ std::string run(sg_context *context, const gemm_case &what, sg_job_statistics *s
                    what.batch);
   placed_operand c(context, what.place_c, what.out, what.layout_c, what.m, what.n, what.pad, what.batch);
 
+  const bool per_row = what.bias_shape == SG_BIAS_PER_ROW;
+  placed_operand bias(context, what.place_bias, what.out, what.layout_c, what.has_bias && !per_row ? 1 : what.m,
+                      what.has_bias ? (per_row ? 1 : what.n) : 0, 0, what.own_bias ? what.batch : 1);
+
   random_source random(what.seed);
   const auto value = [&](sg_dtype type) { return what.integers ? small_integer(random, type) : random.of(type); };
   a.fill([&] { return value(what.in); });
   b.fill([&] { return value(what.in); });
   const bool poisoned = what.beta.re == 0 && what.beta.im == 0 && what.out != SG_DTYPE_I32;
   c.fill([&] { return poisoned ? number(NAN, is_complex(what.out) ? NAN : 0) : value(what.out); });
-  a.upload();
-  b.upload();
-  c.upload();
-  const auto a_before = a.bytes(), b_before = b.bytes(), c_before = c.bytes();
+  bias.fill([&] { return value(what.out); });
+  for (placed_operand *operand : {&a, &b, &c, &bias}) operand->upload();
+  const auto a_before = a.bytes(), b_before = b.bytes(), c_before = c.bytes(), bias_before = bias.bytes();
 
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = a.view();
@@ -225,6 +246,12 @@ std::string run(sg_context *context, const gemm_case &what, sg_job_statistics *s
   desc.beta = what.beta;
   desc.compute = what.compute;
   desc.batch = what.batch;
+  desc.activation = what.activation;
+  if (what.has_bias) {
+    desc.bias = bias.view().data;
+    desc.bias_shape = what.bias_shape;
+    desc.stride_bias = what.own_bias ? bias.stride() : 0;
+  }
   const auto a_pointers = a.pointers(), b_pointers = b.pointers(), c_pointers = c.pointers();
   if (what.form == batch_form::pointers) {
     desc.a_array = a_pointers.data();
@@ -242,12 +269,11 @@ std::string run(sg_context *context, const gemm_case &what, sg_job_statistics *s
   require(sg_gemm_async(context, &desc, &submit, handle.out()), "sg_gemm_async");
   require(sg_job_wait(handle, SG_FOREVER), "sg_job_wait");
   if (stats) require(sg_job_stats(handle, stats), "sg_job_stats");
-  a.download();
-  b.download();
-  c.download();
+  for (placed_operand *operand : {&a, &b, &c, &bias}) operand->download();
   if (a.bytes() != a_before) return "A was written to";
   if (b.bytes() != b_before) return "B was written to";
-  return check_result(what, a, b, c, c_before);
+  if (bias.bytes() != bias_before) return "the bias was written to";
+  return check_result(what, a, b, c, bias, c_before);
 }
 
 }  // namespace
@@ -257,14 +283,15 @@ std::string gemm_case::text() const {
   char line[400];
   std::snprintf(line, sizeof line,
                 "%s->%s m%lld n%lld k%lld op %c%c layout %c%c%c pad %lld alpha (%g,%g) beta (%g,%g) form %d batch %lld "
-                "place %c%c%c split %d parts %d tile %lld %lld %lld limit %llu seed %llu",
+                "place %c%c%c bias %d%d%d%c activation %d split %d parts %d tile %lld %lld %lld limit %llu seed %llu",
                 sg_dtype_name(in), sg_dtype_name(out), static_cast<long long>(m), static_cast<long long>(n),
                 static_cast<long long>(k), ops[op_a], ops[op_b], layouts[layout_a], layouts[layout_b],
                 layouts[layout_c], static_cast<long long>(pad), alpha.re, alpha.im, beta.re, beta.im,
                 static_cast<int>(form), static_cast<long long>(batch), places[place_a], places[place_b],
-                places[place_c], options.split, options.parts, static_cast<long long>(options.tile_m),
-                static_cast<long long>(options.tile_n), static_cast<long long>(options.tile_k),
-                static_cast<unsigned long long>(options.memory_limit), static_cast<unsigned long long>(seed));
+                places[place_c], has_bias, own_bias, bias_shape, places[place_bias], activation, options.split,
+                options.parts, static_cast<long long>(options.tile_m), static_cast<long long>(options.tile_n),
+                static_cast<long long>(options.tile_k), static_cast<unsigned long long>(options.memory_limit),
+                static_cast<unsigned long long>(seed));
   return line;
 }
 

@@ -23,6 +23,11 @@ struct gemm_case {
   std::int64_t batch = 1;
   sg_memory_kind place_a = SG_MEMORY_PAGEABLE, place_b = SG_MEMORY_PAGEABLE, place_c = SG_MEMORY_PAGEABLE;
   sg_compute compute = SG_COMPUTE_EXACT;
+  bool has_bias = false;
+  bool own_bias = false;  // each item of a batch has its own
+  sg_bias bias_shape = SG_BIAS_PER_COLUMN;
+  sg_memory_kind place_bias = SG_MEMORY_PAGEABLE;
+  sg_activation activation = SG_ACTIVATION_NONE;
   bool integers = false;  // integer-valued operands, whose result must be exact to the bit
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   std::uint64_t seed = 1;
@@ -30,8 +35,8 @@ struct gemm_case {
   std::string text() const;
 };
 
-// Runs the case. "" when every element is within the bound, no byte outside the footprint of C changed and A and B are
-// as they were; otherwise what was wrong first. `stats`, when given, receives the job's.
+// Runs the case. "" when every element is within the bound, no byte outside the footprint of C changed and A, B and the
+// bias are as they were; otherwise what was wrong first. `stats`, when given, receives the job's.
 std::string run_gemm_case(sg_context *context, const gemm_case &what, sg_job_statistics *stats = nullptr);
 
 }  // namespace sg_test
