@@ -172,6 +172,7 @@ sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_
   return of(x).launch(reinterpret_cast<graph *>(what)->executable(), done);
 }
 
+std::int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
 std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts().multiProcessorCount; }
 sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
 
@@ -214,6 +215,7 @@ constexpr sg_backend_ops table = {
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
     .tune = tune,
+    .has_epilogues = has_epilogues,
 };
 
 }  // namespace

@@ -178,10 +178,11 @@ namespace {
 // again. Those for tensor cores' sizes do not.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
   const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
+  if (narrow && has_epilogue(g)) return true;  // by way of C
   return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
 }
 
-// The product in f32 beside C, then both in one sum that is rounded once; item by item.
+// The product in f32 beside C, then both in one sum that has its epilogue and is rounded once; item by item.
 sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
   void *memory = nullptr;
   if (const sg_status status = in.take(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
@@ -201,7 +202,8 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
     item.beta = {0, 0};
     status = run_blas(in, item);
     const sg_backend_reduce sum{what.m, what.n, SG_DTYPE_F32, what.out_type, what.beta,
-                                memory, 1,      what.m,       what.m * what.n, c,  what.ldc};
+                                memory, 1,      what.m,       what.m * what.n, c,  what.ldc,
+                                bias_of_item(what, i), what.bias_per_row, what.activation};
     if (status == SG_STATUS_OK) status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
   }
   in.give_back(memory);
@@ -220,11 +222,18 @@ bool is_plain_blas(const sg_backend_gemm &what) noexcept {
   return what.in_type != SG_DTYPE_I8 && !in_parts(what) && !rounds_twice(what);
 }
 
-sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
+namespace {
+sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
   if (rounds_twice(what)) return run_rounded_once(in, what);
   return run_blas(in, what);
+}
+}  // namespace
+
+sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
+  const sg_status status = run_product(in, what);
+  return status == SG_STATUS_OK && ends_apart(what) ? end_products(in, &what, 1, nullptr) : status;
 }
 
 }  // namespace sg::cuda

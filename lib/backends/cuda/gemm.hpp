@@ -6,12 +6,20 @@
 
 namespace sg::cuda {
 
-// Enqueues it.
+// Enqueues it with its epilogue.
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept;
 // Enqueues all of them, in as few calls as their shapes allow.
 sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept;
 
-// The parts of it: what cuBLAS computes as it is, i8, and f32 through short formats.
+// Epilogues. Those of products whose C is its own accumulator may follow as a kernel of their own.
+bool has_epilogue(const sg_backend_gemm &what) noexcept;
+bool ends_apart(const sg_backend_gemm &what) noexcept;
+const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcept;
+// Enqueues those of the products that end apart, in few launches; `statuses`: of the products, which have one type of C, or
+// nullptr. Arrays of pointers are the host's.
+sg_status end_products(stream &in, const sg_backend_gemm *products, std::int32_t count, const sg_status *statuses) noexcept;
+
+// The parts of a product, without its epilogue: what cuBLAS computes as it is, i8, and f32 through short formats.
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept;  // arrays of pointers lie on the device
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;

@@ -233,7 +233,9 @@ sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count
     return SG_STATUS_OK;
   }
   try {
-    return run_plain_group({in, items, element_size(items[0].in_type), element_size(items[0].out_type)}, count, statuses);
+    const group all{in, items, element_size(items[0].in_type), element_size(items[0].out_type)};
+    const sg_status status = run_plain_group(all, count, statuses);
+    return status == SG_STATUS_OK ? end_products(in, items, count, statuses) : status;
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");
   }

@@ -1,69 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = beta * C + the parts, added in their order in C's accumulator.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+// C = activation(beta * C + the parts + bias), added in their order in C's accumulator.
+#include "arithmetic.cuh"
 #include "kernels.hpp"
 
 namespace sg::cuda {
 namespace {
-
-struct complex32 {
-  float re, im;
-};
-struct complex64 {
-  double re, im;
-};
-
-// How a type is accumulated: its accumulator, what that is made from, and what it is rounded to.
-template <class T>
-struct arithmetic {
-  using sum = T;
-  static __device__ sum scaled(sg_scalar s, T x) { return T(s.re) * x; }
-  static __device__ sum plus(sum a, sum b) { return a + b; }
-  static __device__ T rounded(sum x) { return x; }
-};
-
-template <class T, class Real>
-struct complex_arithmetic {
-  using sum = T;
-  static __device__ T scaled(sg_scalar s, T x) {
-    const Real re = Real(s.re), im = Real(s.im);
-    return {re * x.re - im * x.im, re * x.im + im * x.re};
-  }
-  static __device__ T plus(T a, T b) { return {a.re + b.re, a.im + b.im}; }
-  static __device__ T rounded(T x) { return x; }
-};
-template <>
-struct arithmetic<complex32> : complex_arithmetic<complex32, float> {};
-template <>
-struct arithmetic<complex64> : complex_arithmetic<complex64, double> {};
-
-// Wraps beyond 2^31.
-template <>
-struct arithmetic<std::int32_t> {
-  using sum = std::int32_t;
-  static __device__ sum scaled(sg_scalar s, sum x) {
-    return sum(std::uint32_t(std::int64_t(s.re)) * std::uint32_t(x));
-  }
-  static __device__ sum plus(sum a, sum b) { return sum(std::uint32_t(a) + std::uint32_t(b)); }
-  static __device__ sum rounded(sum x) { return x; }
-};
-
-template <>
-struct arithmetic<__half> {
-  using sum = float;
-  static __device__ sum scaled(sg_scalar s, __half x) { return float(s.re) * __half2float(x); }
-  static __device__ sum plus(sum a, sum b) { return a + b; }
-  static __device__ __half rounded(sum x) { return __float2half_rn(x); }
-};
-template <>
-struct arithmetic<__nv_bfloat16> {
-  using sum = float;
-  static __device__ sum scaled(sg_scalar s, __nv_bfloat16 x) { return float(s.re) * __bfloat162float(x); }
-  static __device__ sum plus(sum a, sum b) { return a + b; }
-  static __device__ __nv_bfloat16 rounded(sum x) { return __float2bfloat16_rn(x); }
-};
 
 template <class T>
 __global__ void reduce_kernel(sg_backend_reduce what, bool reads_c) {
@@ -87,7 +28,8 @@ __global__ void reduce_kernel(sg_backend_reduce what, bool reads_c) {
         total = sum{};
       }
       for (; next < what.parts_count; ++next) total = ops::plus(total, part[next * what.part_stride]);
-      out = ops::rounded(total);
+      if (what.bias != nullptr) total = ops::plus(total, ops::widened(static_cast<const T *>(what.bias)[what.bias_per_row ? i : j]));
+      out = ops::rounded(activated(total, what.activation));
     }
 }
 
