@@ -24,10 +24,12 @@
 #define SG_FLAT_PRODUCT                                                                                               \
   SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(b), SG_FLAT_MATRIX(c), int32_t op_a, int32_t op_b, int32_t compute, double alpha, \
       double alpha_im, double beta, double beta_im, int64_t batch, int64_t stride_a, int64_t stride_b,                \
-      int64_t stride_c, int64_t a_array, int64_t b_array, int64_t c_array
+      int64_t stride_c, int64_t a_array, int64_t b_array, int64_t c_array, int64_t bias, int64_t stride_bias,         \
+      int32_t bias_shape, int32_t activation
 #define SG_FLAT_PRODUCT_NAMES                                                                                      \
   SG_FLAT_MATRIX_NAMES(a), SG_FLAT_MATRIX_NAMES(b), SG_FLAT_MATRIX_NAMES(c), op_a, op_b, compute, alpha, alpha_im, \
-      beta, beta_im, batch, stride_a, stride_b, stride_c, a_array, b_array, c_array
+      beta, beta_im, batch, stride_a, stride_b, stride_c, a_array, b_array, c_array, bias, stride_bias, bias_shape, \
+      activation
 
 /* The fields of an sg_submit. `after` is the address of an array of after_count job handles, or 0. */
 #define SG_FLAT_SUBMIT                                                                                     \
@@ -64,6 +66,10 @@ static inline sg_gemm_desc sg_flat_product(SG_FLAT_PRODUCT) {
   d.a_array = (void *const *)sg_flat_at(a_array);
   d.b_array = (void *const *)sg_flat_at(b_array);
   d.c_array = (void *const *)sg_flat_at(c_array);
+  d.bias = sg_flat_at(bias);
+  d.stride_bias = stride_bias;
+  d.bias_shape = (sg_bias)bias_shape;
+  d.activation = (sg_activation)activation;
   return d;
 }
 

@@ -8,12 +8,12 @@ using StreamGemm.Internal;
 
 namespace StreamGemm {
   public sealed unsafe partial class GemmContext {
-    /// <summary>Submits C = alpha * op(A) * op(B) + beta * C and returns at once. The operands are pinned and kept alive until
+    /// <summary>Submits C = activation(alpha * op(A) * op(B) + beta * C + bias) and returns at once. The operands are pinned and kept alive until
     /// the job has ended, whatever the caller drops; A and B stay unchanged and C untouched that long.</summary>
     /// <param name="a">A; only read.</param>
     /// <param name="b">B; only read.</param>
     /// <param name="c">C.</param>
-    /// <param name="options">Scalars, operations, batch, order; null: the defaults.</param>
+    /// <param name="options">Scalars, operations, batch, bias, activation, order; null: the defaults.</param>
     /// <param name="cancellationToken">Cancels the job: what has not started is dropped, a running command ends first.</param>
     /// <returns>A task that completes when the job has ended; continuations run on the thread pool. It is canceled when the job
     /// was, and faulted by the job's failure.</returns>
@@ -53,6 +53,7 @@ namespace StreamGemm {
       at.A = pending.PinA(a);
       at.B = pending.PinB(b);
       at.C = pending.PinC(c);
+      at.Bias = pending.PinBias(o.Bias);
       int status = Native.Gemm(handle.Token, a, b, c, at, o, completions.Queue, pending.Tag, job);
       GC.KeepAlive(this);
       return status;
@@ -61,17 +62,19 @@ namespace StreamGemm {
     /// <summary>Computes C = alpha * op(A) * op(B) + beta * C and returns when it is done.</summary>
     public void Gemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = Check(a, b, c, options);
-      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin);
+      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin), pinBias = default(Pin);
       try {
         Native.Addresses at = default(Native.Addresses);
         at.A = pinA.Take(a);
         at.B = pinB.Take(b);
         at.C = pinC.Take(c);
+        at.Bias = pinBias.Take(o.Bias);
         Errors.Check(Native.GemmAndWait(handle.Token, a, b, c, at, o));
       } finally {
         pinA.Release();
         pinB.Release();
         pinC.Release();
+        pinBias.Release();
       }
       GC.KeepAlive(this);
     }
@@ -136,6 +139,7 @@ namespace StreamGemm {
       var addresses = new long[3 * count];
       for (int i = 0; i < count; ++i) {
         Check(a[i], b[i], c[i], GemmOptions.Default);
+        if (i == 0) CheckBias(c[0], o, count);
         addresses[i] = pending.PinMore(3 * count, i, a[i]);
         addresses[count + i] = pending.PinMore(3 * count, count + i, b[i]);
         addresses[2 * count + i] = pending.PinMore(3 * count, 2 * count + i, c[i]);
@@ -146,6 +150,7 @@ namespace StreamGemm {
         at.ArrayA = (long)first;
         at.ArrayB = (long)(first + count);
         at.ArrayC = (long)(first + 2 * count);
+        at.Bias = pending.PinBias(o.Bias);
         int status = Native.Gemm(handle.Token, a[0], b[0], c[0], at, o, completions.Queue, pending.Tag, job);
         GC.KeepAlive(this);
         return status;
@@ -180,9 +185,10 @@ namespace StreamGemm {
           GemmItem item = items[i];
           GemmOptions o = Check(item.A, item.B, item.C, item.Options);
           Native.Addresses at = default(Native.Addresses);
-          at.A = pending.PinMore(3 * count, 3 * i, item.A);
-          at.B = pending.PinMore(3 * count, 3 * i + 1, item.B);
-          at.C = pending.PinMore(3 * count, 3 * i + 2, item.C);
+          at.A = pending.PinMore(4 * count, 4 * i, item.A);
+          at.B = pending.PinMore(4 * count, 4 * i + 1, item.B);
+          at.C = pending.PinMore(4 * count, 4 * i + 2, item.C);
+          at.Bias = pending.PinMore(4 * count, 4 * i + 3, o.Bias);
           Native.SetItem(group, i, item.A, item.B, item.C, at, o);
         }
         int status = Native.Group(handle.Token, group, count, options, completions.Queue, pending.Tag, job);
@@ -205,7 +211,20 @@ namespace StreamGemm {
         b.CheckBatch(o.Batch, o.StrideB, "b");
         c.CheckBatch(o.Batch, o.StrideC, "c");
       }
+      CheckBias(c, o, o.Batch);
       return o;
+    }
+
+    static void CheckBias(in Matrix c, GemmOptions o, long batch) {
+      Matrix bias = o.Bias;
+      if (bias.DType == 0) return;
+      bool perColumn = Native.PerColumn(bias, c);
+      if (!perColumn && !(bias.Rows == c.Rows && bias.Cols == 1))
+        throw new ArgumentException("Bias is " + bias + "; c, which is " + c + ", needs a row or a column of values", "options");
+      if (bias.DType != c.DType) throw new ArgumentException("Bias is " + bias.DType + ", c is " + c.DType, "options");
+      bool apart = bias.Ld != 1 && (bias.Layout == Layout.RowMajor) != perColumn;
+      if (apart && bias.Rows * bias.Cols > 1) throw new ArgumentException("the values of Bias do not follow each other", "options");
+      if (batch > 1) bias.CheckBatch(batch, o.StrideBias, "bias");
     }
 
     static int SameShape(IReadOnlyList<Matrix> list, string name, int count) {

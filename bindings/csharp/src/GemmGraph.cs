@@ -42,7 +42,7 @@ namespace StreamGemm {
     public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = GemmContext.Check(a, b, c, options);
       lock (parts) {
-        var part = new Recorded(a, b, c);
+        var part = new Recorded(a, b, c, o.Bias);
         return Keep(part, Native.RecordGemm(context.Token, handle.Token, a, b, c, part.At, o));
       }
     }
@@ -65,7 +65,7 @@ namespace StreamGemm {
       GemmOptions o = GemmContext.Check(a, b, c, options);
       lock (parts) {
         CheckIndex(index);
-        var part = new Recorded(a, b, c);
+        var part = new Recorded(a, b, c, o.Bias);
         Exchange(index, part, Native.SetGemm(handle.Token, index, a, b, c, part.At, o));
       }
     }

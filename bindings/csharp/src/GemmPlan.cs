@@ -74,6 +74,7 @@ namespace StreamGemm {
       at.A = pending.PinA(a);
       at.B = pending.PinB(b);
       at.C = pending.PinC(c);
+      at.Bias = pending.PinBias(o.Bias);
       int status = Native.RunPlan(handle.Token, a, b, c, at, o, completions.Queue, pending.Tag, job);
       GC.KeepAlive(this);
       return status;
@@ -85,15 +86,16 @@ namespace StreamGemm {
 
   public sealed unsafe partial class GemmContext {
     /// <summary>Makes a plan for a product. The matrices may be shapes without memory (<see cref="Matrix.Shape"/>): then
-    /// options.Plan.PlaceA, PlaceB, PlaceC say where they will lie (default: device memory).</summary>
+    /// options.Plan.PlaceA, PlaceB, PlaceC say where they will lie (default: device memory). A bias is given in any case.</summary>
     public GemmPlan Plan(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = Check(a, b, c, options);
-      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin);
+      Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin), pinBias = default(Pin);
       try {
         Native.Addresses at = default(Native.Addresses);
         at.A = pinA.Take(a);
         at.B = pinB.Take(b);
         at.C = pinC.Take(c);
+        at.Bias = pinBias.Take(o.Bias);
         long plan;
         Errors.Check(Native.MakePlan(handle.Token, a, b, c, at, o, out plan));
         GC.KeepAlive(this);
@@ -102,6 +104,7 @@ namespace StreamGemm {
         pinA.Release();
         pinB.Release();
         pinC.Release();
+        pinBias.Release();
       }
     }
   }

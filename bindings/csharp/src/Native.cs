@@ -7,8 +7,15 @@ namespace StreamGemm {
   internal static unsafe class Native {
     /// <summary>Addresses of a product's operands, or of arrays of `Items` addresses, one for each item of a batch.</summary>
     internal struct Addresses {
-      internal long A, B, C, ArrayA, ArrayB, ArrayC, Items;
+      internal long A, B, C, ArrayA, ArrayB, ArrayC, Items, Bias;
     }
+
+    static int BiasShape(GemmOptions o, in Matrix c) {
+      return (int)(o.Bias.DType == 0 || PerColumn(o.Bias, c) ? Bias.Column : Bias.Row);
+    }
+
+    /// <summary>Whether a bias, which is a row or a column, has a value for each column of C.</summary>
+    internal static bool PerColumn(in Matrix bias, in Matrix c) => bias.Rows == 1 && bias.Cols == c.Cols;
 
     internal static int Gemm(long context, in Matrix a, in Matrix b, in Matrix c, in Addresses at, GemmOptions o, long queue, long tag,
                              long* job) {
@@ -19,7 +26,7 @@ namespace StreamGemm {
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-          at.ArrayA, at.ArrayB, at.ArrayC,
+          at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
           o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, (long)job);
         GC.KeepAlive(o);
         return status;
@@ -34,7 +41,7 @@ namespace StreamGemm {
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-          at.ArrayA, at.ArrayB, at.ArrayC,
+          at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
           o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress);
         GC.KeepAlive(o);
         return status;
@@ -47,7 +54,7 @@ namespace StreamGemm {
         at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
         o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
         at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-        at.ArrayA, at.ArrayB, at.ArrayC);
+        at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation);
     }
 
     internal static int Group(long context, long group, int count, SubmitOptions o, long queue, long tag, long* job) {
@@ -66,7 +73,7 @@ namespace StreamGemm {
         at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
         o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
         at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-        at.ArrayA, at.ArrayB, at.ArrayC, o.PlanAddress, out plan);
+        at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation, o.PlanAddress, out plan);
       GC.KeepAlive(o);
       return status;
     }
@@ -80,7 +87,7 @@ namespace StreamGemm {
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-          at.ArrayA, at.ArrayB, at.ArrayC,
+          at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
           o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, (long)job);
         GC.KeepAlive(o);
         return status;
@@ -109,7 +116,7 @@ namespace StreamGemm {
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-          at.ArrayA, at.ArrayB, at.ArrayC,
+          at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
           o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress);
         GC.KeepAlive(o);
         return status;
@@ -133,7 +140,7 @@ namespace StreamGemm {
         at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
         o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
         at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
-        at.ArrayA, at.ArrayB, at.ArrayC);
+        at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation);
     }
 
     internal static int RunGraph(long graph, SubmitOptions o, long queue, long tag, long* job) {

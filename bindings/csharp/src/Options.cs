@@ -69,6 +69,16 @@ namespace StreamGemm {
 
     /// <summary>Elements from one item's C to the next.</summary>
     public long StrideC { get; set; }
+
+    /// <summary>What is added to C: a row of as many values as C has columns, one for each of them, or a column of as many as C has
+    /// rows; of C's type, one behind the other. Default: none. Read until the job has ended.</summary>
+    public Matrix Bias { get; set; }
+
+    /// <summary>Elements from one item's bias to the next; 0 shares it.</summary>
+    public long StrideBias { get; set; }
+
+    /// <summary>What is applied to each element of C in the end. Default: nothing.</summary>
+    public Activation Activation { get; set; }
   }
 
   /// <summary>One product of a group: its matrices, scalars and operations. The options' order and priority are not used.</summary>

@@ -14,7 +14,7 @@ namespace StreamGemm {
     readonly CancellationToken token;
     internal readonly long Tag;
     long job;  // 0 before the submission; its handle, which is a reference of this object's; Ended
-    Pin a, b, c;
+    Pin a, b, c, bias;
     Pin[] more;
     Recorded[] shared;
     CancellationTokenRegistration registration;
@@ -28,8 +28,9 @@ namespace StreamGemm {
     internal long PinA(in Matrix matrix) => a.Take(matrix);
     internal long PinB(in Matrix matrix) => b.Take(matrix);
     internal long PinC(in Matrix matrix) => c.Take(matrix);
+    internal long PinBias(in Matrix matrix) => bias.Take(matrix);
 
-    /// <summary>Pins matrices beyond the first three.</summary>
+    /// <summary>Pins matrices beyond those of one product.</summary>
     /// <param name="count">How many there will be in all.</param>
     /// <param name="index">Which one this is.</param>
     /// <param name="matrix">The matrix.</param>
@@ -107,6 +108,7 @@ namespace StreamGemm {
       a.Release();
       b.Release();
       c.Release();
+      bias.Release();
       for (int i = 0; more != null && i < more.Length; ++i) more[i].Release();
       for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
     }

@@ -7,16 +7,17 @@ namespace StreamGemm {
     internal readonly bool IsCopy;
     internal readonly Matrix A, B, C;  // of a copy: A is the source, C the destination
     internal readonly Native.Addresses At;
-    Pin pinA, pinB, pinC;
+    Pin pinA, pinB, pinC, pinBias;
     int holders = 1;  // the graph, and each run in flight
 
-    internal Recorded(in Matrix a, in Matrix b, in Matrix c) {
+    internal Recorded(in Matrix a, in Matrix b, in Matrix c, in Matrix bias) {
       A = a;
       B = b;
       C = c;
       At.A = pinA.Take(a);
       At.B = pinB.Take(b);
       At.C = pinC.Take(c);
+      At.Bias = pinBias.Take(bias);
     }
 
     internal Recorded(in Matrix source, in Matrix destination) {
@@ -39,6 +40,7 @@ namespace StreamGemm {
       pinA.Release();
       pinB.Release();
       pinC.Release();
+      pinBias.Release();
     }
 
     /// <summary>Of a graph that was dropped, when none of its runs is in flight.</summary>

@@ -28,6 +28,48 @@ static class ProductsTest {
     Numbers.Same(expected, c, "c");
   }
 
+  static float[,] Ended(float[,] product, Func<int, int, float> bias, bool relu) {
+    var made = (float[,])product.Clone();
+    for (int i = 0; i < made.GetLength(0); ++i)
+      for (int j = 0; j < made.GetLength(1); ++j) {
+        made[i, j] += bias(i, j);
+        if (relu && made[i, j] < 0) made[i, j] = 0;
+      }
+    return made;
+  }
+
+  public static async Task WithBiasAndActivation() {
+    float[,] a = Numbers.Floats(random, 5, 6), b = Numbers.Floats(random, 6, 7), c = new float[5, 7], product = Numbers.Product(a, b);
+    float[,] row = Numbers.Floats(random, 1, 7), column = Numbers.Floats(random, 5, 1);
+    float[,] byColumn = Ended(product, (i, j) => row[0, j], true), byRow = Ended(product, (i, j) => column[i, 0], false);
+    var ofColumns = new GemmOptions { Bias = row, Activation = Activation.Relu };
+    var ofRows = new GemmOptions { Bias = column };
+    await context.GemmAsync(a, b, c, ofColumns);
+    Numbers.Same(byColumn, c, "a value for each column");
+    context.Gemm(a, b, c, ofRows);
+    Numbers.Same(byRow, c, "a value for each row");
+    await context.GemmGroupAsync(new[] { new GemmItem(a, b, c, ofColumns) });
+    Numbers.Same(byColumn, c, "in a group");
+    await context.GemmBatchAsync(new Matrix[] { a }, new Matrix[] { b }, new Matrix[] { c }, ofRows);
+    Numbers.Same(byRow, c, "in a batch");
+    using (GemmPlan plan = context.Plan(a, b, c, ofColumns)) await plan.RunAsync(a, b, c, ofColumns);
+    Numbers.Same(byColumn, c, "by a plan");
+    using (var graph = context.CreateGraph()) {
+      graph.Record(a, b, c, ofColumns);
+      row[0, 0] += 1;
+      await graph.RunAsync();
+    }
+    Numbers.Same(Ended(product, (i, j) => row[0, j], true), c, "by a graph");
+    context.Gemm(a, b, c, new GemmOptions { Activation = Activation.Gelu });
+    for (int i = 0; i < 5; ++i)
+      for (int j = 0; j < 7; ++j) {
+        double x = product[i, j], wanted = x / 2 * (1 + Math.Tanh(Math.Sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x)));
+        Expect.True(Math.Abs(wanted - c[i, j]) < 1e-5, "gelu of " + x + " is " + c[i, j]);
+      }
+    Expect.Throws<ArgumentException>(() => context.Gemm(a, b, c, new GemmOptions { Bias = new float[1, 5] }), "Bias");
+    Expect.Throws<ArgumentException>(() => context.Gemm(a, b, c, new GemmOptions { Bias = new double[1, 7] }), "F64", "F32");
+  }
+
   public static async Task TransposedByViewAndByOperation() {
     float[,] a = Numbers.Floats(random, 6, 5), b = Numbers.Floats(random, 7, 6), c = new float[5, 7], d = new float[5, 7], e = new float[7, 5];
     var expected = new float[5, 7];

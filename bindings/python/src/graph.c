@@ -26,7 +26,7 @@ static PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
   return both;
 }
 
-/* record_product(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute), stream, priority, flags, options):
+/* record_product(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, priority, flags, options):
  * (keeper, result). */
 PyObject *record_product(PyObject *self, PyObject *args) {
   unsigned long long graph, stream, options;
@@ -52,7 +52,7 @@ PyObject *record_product(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-/* set_product(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute)): (keeper, result). */
+/* set_product(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result). */
 PyObject *set_product(PyObject *self, PyObject *args) {
   unsigned long long graph;
   int index;

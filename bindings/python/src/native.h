@@ -74,8 +74,9 @@ typedef struct hooks {
   PyObject *make_condition; /* () -> threading.Condition */
   PyObject *no_condition;   /* the condition of jobs that have ended: it never blocks */
   PyObject *start;          /* () starts the thread that completes jobs */
-  PyObject *ops;            /* {name: value} of sg_op, of sg_compute */
+  PyObject *ops;            /* {name: value} of sg_op, of sg_compute, of sg_activation */
   PyObject *computes;
+  PyObject *activations;
 } hooks;
 
 extern hooks hook;

@@ -166,7 +166,39 @@ void product_done(product *p) {
 
 int holds_of_product(const product_arguments *g) {
   const int a = holds_of(g->a), b = holds_of(g->b), c = g->c == Py_None ? (a > b ? a : b) : holds_of(g->c);
-  return a + b + c;
+  return a + b + c + (g->bias != Py_None);
+}
+
+/* The bias as NumPy would broadcast it: a vector has a value for each column of the result (for each element of a result
+ * that is a vector), m x 1 one for each row; dimensions before those are the batch's. */
+static bool see_bias(PyObject *object, const operand *c, vector_role c_role, const target *to, hold *held, sg_gemm_desc *d) {
+  operand bias = {.name = "bias"};
+  sg_matrix values;
+  int64_t batch;
+  const vector_role role = c_role == COLUMN_VECTOR ? COLUMN_VECTOR : ROW_VECTOR;
+  if (!see_matrix(object, &bias, false, role, to, held, &values, &batch, &d->stride_bias)) return false;
+  const bool per_column = values.rows == 1 && values.cols == d->c.cols;
+  if ((!per_column && !(values.rows == d->c.rows && values.cols == 1)) || (batch != 1 && batch != d->batch)) {
+    PyObject *is = shape_text(&bias.seen), *of = shape_text(&c->seen);
+    if (is && of)
+      raise_argument("bias has shape %R, which is neither a value for each column nor one for each row (m, 1) of a result of "
+                     "shape %R", is, of);
+    Py_XDECREF(is);
+    Py_XDECREF(of);
+    return false;
+  }
+  if (values.dtype != d->c.dtype)
+    return raise_argument("bias is %s and the result is %s; they must be equal", sg_dtype_name(values.dtype),
+                          sg_dtype_name(d->c.dtype));
+  const int64_t count = per_column ? values.cols : values.rows;
+  const bool by_rows = values.layout == SG_LAYOUT_ROW_MAJOR;
+  if (count > 1 && by_rows != per_column && values.ld != 1)
+    return raise_argument("the values of bias do not follow each other in memory");
+  if (!values.data && count > 0) return raise_argument("bias has no memory");
+  d->bias = values.data;
+  d->bias_shape = per_column ? SG_BIAS_PER_COLUMN : SG_BIAS_PER_ROW;
+  if (batch == 1) d->stride_bias = 0;
+  return true;
 }
 
 bool fill_product(product *p, const product_arguments *g, const target *to, hold *holds) {
@@ -175,11 +207,13 @@ bool fill_product(product *p, const product_arguments *g, const target *to, hold
   const int a_holds = holds_of(g->a), b_holds = holds_of(g->b);
   const int op_a = enum_of(g->op_a, hook.ops, "op_a"), op_b = enum_of(g->op_b, hook.ops, "op_b");
   const int compute = enum_of(g->compute, hook.computes, "compute");
+  const int activation = g->activation == Py_None ? 0 : enum_of(g->activation, hook.activations, "activation");
   if (PyErr_Occurred()) return false;
   *d = (sg_gemm_desc)SG_GEMM_DESC_INIT;
   d->op_a = (sg_op)op_a;
   d->op_b = (sg_op)op_b;
   d->compute = (sg_compute)compute;
+  d->activation = (sg_activation)activation;
   p->a.name = "a";
   p->b.name = "b";
   p->c.name = "c";
@@ -206,10 +240,14 @@ bool fill_product(product *p, const product_arguments *g, const target *to, hold
   d->b_array = p->b.items;
   d->c_array = p->c.items;
   d->batch = wanted.batch;
+  if (g->bias != Py_None &&
+      !see_bias(g->bias, &p->c, c_role, to, holds + a_holds + b_holds + holds_of(p->result), d))
+    return false;
   p->empty = wanted.batch == 0;
   return true;
 }
 
 bool parse_product(PyObject *given, product_arguments *g) {
-  return PyArg_ParseTuple(given, "OOOOOOOO", &g->a, &g->b, &g->c, &g->alpha, &g->beta, &g->op_a, &g->op_b, &g->compute);
+  return PyArg_ParseTuple(given, "OOOOOOOOOO", &g->a, &g->b, &g->c, &g->alpha, &g->beta, &g->op_a, &g->op_b,
+                          &g->compute, &g->bias, &g->activation);
 }

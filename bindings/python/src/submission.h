@@ -23,7 +23,7 @@ typedef struct target {
 
 /* The arguments that every product takes. */
 typedef struct product_arguments {
-  PyObject *a, *b, *c, *alpha, *beta, *op_a, *op_b, *compute;
+  PyObject *a, *b, *c, *alpha, *beta, *op_a, *op_b, *compute, *bias, *activation;
 } product_arguments;
 
 typedef struct product {
@@ -35,7 +35,7 @@ typedef struct product {
 
 /* product.c */
 bool reachable(const view *v, const char *name, const target *to);
-bool parse_product(PyObject *given, product_arguments *g); /* a tuple of all eight */
+bool parse_product(PyObject *given, product_arguments *g); /* a tuple of all ten */
 int holds_of_product(const product_arguments *g);          /* how many holds fill_product needs */
 bool fill_product(product *p, const product_arguments *g, const target *to, hold *holds);
 void product_done(product *p);

@@ -62,7 +62,7 @@ static sg_status run_product(product_mode mode, const target *to, const sg_gemm_
   return sg_gemm(on, d, s);
 }
 
-/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, stream,
+/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream,
  * after, priority, flags, options): a Job, or the result where the mode is BLOCKING. */
 PyObject *submit_product(PyObject *self, PyObject *args) {
   int mode;
@@ -71,9 +71,9 @@ PyObject *submit_product(PyObject *self, PyObject *args) {
   product_arguments g;
   order_arguments og;
   (void)self;
-  if (!PyArg_ParseTuple(args, "iO(Kiip)OOOOOOOOKOiIK", &mode, &type, &to.handle, &to.cuda_device, &to.context_id,
-                        &to.waits, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute, &og.stream,
-                        &og.after, &og.priority, &og.flags, &og.options))
+  if (!PyArg_ParseTuple(args, "iO(Kiip)OOOOOOOOOOKOiIK", &mode, &type, &to.handle, &to.cuda_device, &to.context_id,
+                        &to.waits, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute, &g.bias,
+                        &g.activation, &og.stream, &og.after, &og.priority, &og.flags, &og.options))
     return NULL;
   product p = {0};
   order o = {0};
@@ -102,7 +102,7 @@ PyObject *submit_product(PyObject *self, PyObject *args) {
   return job;
 }
 
-/* submit_group(type, target, [(a, b, c, alpha, beta, op_a, op_b, compute)...], stream,
+/* submit_group(type, target, [(a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)...], stream,
  * after, priority, flags, options): one Job, whose result is the list of results. */
 PyObject *submit_group(PyObject *self, PyObject *args) {
   PyTypeObject *type;
@@ -156,15 +156,15 @@ PyObject *submit_group(PyObject *self, PyObject *args) {
   return job;
 }
 
-/* make_plan(target, a, b, c, alpha, beta, op_a, op_b, compute, options): the plan's handle.
- */
+/* make_plan(target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options): the plan's
+ * handle. */
 PyObject *make_plan(PyObject *self, PyObject *args) {
   target to;
   product_arguments g;
   unsigned long long options;
   (void)self;
-  if (!PyArg_ParseTuple(args, "(Kiip)OOOOOOOOK", &to.handle, &to.cuda_device, &to.context_id, &to.waits, &g.a, &g.b,
-                        &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute, &options))
+  if (!PyArg_ParseTuple(args, "(Kiip)OOOOOOOOOOK", &to.handle, &to.cuda_device, &to.context_id, &to.waits, &g.a, &g.b,
+                        &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute, &g.bias, &g.activation, &options))
     return NULL;
   product p = {0};
   PyObject *made = NULL, *keeper = job_new(job_type, holds_of_product(&g));

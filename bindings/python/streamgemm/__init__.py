@@ -28,7 +28,7 @@ _use_own_plugins()
 from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job  # noqa: E402
 from ._context import Context, Event, Stream, default_context, matmul, matmul_async, set_default_context  # noqa: E402
-from ._enums import Compute, MemoryKind, Op, PlanFormat, Split, Status, WhenFull  # noqa: E402
+from ._enums import Activation, Compute, MemoryKind, Op, PlanFormat, Split, Status, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
     Busy,
@@ -61,11 +61,13 @@ _raw.install(
     _completer.start,
     _enums.names(Op),
     _enums.names(Compute),
+    _enums.names(Activation),
 )
 
 __version__ = _raw.sg_version_string()
 
 __all__ = [
+    "Activation",
     "BackendFailure",
     "BackendInfo",
     "Buffer",

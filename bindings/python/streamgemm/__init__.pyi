@@ -26,6 +26,7 @@ _Array: TypeAlias = Matrix | _HasDLPack | _HasArrayInterface | _HasCudaArrayInte
 _Operand: TypeAlias = _Array | list[Any] | tuple[Any, ...]
 _Op: TypeAlias = Op | Literal["N", "T", "C", "n", "t", "c"]
 _Compute: TypeAlias = Compute | str
+_Activation: TypeAlias = Activation | str
 _Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device"]
 _Order: TypeAlias = Literal["C", "F"]
 _Shape: TypeAlias = Sequence[int]
@@ -78,6 +79,11 @@ class Compute(enum.IntEnum):
     _3XTF32 = 2
     BF16 = 3
     BF16X3 = 4
+
+class Activation(enum.IntEnum):
+    NONE = 0
+    RELU = 1
+    GELU = 2
 
 class Split(enum.IntEnum):
     AUTO = 0
@@ -258,6 +264,8 @@ class Plan(_Handle):
         op_a: _Op,
         op_b: _Op,
         compute: _Compute,
+        bias: _Array | None,
+        activation: _Activation | None,
         options: PlanOptions | None,
     ) -> None: ...
     @property
@@ -277,6 +285,7 @@ class Plan(_Handle):
         *,
         alpha: complex | None = ...,
         beta: complex | None = ...,
+        bias: _Array | None = ...,
         stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ...,
         priority: int = ...,
@@ -291,6 +300,7 @@ class Plan(_Handle):
         *,
         alpha: complex | None = ...,
         beta: complex | None = ...,
+        bias: _Array | None = ...,
         stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ...,
         priority: int = ...,
@@ -316,6 +326,8 @@ class Graph(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         stream: Stream | None = ...,
         priority: int = ...,
         untracked: bool = ...,
@@ -333,6 +345,8 @@ class Graph(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         stream: Stream | None = ...,
         priority: int = ...,
         untracked: bool = ...,
@@ -343,11 +357,27 @@ class Graph(_Handle):
     ) -> _C: ...
     @overload
     def set_gemm(
-        self, index: int, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ...
+        self,
+        index: int,
+        a: _Operand,
+        b: _Operand,
+        c: None = ...,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        bias: _Array | None = ...,
     ) -> Any: ...
     @overload
     def set_gemm(
-        self, index: int, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ...
+        self,
+        index: int,
+        a: _Operand,
+        b: _Operand,
+        c: _C,
+        *,
+        alpha: complex = ...,
+        beta: complex = ...,
+        bias: _Array | None = ...,
     ) -> _C: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     def run_async(
@@ -386,6 +416,8 @@ class _Product(TypedDict, total=False):
     op_a: _Op
     op_b: _Op
     compute: _Compute
+    bias: _Array | None
+    activation: _Activation | None
 
 _Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Product
 
@@ -425,6 +457,8 @@ class Context(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ...,
         priority: int = ...,
@@ -443,6 +477,8 @@ class Context(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ...,
         priority: int = ...,
@@ -461,6 +497,8 @@ class Context(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ...,
         priority: int = ...,
@@ -479,6 +517,8 @@ class Context(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ...,
         priority: int = ...,
@@ -526,6 +566,8 @@ class Context(_Handle):
         op_a: _Op = ...,
         op_b: _Op = ...,
         compute: _Compute = ...,
+        bias: _Array | None = ...,
+        activation: _Activation | None = ...,
         options: PlanOptions | None = ...,
     ) -> Plan: ...
     def graph(self) -> Graph: ...

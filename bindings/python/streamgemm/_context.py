@@ -178,14 +178,17 @@ class Context(Handle):
         op_a="N",
         op_b="N",
         compute="exact",
+        bias=None,
+        activation=None,
         stream=None,
         after=_NOTHING,
         priority=0,
         untracked=False,
         options=None,
     ):
-        """Submits c = alpha * op_a(a) * op_b(b) + beta * c and returns its Job at once. Without `c` a new array is
-        made."""
+        """Submits c = activation(alpha * op_a(a) * op_b(b) + beta * c + bias) and returns its Job at once. Without `c` a new
+        array is made. `bias`, of the result's type, is broadcast as NumPy does it: n values are one for each column, a
+        column (m, 1) is one for each row. `activation`: "relu" or "gelu"."""
         return _raw.submit_product(
             _ASYNC,
             Job,
@@ -198,6 +201,8 @@ class Context(Handle):
             op_a,
             op_b,
             compute,
+            bias,
+            activation,
             0 if stream is None else stream._open(),
             after,
             priority,
@@ -216,6 +221,8 @@ class Context(Handle):
         op_a="N",
         op_b="N",
         compute="exact",
+        bias=None,
+        activation=None,
         stream=None,
         after=_NOTHING,
         priority=0,
@@ -235,6 +242,8 @@ class Context(Handle):
             op_a,
             op_b,
             compute,
+            bias,
+            activation,
             0 if stream is None else stream._open(),
             after,
             priority,
@@ -244,7 +253,7 @@ class Context(Handle):
 
     def gemm_grouped_async(self, products, *, stream=None, after=_NOTHING, priority=0, untracked=False, options=None):
         """Submits products of different shapes, types and scalars as one job. Each is (a, b), (a, b, c) or a dict of
-        gemm_async's a, b, c, alpha, beta, op_a, op_b, compute. The result is the list of results."""
+        gemm_async's a, b, c, alpha, beta, op_a, op_b, compute, bias, activation. The result is the list of results."""
         return _raw.submit_group(
             Job,
             self._target or self._open_target(),
@@ -285,9 +294,24 @@ class Context(Handle):
         """The same, and waits: dst."""
         return self.copy_async(dst, src, **how).result()
 
-    def plan(self, a, b, c=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", options=None):
-        """Makes the schedule of a product without running it. Operands are arrays, or Matrix.placeholder(...)."""
-        return Plan(self, a, b, c, alpha, beta, op_a, op_b, compute, options)
+    def plan(
+        self,
+        a,
+        b,
+        c=None,
+        *,
+        alpha=1.0,
+        beta=0.0,
+        op_a="N",
+        op_b="N",
+        compute="exact",
+        bias=None,
+        activation=None,
+        options=None,
+    ):
+        """Makes the schedule of a product without running it. Operands are arrays, or Matrix.placeholder(...); a bias is
+        an array in any case."""
+        return Plan(self, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options)
 
     def graph(self):
         """An empty graph: submissions are recorded into it and run together."""
@@ -297,7 +321,18 @@ class Context(Handle):
         return f"<streamgemm.Context {'closed' if self.closed else self.device.name}>"
 
 
-_FIELDS = {"a": None, "b": None, "c": None, "alpha": 1.0, "beta": 0.0, "op_a": "N", "op_b": "N", "compute": "exact"}
+_FIELDS = {
+    "a": None,
+    "b": None,
+    "c": None,
+    "alpha": 1.0,
+    "beta": 0.0,
+    "op_a": "N",
+    "op_b": "N",
+    "compute": "exact",
+    "bias": None,
+    "activation": None,
+}
 
 
 def _item(product):

@@ -24,6 +24,7 @@ def _enum(name, prefix, doc):
 Status = _enum("Status", "SG_STATUS_", "What a call or a job answers.")
 Op = _enum("Op", "SG_OP_", "What is applied to an operand before the product.")
 Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that the caller allows.")
+Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each element of a result.")
 Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
 MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "Where memory lies, as seen from a context's device.")
 WhenFull = _enum(

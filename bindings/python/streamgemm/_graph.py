@@ -2,6 +2,7 @@
 """Graphs: submissions recorded once and run with one call."""
 
 import threading
+from typing import NamedTuple
 
 from . import _raw
 from ._errors import InvalidArgument
@@ -9,6 +10,15 @@ from ._handles import Handle
 from ._job import Job
 
 _UNTRACKED = _raw.SG_SUBMIT_UNTRACKED
+
+
+class _Product(NamedTuple):
+    """What stays of a recorded product when it is given other operands."""
+
+    op_a: object
+    op_b: object
+    compute: object
+    activation: object
 
 
 class Graph(Handle):
@@ -40,6 +50,8 @@ class Graph(Handle):
         op_a="N",
         op_b="N",
         compute="exact",
+        bias=None,
+        activation=None,
         stream=None,
         priority=0,
         untracked=False,
@@ -50,13 +62,13 @@ class Graph(Handle):
             keeper, result = _raw.record_product(
                 self._open(),
                 self._target,
-                (a, b, c, alpha, beta, op_a, op_b, compute),
+                (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation),
                 0 if stream is None else stream._open(),
                 priority,
                 _UNTRACKED if untracked else 0,
                 0 if options is None else options._address,
             )
-            self._kept.append((keeper, result, (op_a, op_b, compute)))
+            self._kept.append((keeper, result, _Product(op_a, op_b, compute, activation)))
         return result
 
     def copy(self, dst, src, *, stream=None, priority=0, untracked=False):
@@ -79,13 +91,15 @@ class Graph(Handle):
             raise InvalidArgument(f"index is {index}; the graph has {len(self._kept)} submissions")
         return self._kept[index]
 
-    def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0):
-        """Gives a recorded product other operands of the same shapes, and other scalars, for the runs from now on."""
+    def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0, bias=None):
+        """Gives a recorded product other operands of the same shapes, and other scalars, for the runs from now on. One that
+        was recorded with a bias is given one."""
         with self._lock:
             _, _, form = self._recorded(index)
-            if len(form) != 3:
+            if not isinstance(form, _Product):
                 raise InvalidArgument(f"the submission {index} is a copy")
-            keeper, result = _raw.set_product(self._open(), index, self._target, (a, b, c, alpha, beta, *form))
+            given = (a, b, c, alpha, beta, form.op_a, form.op_b, form.compute, bias, form.activation)
+            keeper, result = _raw.set_product(self._open(), index, self._target, given)
             self._kept[index] = (keeper, result, form)
         return result
 
@@ -93,7 +107,7 @@ class Graph(Handle):
         """Gives a recorded copy other operands of the same shapes and strides for the runs from now on."""
         with self._lock:
             _, _, form = self._recorded(index)
-            if len(form) != 4:
+            if isinstance(form, _Product):
                 raise InvalidArgument(f"the submission {index} is a product")
             keeper, form = _raw.set_copy(self._open(), index, self._target, dst, src, form)
             self._kept[index] = (keeper, dst, form)

@@ -34,7 +34,7 @@ class PlanOptions:
 class Plan(Handle):
     """A schedule made ahead of its run, by Context.plan."""
 
-    def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, options):
+    def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options):
         self._own(
             _raw.make_plan(
                 context._open_target(),
@@ -46,11 +46,13 @@ class Plan(Handle):
                 op_a,
                 op_b,
                 compute,
+                bias,
+                activation,
                 0 if options is None else options._address,
             ),
             _raw.sg_plan_release,
         )
-        self._product = (alpha, beta, op_a, op_b, compute)
+        self._product = (alpha, beta, op_a, op_b, compute, activation)
         self._target = (self._handle,) + context._open_target()[1:]
 
     @property
@@ -75,10 +77,12 @@ class Plan(Handle):
 
     __str__ = lambda self: self.text  # noqa: E731
 
-    def run_async(self, a, b, c=None, *, alpha=None, beta=None, stream=None, after=(), priority=0, untracked=False):
-        """Runs it on matrices of the shapes, and in the places, that it was made for."""
+    def run_async(
+        self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False
+    ):
+        """Runs it on matrices of the shapes, and in the places, that it was made for; with a bias if it was made for one."""
         self._open()
-        planned_alpha, planned_beta, op_a, op_b, compute = self._product
+        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._product
         return _raw.submit_product(
             1,
             Job,
@@ -91,6 +95,8 @@ class Plan(Handle):
             op_a,
             op_b,
             compute,
+            bias,
+            activation,
             0 if stream is None else stream._open(),
             after,
             priority,

@@ -17,6 +17,7 @@ final class Calls {
     final long a;
     final long b;
     final long c;
+    final long bias;
     final ByteBuffer as;
     final ByteBuffer bs;
     final ByteBuffer cs;
@@ -26,6 +27,7 @@ final class Calls {
       a = g.a.address;
       b = g.b.address;
       c = g.c.address;
+      bias = g.bias == null ? 0 : g.bias.address;
       as = g.as == null ? null : list(g.as, (m, i) -> m.address);
       bs = g.bs == null ? null : list(g.bs, (m, i) -> m.address);
       cs = g.cs == null ? null : list(g.cs, (m, i) -> m.address);
@@ -33,6 +35,7 @@ final class Calls {
 
     /** Copies arrays and holds device memory. */
     Places(Gemm g, Operands operands) {
+      bias = g.bias == null ? 0 : operands.reads(g.bias, g.batch, g.strideBias, "bias");
       if (g.as == null) {
         a = operands.reads(g.a, g.batch, g.strideA, "a");
         b = operands.reads(g.b, g.batch, g.strideB, "b");
@@ -67,7 +70,7 @@ final class Calls {
       return Native.sg_flat_gemm_async(context, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows,
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
-          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), stream, after, afterCount, priority, flags, queue, tag,
+          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
           options);
     } finally {
       reachabilityFence(p);
@@ -84,7 +87,7 @@ final class Calls {
       return Native.sg_flat_gemm(context, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows, b.cols,
           b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value, g.opA.value,
           g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA, g.strideB, g.strideC,
-          at(p.as), at(p.bs), at(p.cs), stream, after, afterCount, priority, flags, queue, tag, options);
+          at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag, options);
     } finally {
       reachabilityFence(p);
     }
@@ -98,11 +101,13 @@ final class Calls {
     Native.sg_flat_group_set(group, index, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows,
         b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
         g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA, g.strideB,
-        g.strideC, at(p.as), at(p.bs), at(p.cs));
+        g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value);
   }
 
   /** Makes a plan. */
   static long planCreate(long context, Gemm g, Places p, long options) {
+    if (g.bias != null && p.bias == 0)
+      throw new StreamGemmException.InvalidArgument("bias is " + g.bias + "; a plan needs one in a direct buffer or on the device");
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -110,7 +115,7 @@ final class Calls {
       return Native.sg_flat_plan_create(context, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows,
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
-          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), options);
+          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, options);
     } finally {
       reachabilityFence(p);
     }
@@ -126,7 +131,7 @@ final class Calls {
       return Native.sg_flat_plan_run_async(plan, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows,
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
-          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), stream, after, afterCount, priority, flags, queue, tag,
+          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
           options);
     } finally {
       reachabilityFence(p);
@@ -143,7 +148,7 @@ final class Calls {
       return Native.sg_flat_record_gemm(context, graph, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b,
           b.rows, b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
-          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), stream, after, afterCount, priority, flags, queue, tag,
+          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
           options);
     } finally {
       reachabilityFence(p);
@@ -159,7 +164,7 @@ final class Calls {
       Native.sg_flat_graph_set_gemm(graph, index, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows,
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
-          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs));
+          g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value);
     } finally {
       reachabilityFence(p);
     }

@@ -5,8 +5,9 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * A product: C = alpha * op(A) * op(B) + beta * C, one or a batch. Immutable; each {@code with} gives another one.
- * alpha is 1 and beta is 0 unless said otherwise; beta == 0 never reads C. C may not overlap A or B.
+ * A product: C = activation(alpha * op(A) * op(B) + beta * C + bias), one or a batch. Immutable; each {@code with}
+ * gives another one. alpha is 1 and beta is 0 unless said otherwise; beta == 0 never reads C; without a bias none is
+ * added, without an activation none is applied. C may not overlap A, B or the bias.
  */
 public final class Gemm {
   /** The views; with lists of items, the first ones. */
@@ -28,6 +29,11 @@ public final class Gemm {
   long strideA;
   long strideB;
   long strideC;
+  /** One row or one column; null: none. */
+  Matrix bias;
+  Bias biasShape = Bias.PER_COLUMN;
+  long strideBias;
+  Activation activation = Activation.NONE;
   /**
    * All operands are memory that is used in place and that nobody can take away: nothing is to be done around a
    * submission.
@@ -156,6 +162,52 @@ public final class Gemm {
     made.strideA = fits(this.a, items, a, "a");
     made.strideB = fits(this.b, items, b, "b");
     made.strideC = fits(this.c, items, c, "c");
+    if (bias != null) fits(bias, items, strideBias, "bias");
+    return made;
+  }
+
+  /**
+   * With a bias that all items share: a row of as many values as C has columns, one for each of them, or a column of as
+   * many as C has rows.
+   *
+   * @param bias its values, which follow each other; only read; of C's type
+   * @return another product
+   */
+  public Gemm withBias(Matrix bias) {
+    return withBias(bias, 0);
+  }
+
+  /**
+   * With a bias for each item of a batch.
+   *
+   * @param bias the first item's: a row of as many values as C has columns, or a column of as many as C has rows
+   * @param stride elements from one item's bias to the next; 0 shares it
+   * @return another product
+   */
+  public Gemm withBias(Matrix bias, long stride) {
+    boolean perColumn = bias.rows == 1 && bias.cols == c.cols;
+    if (!perColumn && !(bias.rows == c.rows && bias.cols == 1))
+      throw invalid("bias is " + bias + ", and c, which is " + c + ", needs a row or a column of values");
+    if (bias.dtype != c.dtype) throw invalid("bias is " + bias.dtype + " and c is " + c.dtype);
+    boolean apart = bias.ld != 1 && (bias.layout == Layout.ROW_MAJOR) != perColumn;
+    if (apart && bias.rows * bias.cols > 1) throw invalid("the values of bias do not follow each other");
+    Gemm made = copy();
+    made.bias = bias;
+    made.biasShape = perColumn ? Bias.PER_COLUMN : Bias.PER_ROW;
+    made.strideBias = fits(bias, batch, stride, "bias");
+    made.plain = plain && inPlace(bias);
+    return made;
+  }
+
+  /**
+   * With an activation.
+   *
+   * @param activation what is applied to each element of C in the end
+   * @return another product
+   */
+  public Gemm with(Activation activation) {
+    Gemm made = copy();
+    made.activation = Objects.requireNonNull(activation, "activation");
     return made;
   }
 
@@ -172,6 +224,10 @@ public final class Gemm {
     made.strideA = strideA;
     made.strideB = strideB;
     made.strideC = strideC;
+    made.bias = bias;
+    made.biasShape = biasShape;
+    made.strideBias = strideBias;
+    made.activation = activation;
     made.plain = plain;
     return made;
   }

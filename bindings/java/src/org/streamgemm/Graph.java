@@ -239,6 +239,7 @@ public final class Graph extends NativeObject {
       used.addAll(product.bs);
       used.addAll(product.cs);
     }
+    if (product.bias != null) used.add(product.bias);
     for (Matrix m : used) refuseArray(m);
     return used;
   }

@@ -4,6 +4,7 @@ package org.streamgemm;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertSame;
+import static org.junit.Assert.assertThrows;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -86,6 +87,68 @@ public class GemmTest {
     double[] c = new double[M * N];
     context.gemmAsync(Matrix.of(da, M, K), Matrix.of(db, K, N), Matrix.of(c, M, N)).join();
     for (int i = 0; i < c.length; ++i) assertEquals(wanted[i], c[i], 0);
+  }
+
+  /** What the wanted product is with a bias of each column, or of each row, and ReLU. */
+  private float[] ended(float[] bias, boolean perColumn, boolean relu) {
+    float[] made = wanted.clone();
+    for (int i = 0; i < M * N; ++i) {
+      made[i] += bias[perColumn ? i % N : i / N];
+      if (relu && made[i] < 0) made[i] = 0;
+    }
+    return made;
+  }
+
+  @Test
+  public void biasAndActivation() {
+    float[] row = Support.integers(N, 3);
+    float[] column = Support.integers(M, 4);
+    FloatBuffer c = Support.directNan(M * N);
+    Gemm product = Gemm.of(Matrix.of(Support.direct(a), M, K), Matrix.of(Support.direct(b), K, N), Matrix.of(c, M, N));
+    context.gemm(product.withBias(Matrix.of(Support.direct(row), 1, N)));
+    assertArrayEquals(ended(row, true, false), Support.content(c), 0);
+    context.gemmAsync(product.withBias(Matrix.of(Support.direct(column), M, 1)).with(Activation.RELU)).join();
+    assertArrayEquals(ended(column, false, true), Support.content(c), 0);
+    context.gemmAsync(product.withBias(Matrix.of(row, 1, N)).with(Activation.RELU)).join(); // an array is copied
+    assertArrayEquals(ended(row, true, true), Support.content(c), 0);
+    context.gemmAsync(List.of(product.withBias(Matrix.of(column, M, 1))), new Submit()).join();
+    assertArrayEquals(ended(column, false, false), Support.content(c), 0);
+    context.gemm(product.with(Activation.GELU));
+    for (int i = 0; i < M * N; ++i) {
+      double x = wanted[i];
+      assertEquals(x / 2 * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x))), c.get(i), 1e-5);
+    }
+    Gemm planned = product.withBias(Matrix.of(Support.direct(row), 1, N)).with(Activation.RELU);
+    try (Plan plan = context.plan(planned)) {
+      plan.runAsync(planned).join();
+      assertArrayEquals(ended(row, true, true), Support.content(c), 0);
+    }
+    try (Graph graph = context.graph()) {
+      FloatBuffer bias = Support.direct(row);
+      graph.record(product.withBias(Matrix.of(bias, 1, N)));
+      bias.put(0, bias.get(0) + 1);
+      graph.runAsync().join();
+      row[0] += 1;
+      assertArrayEquals(ended(row, true, false), Support.content(c), 0);
+    }
+  }
+
+  @Test
+  public void aBiasOfEachItem() {
+    float[] biases = Support.integers(2 * (N + 3), 5);
+    float[] c = new float[2 * M * N];
+    context.gemm(Gemm.of(Matrix.of(a, M, K), Matrix.of(b, K, N), Matrix.of(c, M, N)).withBatch(2, 0, 0, M * N)
+        .withBias(Matrix.of(biases, 1, N), N + 3));
+    for (int i = 0; i < 2 * M * N; ++i)
+      assertEquals(wanted[i % (M * N)] + biases[i / (M * N) * (N + 3) + i % N], c[i], 0);
+  }
+
+  @Test
+  public void wrongBiases() {
+    Gemm product = Gemm.of(Matrix.of(a, M, K), Matrix.of(b, K, N), Matrix.of(new float[M * N], M, N));
+    for (Matrix wrong : List.of(Matrix.of(new float[M], 1, M), Matrix.of(new double[N], 1, N),
+             Matrix.of(new float[2 * M], 0, M, 1, 2, Layout.ROW_MAJOR)))
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> product.withBias(wrong));
   }
 
   @Test
