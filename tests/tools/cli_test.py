@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,29 @@ class Gemm(Program):
                     b, y = self.matrix("b.npy", *((13, 5) if tb == "N" else (5, 13)), descr, seed=2)
                     with self.subTest(descr=descr, ta=ta, tb=tb):
                         self.check_product(a, b, npy.product(npy.apply(ta, x), npy.apply(tb, y)), "--ta", ta, "--tb", tb)
+
+    def test_bias_and_activation(self):
+        a, x = self.matrix("a.npy", 7, 13)
+        b, y = self.matrix("b.npy", 13, 5, seed=2)
+        row, values = self.matrix("row.npy", 1, 5, seed=3)
+        column, lines = self.matrix("column.npy", 7, 1, seed=4)
+        vector = self.file("vector.npy", npy.header(shape="(5,)") + struct.pack("<5f", *values[0]))
+        c = npy.product(x, y)
+        by_column = [[v + values[0][j] for j, v in enumerate(r)] for r in c]
+        by_row = [[v + lines[i][0] for v in r] for i, r in enumerate(c)]
+        for device in ("cpu", "sim:h200"):
+            for bias, wanted in ((row, by_column), (vector, by_column), (column, by_row)):
+                with self.subTest(device=device, bias=bias):
+                    self.check_product(a, b, wanted, "--device", device, "--bias", bias)
+                    kept = [[max(v, 0.0) for v in r] for r in wanted]
+                    said, _ = self.check_product(a, b, kept, "--device", device, "--bias", bias, "--activation", "relu")
+                    self.assertEqual((said["bias"], said["activation"]), (str(bias), "relu"))
+        for descr in ("<f4", "<f8", "<f2"):
+            a, _ = self.matrix("a.npy", 7, 13, descr)
+            b, _ = self.matrix("b.npy", 13, 5, descr, seed=2)
+            self.assertTrue(self.json_of("gemm", a, b, "--activation", "gelu", "--verify")["verify"]["passed"])
+        self.assertIn("5 x 1", self.complaint("gemm", a, b, "--bias", self.matrix("c.npy", 5, 1, "<f2")[0]))
+        self.assertIn("f32", self.complaint("gemm", a, b, "--bias", row))
 
     def test_splits_and_limits(self):
         a, x = self.matrix("a.npy", 40, 64)

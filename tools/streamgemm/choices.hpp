@@ -25,6 +25,8 @@ inline const choices<sg_compute> computes = {{"exact", SG_COMPUTE_EXACT},
                                              {"3xtf32", SG_COMPUTE_3XTF32},
                                              {"bf16", SG_COMPUTE_BF16},
                                              {"bf16x3", SG_COMPUTE_BF16X3}};
+inline const choices<sg_activation> activations = {
+    {"none", SG_ACTIVATION_NONE}, {"relu", SG_ACTIVATION_RELU}, {"gelu", SG_ACTIVATION_GELU}};
 inline const choices<sg_split> splits = {{"auto", SG_SPLIT_AUTO}, {"none", SG_SPLIT_NONE}, {"m", SG_SPLIT_M},
                                          {"n", SG_SPLIT_N},       {"k", SG_SPLIT_K},       {"batch", SG_SPLIT_BATCH}};
 inline const choices<sg_op> ops = {{"N", SG_OP_N}, {"T", SG_OP_T}, {"C", SG_OP_C}};

@@ -21,11 +21,12 @@ namespace sg::cli {
 namespace {
 
 struct gemm_arguments {
-  std::string a, b, output;
+  std::string a, b, bias, output;
   context_request where;
   sg_dtype dtype = {};  // 0: as the files have it
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_activation activation = SG_ACTIVATION_NONE;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   bool pinned = false, verify = false, json = false;
 };
@@ -67,7 +68,22 @@ void wait(sg_job *job) {
   check(status, "product");
 }
 
-outcome multiply(sg_context *context, const gemm_arguments &given, matrix &a, matrix &b, matrix &c) {
+// A bias as C's type has it; one value for each column of C, or for each row.
+matrix load_bias(const std::string &path, const matrix &c) {
+  matrix bias = load_npy_vector(path);
+  if (bias.dtype != c.dtype && !is_complex(bias.dtype) && (c.dtype == SG_DTYPE_F32 || c.dtype == SG_DTYPE_F64))
+    bias = convert(bias, c.dtype);
+  if (bias.dtype != c.dtype)
+    throw failure(exit_code::usage,
+                  path + " is " + sg_dtype_name(bias.dtype) + ", the product is " + sg_dtype_name(c.dtype));
+  if (!(bias.rows == 1 && bias.cols == c.cols) && !(bias.rows == c.rows && bias.cols == 1))
+    throw failure(exit_code::usage, path + " is " + shape_of(bias, SG_OP_N) + "; a bias of " + shape_of(c, SG_OP_N) +
+                                        " has a value for each column, or in a column one for each row");
+  return bias;
+}
+
+outcome multiply(sg_context *context, const gemm_arguments &given, matrix &a, matrix &b, matrix &c,
+                 const matrix *bias) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = a.view();
   desc.b = b.view();
@@ -75,6 +91,11 @@ outcome multiply(sg_context *context, const gemm_arguments &given, matrix &a, ma
   desc.op_a = given.op_a;
   desc.op_b = given.op_b;
   desc.compute = given.compute;
+  desc.activation = given.activation;
+  if (bias) {
+    desc.bias = bias->bytes.data();
+    desc.bias_shape = bias->rows == 1 && bias->cols == c.cols ? SG_BIAS_PER_COLUMN : SG_BIAS_PER_ROW;
+  }
   sg_submit submit = SG_SUBMIT_INIT;
   submit.plan = &given.options;
 
@@ -98,6 +119,8 @@ json to_json(const gemm_arguments &given, const sg_device_info &device, const ma
           {"dtype", sg_dtype_name(a.dtype)},
           {"out_dtype", sg_dtype_name(c.dtype)},
           {"compute", name_of(computes, given.compute)},
+          {"bias", given.bias.empty() ? json() : json(given.bias)},
+          {"activation", name_of(activations, given.activation)},
           {"strategy", did.strategy},
           {"seconds", result.seconds},
           {"device_seconds", span},
@@ -146,11 +169,14 @@ void run(const gemm_arguments &given) {
   // .npy has no bf16, so its products are kept in f32.
   const sg_dtype out = a.dtype == SG_DTYPE_BF16 ? SG_DTYPE_F32 : natural_output(a.dtype);
   matrix c = make_matrix(out, SG_LAYOUT_ROW_MAJOR, m, n);
+  matrix bias;
+  if (!given.bias.empty()) bias = load_bias(given.bias, c);
+  const product_end end{given.bias.empty() ? nullptr : &bias, given.activation};
   std::vector<std::unique_ptr<pinning>> pins;
   if (given.pinned)
     for (matrix *x : {&a, &b, &c}) pins.push_back(std::make_unique<pinning>(context.get(), *x));
-  if (given.where.flags & SG_CONTEXT_TUNE) multiply(context.get(), given, a, b, c);
-  const outcome result = multiply(context.get(), given, a, b, c);
+  if (given.where.flags & SG_CONTEXT_TUNE) multiply(context.get(), given, a, b, c, end.bias);
+  const outcome result = multiply(context.get(), given, a, b, c, end.bias);
   pins.clear();
   json all = to_json(given, device_of(context.get()), a, c, k, result);
 
@@ -158,7 +184,7 @@ void run(const gemm_arguments &given) {
   if (given.verify) {
     progress line("verifying");
     const verification check =
-        verify_product(a, given.op_a, b, given.op_b, c, given.compute, std::max(1, result.statistics.commands),
+        verify_product(a, given.op_a, b, given.op_b, c, end, given.compute, std::max(1, result.statistics.commands),
                        [&](double f) { line.fraction(f); });
     right = check.passed();
     all["verify"] = {{"passed", right},
@@ -188,6 +214,9 @@ void add_gemm(CLI::App &app) {
   add_choice(*verb, "--compute", given->compute, computes, "Least accurate arithmetic allowed (default exact)");
   add_choice(*verb, "--ta", given->op_a, ops, "Operation on A (default N)");
   add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
+  verb->add_option("--bias", given->bias, "Add this, .npy: a value for each column, or in a column one for each row");
+  add_choice(*verb, "--activation", given->activation, activations,
+             "Apply this to each element in the end (default none)");
   add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
   verb->add_option("--streams", given->options.streams, "Compute streams")->check(CLI::NonNegativeNumber);
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")

@@ -169,12 +169,15 @@ std::int64_t bytes_left(std::istream &in, const std::string &name) {
 
 }  // namespace
 
-matrix read_npy(std::istream &in, const std::string &name) {
+namespace {
+
+matrix read_shaped(std::istream &in, const std::string &name, bool takes_vectors) {
   const std::string text = read_header(in, name);
   header_parser header(text, name);
   header.parse();
   const sg_dtype dtype = dtype_of(*header.descr, name);
-  const auto &shape = *header.shape;
+  auto &shape = *header.shape;
+  if (takes_vectors && shape.size() == 1) shape.insert(shape.begin(), 1);
   if (shape.size() != 2) refuse(name, "an array of " + std::to_string(shape.size()) + " dimensions; a matrix has 2");
   std::int64_t size;
   if (__builtin_mul_overflow(shape[0], shape[1], &size) || __builtin_mul_overflow(size, sg_dtype_size(dtype), &size))
@@ -188,11 +191,17 @@ matrix read_npy(std::istream &in, const std::string &name) {
   return result;
 }
 
-matrix load_npy(const std::string &path) {
+matrix load_shaped(const std::string &path, bool takes_vectors) {
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse(path, std::strerror(errno));
-  return read_npy(in, path);
+  return read_shaped(in, path, takes_vectors);
 }
+
+}  // namespace
+
+matrix read_npy(std::istream &in, const std::string &name) { return read_shaped(in, name, false); }
+matrix load_npy(const std::string &path) { return load_shaped(path, false); }
+matrix load_npy_vector(const std::string &path) { return load_shaped(path, true); }
 
 void write_npy(std::ostream &out, const matrix &from) {
   std::string_view descr;

@@ -15,6 +15,8 @@ namespace sg::cli {
 // allocated before the stream is known to hold it. Throws failure.
 matrix read_npy(std::istream &in, const std::string &name);
 matrix load_npy(const std::string &path);
+// The same; one dimension is a row.
+matrix load_npy_vector(const std::string &path);
 
 // Writes version 1.0. bf16 has no .npy type. Throws failure.
 void write_npy(std::ostream &out, const matrix &from);

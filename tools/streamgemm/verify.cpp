@@ -112,19 +112,28 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
   return u;
 }
 
+double activated(sg_activation activation, double x) {
+  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  if (activation == SG_ACTIVATION_NONE) return x;
+  return x / (1 + std::exp(-2 * 0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
 // |C - R| <= u_out |R| + (1 + u_out) gamma(n, u) g + (k + 1) tiny (Higham, Accuracy and Stability, ch. 3; mixed
-// formats: Blanchard et al., SIAM J. Sci. Comput. 2020), with gamma of the reference's own f64 sums added.
+// formats: Blanchard et al., SIAM J. Sci. Comput. 2020), with gamma of the reference's own f64 sums added. GELU,
+// nowhere steeper than 1.13, may be wrong by 8 units of its argument besides.
 class bound {
  public:
   bound(const error_model &u, std::int64_t k, int pieces)
       : u_(u), tiny_(double(k + 1) * u.tiny), gamma_(u.operands + gamma(k + 3 + pieces, u.sums) + gamma(k, 0x1p-53)) {}
 
-  double of(const dot &reference) const {
-    return u_.result * std::fabs(reference.sum) + (1 + u_.result) * gamma_ * reference.magnitude + tiny_;
+  double of(const dot &sum, double wanted, sg_activation activation) const {
+    double error = gamma_ * sum.magnitude;
+    if (activation == SG_ACTIVATION_GELU) error = 1.13 * error + (8 * u_.sums + 0x1p-50) * std::fabs(sum.sum);
+    return u_.result * std::fabs(wanted) + (1 + u_.result) * error + tiny_;
   }
   // The error as a fraction of the bound; above 1 is wrong.
-  double ratio(double value, const dot &reference) const {
-    const double allowed = of(reference), wanted = reference.sum;
+  double ratio(double value, const dot &sum, sg_activation activation) const {
+    const double wanted = activated(activation, sum.sum), allowed = of(sum, wanted, activation);
     if (!std::isfinite(wanted))
       return std::isnan(wanted) == std::isnan(value) && (std::isnan(value) || value == wanted) ? 0 : wrong;
     if (std::isinf(value))
@@ -155,10 +164,21 @@ void merge(verification &total, const verification &part) {
 }  // namespace
 
 verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c,
-                            sg_compute compute, int pieces, const std::function<void(double)> &tell) {
+                            const product_end &end, sg_compute compute, int pieces,
+                            const std::function<void(double)> &tell) {
   const rows left = rows_of_left(a, op_a), right = rows_of_right(b, op_b);
   const std::int64_t parts = is_complex(a.dtype) ? 2 : 1;
-  const bound limit(model_of(a.dtype, c.dtype, compute), left.length, pieces);
+  const bound limit(model_of(a.dtype, c.dtype, compute), left.length, pieces + 1);
+  const bool per_column = end.bias && end.bias->rows == 1 && end.bias->cols == c.cols;
+  const auto sum_of = [&](std::int64_t i, std::int64_t j) {
+    dot sum = dot_product(left.row(i), right.row(j), left.length);
+    if (!end.bias) return sum;
+    const auto added = per_column ? element(*end.bias, 0, j) : element(*end.bias, i / parts, 0);
+    const double part = i % parts ? added.imag() : added.real();
+    sum.sum += part;
+    sum.magnitude += std::fabs(part);
+    return sum;
+  };
   constexpr std::int64_t strip = 16,
                          panel = 64;  // a panel of right rows stays in cache while a strip of left rows passes
 
@@ -170,8 +190,7 @@ verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op 
       for (std::int64_t i = first; i < last; ++i)
         for (std::int64_t j = j0; j < std::min(j0 + panel, right.count); ++j) {
           const auto value = element(c, i / parts, j);
-          const double ratio =
-              limit.ratio(i % parts ? value.imag() : value.real(), dot_product(left.row(i), right.row(j), left.length));
+          const double ratio = limit.ratio(i % parts ? value.imag() : value.real(), sum_of(i, j), end.activation);
           ++found.elements;
           if (ratio > 1) ++found.wrong;
           if (ratio > found.worst) found.worst = ratio, found.worst_row = i / parts, found.worst_col = j;
