@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors that long products leave free while products of high priority come.
+// Multiprocessors that long products leave free while products of high priority come, and when submitters need not
+// look.
 #include "run/lane_set.hpp"
 
 #include <gtest/gtest.h>
+
+#include <vector>
 
 #include "backend/registry.hpp"
 
@@ -58,6 +61,27 @@ TEST_F(spared_units, not_in_virtual_time) {
   lane_set lanes(virtual_device, virtual_device.model(), 0);
   lanes.find(lane_demand{.priority = 1});
   EXPECT_EQ(0, lanes.units_for(0, 1, 0));
+}
+
+TEST(busy_with_small, on_cores_while_each_has_what_it_may_have_ahead) {
+  const device cores(*find_backend("cpu")->ops, {"cpu", ""});
+  device_model model = cores.model();
+  model.compute_lanes = 2;
+  model.lane_depth = 2;
+  lane_set lanes(cores, model, 0);
+  std::vector<lane_slot *> taken;
+  while (lane_slot *slot = lanes.find(lane_demand{.small = true})) {
+    EXPECT_FALSE(lanes.busy_with_small()) << "after " << taken.size() << " commands";
+    ASSERT_LT(taken.size(), 4u);
+    lanes.entered(*slot, 0);
+    taken.push_back(slot);
+  }
+  EXPECT_EQ(4u, taken.size());
+  EXPECT_TRUE(lanes.busy_with_small());
+  for (lane_slot *slot : taken) {
+    lanes.left(*slot, 0);
+    EXPECT_FALSE(lanes.busy_with_small()) << "a core has room: nobody else may look for it";
+  }
 }
 
 }  // namespace
