@@ -111,6 +111,12 @@ struct caller {
       desc.stride_b = in.byte();
       desc.stride_c = in.byte() * 4 - 1;
     }
+    if (in.below(3) == 0) {
+      desc.bias = anywhere();
+      desc.bias_shape = in.choice<sg_bias>(2);
+      desc.stride_bias = in.byte() - 1;
+    }
+    if (in.below(3) == 0) desc.activation = in.choice<sg_activation>(3);
     return desc;
   }
 
