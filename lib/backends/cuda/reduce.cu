@@ -28,7 +28,8 @@ __global__ void reduce_kernel(sg_backend_reduce what, bool reads_c) {
         total = sum{};
       }
       for (; next < what.parts_count; ++next) total = ops::plus(total, part[next * what.part_stride]);
-      if (what.bias != nullptr) total = ops::plus(total, ops::widened(static_cast<const T *>(what.bias)[what.bias_per_row ? i : j]));
+      if (what.bias != nullptr)
+        total = ops::plus(total, ops::widened(static_cast<const T *>(what.bias)[what.bias_per_row ? i : j]));
       out = ops::rounded(activated(total, what.activation));
     }
 }
