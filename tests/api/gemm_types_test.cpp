@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of every type under every op and layout, with every kind of scalar.
+#include <cstring>
+
 #include "support/gemm_case.hpp"
 #include "support/harness.hpp"
 
@@ -110,6 +112,82 @@ TEST_P(gemm_types, sizes_around_every_edge) {
     c.seed = random.next();
     ASSERT_EQ("", run_gemm_case(context_, c)) << c.text();
   }
+}
+
+// Large products of short types go by tiles of their own on processors with AMX: several tiles and odd ends of each
+// dimension, undivided over cores. Whole numbers, whose product in f64 is exact.
+class gemm_tiles : public testing::Test {
+ protected:
+  static constexpr std::int64_t m = 530, n = 260, k = 3900, pad = 3;
+
+  template <class In, class Out>
+  void expect_exact(sg_dtype in, sg_dtype out, sg_op op_a, sg_op op_b, double alpha, double beta, In (*in_of)(int),
+                    Out (*out_of)(int), int range) {
+    random_source random(7);
+    const auto numbers = [&](std::int64_t count, int least, int most) {
+      std::vector<int> x(static_cast<std::size_t>(count));
+      for (int &each : x) each = least + static_cast<int>(random.below(static_cast<std::size_t>(most - least + 1)));
+      return x;
+    };
+    const bool a_turned = op_a != SG_OP_N, b_turned = op_b != SG_OP_N;
+    const std::int64_t a_rows = a_turned ? k : m, a_cols = a_turned ? m : k, b_rows = b_turned ? n : k,
+                       b_cols = b_turned ? k : n;
+    const auto a = numbers(a_rows * (a_cols + pad), -range - 1, range),
+               b = numbers(b_rows * (b_cols + pad), -range, range), c = numbers(m * (n + pad), -2, 2);
+    const auto as = [](const std::vector<int> &x, auto *convert) {
+      std::vector<decltype(convert(0))> made;
+      for (const int each : x) made.push_back(convert(each));
+      return made;
+    };
+    const auto multiply = [&](auto &left, auto &right, auto &result, sg_dtype of, sg_dtype to) {
+      sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+      desc.a = {left.data(), a_rows, a_cols, a_cols + pad, of, SG_LAYOUT_ROW_MAJOR};
+      desc.b = {right.data(), b_rows, b_cols, b_cols + pad, of, SG_LAYOUT_ROW_MAJOR};
+      desc.c = {result.data(), m, n, n + pad, to, SG_LAYOUT_ROW_MAJOR};
+      desc.op_a = op_a;
+      desc.op_b = op_b;
+      desc.alpha.re = alpha;
+      desc.beta.re = beta;
+      sg_plan_options whole = SG_PLAN_OPTIONS_INIT;
+      whole.split = SG_SPLIT_NONE;
+      sg_submit submit = SG_SUBMIT_INIT;
+      submit.plan = &whole;
+      ASSERT_OK(sg_gemm(on_, &desc, &submit));
+    };
+    double (*const f64_of)(int) = [](int x) { return static_cast<double>(x); };
+    auto a64 = as(a, f64_of), b64 = as(b, f64_of), c64 = as(c, f64_of);
+    multiply(a64, b64, c64, SG_DTYPE_F64, SG_DTYPE_F64);
+    auto given_a = as(a, in_of), given_b = as(b, in_of);
+    auto result = as(c, out_of);
+    multiply(given_a, given_b, result, in, out);
+    for (std::size_t i = 0; i < result.size(); ++i)
+      ASSERT_EQ(out_of(static_cast<int>(c64[i])), result[i]) << "element " << i << " of " << n + pad << " a row";
+  }
+  // Of up to 256 the upper half of an f32 is all of it.
+  static std::uint16_t bf16_of(int x) {
+    const auto wide = static_cast<float>(x);
+    std::uint32_t bits;
+    std::memcpy(&bits, &wide, sizeof bits);
+    return static_cast<std::uint16_t>(bits >> 16);
+  }
+  static float f32_of(int x) { return static_cast<float>(x); }
+  static std::int8_t i8_of(int x) { return static_cast<std::int8_t>(x); }
+  static std::int32_t i32_of(int x) { return x; }
+
+  const context on_ = open_context("cpu");
+};
+
+TEST_F(gemm_tiles, of_bf16) {
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+}
+
+// Sums reach 2^26, of which f32 would lose the last bits.
+TEST_F(gemm_tiles, of_i8) {
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_N, SG_OP_N, 1, 0, i8_of, i32_of, 127);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_N, SG_OP_T, 1, 1, i8_of, i32_of, 127);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_T, SG_OP_T, -2, 3, i8_of, i32_of, 127);
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, gemm_types,

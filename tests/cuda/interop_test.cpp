@@ -40,7 +40,8 @@ class cuda : public testing::Test {
   }
   static matrix all(double value) { return matrix(n * n, value); }
 
-  // The caller's copies in and out, and between them to = 2 * 2 * from by two products, all in `native`, held up at first.
+  // The caller's copies in and out, and between them to = 2 * 2 * from by two products, all in `native`, held up at
+  // first.
   void between_the_callers_own(cudaStream_t native) {
     stream wrapper;
     ASSERT_OK(sg_stream_wrap(context_, native, wrapper.out()));
@@ -52,7 +53,8 @@ class cuda : public testing::Test {
     std::fill(host + n * n, host + 2 * n * n, -1.0);
     std::promise<void> gate;
     std::future<void> opened = gate.get_future();
-    EXPECT_CUDA(cudaLaunchHostFunc(native, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
+    EXPECT_CUDA(cudaLaunchHostFunc(
+        native, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
     EXPECT_CUDA(cudaMemcpyAsync(in.data, host, bytes, cudaMemcpyHostToDevice, native));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = wrapper;
@@ -101,7 +103,8 @@ TEST_F(cuda, a_blocking_stream_of_the_callers) {
 }
 
 TEST_F(cuda, the_default_streams) {
-  for (cudaStream_t native : {cudaStream_t{nullptr}, cudaStreamLegacy, cudaStreamPerThread}) between_the_callers_own(native);
+  for (cudaStream_t native : {cudaStream_t{nullptr}, cudaStreamLegacy, cudaStreamPerThread})
+    between_the_callers_own(native);
 }
 
 // The library's own streams do not wait for the default stream, nor it for them.
@@ -112,7 +115,8 @@ TEST_F(cuda, own_streams_pass_a_busy_default_stream) {
   ASSERT_CUDA(cudaMemset(a.data, 0, bytes));
   ASSERT_CUDA(cudaMemset(b.data, 0, bytes));
   ASSERT_CUDA(cudaDeviceSynchronize());
-  ASSERT_CUDA(cudaLaunchHostFunc(nullptr, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
+  ASSERT_CUDA(cudaLaunchHostFunc(
+      nullptr, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
   const sg_gemm_desc desc = product(a.data, b.data, c.data, n, n, n);
   EXPECT_OK(sg_gemm(context_, &desc, nullptr));
   gate.set_value();

@@ -46,13 +46,15 @@ sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept {
   if (!is_complex(gemm.out_type)) p.alpha.im = p.beta.im = 0;
   // Tiles have their sums at hand, which a short C does not keep.
   const bool finishes = is_any(p.end);
-  const bool direct = takes(way.direct, p) && (!finishes || sum_type_of(gemm.out_type) == gemm.out_type);
+  const bool large = way.is_large(p);
+  const bool direct = !large && takes(way.direct, p) && (!finishes || sum_type_of(gemm.out_type) == gemm.out_type);
   for (std::int64_t i = 0; i < gemm.batch; ++i) {
     p.a = item_of(gemm.a, gemm.a_array, i, gemm.stride_a * in_size);
     p.b = item_of(gemm.b, gemm.b_array, i, gemm.stride_b * in_size);
     p.c = item_of(gemm.c, gemm.c_array, i, gemm.stride_c * out_size);
-    const sg_status status =
-        direct ? way.direct.run(p, space) : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, space);
+    const sg_status status = direct  ? way.direct.run(p, space)
+                             : large ? run_tiles(p, gemm.in_type, gemm.out_type, way.large, way.large_tiles, space)
+                                     : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, {}, space);
     if (status != SG_STATUS_OK) return status;
     if (!finishes) continue;
     if (direct) finish_result(p, gemm.out_type);

@@ -36,6 +36,7 @@ inline bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0;
 enum class scalars : std::uint8_t {
   any,
   one_and_zero_or_one,  // alpha 1, beta 0 or 1
+  one_and_zero,         // alpha 1, beta 0
 };
 
 struct kernel {
@@ -49,6 +50,8 @@ struct kernel {
 
 // The providers. Each returns an empty kernel for what it does not serve (on this processor). `in`, `out` as in kernel.
 kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept;
+// For tiles that lie in a core's caches: with AMX twice to six times as fast as the one above on large operands.
+kernel onednn_tile_kernel(sg_dtype in, sg_dtype out) noexcept;
 kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept;
 // The plain one multiplies panels only: no ops.
 kernel plain_kernel(sg_dtype in, sg_dtype out) noexcept;

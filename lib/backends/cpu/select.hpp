@@ -3,14 +3,22 @@
 #pragma once
 
 #include "kernel.hpp"
+#include "tiles.hpp"
 
 namespace sg::cpu {
 
 // How products of one pair of types are computed: directly where the kernel takes the operands as they are, by tiles
-// otherwise.
+// otherwise; and large ones by tiles in any case where those are faster.
 struct route {
   kernel direct;  // may be empty
   kernel panels;  // empty: no such product
+  kernel large;   // may be empty
+  tiling large_tiles;
+
+  bool is_large(const product &p) const noexcept {
+    constexpr std::int64_t least = 256, least_work = std::int64_t{1} << 29;
+    return large && p.m >= least && p.n >= least && p.k >= least && p.m * p.n >= (least_work + p.k - 1) / p.k;
+  }
 };
 
 const route &route_for(sg_dtype in, sg_dtype out) noexcept;

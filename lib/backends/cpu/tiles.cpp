@@ -11,11 +11,6 @@
 namespace sg::cpu {
 namespace {
 
-// Packing costs f16, by way of f32, a tenth of f32's rate at 256^3 and a fifth at 4096^3.
-constexpr std::int64_t tile_m = 1024, tile_n = 1024;
-// At most 1024, up to which f32 sums of products of i8 are whole and exact: 1024 * 2^14 = 2^24.
-constexpr std::int64_t tile_k = 512;
-
 // A segment of C's column, rows [row, row + n) = alpha * sums + beta * C and what ends it, rounded once.
 void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t row, std::int64_t column,
             std::int64_t n) noexcept {
@@ -44,41 +39,51 @@ void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t ro
 
 }  // namespace
 
-sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, workspace &space) noexcept {
+sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
+                    workspace &space) noexcept {
   const sg_dtype sum_type = sum_type_of(out);
   const std::int64_t panel_size = element_size(panels.in), sum_size = element_size(sum_type);
-  const std::int64_t tm = std::min(tile_m, p.m), tn = std::min(tile_n, p.n), tk = std::min(tile_k, p.k);
-  // Sums of i8 by way of f32: each part is computed behind the sums and added as whole numbers.
-  const bool whole = panels.out != sum_type;
+  const std::int64_t tm = std::min(tiles.m, p.m), tn = std::min(tiles.n, p.n), tk = std::min(tiles.k, p.k);
+  // Sums of i8 whose kernel cannot add to them: each part is computed behind the sums and added as whole numbers.
+  const bool whole = panels.out != sum_type || panels.takes == scalars::one_and_zero;
   const auto bytes = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   void *panel_a = space.get(scratch::panel_a, bytes(tm * tk * panel_size));
   void *panel_b = space.get(scratch::panel_b, bytes(tk * tn * panel_size));
   auto *sums = static_cast<char *>(space.get(scratch::sums, bytes(tm * tn * sum_size * (whole ? 2 : 1))));
   if (panel_a == nullptr || panel_b == nullptr || sums == nullptr) return SG_STATUS_OUT_OF_MEMORY;
   void *part = whole ? sums + tm * tn * sum_size : sums;
+  // Elements [row, row + rows) x [col, col + cols) of op(x); the panel's leading dimension.
+  const auto bring = [&](void *panel, const void *x, std::int64_t ld, sg_op op, std::int64_t row, std::int64_t col,
+                         std::int64_t rows, std::int64_t cols) {
+    if (tiles.as_stored && op != SG_OP_N) {
+      pack(panel, panels.in, x, in, ld, SG_OP_N, col, row, cols, rows);
+      return cols;
+    }
+    pack(panel, panels.in, x, in, ld, op, row, col, rows, cols);
+    return rows;
+  };
 
   for (std::int64_t j = 0; j < p.n; j += tn)
     for (std::int64_t i = 0; i < p.m; i += tm) {
       const std::int64_t rows = std::min(tm, p.m - i), cols = std::min(tn, p.n - j);
       for (std::int64_t l = 0; l < p.k; l += tk) {
         const std::int64_t depth = std::min(tk, p.k - l);
-        pack(panel_a, panels.in, p.a, in, p.lda, p.op_a, i, l, rows, depth);
-        pack(panel_b, panels.in, p.b, in, p.ldb, p.op_b, l, j, depth, cols);
-        const product piece = {.m = rows,
-                               .n = cols,
-                               .k = depth,
-                               .beta = {whole || l == 0 ? 0.0 : 1.0, 0},
-                               .a = panel_a,
-                               .b = panel_b,
-                               .c = part,
-                               .lda = rows,
-                               .ldb = depth,
-                               .ldc = rows};
+        product piece = {.m = rows, .n = cols, .k = depth, .a = panel_a, .b = panel_b, .c = part, .ldc = rows};
+        piece.lda = bring(panel_a, p.a, p.lda, p.op_a, i, l, rows, depth);
+        piece.ldb = bring(panel_b, p.b, p.ldb, p.op_b, l, j, depth, cols);
+        if (tiles.as_stored) {
+          piece.op_a = p.op_a;
+          piece.op_b = p.op_b;
+        }
+        piece.beta.re = whole || l == 0 ? 0 : 1;
         if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
         if (!whole) continue;
         auto *totals = reinterpret_cast<std::int32_t *>(sums);
         if (l == 0) std::fill_n(totals, rows * cols, 0);
-        simd().i32_add_f32(totals, static_cast<const float *>(part), rows * cols);
+        if (panels.out == SG_DTYPE_F32)
+          simd().i32_add_f32(totals, static_cast<const float *>(part), rows * cols);
+        else
+          simd().add(sum_type, totals, part, rows * cols);
       }
       for (std::int64_t column = 0; column < cols; ++column)
         finish(static_cast<char *>(p.c) + (i + (j + column) * p.ldc) * element_size(out), out, p,

@@ -61,7 +61,8 @@ struct loaded_lt {
       function = reinterpret_cast<Function>(dlsym(handle, name));
       return function != nullptr;
     };
-    ok = find(functions.desc_create, "cublasLtMatmulDescCreate") && find(functions.desc_destroy, "cublasLtMatmulDescDestroy") &&
+    ok = find(functions.desc_create, "cublasLtMatmulDescCreate") &&
+         find(functions.desc_destroy, "cublasLtMatmulDescDestroy") &&
          find(functions.desc_set, "cublasLtMatmulDescSetAttribute") &&
          find(functions.layout_create, "cublasLtMatrixLayoutCreate") &&
          find(functions.layout_destroy, "cublasLtMatrixLayoutDestroy") &&
@@ -70,7 +71,8 @@ struct loaded_lt {
          find(functions.wishes_set, "cublasLtMatmulPreferenceSetAttribute") &&
          find(functions.choose, "cublasLtMatmulAlgoGetHeuristic") && find(functions.run, "cublasLtMatmul") &&
          find(functions.check, "cublasLtMatmulAlgoCheck") &&
-         find(functions.kernel_get, "cublasLtMatmulAlgoConfigGetAttribute") && find(functions.version, "cublasLtGetVersion");
+         find(functions.kernel_get, "cublasLtMatmulAlgoConfigGetAttribute") &&
+         find(functions.version, "cublasLtGetVersion");
   }
 };
 

@@ -57,8 +57,8 @@ choices::choices(std::string path, std::string where) : path_(std::move(path)), 
   if (!path_.empty()) read();
 }
 
-// A line: the chip and version, a tab, the key's numbers, the choice's in hexadecimal, all but the first behind a blank.
-// What does not read so is passed over.
+// A line: the chip and version, a tab, the key's numbers, the choice's in hexadecimal, all but the first behind a
+// blank. What does not read so is passed over.
 void choices::read() {
   const descriptor file(path_.c_str(), O_RDONLY);
   const off_t size = file.own_size();

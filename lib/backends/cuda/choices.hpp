@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices of kernels that were timed, kept between processes: a text file in the user's cache folder, a line for each choice.
+// Choices of kernels that were timed, kept between processes: a text file in the user's cache folder, a line for each
+// choice.
 //
 // The file is read only when it belongs to this user and nobody else may write to it, and a choice counts only for the
 // same chip and the same version of cublasLt; what it says is checked again by cublasLt before it is used.
@@ -36,7 +37,8 @@ class choices {
   std::unordered_map<matmul_key, kernel_choice, matmul_key_hash> known_;
 };
 
-// $XDG_CACHE_HOME/streamgemm/cublaslt-choices, or the same below ~/.cache; "" where neither is there. Throws std::bad_alloc.
+// $XDG_CACHE_HOME/streamgemm/cublaslt-choices, or the same below ~/.cache; "" where neither is there. Throws
+// std::bad_alloc.
 std::string choices_path();
 
 }  // namespace sg::cuda

@@ -235,7 +235,8 @@ void completions::tell(completion &x) noexcept {
   } else if (owner_.timed()) {
     // In order: what is timed by the host seems to end later than it does.
     result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
-    result.start_ns = x.has_start ? owner_.time_of(x.start) : std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
+    result.start_ns =
+        x.has_start ? owner_.time_of(x.start) : std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;
   }
   x.done.fn(x.done.user, &result);

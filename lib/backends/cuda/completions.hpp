@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whoever asked that commands of one stream have ended, in order: a thread that sleeps on the events behind them, or
-// whoever polls, which saves the time that waking a thread takes. One of them tells at a time. While somebody polls, the
-// thread naps instead: sleeping on an event takes locks of the driver's that launches need.
+// Tells whoever asked that commands of one stream have ended, in order: a thread that sleeps on the events behind them,
+// or whoever polls, which saves the time that waking a thread takes. One of them tells at a time. While somebody polls,
+// the thread naps instead: sleeping on an event takes locks of the driver's that launches need.
 //
-// An event between two products keeps the second one's start from overlapping the first one's end: 3 us, and up to 7, on an
-// H200. So short products come in bunches with one event behind the last: recorded when there are some of them, or when
-// somebody polls or the thread looks, whichever is first.
+// An event between two products keeps the second one's start from overlapping the first one's end: 3 us, and up to 7,
+// on an H200. So short products come in bunches with one event behind the last: recorded when there are some of them,
+// or when somebody polls or the thread looks, whichever is first.
 //
 // A thread of our own and not cudaLaunchHostFunc, because a host function holds back the stream's next command until it
 // has returned, and may not enqueue.
@@ -32,7 +32,7 @@ struct completion {
   bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's clock tells the time
   bool has_start = false;     // the start event is recorded
   std::int64_t start_ns = 0;  // otherwise, unless 0, when it was enqueued, into an idle stream
-  bool watched = false;  // the thread sleeps on it
+  bool watched = false;       // the thread sleeps on it
   bool told = false;
   sg_backend_done done{nullptr, nullptr};
 };

@@ -85,8 +85,8 @@ sg_status device::tune() noexcept {
   }
 }
 
-// cuBLAS registers handlers for the process's end during its first products; they must be there before ours, which then run
-// first and let what is in flight end.
+// cuBLAS registers handlers for the process's end during its first products; they must be there before ours, which then
+// run first and let what is in flight end.
 sg_status device::warm_up() noexcept {
   constexpr int n = 64;
   constexpr std::size_t bytes = 3 * n * n * sizeof(double);
@@ -109,8 +109,8 @@ sg_status device::warm_up() noexcept {
       const bool f64 = kind.type == CUDA_R_64F;
       const void *alpha = f64 ? static_cast<const void *>(&one) : &one_f32;
       const void *beta = f64 ? static_cast<const void *>(&none) : &none_f32;
-      if (blas().gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, alpha, at, kind.type, n, at + n * n, kind.type, n, beta,
-                      at + 2 * n * n, kind.type, n, kind.compute, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS &&
+      if (blas().gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, alpha, at, kind.type, n, at + n * n, kind.type, n,
+                      beta, at + 2 * n * n, kind.type, n, kind.compute, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS &&
           !f64)
         status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no products on CUDA device %d", ordinal_);
     }
@@ -160,7 +160,8 @@ device::~device() {
 
 sg_status device::usable() noexcept {
   if (dead_.load(std::memory_order_acquire)) return fail(SG_STATUS_BACKEND_FAILURE, "%s", death_);
-  if (draining_.load(std::memory_order_acquire) || process_end::has_begun()) return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
+  if (draining_.load(std::memory_order_acquire) || process_end::has_begun())
+    return fail(SG_STATUS_SHUTDOWN, "the process is exiting");
   return SG_STATUS_OK;
 }
 
@@ -179,7 +180,8 @@ sg_status device::check(cudaError_t error, const char *what) noexcept {
   return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
 }
 
-// cudaEventElapsedTime answers in a float of milliseconds, too coarse over long spans: the clock's own event is moved on.
+// cudaEventElapsedTime answers in a float of milliseconds, too coarse over long spans: the clock's own event is moved
+// on.
 std::int64_t device::time_of(cudaEvent_t event) noexcept {
   const std::lock_guard lock(clock_lock_);
   float milliseconds = 0;

@@ -7,8 +7,8 @@
 //   128^3                      66                   67                      105                     75            61
 //   16 shapes, 32 of each       -        124 (16 calls)                       -                      -            67
 //
-// So: strided where the addresses allow it; pointers otherwise, written by a kernel from its parameters where they are few;
-// the grouped call only for many shapes.
+// So: strided where the addresses allow it; pointers otherwise, written by a kernel from its parameters where they are
+// few; the grouped call only for many shapes.
 #include <algorithm>
 #include <cstddef>
 #include <new>
@@ -31,8 +31,8 @@ bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
          x.beta.re == y.beta.re && x.beta.im == y.beta.im;
 }
 bool same_batch(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
-  return x.batch == y.batch && (x.batch == 1 || (x.stride_a == y.stride_a && x.stride_b == y.stride_b &&
-                                                 x.stride_c == y.stride_c));
+  return x.batch == y.batch &&
+         (x.batch == 1 || (x.stride_a == y.stride_a && x.stride_b == y.stride_b && x.stride_c == y.stride_c));
 }
 
 // Products of one shape, and their places in the caller's arrays.
@@ -94,8 +94,8 @@ sg_status bring_pointers(const group &all, const std::vector<std::int32_t> &memb
   if (const sg_status status = all.in.pointer_memory(3 * count, &memory)) return status;
   out = static_cast<const void **>(memory);
   const sg_backend_gemm &first = all.at(members.front());
-  const bool alike = std::all_of(members.begin(), members.end(),
-                                 [&](std::int32_t index) { return same_batch(all.at(index), first); });
+  const bool alike =
+      std::all_of(members.begin(), members.end(), [&](std::int32_t index) { return same_batch(all.at(index), first); });
   // Of more, a copy takes less time; but a graph would copy anew at each launch.
   if (alike && (members.size() <= most_parameter_members || all.in.is_captured())) {
     pointer_fill what{nullptr, 0, 0, count, first.batch, {}, out};
@@ -184,11 +184,11 @@ sg_status run_grouped(const group &all, const std::vector<shape_class> &classes)
   }
   const void *alpha = is_f64 ? static_cast<const void *>(alpha_f64.data()) : alpha_f32.data();
   const void *beta = is_f64 ? static_cast<const void *>(beta_f64.data()) : beta_f32.data();
-  return blas_failure(blas().gemm_grouped(
-      handle, op_a.data(), op_b.data(), m.data(), n.data(), k.data(), alpha, pointers, types.in, lda.data(),
-      pointers + count, types.in, ldb.data(), beta,
-      const_cast<void *const *>(reinterpret_cast<const void *const *>(pointers + 2 * count)), types.out, ldc.data(),
-      static_cast<std::int64_t>(shapes), sizes.data(), types.compute));
+  return blas_failure(
+      blas().gemm_grouped(handle, op_a.data(), op_b.data(), m.data(), n.data(), k.data(), alpha, pointers, types.in,
+                          lda.data(), pointers + count, types.in, ldb.data(), beta,
+                          const_cast<void *const *>(reinterpret_cast<const void *const *>(pointers + 2 * count)),
+                          types.out, ldc.data(), static_cast<std::int64_t>(shapes), sizes.data(), types.compute));
 }
 
 // What cuBLAS's grouped call takes.

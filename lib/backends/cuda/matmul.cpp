@@ -27,7 +27,8 @@ std::uint32_t exact_reductions(const sg_backend_gemm &g) noexcept {
                     : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
 }
 
-bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, std::int64_t cols, std::int64_t ld) noexcept {
+bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, std::int64_t cols,
+            std::int64_t ld) noexcept {
   return lt().layout_create(&out, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld) ==
          CUBLAS_STATUS_SUCCESS;
 }
@@ -56,8 +57,10 @@ matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {
-  if (!lt_is_loaded() || g.batch != 1 || g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr) return false;
-  return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 || g.in_type == SG_DTYPE_BF16;
+  if (!lt_is_loaded() || g.batch != 1 || g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr)
+    return false;
+  return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 ||
+         g.in_type == SG_DTYPE_BF16;
 }
 
 // Of a short C only: what follows must be done before C is rounded. cublasLt says neither what its ReLU makes of a NaN
@@ -106,7 +109,8 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
     return false;
   const bool a_turned = g.op_a != SG_OP_N, b_turned = g.op_b != SG_OP_N;
   return create(a_, types.in, a_turned ? g.k : g.m, a_turned ? g.m : g.k, g.lda) &&
-         create(b_, types.in, b_turned ? g.n : g.k, b_turned ? g.k : g.n, g.ldb) && create(c_, types.out, g.m, g.n, g.ldc);
+         create(b_, types.in, b_turned ? g.n : g.k, b_turned ? g.k : g.n, g.ldb) &&
+         create(c_, types.out, g.m, g.n, g.ldc);
 }
 
 // cublasLt's proposals, the likely fastest first.
@@ -118,13 +122,14 @@ int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out
   };
   const auto alignment = [](const void *memory) { return static_cast<std::uint32_t>(alignment_of(memory)); };
   int found = 0;
-  const bool asked = wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
-                     wish(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
-                     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
-                     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
-                     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
-                     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
-                     lt().choose(where.handle, product_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
+  const bool asked =
+      wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
+      wish(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
+      lt().choose(where.handle, product_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
   lt().wishes_destroy(wishes);
   if (!asked) return 0;
   const auto usable = [&](const candidate &x) {
@@ -186,7 +191,8 @@ double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const ca
       cudaEventRecord(start, where.in.native()) == cudaSuccess) {
     bool ran = true;
     for (int i = 0; i < times && ran; ++i) ran = run(where, g, one, result) == CUBLAS_STATUS_SUCCESS;
-    const bool timed = cudaEventRecord(end, where.in.native()) == cudaSuccess && cudaEventSynchronize(end) == cudaSuccess &&
+    const bool timed = cudaEventRecord(end, where.in.native()) == cudaSuccess &&
+                       cudaEventSynchronize(end) == cudaSuccess &&
                        cudaEventElapsedTime(&milliseconds, start, end) == cudaSuccess;
     if (!ran || !timed) milliseconds = HUGE_VALF;
   }
@@ -195,14 +201,15 @@ double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const ca
   return double(milliseconds) * 1e-3 / times;
 }
 
-cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g, const candidate &by, void *result) const noexcept {
+cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g, const candidate &by,
+                           void *result) const noexcept {
   const blas_scalar alpha(g.alpha, g.in_type), beta(g.beta, g.in_type);
   if (adds_bias(g)) {
     const cublasStatus_t status = lt().desc_set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g.bias, sizeof g.bias);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
   }
-  return lt().run(where.handle, product_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo, where.workspace,
-                  by.workspaceSize, where.in.native());
+  return lt().run(where.handle, product_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo,
+                  where.workspace, by.workspaceSize, where.in.native());
 }
 
 cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g) const noexcept {

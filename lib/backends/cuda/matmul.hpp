@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single products by cublasLt: what it takes to call it for a shape, found once and kept by the stream. A call then costs the
-// host less than cublasGemmEx, which finds it anew each time.
+// Single products by cublasLt: what it takes to call it for a shape, found once and kept by the stream. A call then
+// costs the host less than cublasGemmEx, which finds it anew each time.
 //
 // The kernel is the one that cublasLt thinks best, or, when the device is tuned, the fastest of those that it proposes.
 #pragma once
@@ -45,7 +45,8 @@ class matmul {
   int propose(const place &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
   bool adopt(const place &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
   void choose_fastest(const place &where, const sg_backend_gemm &what, const candidate *from, int count) noexcept;
-  double seconds_of(const place &where, const sg_backend_gemm &what, const candidate &one, void *result, int times) const noexcept;
+  double seconds_of(const place &where, const sg_backend_gemm &what, const candidate &one, void *result,
+                    int times) const noexcept;
   cublasStatus_t run(const place &where, const sg_backend_gemm &what, const candidate &by, void *result) const noexcept;
 
   cublasLtMatmulDesc_t product_ = nullptr;

@@ -147,7 +147,8 @@ sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexce
   return submit(done, timing::exact, [&] { return run_copy(*this, what); });
 }
 
-// Of a long product the 3 us that a timed event takes are few; of a short one so are the 10 us by which the host is late.
+// Of a long product the 3 us that a timed event takes are few; of a short one so are the 10 us by which the host is
+// late.
 stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
   const double seconds = least_seconds(what, facts);
   return seconds < 30e-6 ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
@@ -163,12 +164,12 @@ sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, s
 }
 
 sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
-  return submit(done, timing::exact, [&] { return owner_.check(launch_reduce(what, native_), "starting a reduction"); });
+  return submit(done, timing::exact,
+                [&] { return owner_.check(launch_reduce(what, native_), "starting a reduction"); });
 }
 
 sg_status stream::launch(cudaGraphExec_t graph, sg_backend_done done) noexcept {
-  return submit(done, timing::exact,
-                [&] { return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph"); });
+  return submit(done, timing::exact, [&] { return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph"); });
 }
 
 sg_status stream::notify(sg_backend_done done) noexcept {
@@ -197,7 +198,8 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
     if (workspace_ == nullptr)
       if (const sg_status status = take(bytes, &workspace_)) return status;
     // No tf32 unless it is asked for, and no sums of parts in a format shorter than f32.
-    constexpr auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    constexpr auto mode =
+        static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     cublasHandle_t fresh = nullptr;
     if (const sg_status status = check(blas().create(&fresh))) return status;
     // The workspace after the stream: setting a stream takes cuBLAS's own workspace back.
@@ -221,7 +223,8 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
 sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   cublasHandle_t blas = nullptr;
   if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
-  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes(owner_.facts())};
+  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_,
+                           workspace_bytes(owner_.facts())};
   const matmul *known = matmuls_.find(here, what);
   outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
   return SG_STATUS_OK;
@@ -271,8 +274,8 @@ sg_status stream::upload(const void *const *pointers, std::int64_t count, void *
     }
     std::copy(pointers, pointers + count, const_cast<const void **>(room->memory));
     const auto bytes = static_cast<std::size_t>(count) * sizeof(void *);
-    if (const sg_status status = owner_.check(
-            cudaMemcpyAsync(to, room->memory, bytes, cudaMemcpyHostToDevice, native_), "copying pointers"))
+    if (const sg_status status =
+            owner_.check(cudaMemcpyAsync(to, room->memory, bytes, cudaMemcpyHostToDevice, native_), "copying pointers"))
       return status;
     if (captured_) return SG_STATUS_OK;  // each launch copies from it
     return owner_.check(cudaEventRecord(room->copied, native_), "recording an event");

@@ -60,8 +60,9 @@ struct operands {
     return desc;
   }
   gpu_product product() const {
-    return {of.m,    of.n,    of.k,  of.dtype, of.compute, of.op_a, of.op_b, of.rows_a() + of.pad, of.rows_b() + of.pad,
-            of.m + of.pad, a, b, c};
+    return {
+        of.m,          of.n, of.k, of.dtype, of.compute, of.op_a, of.op_b, of.rows_a() + of.pad, of.rows_b() + of.pad,
+        of.m + of.pad, a,    b,    c};
   }
 };
 
@@ -76,9 +77,12 @@ void fill(const gpu_case &of, char *memory, std::int64_t bytes, std::uint32_t se
       for (std::int64_t i = count * w / workers; i < count * (w + 1) / workers; ++i) {
         state = state * 1664525u + 1013904223u;
         const float value = float(std::int32_t(state) >> 8) / float(1 << 23);
-        if (dtype == SG_DTYPE_F64) reinterpret_cast<double *>(memory)[i] = value;
-        else if (dtype == SG_DTYPE_F32) reinterpret_cast<float *>(memory)[i] = value;
-        else reinterpret_cast<std::uint16_t *>(memory)[i] = std::uint16_t(std::bit_cast<std::uint32_t>(value) >> 16);
+        if (dtype == SG_DTYPE_F64)
+          reinterpret_cast<double *>(memory)[i] = value;
+        else if (dtype == SG_DTYPE_F32)
+          reinterpret_cast<float *>(memory)[i] = value;
+        else
+          reinterpret_cast<std::uint16_t *>(memory)[i] = std::uint16_t(std::bit_cast<std::uint32_t>(value) >> 16);
       }
     });
   for (std::thread &thread : threads) thread.join();
@@ -96,9 +100,10 @@ class sample {
     std::vector<double> now;
     for (int i = 0; i < count; ++i) now.push_back(value(at(i)));
     if (first_.empty()) first_ = now;
-    const double per_product = x_.of.dtype == SG_DTYPE_F64          ? 1e-14
-                               : x_.of.dtype != SG_DTYPE_F32        ? 2e-2
-                               : x_.of.compute == SG_COMPUTE_EXACT ? 1e-5 : 3e-3;
+    const double per_product = x_.of.dtype == SG_DTYPE_F64         ? 1e-14
+                               : x_.of.dtype != SG_DTYPE_F32       ? 2e-2
+                               : x_.of.compute == SG_COMPUTE_EXACT ? 1e-5
+                                                                   : 3e-3;
     for (int i = 0; i < count; ++i)
       if (!(std::abs(now[i] - first_[i]) <= per_product * std::sqrt(double(x_.of.k)) * 4))
         throw failure(exit_code::verification, variant + " and the library disagree at " + x_.of.label + ": " +
@@ -123,7 +128,9 @@ class sample {
 class gpu_suite {
  public:
   gpu_suite(const suite_request &request, suite_run &out, std::uint64_t memory_limit = 0, int lanes = 0)
-      : request_(request), out_(out), peers_(load_gpu_peers(request.peers)),
+      : request_(request),
+        out_(out),
+        peers_(load_gpu_peers(request.peers)),
         device_(request.device.empty() ? "cuda:0" : request.device),
         context_(open_context({.device = device_, .compute_lanes = lanes, .memory_limit = memory_limit})) {
     out_.note("device", device_of(context_.get()).name);
@@ -186,14 +193,18 @@ class gpu_suite {
    public:
     block(sg_context *context, std::int64_t bytes, bool pinned) : context_(context), pinned_(pinned) {
       void *memory = nullptr;
-      if (pinned) check(sg_host_alloc(context, std::uint64_t(bytes), &memory), "pinned memory");
-      else memory = std::aligned_alloc(4096, std::size_t(gpu_case::padded(bytes)));
+      if (pinned)
+        check(sg_host_alloc(context, std::uint64_t(bytes), &memory), "pinned memory");
+      else
+        memory = std::aligned_alloc(4096, std::size_t(gpu_case::padded(bytes)));
       if (!memory) throw failure(exit_code::failed, "no memory for the operands");
       data_ = static_cast<char *>(memory);
     }
     ~block() {
-      if (pinned_) sg_host_free(context_, data_);
-      else std::free(data_);
+      if (pinned_)
+        sg_host_free(context_, data_);
+      else
+        std::free(data_);
     }
     block(const block &) = delete;
     block &operator=(const block &) = delete;
@@ -286,10 +297,10 @@ class gpu_suite {
     sg_submit submit = SG_SUBMIT_INIT;
     submit.plan = options;
     return timed([&] {
-             for (int i = 0; i < times; ++i)
-               check(sg_gemm_async(context, &desc, &submit, nullptr), "sg_gemm_async");
+             for (int i = 0; i < times; ++i) check(sg_gemm_async(context, &desc, &submit, nullptr), "sg_gemm_async");
              check(sg_context_synchronize(context), "sg_context_synchronize");
-           }) / times;
+           }) /
+           times;
   }
 
   void add_resident_peers(bench_case &what, const operands &at, int times) {
@@ -361,8 +372,8 @@ void run_host_suite(const suite_request &request, suite_run &run) {
   const std::int64_t by = request.quick ? 8 : 1;
   for (const sg_compute compute : {SG_COMPUTE_EXACT, SG_COMPUTE_TF32})
     for (const auto &[op_a, op_b, ops] : {std::tuple{SG_OP_N, SG_OP_T, "NT"}, {SG_OP_T, SG_OP_N, "TN"}})
-      cases.push_back({(compute == SG_COMPUTE_TF32 ? "tf32 " : "f32 ") + text_of(8191 / by, 4097 / by, 5003 / by) + " " +
-                           ops + " padded",
+      cases.push_back({(compute == SG_COMPUTE_TF32 ? "tf32 " : "f32 ") + text_of(8191 / by, 4097 / by, 5003 / by) +
+                           " " + ops + " padded",
                        8191 / by, 4097 / by, 5003 / by, SG_DTYPE_F32, compute, op_a, op_b, 5});
   gpu_suite(request, run).host(cases);
 }
@@ -371,8 +382,9 @@ void run_outofcore_suite(const suite_request &request, suite_run &run) {
   const std::int64_t m = request.quick ? 2048 : 32768, k = m / 2;
   const std::uint64_t limit = std::uint64_t{request.quick ? 16u : 4096u} << 20;
   run.note("memory_limit_bytes", limit);
-  gpu_suite(request, run, limit).host({{"f32 " + text_of(m, m, k), m, m, k},
-                                       {"tf32 " + text_of(m, m, k), m, m, k, SG_DTYPE_F32, SG_COMPUTE_TF32}});
+  gpu_suite(request, run, limit)
+      .host(
+          {{"f32 " + text_of(m, m, k), m, m, k}, {"tf32 " + text_of(m, m, k), m, m, k, SG_DTYPE_F32, SG_COMPUTE_TF32}});
 }
 
 void run_resident_suite(const suite_request &request, suite_run &run) {
