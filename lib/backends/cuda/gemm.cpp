@@ -178,11 +178,9 @@ namespace {
 // again. Those for tensor cores' sizes do not.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
   const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
+  if (narrow && has_epilogue(g)) return true;  // by way of C
   return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
 }
-
-// What would be done to C after its sums were rounded is done to the sums.
-bool needs_sums(const sg_backend_gemm &g) noexcept { return rounds_twice(g) || (has_epilogue(g) && !ends_apart(g)); }
 
 // The product in f32 beside C, then both in one sum that has its epilogue and is rounded once; item by item.
 sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
@@ -221,19 +219,14 @@ bool in_parts(const sg_backend_gemm &what) noexcept {
 }  // namespace
 
 bool is_plain_blas(const sg_backend_gemm &what) noexcept {
-  return what.in_type != SG_DTYPE_I8 && !in_parts(what) && !needs_sums(what);
+  return what.in_type != SG_DTYPE_I8 && !in_parts(what) && !rounds_twice(what);
 }
 
 namespace {
 sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
-  if (!rounds_twice(what) && adds_bias(what)) {
-    cublasStatus_t outcome;
-    if (const sg_status status = in.run_matmul(what, outcome)) return status;
-    if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
-  }
-  if (needs_sums(what)) return run_rounded_once(in, what);
+  if (rounds_twice(what)) return run_rounded_once(in, what);
   return run_blas(in, what);
 }
 }  // namespace

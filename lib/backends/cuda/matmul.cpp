@@ -38,22 +38,8 @@ static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(kernel_choice));
 }  // namespace
 
 matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
-  return {g.m,
-          g.n,
-          g.k,
-          g.lda,
-          g.ldb,
-          g.ldc,
-          g.op_a,
-          g.op_b,
-          g.in_type,
-          g.out_type,
-          g.compute,
-          g.compute_units,
-          alignment_of(g.a),
-          alignment_of(g.b),
-          alignment_of(g.c),
-          adds_bias(g)};
+  return {g.m,       g.n,        g.k,       g.lda,           g.ldb,           g.ldc,           g.op_a,           g.op_b,
+          g.in_type, g.out_type, g.compute, g.compute_units, alignment_of(g.a), alignment_of(g.b), alignment_of(g.c)};
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {
@@ -61,13 +47,6 @@ bool suits_matmul(const sg_backend_gemm &g) noexcept {
     return false;
   return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 ||
          g.in_type == SG_DTYPE_BF16;
-}
-
-// Of a short C only: what follows must be done before C is rounded. cublasLt says neither what its ReLU makes of a NaN
-// nor how exact its GELU is, so it is asked for neither.
-bool adds_bias(const sg_backend_gemm &g) noexcept {
-  return g.bias != nullptr && g.bias_per_row && g.activation == SG_ACTIVATION_NONE && !ends_apart(g) &&
-         alignment_of(g.bias) >= 16 && suits_matmul(g);
 }
 
 matmul::~matmul() {
@@ -102,10 +81,6 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
   if (lt().desc_create(&product_, types.compute, scalar) != CUBLAS_STATUS_SUCCESS ||
       !set(CUBLASLT_MATMUL_DESC_TRANSA, op_a) || !set(CUBLASLT_MATMUL_DESC_TRANSB, op_b) ||
       (g.compute_units > 0 && !set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, g.compute_units)))
-    return false;
-  constexpr cublasLtEpilogue_t with_bias = CUBLASLT_EPILOGUE_BIAS;
-  if (adds_bias(g) &&
-      !(set(CUBLASLT_MATMUL_DESC_EPILOGUE, with_bias) && set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, g.bias)))
     return false;
   const bool a_turned = g.op_a != SG_OP_N, b_turned = g.op_b != SG_OP_N;
   return create(a_, types.in, a_turned ? g.k : g.m, a_turned ? g.m : g.k, g.lda) &&
@@ -204,10 +179,6 @@ double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const ca
 cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g, const candidate &by,
                            void *result) const noexcept {
   const blas_scalar alpha(g.alpha, g.in_type), beta(g.beta, g.in_type);
-  if (adds_bias(g)) {
-    const cublasStatus_t status = lt().desc_set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g.bias, sizeof g.bias);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-  }
   return lt().run(where.handle, product_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo,
                   where.workspace, by.workspaceSize, where.in.native());
 }

@@ -66,7 +66,5 @@ class matmul_cache {
 
 // Whether it is one that cublasLt is asked for: single, real, of a type that both libraries compute alike.
 bool suits_matmul(const sg_backend_gemm &what) noexcept;
-// Whether its bias is added by cublasLt too.
-bool adds_bias(const sg_backend_gemm &what) noexcept;
 
 }  // namespace sg::cuda
