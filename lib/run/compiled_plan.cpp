@@ -2,6 +2,8 @@
 #include "run/compiled_plan.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "plan/cost.hpp"
 
@@ -23,14 +25,23 @@ float share_of(const command &c, const device_model &model) noexcept {
 }
 }  // namespace
 
+// Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
+// pieces of one sum follow each other.
 void compiled_plan::find_joinable(const device_model &model) {
   const auto &commands = text->commands;
   std::vector<float> seconds(commands.size(), 0);
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // the first product of each
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
     if (c.kind != command_kind::gemm || c.waits > 0 || is_scattered(c)) continue;
     const double alone = gemm_seconds(model, shape_of_gemm(*text, c));
     if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
+  }
+  for (std::uint32_t i = 0; i < commands.size(); ++i) {
+    const command &c = commands[i];
+    if (c.kind != command_kind::gemm) continue;
+    const auto [first, fresh] = sums.emplace(std::tuple(c.out.buffer, c.out.item, c.out.offset), i);
+    if (!fresh) seconds[i] = seconds[first->second] = 0;
   }
   for (const std::uint32_t before : text->waits) seconds[before] = 0;
   if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) > 1) joinable = std::move(seconds);
