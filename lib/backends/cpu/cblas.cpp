@@ -17,6 +17,7 @@ constexpr CBLAS_TRANSPOSE transpose_of(sg_op op) noexcept {
 
 template <class T, auto gemm>
 sg_status run_real(const product &p, workspace &) noexcept {
+  const fork_waits while_it_runs;  // OpenBLAS takes a lock when it begins and when it ends
   gemm(CblasColMajor, transpose_of(p.op_a), transpose_of(p.op_b), static_cast<int>(p.m), static_cast<int>(p.n),
        static_cast<int>(p.k), static_cast<T>(p.alpha.re), static_cast<const T *>(p.a), static_cast<int>(p.lda),
        static_cast<const T *>(p.b), static_cast<int>(p.ldb), static_cast<T>(p.beta.re), static_cast<T *>(p.c),
@@ -26,6 +27,7 @@ sg_status run_real(const product &p, workspace &) noexcept {
 
 template <class T, auto gemm>
 sg_status run_complex(const product &p, workspace &) noexcept {
+  const fork_waits while_it_runs;
   const T alpha[2] = {static_cast<T>(p.alpha.re), static_cast<T>(p.alpha.im)};
   const T beta[2] = {static_cast<T>(p.beta.re), static_cast<T>(p.beta.im)};
   gemm(CblasColMajor, transpose_of(p.op_a), transpose_of(p.op_b), static_cast<int>(p.m), static_cast<int>(p.n),

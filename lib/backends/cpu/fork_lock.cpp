@@ -2,19 +2,60 @@
 #include "fork_lock.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
+
+#include <iterator>
 
 namespace sg::cpu {
 namespace {
 
+constexpr int look_again_us = 50, most_looks = 1'000'000 / look_again_us;
+
+// Threads take places in turn, so that they seldom share one.
+struct alignas(64) place {
+  std::atomic<std::int32_t> inside{0};
+};
+place places[64];
+std::atomic<std::uint32_t> next_place{0};
+std::atomic<std::int32_t> &own_place() noexcept {
+  thread_local place &own = places[next_place.fetch_add(1, std::memory_order_relaxed) % std::size(places)];
+  return own.inside;
+}
+
 std::mutex held;
-void before_fork() { held.lock(); }
-void after_fork() { held.unlock(); }
+std::atomic<bool> forking{false};
+
+void before_fork() {
+  held.lock();
+  // Sequentially consistent, as fork_waits() is: either it sees this, or this thread sees it inside.
+  forking.store(true);
+  int looks = 0;
+  for (place &each : places)
+    while (each.inside.load() != 0 && ++looks < most_looks) usleep(look_again_us);
+}
+void after_fork() {
+  forking.store(false);
+  held.unlock();
+}
+void after_fork_in_child() {
+  for (place &each : places) each.inside.store(0);  // who has not come out in time does not exist here
+  after_fork();
+}
 
 // When this library is loaded, which is after OpenBLAS, whose own handlers so run while it is held.
-[[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
+[[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork_in_child);
 
 }  // namespace
 
 std::mutex &fork_lock() noexcept { return held; }
+
+fork_waits::fork_waits() noexcept : place_(own_place()) {
+  for (;;) {
+    place_.fetch_add(1);
+    if (!forking.load()) return;
+    place_.fetch_sub(1);
+    usleep(look_again_us);
+  }
+}
 
 }  // namespace sg::cpu
