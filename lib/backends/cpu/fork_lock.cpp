@@ -26,12 +26,13 @@ std::mutex held;
 std::atomic<bool> forking{false};
 
 void before_fork() {
-  held.lock();
-  // Sequentially consistent, as fork_waits() is: either it sees this, or this thread sees it inside.
+  // Sequentially consistent, as fork_waits() is: either it sees this, or this thread sees it inside. The lock comes
+  // afterwards, because who is inside may need it.
   forking.store(true);
   int looks = 0;
   for (place &each : places)
     while (each.inside.load() != 0 && ++looks < most_looks) usleep(look_again_us);
+  held.lock();
 }
 void after_fork() {
   forking.store(false);

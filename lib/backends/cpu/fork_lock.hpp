@@ -13,7 +13,7 @@ namespace sg::cpu {
 std::mutex &fork_lock() noexcept;
 
 // The same for what many threads do all the time: as long as one of these lives, a fork waits, for a second at most. (A
-// product may stand still for as long as its memory is not there.)
+// product may stand still for as long as its memory is not there.) Not to be had with the lock held.
 class fork_waits {
  public:
   fork_waits() noexcept;

@@ -48,6 +48,7 @@ bool limit_openmp(workspace &space) noexcept {
 // Runs `body`, which returns oneDNN's status or throws what oneDNN throws.
 template <class Body>
 sg_status guarded(workspace &space, Body &&body) noexcept {
+  const fork_waits while_it_runs;  // what oneDNN does for the first time it does behind locks of its own
   if (!limit_openmp(space)) return SG_STATUS_OUT_OF_MEMORY;
   try {
     return status_of(body());

@@ -33,6 +33,7 @@ std::thread start_without_signals(std::function<void()> body) {
 }  // namespace
 
 void work_queue::push(std::list<task> &one) {
+  const auto keep = shared_from_this();  // what is pushed may end, and destroy the stream, before this has returned
   std::unique_lock lock(mutex_);
   if (refusing_) throw failure(SG_STATUS_SHUTDOWN, "the process is exiting");
   if (thread_id_ == std::thread::id()) {
