@@ -28,7 +28,8 @@ constexpr double most_pieces = 1 << 15;
 constexpr std::int64_t least_block = 256;
 // A piece of the depth as long as this costs nothing beside a whole one: libraries go through C once for every few hundred
 // themselves. A block more has its rows of A or its columns of B packed once more: 4096^3 of f64 in halves of 3 pieces of
-// the depth each, on two cores, took 0.87 of its time in halves of 5 blocks each.
+// the depth each, on two cores, took 0.87 of its time in halves of 5 blocks each, in a run
+// of which no record is kept.
 constexpr std::int64_t least_depth = 1024;
 
 gemm_shape shape_of(const problem &p) { return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero}; }
