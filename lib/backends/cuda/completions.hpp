@@ -3,7 +3,7 @@
 // or whoever polls, which saves the time that waking a thread takes. One of them tells at a time. While somebody polls,
 // the thread naps instead: sleeping on an event takes locks of the driver's that launches need.
 //
-// An event between two products keeps the second one's start from overlapping the first one's end: 3 us, and up to 7,
+// An event between two products keeps the second one's start from overlapping the first one's end: 3 us, and up to 7 (no record is kept),
 // on an H200. So short products come in bunches with one event behind the last: recorded when there are some of them,
 // or when somebody polls or the thread looks, whichever is first.
 //
