@@ -99,9 +99,10 @@ static class Overhead {
       double call = Median(cost, calls), pipelined = RunPipelined(calls / Pipeline * Pipeline);
       double future = RunLone(lone, cost, () => context.GemmAsync(a, b, c[0]).Wait());
       double blocking = RunLone(lone, cost, () => context.Gemm(a, b, c[0]));
+      string runtime = Type.GetType("Mono.Runtime") != null ? "Mono" : ".NET " + Environment.Version.Major;
       Console.WriteLine(string.Format(CultureInfo.InvariantCulture,
-        "{{\"language\": \"C#\", \"calls\": {0}, \"call_us\": {1:0.000}, \"pipelined_us\": {2:0.000}, \"lone_us\": {3:0.000}, \"blocking_us\": {4:0.000}}}",
-        calls, call, pipelined, future, blocking));
+        "{{\"language\": \"C#, {5}\", \"calls\": {0}, \"call_us\": {1:0.000}, \"pipelined_us\": {2:0.000}, \"lone_us\": {3:0.000}, \"blocking_us\": {4:0.000}}}",
+        calls, call, pipelined, future, blocking, runtime));
     }
     foreach (float x in results[Block - 1])
       if (x != N) return 1;
