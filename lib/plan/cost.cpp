@@ -175,6 +175,20 @@ link_bytes bytes_over_link(const problem &p) {
   return bytes;
 }
 
+namespace {
+
+double seconds_over_link(const device_model &model, const link_bytes &bytes) {
+  if (model.unified_memory) return 0;
+  return std::max({bytes.in / model.link_in, bytes.out / model.link_out,
+                   (bytes.in + bytes.out) / (model.link_in_both + model.link_out_both)});
+}
+
+}  // namespace
+
+double link_seconds(const device_model &model, const problem &p) {
+  return seconds_over_link(model, bytes_over_link(p));
+}
+
 double bound_seconds(const device_model &model, std::span<const problem> problems) {
   link_bytes bytes;
   double arithmetic_seconds = 0, memory_bytes = 0;
@@ -190,11 +204,7 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
     }
     memory_bytes += problem::bytes(p.c, p.batch) * (p.beta_zero ? 1 : 2);
   }
-  double bound = std::max(arithmetic_seconds, memory_bytes / model.memory_rate);
-  if (!model.unified_memory)
-    bound = std::max({bound, bytes.in / model.link_in, bytes.out / model.link_out,
-                      (bytes.in + bytes.out) / (model.link_in_both + model.link_out_both)});
-  return bound;
+  return std::max({arithmetic_seconds, memory_bytes / model.memory_rate, seconds_over_link(model, bytes)});
 }
 
 copy_shape shape_of_copy(const schedule &s, const command &c) {

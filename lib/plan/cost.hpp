@@ -72,6 +72,9 @@ struct link_bytes {
 };
 link_bytes bytes_over_link(const problem &p);
 
+// What the link alone takes: max(bytes in / link in, bytes out / link out, all bytes / both).
+double link_seconds(const device_model &model, const problem &p);
+
 // max(bytes in / link in, bytes out / link out, all bytes / both, flops / rate) of one problem, or of several together.
 double bound_seconds(const device_model &model, std::span<const problem> problems);
 

@@ -106,9 +106,12 @@ class panel_item {
         all_along_{0, writer.along_size()},
         all_across_{0, writer.across_size()},
         panels_(cut_panels(all_along_.size, choice.panels, item == 0 ? choice.head : 1,
-                           choice.taper && item == p.batch - 1)) {
+                           choice.taper && item == p.batch - 1)),
+        first_parts_{all_across_} {
+    if (choice.across) first_parts_ = cut(all_across_.size, choice.pieces, grain);
     w_.begin_item(item);
-    for (const range &along : panels_) results_.push_back(w_.add_result(along, all_across_));
+    for (const range &part : first_parts_) first_results_.push_back(w_.add_result(panels_[0], part));
+    for (std::size_t i = 1; i < panels_.size(); ++i) results_.push_back(w_.add_result(panels_[i], all_across_));
   }
 
   std::size_t panels() const noexcept { return panels_.size(); }
@@ -123,9 +126,9 @@ class panel_item {
   void add() {
     add_outer();
     const panel_range passing = w_.add_passing(panels_[0], depth());
-    const panel_range staying = add_first_panel(passing);
+    const panel_range staying = choice_.across ? add_first_panel_in_parts(passing) : add_first_panel(passing);
     for (std::size_t i = 1; i < panels_.size(); ++i)
-      w_.add_step(panels_[i], all_across_, depth(), staying, w_.add_passing(panels_[i], depth()), results_[i],
+      w_.add_step(panels_[i], all_across_, depth(), staying, w_.add_passing(panels_[i], depth()), results_[i - 1],
                   outer() == 0, true, true);
   }
 
@@ -135,7 +138,8 @@ class panel_item {
 
   void add_outer() {
     if (outer() == 0) return;
-    const panel_range every_result{results_.front().first, std::int32_t(results_.size())};
+    const panel_range every_result{first_results_.front().first,
+                                   std::int32_t(first_results_.size() + results_.size())};
     for (const range &k : cut(outer(), choice_.outer_pieces, grain)) {
       const panel_range staying = w_.add_staying(all_across_, k);
       w_.add_step(all_along_, all_across_, k, staying, w_.add_passing(all_along_, k), every_result, k.first == 0, false,
@@ -149,8 +153,19 @@ class panel_item {
     for (range k : shifted(cut(depth().size, choice_.pieces, grain), outer())) {
       const panel_range piece = w_.add_staying(all_across_, k);
       const bool last = k.end() == p_.k;
-      w_.add_step(panels_[0], all_across_, k, piece, passing, results_[0], k.first == 0, last, last);
+      w_.add_step(panels_[0], all_across_, k, piece, passing, first_results_[0], k.first == 0, last, last);
       staying = {staying.count == 0 ? piece.first : staying.first, staying.count + 1};
+    }
+    return staying;
+  }
+
+  // The same, but each piece completes a part of the first panel.
+  panel_range add_first_panel_in_parts(panel_range passing) {
+    panel_range staying{0, 0};
+    for (std::size_t i = 0; i < first_parts_.size(); ++i) {
+      const panel_range piece = w_.add_staying(first_parts_[i], depth());
+      w_.add_step(panels_[0], first_parts_[i], depth(), piece, passing, first_results_[i], outer() == 0, true, true);
+      staying = {i == 0 ? piece.first : staying.first, staying.count + 1};
     }
     return staying;
   }
@@ -160,7 +175,8 @@ class panel_item {
   panel_writer &w_;
   range all_along_, all_across_;
   std::vector<range> panels_;
-  std::vector<panel_range> results_;  // of each panel
+  std::vector<range> first_parts_;                    // of the first panel, across
+  std::vector<panel_range> first_results_, results_;  // of those parts; of each panel after the first
 };
 
 }  // namespace
@@ -180,7 +196,7 @@ stream_layout panel_layout(const problem &p, const panel_choice &choice) {
   layout.b.how = residency_of(p.b, choice.along == axis::m ? residency::whole : residency::slots);
   layout.c.how = residency_of(p.c, outer > 0 ? residency::whole : residency::slots);
   layout.name = std::string("stream ") + (choice.along == axis::n ? "n" : "m") + "-panels x" + std::to_string(panels);
-  if (choice.pieces > 1) layout.name += ", first by " + std::to_string(choice.pieces);
+  if (choice.pieces > 1) layout.name += ", first by " + std::to_string(choice.pieces) + (choice.across ? " across" : "");
   if (outer > 0) layout.name += ", " + std::to_string(outer) + " of k first by " + std::to_string(choice.outer_pieces);
   return layout;
 }

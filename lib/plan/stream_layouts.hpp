@@ -18,12 +18,16 @@ inline axis other(axis a) noexcept { return a == axis::m ? axis::n : axis::m; }
 //  +---+ +--+--+--+--+
 //  | A | |C0|C1|C2|..|             `head` narrows the first panel, `taper` the last ones, so that little is waited for
 //  +---+ +--+--+--+--+             at either end.
+//
+// Where C's way home is the bound, the first panel of C is formed in pieces `across` instead: each part of it leaves as
+// soon as its part of A is there, instead of all of it when all of A is.
 struct panel_choice {
   axis along = axis::n;
   std::int64_t panels = 1;
   double head = 1;          // width of the first panel, as a multiple of the others'
   bool taper = false;       // the last panel is cut into a half and two quarters
-  std::int64_t pieces = 1;  // of the operand that stays, along the depth
+  std::int64_t pieces = 1;  // of the operand that stays
+  bool across = false;      // its pieces are cut across the panels, not along the depth
   double outer = 0;         // share of the depth streamed for all of C at once; 0 where C is f16 or bf16
   std::int64_t outer_pieces = 1;
 

@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "plan/cost.hpp"
 #include "plan/stream_layouts.hpp"
 #include "plan/stream_memory.hpp"
 #include "plan/stream_size.hpp"
@@ -101,7 +102,7 @@ class stream_search {
     std::stable_sort(found.begin(), found.end(), [](const best_of_way *x, const best_of_way *y) {
       return x->fastest.seconds() < y->fastest.seconds();
     });
-    if (!is_pageable(p_)) return found[0]->fastest.take();
+    if (!is_pageable(p_)) return on_more_lanes(*found[0]);
     std::optional<schedule> fastest;
     for (best_of_way *b : found) {
       const double commands = commands_when_staged(b->fastest.shown(), p_);
@@ -111,6 +112,18 @@ class stream_search {
     }
     if (!fastest) refuse(0, 0);
     return std::move(*fastest);
+  }
+
+  // Where arithmetic is the bound, a second stream lets a panel's product fill what the last wave of the one before
+  // leaves idle, of which the model knows nothing: it is taken where the model sees no difference. (H200: f32 8192^3
+  // 23.6 ms with one, 23.2 with two. Where the link is the bound, a second one cost 5 to 10%.)
+  schedule on_more_lanes(best_of_way &best) const {
+    const double bound = bound_seconds(terms_.model, {&p_, 1});
+    if (!terms_.model.lanes_are_cores && terms_.lanes > 1 && link_seconds(terms_.model, p_) < 0.8 * bound) {
+      best.fastest.ask_for(-best_schedule::usual_margin);
+      best.fastest.offer(build_stream(p_, best.layout, terms_.model, 2));
+    }
+    return best.fastest.take();
   }
 
   schedule stage(const stream_layout &layout) const {
@@ -256,15 +269,21 @@ class stream_search {
     };
     const auto counts = upto({1, 2, 4, 8, 12, 16, 24, 32, 48, 64});
     const auto pieces = upto({1, 2, 4, 8, 16, 32});
+    struct start {
+      double outer;
+      bool across;
+    };
     for (axis along : {axis::n, axis::m})
-      for (double outer : {0.0, 0.5}) {
+      for (const auto [outer, across] : {start{0, false}, start{0.5, false}, start{0, true}}) {
         if (outer > 0 && accumulator_of(p_.c.type) != p_.c.type) continue;
         panel_choice now;
         now.along = along;
+        now.across = across;
         now.panels = std::min<std::int64_t>(16, most);
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
+        if (across && !stays_on_host) continue;
         double seconds = offer(way::panels, panel_layout(p_, now));
         const auto improve = [&](auto panel_choice::*field, auto values) {
           for (auto value : values) {

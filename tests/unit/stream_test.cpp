@@ -47,10 +47,10 @@ std::vector<layout_maker> panel_layouts() {
   std::vector<layout_maker> all;
   for (axis along : {axis::m, axis::n})
     for (std::int64_t panels : {1, 3})
-      for (std::int64_t pieces : {1, 3})
+      for (const auto [pieces, across] : {std::pair{1, false}, std::pair{3, false}, std::pair{3, true}})
         for (double outer : {0.0, 0.6}) {
           panel_choice choice;
-          choice.along = along, choice.panels = panels, choice.pieces = pieces;
+          choice.along = along, choice.panels = panels, choice.pieces = pieces, choice.across = across;
           choice.outer = outer, choice.outer_pieces = 2;
           choice.head = panels == 3 ? 0.5 : 1;
           choice.taper = panels == 3;
@@ -157,6 +157,23 @@ TEST(stream, larger_panels_are_tapered_and_right) {
     EXPECT_EQ(layout.c.panels.size(), 4u);
     check(f, [&](const problem &p) { return panel_layout(p, choice); });
   }
+}
+
+TEST(stream, a_first_panel_formed_across_leaves_before_all_has_come) {
+  for (axis along : {axis::m, axis::n})
+    for (bool across : {false, true}) {
+      panel_choice choice;
+      choice.along = along, choice.panels = 2, choice.pieces = 4, choice.across = across;
+      problem_form f;
+      f.m = f.n = f.k = 128;
+      f.a = f.b = f.c = SG_MEMORY_PINNED;
+      const stream_layout layout = panel_layout(make(f), choice);
+      EXPECT_EQ(layout.c.panels.size(), across ? 5u : 2u);
+      const auto &steps = layout.steps;
+      EXPECT_EQ(steps[0].stores, across);
+      EXPECT_EQ(along == axis::n ? steps[0].m.size : steps[0].n.size, across ? 32 : 128);
+      EXPECT_EQ(steps[0].k.size, across ? 128 : 32);
+    }
 }
 
 TEST(stream, every_type_and_conjugation) {
