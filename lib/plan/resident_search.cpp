@@ -26,10 +26,10 @@ constexpr double least_gain_of_streams = 0.4;
 constexpr double most_pieces = 1 << 15;
 // Blocks of C are not cut below this for the sake of short commands; the depth is.
 constexpr std::int64_t least_block = 256;
-// A piece of the depth as long as this costs nothing beside a whole one: libraries go through C once for every few hundred
-// themselves. A block more has its rows of A or its columns of B packed once more: 4096^3 of f64 in halves of 3 pieces of
-// the depth each, on two cores, took 0.87 of its time in halves of 5 blocks each, in a run
-// of which no record is kept.
+// A piece of the depth as long as this costs nothing beside a whole one: libraries go through C once for every few
+// hundred themselves. A block more has its rows of A or its columns of B packed once more: 4096^3 of f64 in halves of 3
+// pieces of the depth each, on two cores, took 0.87 of its time in halves of 5 blocks each, in a run of which no record
+// is kept.
 constexpr std::int64_t least_depth = 1024;
 
 gemm_shape shape_of(const problem &p) { return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero}; }
@@ -180,8 +180,8 @@ class resident_search {
       if (possible(kind, parts)) offer(kind, parts);
   }
 
-  // So many pieces that none takes longer than a command may: the depth is cut first, then C into blocks, then the depth
-  // again where blocks would become too small.
+  // So many pieces that none takes longer than a command may: the depth is cut first, then C into blocks, then the
+  // depth again where blocks would become too small.
   void offer_short_commands(const kernel_cost &cost) {
     const auto pieces = std::int64_t(std::min(most_pieces, std::ceil(cost.seconds / longest_core_command)));
     const std::int64_t wanted = round_up(pieces, terms_.lanes);

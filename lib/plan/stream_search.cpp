@@ -256,6 +256,10 @@ class stream_search {
     if (is_empty() && resort.fits) offer_tiles(resort.tiles);
   }
 
+  bool way_home_is_bound() const {
+    return bytes_over_link(p_).out / terms_.model.link_out > 0.8 * bound_seconds(terms_.model, {&p_, 1});
+  }
+
   // One parameter after the other, each at its best value with the others held, from several starts.
   void search_panels() {
     const double bytes_of_batch = bytes(p_.a) + bytes(p_.b) + bytes(p_.c);
@@ -283,7 +287,7 @@ class stream_search {
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
-        if (across && !stays_on_host) continue;
+        if (across && !(stays_on_host && way_home_is_bound())) continue;
         double seconds = offer(way::panels, panel_layout(p_, now));
         const auto improve = [&](auto panel_choice::*field, auto values) {
           for (auto value : values) {
@@ -303,7 +307,7 @@ class stream_search {
           if (stays_on_host) improve(&panel_choice::pieces, pieces);
           if (outer > 0) improve(&panel_choice::outer, std::vector<double>{0.25, 0.5, 0.75, 0.875});
           if (outer > 0) improve(&panel_choice::outer_pieces, pieces);
-          improve(&panel_choice::head, std::vector<double>{0.5, 1, 2, 4});
+          improve(&panel_choice::head, std::vector<double>{0.5, 1, 2, 4, 8});
           improve(&panel_choice::taper, std::vector<bool>{false, true});
           if (now == before) break;
         }
