@@ -247,6 +247,16 @@ typedef struct sg_backend_ops {
    * them. Backends from before this slot knew a shorter sg_backend_gemm, so the core gives them no arrays of it: of
    * those it uses neither gemm_group nor graph_create. */
   int32_t (*has_epilogues)(sg_backend_device *device);
+
+  /** Optional: if NULL, native events can be neither wrapped nor given out. An event over a native one, which stays the
+   *  caller's: recording records it, and waiting waits for it as anybody last recorded it. SG_STATUS_INVALID_ARGUMENT
+   *  when it is none. Destroying such an event, or one given out, leaves what waits for it waiting. */
+  sg_status (*event_wrap)(sg_backend_device *device, void *native, sg_backend_event **out);
+  /** NULL together with event_wrap. The native event under it, for the caller to wait for or to query. Never fails. */
+  void *(*event_native)(sg_backend_event *event);
+  /** NULL together with event_wrap. Whether it has happened as anybody last recorded it: SG_STATUS_OK,
+   *  SG_STATUS_NOT_READY, or a failure. */
+  sg_status (*event_query)(sg_backend_event *event);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

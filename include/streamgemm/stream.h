@@ -101,7 +101,7 @@ SG_API sg_status sg_stream_synchronize(sg_stream *stream, int64_t timeout_ns);
 
 /**
  * Lets what is submitted to `stream` after this call run only after `event` as it was last recorded.
- * @param event An event of the same context; one never recorded has happened.
+ * @param event An event of the same context, its own or a wrapped one; one never recorded has happened.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (another context's event),
  * SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
  */

@@ -19,6 +19,8 @@ void call(handle_bits handle, sg_status status, void *user, void *fn) {
 }
 
 ref<job> recorded_or_refuse(const event &which, const char *name) {
+  if (which.wraps())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is a native event, whose time is not known here", name);
   ref<job> recorded = which.recorded();
   if (!recorded) throw error(SG_STATUS_INVALID_ARGUMENT, "%s was never recorded", name);
   return recorded;
@@ -42,6 +44,26 @@ sg_status sg_event_create(sg_context *context, sg_event **out_event) {
   });
 }
 
+sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out_event) {
+  if (out_event) *out_event = nullptr;
+  return guarded([&] {
+    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    sg::require(native, "native");
+    sg::require(out_event, "out_event");
+    auto made = ref<sg::object>::adopt(new sg::event(std::move(on), native));
+    *out_event = sg::handle_of<sg_event>(sg::make_handle(std::move(made)));
+  });
+}
+
+sg_status sg_event_native(sg_event *event, void **out_native) {
+  if (out_native) *out_native = nullptr;
+  return guarded([&] {
+    const auto which = event_of(event);
+    sg::require(out_native, "out_native");
+    *out_native = which->native();
+  });
+}
+
 sg_status sg_event_retain(sg_event *event) { return sg::retain(event, object_type::event, "event"); }
 
 sg_status sg_event_release(sg_event *event) { return sg::release(event, object_type::event, "event"); }
@@ -60,8 +82,7 @@ sg_status sg_event_record(sg_event *event, sg_stream *stream) {
 sg_status sg_event_query(sg_event *event) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
-    const auto recorded = event_of(event)->recorded();
-    if (recorded && !recorded->done()) result = SG_STATUS_NOT_READY;
+    if (!event_of(event)->happened()) result = SG_STATUS_NOT_READY;
   });
   return call == SG_STATUS_OK ? result : call;
 }
@@ -69,8 +90,9 @@ sg_status sg_event_query(sg_event *event) {
 sg_status sg_event_wait(sg_event *event, int64_t timeout_ns) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
-    const auto recorded = event_of(event)->recorded();
+    const auto which = event_of(event);
     const auto until = sg::deadline_of(timeout_ns);
+    const auto recorded = which->recorded();
     sg::refuse_own_callback(recorded.get());
     if (recorded && !recorded->wait(until)) result = SG_STATUS_TIMEOUT;
   });

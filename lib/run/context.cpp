@@ -101,8 +101,9 @@ void context::come_after_native(stream &in) {
 
 void context::submit(ref<job> given, const submission &order, const access *accesses, std::size_t access_count) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
-  const bool native = order.on && order.on->is_native();
-  const bool taken = native && order.on->takes(*given);
+  const bool in_event_lane = given->native != nullptr;
+  const bool native = in_event_lane || (order.on && order.on->is_native());
+  const bool taken = in_event_lane || (native && order.on->takes(*given));
   if (native && !taken) come_after_native(*order.on);
   if (order.limited) given->admitted = limit_.enter();
   if (native) given->add_ref_unshared();

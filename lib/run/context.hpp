@@ -15,6 +15,7 @@
 #include "plan/problem.hpp"
 #include "run/arena_pool.hpp"
 #include "run/engine.hpp"
+#include "run/event_lanes.hpp"
 #include "run/generations.hpp"
 #include "run/job_limit.hpp"
 #include "run/job_pool.hpp"
@@ -62,6 +63,7 @@ class context final : public object {
   const device_model &model() const noexcept { return model_; }  // with the settings applied
   job_pool &jobs() noexcept { return jobs_; }
   engine &executor() noexcept { return *engine_; }
+  event_lanes &lanes_of_events() noexcept { return event_lanes_; }
   arena_pool &device_memory() noexcept { return device_memory_; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_map &known_memory() noexcept { return known_memory_; }
@@ -165,6 +167,7 @@ class context final : public object {
   pinned_memory pinned_;
   job_pool jobs_;
   std::unique_ptr<engine> engine_;
+  event_lanes event_lanes_{*this};
   plan_cache plans_;
   std::mutex submission_lock_;
   tracker tracker_;

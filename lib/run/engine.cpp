@@ -192,6 +192,8 @@ bool engine::ends_unrun(job &ready) noexcept {
     ready.fail_with_dependency("nothing was written");
   else if (ready.kind != work_kind::marker)
     return false;
+  else if (ready.follows_on_device && !has_parts)
+    ready.issued(ready.behind());
   ready.work_ended();
   return true;
 }
@@ -278,7 +280,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   }
   if (enqueued && lanes_.device_ordered()) {
     ready.expect_end(lanes_.expected_end(slot, c ? ready.plan->text->predicted_seconds : 0));
-    ready.issued(slot.index);
+    ready.issued(bit_of_lane(slot.index));
   }
   if (ready.native) ready.announce_issued();
   piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued

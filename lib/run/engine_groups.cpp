@@ -90,7 +90,7 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
       const std::int64_t end_ns = lanes_.expected_end(slot, group.members.front()->plan->text->predicted_seconds);
       for (job *member : group.members) {
         member->expect_end(end_ns);
-        member->issued(slot.index);
+        member->issued(bit_of_lane(slot.index));
       }
     }
     return part_of(group);

@@ -21,6 +21,7 @@ struct lane_slot {
   sg_backend_stream *stream = nullptr;
   sg_backend_event *tail = nullptr;        // to let another lane wait for what is in this one; where the device orders
   std::uint32_t index = 0;                 // its bit in job::behind()
+  bool of_events = false;                  // nothing but points goes into it
   std::atomic<std::int32_t> in_flight{0};  // commands
   std::int64_t busy_until_ns = 0;          // as predicted, on CLOCK_MONOTONIC; the engine's
 };

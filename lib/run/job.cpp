@@ -54,6 +54,7 @@ void job::begin(ref<context> owner) noexcept {
   plan = nullptr;
   whole = nullptr;
   native = nullptr;
+  awaited = recorded = nullptr;
   priority = 0;
   units = 0;
   tag = 0;
@@ -86,7 +87,7 @@ bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
     if (result == pushed::yes || !node->follows) return true;
     // Of another incarnation only when `before` has ended meanwhile: then any lane will do.
-    behind_.fetch_or(bit_of_lane(before.issued_lane_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+    behind_.fetch_or(before.issued_lanes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   } else {
     if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own still stands
     comes_after_end_of(before, tag_of_before);
@@ -118,12 +119,12 @@ void job::release_end() noexcept {
   if (holds_.load(std::memory_order_acquire) == 1 || holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
 }
 
-void job::issued(std::uint32_t lane) noexcept {
-  issued_lane_.store(lane, std::memory_order_relaxed);
+void job::issued(lane_bits lanes) noexcept {
+  issued_lanes_.store(lanes, std::memory_order_relaxed);
   for (dependency *node = successors_.mark(); node;) {
     dependency *next = node->next;
     if (node->follows) {
-      node->successor->behind_.fetch_or(bit_of_lane(lane), std::memory_order_relaxed);
+      node->successor->behind_.fetch_or(lanes, std::memory_order_relaxed);
       node->successor->release_start();
     }
     node = next;

@@ -127,7 +127,7 @@ class alignas(64) job final : public object {
   void fail_with_dependency(const char *consequence) noexcept;  // names the first failure where it is known
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
   // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
-  void issued(std::uint32_t lane) noexcept;
+  void issued(lane_bits lanes) noexcept;  // or it is nothing but what it follows in those lanes
   void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane
   void expect_end(std::int64_t at_ns) noexcept { expected_ns_.store(at_ns, std::memory_order_relaxed); }
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
@@ -179,7 +179,9 @@ class alignas(64) job final : public object {
   std::uint64_t tag = 0;
   ref<completion_queue> queue;
   job *whole = nullptr;         // of a part of one; it cannot end before this
-  lane_slot *native = nullptr;  // of the stream of the caller's that it goes into
+  lane_slot *native = nullptr;  // the lane that it goes into whatever else there is, while its submission waits
+  // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
+  sg_backend_event *awaited = nullptr, *recorded = nullptr;
   job *next = nullptr;          // the engine's, in its inbox and lists
 
  private:
@@ -212,7 +214,7 @@ class alignas(64) job final : public object {
   std::atomic<std::int32_t> holds_{0};     // of the end: the work, and predecessors that it follows on the device
   std::atomic<std::uint64_t> cause_{0};
   std::atomic<lane_bits> behind_{0};
-  std::atomic<std::uint32_t> issued_lane_{0};  // of this incarnation or of an earlier one
+  std::atomic<lane_bits> issued_lanes_{0};  // of this incarnation or of an earlier one
   int dependency_count_ = 0;
   std::atomic<std::int64_t> ready_ns_{0};
   std::atomic<std::int64_t> expected_ns_{0};  // when it should end, on CLOCK_MONOTONIC; 0: not known yet

@@ -29,8 +29,8 @@ constexpr std::int64_t urgent_for_ns = 100'000'000;
 // 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
 constexpr std::int32_t most_device_lanes = 24;
-constexpr std::size_t first_native = 32;  // the lanes before it are the library's own
-static_assert(first_native + most_native_lanes <= 8 * sizeof(lane_bits));
+constexpr std::size_t first_native = most_device_lanes + 4;  // the lanes before it are the library's own
+static_assert(first_native + most_native_lanes + most_event_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
 
@@ -160,8 +160,10 @@ void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
 }
 
 bool lane_set::admit(lane_slot &native) noexcept {
-  const auto place = std::find(natives_.begin(), natives_.end(), nullptr);
-  if (place == natives_.end()) return false;
+  const auto of_events = natives_.begin() + most_native_lanes;
+  const auto end = native.of_events ? natives_.end() : of_events;
+  const auto place = std::find(native.of_events ? of_events : natives_.begin(), end, nullptr);
+  if (place == end) return false;
   *place = &native;
   native.index = static_cast<std::uint32_t>(first_native + static_cast<std::size_t>(place - natives_.begin()));
   return true;

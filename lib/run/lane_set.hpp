@@ -21,8 +21,8 @@ namespace sg {
 // What occupies which engine of a device.
 enum work_class : std::uint8_t { to_device, from_device, computing, work_classes };
 
-// Streams of callers' that a context has room for.
-inline constexpr int most_native_lanes = 32;
+// Streams of callers' that a context has room for, and lanes for events of the device's own besides.
+inline constexpr int most_native_lanes = 32, most_event_lanes = 4;
 
 // A free-standing command that wants a lane.
 struct lane_demand {
@@ -85,7 +85,7 @@ class lane_set {
   const std::int32_t most_small_, most_large_;
   const std::int32_t spared_units_, units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
-  std::array<lane_slot *, most_native_lanes> natives_{};
+  std::array<lane_slot *, most_native_lanes + most_event_lanes> natives_{};
   lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;  // in others_
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;

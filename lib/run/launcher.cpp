@@ -37,7 +37,11 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
       return enqueue(f, std::array{about.program->on_device()},
                      [&](sg_backend_graph *graph, sg_backend_done done) { return ops_.graph_launch(stream, graph, done); });
     if (about.kind == work_kind::point)
-      return enqueue(f, std::array{stream}, [&](auto *in, sg_backend_done done) { return ops_.notify(in, done); });
+      return enqueue(f, std::array{stream}, [&](auto *in, sg_backend_done done) {
+        sg_status status = about.awaited ? ops_.stream_wait(in, about.awaited) : SG_STATUS_OK;
+        if (status == SG_STATUS_OK && about.recorded) status = ops_.event_record(about.recorded, in);
+        return status == SG_STATUS_OK ? ops_.notify(in, done) : status;
+      });
     if (!c) return enqueue(f, std::array{about.copy}, copy);
     const schedule &s = *about.plan->text;
     switch (c->kind) {

@@ -10,10 +10,21 @@ native_lane::native_lane(context &on, void *native) : on_(on) {
   if (!where.ops().stream_wrap || !on.follows_on_device())
     throw error(SG_STATUS_UNSUPPORTED, "%s has no native streams to wrap", where.name().c_str());
   where.check(where.ops().stream_wrap(where.handle(), native, &slot_.stream), "wrapping a native stream");
+  admit();
+}
+
+native_lane::native_lane(context &on) : on_(on) {
+  slot_.of_events = true;
+  slot_.stream = on.on().stream_create(0);
+  admit();
+}
+
+void native_lane::admit() {
   try {
-    slot_.tail = where.event_create();
-    if (!on.executor().admit(slot_))
-      throw error(SG_STATUS_BUSY, "%d native streams are wrapped, as many as a context has room for", most_native_lanes);
+    slot_.tail = on_.on().event_create();
+    if (!on_.executor().admit(slot_))
+      throw error(SG_STATUS_BUSY, "%d native streams are wrapped, as many as a context has room for",
+                  most_native_lanes);
   } catch (...) {
     destroy();
     throw;

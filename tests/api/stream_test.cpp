@@ -196,6 +196,22 @@ TEST_P(streams, native_streams_do_not_exist_here) {
   EXPECT_EQ(nullptr, out);
 }
 
+TEST_P(streams, native_events_do_not_exist_here) {
+  if (std::strncmp(GetParam(), "cuda", 4) == 0) GTEST_SKIP() << "they do";
+  int native = 0;
+  sg_event *wrapper = reinterpret_cast<sg_event *>(1);
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_event_wrap(context_, &native, &wrapper));
+  EXPECT_EQ(nullptr, wrapper);
+  event own;
+  ASSERT_OK(sg_event_create(context_, own.out()));
+  void *found = &native;
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_event_native(own, &found));
+  EXPECT_EQ(nullptr, found);
+  EXPECT_NE(std::string::npos, std::string(sg_last_error_message()).find("native events")) << sg_last_error_message();
+  EXPECT_OK(sg_event_record(own, first_)) << "nothing has changed for it";
+  EXPECT_OK(sg_event_wait(own, SG_FOREVER));
+}
+
 // Streams are cheap: far more of them than lanes, all in use at once.
 TEST_P(streams, hundreds_of_streams) {
   std::vector<stream> many(300);

@@ -1,97 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams of the caller's: the library's work between the caller's own, on the backend of ordered_backend.cpp.
-#include <dlfcn.h>
-#include <streamgemm/backend.h>
-
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <stdexcept>
 #include <thread>
 
-#include "support/harness.hpp"
+#include "native_stream.hpp"
 
 namespace sg_test {
 namespace {
 
 constexpr std::int64_t n = 8;
-using matrix = std::vector<double>;
-
-// A native stream, which its maker may hold up.
-class native_stream {
- public:
-  native_stream() {
-    const char *path = std::getenv("SG_PLUGIN_PATH");
-    void *plugin = path ? dlopen(path, RTLD_NOW) : nullptr;
-    if (!plugin) throw std::runtime_error("SG_PLUGIN_PATH does not name the plugin of ordered_backend.cpp");
-    const auto entry = reinterpret_cast<sg_backend_entry_fn>(dlsym(plugin, SG_BACKEND_ENTRY_SYMBOL));
-    ops_ = entry();
-    char message[SG_BACKEND_MESSAGE_SIZE];
-    EXPECT_EQ(SG_STATUS_OK, ops_->device_open(nullptr, "", &device_, message));
-    EXPECT_EQ(SG_STATUS_OK, ops_->stream_create(device_, 0, &stream_));
-  }
-  ~native_stream() {
-    release();
-    finish();
-    ops_->stream_destroy(stream_);
-    ops_->device_close(device_);
-  }
-  native_stream(const native_stream &) = delete;
-  native_stream &operator=(const native_stream &) = delete;
-
-  void *get() const { return stream_; }
-
-  // What is enqueued from now on does not run before release().
-  void hold() {
-    {
-      const std::lock_guard lock(lock_);
-      held_ = true;
-    }
-    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {wait_for_release, this}));
-  }
-  void release() {
-    const std::lock_guard lock(lock_);
-    held_ = false;
-    changed_.notify_all();
-  }
-  void copy(matrix &to, const matrix &from) {
-    sg_backend_copy what{};
-    what.dst = to.data();
-    what.src = from.data();
-    what.width = what.dst_pitch = what.src_pitch = static_cast<std::int64_t>(from.size() * sizeof(double));
-    what.height = 1;
-    EXPECT_EQ(SG_STATUS_OK, ops_->copy(stream_, &what, {nullptr, nullptr}));
-  }
-  void finish() {
-    {
-      const std::lock_guard lock(lock_);
-      finished_ = false;
-    }
-    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {note_finish, this}));
-    std::unique_lock lock(lock_);
-    changed_.wait(lock, [&] { return finished_; });
-  }
-
- private:
-  static void wait_for_release(void *self, const sg_backend_result *) {
-    auto &stream = *static_cast<native_stream *>(self);
-    std::unique_lock lock(stream.lock_);
-    stream.changed_.wait(lock, [&] { return !stream.held_; });
-  }
-  static void note_finish(void *self, const sg_backend_result *) {
-    auto &stream = *static_cast<native_stream *>(self);
-    const std::lock_guard lock(stream.lock_);
-    stream.finished_ = true;
-    stream.changed_.notify_all();
-  }
-
-  const sg_backend_ops *ops_ = nullptr;
-  sg_backend_device *device_ = nullptr;
-  sg_backend_stream *stream_ = nullptr;
-  std::mutex lock_;
-  std::condition_variable changed_;
-  bool held_ = false, finished_ = false;
-};
 
 class native_streams : public testing::Test {
  protected:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend as a plugin that claims memory of its own, so that streams and events order what the core would
 // otherwise order itself, as on a GPU: jobs follow each other on the "device", on real threads that ThreadSanitizer
-// sees. A native stream is a stream made by this table.
+// sees. A native stream is a stream made by this table, a native event an event.
 #include <mutex>
 #include <set>
 
 #include "backends/cpu/cpu_backend.hpp"
+#include "backends/cpu/event.hpp"
 
 namespace {
 
@@ -13,25 +14,72 @@ sg_memory_kind device_memory(sg_backend_device *, const void *, uint64_t) { retu
 
 void poll(sg_backend_device *) {}
 
-std::mutex g_lock;
-std::multiset<sg_backend_stream *> g_wrapped;
+// Never destroyed: a context closes on a thread of its own, which may outlive main().
+struct known_handles {
+  std::mutex lock;
+  std::multiset<sg_backend_stream *> wrapped;
+  std::set<sg_backend_event *> events;  // not destroyed yet
+  std::multiset<sg_backend_event *> wrapped_events;
+};
+known_handles &known() {
+  static known_handles *const only = new known_handles;
+  return *only;
+}
 
 sg_status stream_wrap(sg_backend_device *, void *native, sg_backend_stream **out) {
-  const std::lock_guard lock(g_lock);
+  const std::lock_guard lock(known().lock);
   *out = static_cast<sg_backend_stream *>(native);
-  g_wrapped.insert(*out);
+  known().wrapped.insert(*out);
   return SG_STATUS_OK;
 }
 
 void stream_destroy(sg_backend_stream *stream) {
   {
-    const std::lock_guard lock(g_lock);
-    if (const auto wrapper = g_wrapped.find(stream); wrapper != g_wrapped.end()) {
-      g_wrapped.erase(wrapper);
+    const std::lock_guard lock(known().lock);
+    if (const auto wrapper = known().wrapped.find(stream); wrapper != known().wrapped.end()) {
+      known().wrapped.erase(wrapper);
       return;
     }
   }
   sg_cpu_backend()->stream_destroy(stream);
+}
+
+sg_status event_create(sg_backend_device *device, sg_backend_event **out) {
+  const sg_status status = sg_cpu_backend()->event_create(device, out);
+  const std::lock_guard lock(known().lock);
+  if (status == SG_STATUS_OK) known().events.insert(*out);
+  return status;
+}
+
+sg_status event_wrap(sg_backend_device *, void *native, sg_backend_event **out) {
+  const std::lock_guard lock(known().lock);
+  *out = nullptr;
+  if (known().events.count(static_cast<sg_backend_event *>(native)) == 0) return SG_STATUS_INVALID_ARGUMENT;
+  *out = static_cast<sg_backend_event *>(native);
+  known().wrapped_events.insert(*out);
+  return SG_STATUS_OK;
+}
+
+void event_destroy(sg_backend_event *event) {
+  {
+    const std::lock_guard lock(known().lock);
+    if (const auto wrapper = known().wrapped_events.find(event); wrapper != known().wrapped_events.end()) {
+      known().wrapped_events.erase(wrapper);
+      return;
+    }
+    known().events.erase(event);
+  }
+  sg_cpu_backend()->event_destroy(event);
+}
+
+void *event_native(sg_backend_event *event) { return event; }
+
+sg_status event_query(sg_backend_event *event) {
+  const sg::cpu::point at = reinterpret_cast<sg::cpu::event *>(event)->recorded();
+  if (!at.of) return SG_STATUS_OK;
+  const bool happened = at.of->ended() >= at.count;
+  at.of->release();
+  return happened ? SG_STATUS_OK : SG_STATUS_NOT_READY;
 }
 
 }  // namespace
@@ -44,6 +92,11 @@ extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backe
     own.poll = poll;
     own.stream_wrap = stream_wrap;
     own.stream_destroy = stream_destroy;
+    own.event_create = event_create;
+    own.event_destroy = event_destroy;
+    own.event_wrap = event_wrap;
+    own.event_native = event_native;
+    own.event_query = event_query;
     return own;
   }();
   return &table;

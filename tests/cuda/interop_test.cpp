@@ -107,6 +107,88 @@ TEST_F(cuda, the_default_streams) {
     between_the_callers_own(native);
 }
 
+// The caller's copy in, a product of ours and the caller's copy out, in three streams that only events order; the first is
+// held up, and no call waits.
+TEST_F(cuda, events_in_and_out) {
+  cudaStream_t before = nullptr, after = nullptr;
+  cudaEvent_t reached = nullptr, done = nullptr;
+  ASSERT_CUDA(cudaStreamCreateWithFlags(&before, cudaStreamNonBlocking));
+  ASSERT_CUDA(cudaStreamCreateWithFlags(&after, cudaStreamNonBlocking));
+  ASSERT_CUDA(cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
+  ASSERT_CUDA(cudaEventCreate(&done));
+  stream ours;
+  event over_reached, over_done, ended;
+  ASSERT_OK(sg_stream_acquire(context_, 0, ours.out()));
+  ASSERT_OK(sg_event_wrap(context_, reached, over_reached.out()));
+  ASSERT_OK(sg_event_wrap(context_, done, over_done.out()));
+  ASSERT_OK(sg_event_create(context_, ended.out()));
+  void *native_ended = nullptr, *same = nullptr;
+  ASSERT_OK(sg_event_native(ended, &native_ended));
+  EXPECT_OK(sg_event_native(over_done, &same));
+  EXPECT_EQ(done, same);
+  EXPECT_CUDA(cudaEventQuery(static_cast<cudaEvent_t>(native_ended))) << "never recorded";
+  const device_matrix two, in, middle, out;
+  ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
+  double *host = nullptr;
+  ASSERT_CUDA(cudaMallocHost(reinterpret_cast<void **>(&host), 2 * bytes));
+  for (const bool by_wrapper : {false, true}) {
+    std::fill(host, host + n * n, 1.0);
+    std::fill(host + n * n, host + 2 * n * n, -1.0);
+    std::promise<void> gate;
+    std::future<void> opened = gate.get_future();
+    EXPECT_CUDA(cudaLaunchHostFunc(
+        before, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
+    EXPECT_CUDA(cudaMemcpyAsync(in.data, host, bytes, cudaMemcpyHostToDevice, before));
+    EXPECT_CUDA(cudaEventRecord(reached, before));
+    EXPECT_OK(sg_stream_wait_event(ours, over_reached));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = ours;
+    options.flags = SG_SUBMIT_UNTRACKED;
+    const sg_gemm_desc first = product(two.data, in.data, middle.data, n, n, n);
+    const sg_gemm_desc second = product(two.data, middle.data, out.data, n, n, n);
+    EXPECT_OK(sg_gemm_async(context_, &first, &options, nullptr));
+    EXPECT_OK(sg_gemm_async(context_, &second, &options, nullptr));
+    EXPECT_OK(sg_event_record(by_wrapper ? over_done : ended, ours));
+    EXPECT_CUDA(cudaStreamWaitEvent(after, by_wrapper ? done : static_cast<cudaEvent_t>(native_ended), 0));
+    EXPECT_CUDA(cudaMemcpyAsync(host + n * n, out.data, bytes, cudaMemcpyDeviceToHost, after));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(over_reached));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(by_wrapper ? over_done : ended));
+    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_event_wait(over_reached, 1000000));
+    EXPECT_EQ(-1, host[n * n]);
+    gate.set_value();
+    EXPECT_CUDA(cudaStreamSynchronize(after));
+    EXPECT_EQ(all(4), matrix(host + n * n, host + 2 * n * n));
+    EXPECT_OK(sg_event_wait(by_wrapper ? over_done : ended, SG_FOREVER));
+  }
+  double seconds = 0;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_event_elapsed(over_reached, over_done, &seconds));
+  // Waits that are enqueued outlive the event.
+  EXPECT_CUDA(cudaStreamWaitEvent(after, static_cast<cudaEvent_t>(native_ended), 0));
+  EXPECT_OK(ended.reset());
+  EXPECT_CUDA(cudaStreamSynchronize(after));
+  for (cudaEvent_t each : {reached, done}) EXPECT_CUDA(cudaEventDestroy(each));
+  for (cudaStream_t each : {before, after}) EXPECT_CUDA(cudaStreamDestroy(each));
+  EXPECT_CUDA(cudaFreeHost(host));
+}
+
+// An event that is recorded in a stream being captured is none that can be waited for.
+TEST_F(cuda, an_event_of_a_capture_is_refused) {
+  cudaStream_t captured = nullptr;
+  cudaEvent_t inside = nullptr;
+  ASSERT_CUDA(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+  ASSERT_CUDA(cudaEventCreateWithFlags(&inside, cudaEventDisableTiming));
+  ASSERT_CUDA(cudaStreamBeginCapture(captured, cudaStreamCaptureModeRelaxed));
+  ASSERT_CUDA(cudaEventRecord(inside, captured));
+  event wrapper;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_event_wrap(context_, inside, wrapper.out()));
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(captured, &graph);
+  cudaGetLastError();
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  EXPECT_CUDA(cudaEventDestroy(inside));
+  EXPECT_CUDA(cudaStreamDestroy(captured));
+}
+
 // The library's own streams do not wait for the default stream, nor it for them.
 TEST_F(cuda, own_streams_pass_a_busy_default_stream) {
   const device_matrix a, b, c;

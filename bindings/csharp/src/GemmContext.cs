@@ -84,6 +84,17 @@ namespace StreamGemm {
       return new GemmEvent(this, token);
     }
 
+    /// <summary>Wraps a native event (a cudaEvent_t). The wrapper stands for it as it was last recorded, by whomever:
+    /// <see cref="GemmStream.WaitFor"/> lets the device wait for it, <see cref="GemmEvent.Record"/> records it. Its time is not
+    /// known.</summary>
+    /// <param name="native">The native event; it stays the caller's and must outlive the wrapper.</param>
+    public GemmEvent WrapEvent(IntPtr native) {
+      long token;
+      Raw.sg_event_wrap(handle.Token, (long)native, out token);
+      GC.KeepAlive(this);
+      return new GemmEvent(this, token);
+    }
+
     /// <summary>Makes an empty graph, to record submissions in.</summary>
     public GemmGraph CreateGraph() {
       long token;

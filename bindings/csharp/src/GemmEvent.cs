@@ -27,6 +27,15 @@ namespace StreamGemm {
       GC.KeepAlive(stream);
     }
 
+    /// <summary>The native event under it (a cudaEvent_t), which other libraries' streams may wait for. It lives as long as this
+    /// event and moves with it from now on; <see cref="Record"/> then returns when the device has it.</summary>
+    public IntPtr GetNative() {
+      long native;
+      Raw.sg_event_native(Handle.Token, out native);
+      GC.KeepAlive(this);
+      return (IntPtr)native;
+    }
+
     /// <summary>Whether the event has happened. One never recorded has.</summary>
     public bool HasHappened {
       get {

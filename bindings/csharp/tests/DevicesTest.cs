@@ -112,7 +112,11 @@ static class DevicesTest {
       Expect.True(one.Synchronize(TimeSpan.FromSeconds(1)) && one.IsIdle, "idle");
       using (GemmEvent never = context.CreateEvent()) Expect.Throws<ArgumentException>(() => never.SecondsSince(start));
     }
-    if (Harness.Device == "cpu") Expect.Throws<NotSupportedException>(() => context.WrapStream((IntPtr)1));
+    if (Harness.Device != "cpu") return;
+    Expect.Throws<NotSupportedException>(() => context.WrapStream((IntPtr)1));
+    Expect.Throws<NotSupportedException>(() => context.WrapEvent((IntPtr)1));
+    Expect.Throws<ArgumentException>(() => context.WrapEvent(IntPtr.Zero));
+    using (GemmEvent event_ = context.CreateEvent()) Expect.Throws<NotSupportedException>(() => event_.GetNative());
   }
 
   public static void SynchronizesWithAFailureBefore() {

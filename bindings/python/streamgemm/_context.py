@@ -36,6 +36,13 @@ def _wait(call, handle, timeout):
             return False
 
 
+def _address_of(native, attribute):
+    """The address in an object of PyTorch, CuPy, numba, or ctypes."""
+    for name in (attribute, "ptr", "handle"):
+        native = getattr(native, name, native)
+    return int(getattr(native, "value", native))
+
+
 class Stream(Handle):
     """An order of submissions: what is submitted to it runs in that order."""
 
@@ -73,6 +80,12 @@ class Event(Handle):
     def record(self, stream):
         """It happens when everything submitted to the stream so far has ended."""
         _raw.sg_event_record(self._open(), stream._open())
+
+    @property
+    def native(self):
+        """The address of the native event under it, which other libraries' streams may wait for. It lives as long as this
+        one, and moves with it from now on; `record` then returns when the device has it."""
+        return _raw.sg_event_native(self._open())
 
     def done(self):
         """Whether it has happened."""
@@ -146,14 +159,20 @@ class Context(Handle):
         What is submitted to it runs after what was enqueued in the native stream before the call, and before what is enqueued
         there after the call. A submission that is not one command on device memory returns when it has ended.
         """
-        for attribute in ("cuda_stream", "ptr", "handle"):
-            native = getattr(native, attribute, native)
-        native = getattr(native, "value", native)
-        return Stream(_raw.sg_stream_wrap(self._open(), int(native)))
+        return Stream(_raw.sg_stream_wrap(self._open(), _address_of(native, "cuda_stream")))
 
     def event(self):
         """An event; it counts as happened until it is recorded."""
         return Event(_raw.sg_event_create(self._open()))
+
+    def wrap_event(self, native):
+        """An event over a native one: an address, or an object of PyTorch (which makes its event when it is first
+        recorded), CuPy or numba. It must outlive the wrapper.
+
+        The wrapper stands for the native event as it was last recorded, by whomever: `stream.wait_event` lets the device wait
+        for it, `record` records it.
+        """
+        return Event(_raw.sg_event_wrap(self._open(), _address_of(native, "cuda_event")))
 
     def buffer(self, nbytes):
         """Device memory."""

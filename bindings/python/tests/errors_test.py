@@ -75,6 +75,8 @@ class WrongArguments(DeviceTest):
             self.refused(r"stream of another context", lambda: self.context.gemm(a, a, stream=stream))
         if not DEVICE.startswith("cuda"):
             self.refused(r"native streams", lambda: self.context.wrap_stream(1), sg.Unsupported)
+            self.refused(r"native events", lambda: self.context.wrap_event(1), sg.Unsupported)
+            self.refused(r"native events", lambda: self.context.event().native, sg.Unsupported)
 
     def test_refused_submissions_leave_nothing_behind(self):
         a = np.ones((4, 4))

@@ -25,6 +25,7 @@ stream &of(sg_backend_stream *x) noexcept { return *reinterpret_cast<stream *>(x
 struct event {
   device *owner;
   cudaEvent_t native;
+  bool own;
 };
 event &of(sg_backend_event *x) noexcept { return *reinterpret_cast<event *>(x); }
 
@@ -121,7 +122,7 @@ sg_status event_create(sg_backend_device *x, sg_backend_event **out) noexcept {
   *out = nullptr;
   device &owner = of(x);
   if (const sg_status status = owner.usable()) return status;
-  auto *fresh = new (std::nothrow) event{&owner, nullptr};
+  auto *fresh = new (std::nothrow) event{&owner, nullptr, true};
   if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for an event");
   const current here(owner.context());
   const sg_status status =
@@ -136,7 +137,7 @@ sg_status event_create(sg_backend_device *x, sg_backend_event **out) noexcept {
 void event_destroy(sg_backend_event *x) noexcept {
   event &gone = of(x);
   const process_end::freeing now;
-  if (gone.owner->usable() == SG_STATUS_OK) {
+  if (gone.own && gone.owner->usable() == SG_STATUS_OK) {
     const current here(gone.owner->context());
     cudaEventDestroy(gone.native);
   }
@@ -144,6 +145,35 @@ void event_destroy(sg_backend_event *x) noexcept {
 }
 
 sg_status event_record(sg_backend_event *x, sg_backend_stream *in) noexcept { return of(in).record(of(x).native); }
+
+sg_status event_wrap(sg_backend_device *x, void *native, sg_backend_event **out) noexcept {
+  *out = nullptr;
+  device &owner = of(x);
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  const auto given = static_cast<cudaEvent_t>(native);
+  const cudaError_t state = cudaEventQuery(given);
+  if (state != cudaSuccess) cudaGetLastError();  // not for a later call to find
+  if (state == cudaErrorInvalidResourceHandle || state == cudaErrorInvalidValue || state == cudaErrorCapturedEvent)
+    return fail(SG_STATUS_INVALID_ARGUMENT, "cuda:%d: %p is no event that can be used: %s", owner.ordinal(), native,
+                cudaGetErrorString(state));
+  if (state != cudaSuccess && state != cudaErrorNotReady) return owner.check(state, "asking for an event");
+  auto *fresh = new (std::nothrow) event{&owner, given, false};
+  *out = reinterpret_cast<sg_backend_event *>(fresh);
+  return fresh != nullptr ? SG_STATUS_OK : fail(SG_STATUS_OUT_OF_MEMORY, "no memory for an event");
+}
+
+void *event_native(sg_backend_event *x) noexcept { return of(x).native; }
+
+sg_status event_query(sg_backend_event *x) noexcept {
+  device &owner = *of(x).owner;
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  const cudaError_t state = cudaEventQuery(of(x).native);
+  if (state != cudaErrorNotReady) return owner.check(state, "asking for an event");
+  cudaGetLastError();
+  return SG_STATUS_NOT_READY;
+}
 
 sg_status copy(sg_backend_stream *x, const sg_backend_copy *what, sg_backend_done done) noexcept {
   return of(x).copy(*what, done);
@@ -216,6 +246,9 @@ constexpr sg_backend_ops table = {
     .compute_units = compute_units,
     .tune = tune,
     .has_epilogues = has_epilogues,
+    .event_wrap = event_wrap,
+    .event_native = event_native,
+    .event_query = event_query,
 };
 
 }  // namespace

@@ -384,6 +384,21 @@ public final class Context extends NativeObject {
     }
   }
 
+  /**
+   * Wraps a native event, for instance a cudaEvent_t of another library. The wrapper stands for it as it was last recorded, by
+   * whomever: {@link Stream#waitFor} lets the device wait for it, {@link Event#record} records it. Its time is not known.
+   *
+   * @param address the native event; it must outlive the wrapper
+   * @return an event, to be closed
+   */
+  public Event wrapEvent(long address) {
+    try {
+      return new Event(Native.sg_event_wrap(handle(), address));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
   // Memory.
 
   /**

@@ -32,6 +32,21 @@ public final class Event extends NativeObject {
   }
 
   /**
+   * The native event under it (a cudaEvent_t), which other libraries' streams may wait for. It lives as long as this event
+   * and moves with it from now on; {@link #record} then returns when the device has it.
+   *
+   * @return its address
+   * @throws StreamGemmException.Unsupported if the device has no native events
+   */
+  public long address() {
+    try {
+      return Native.sg_event_native(handle());
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
    * Asks whether it has happened. Never blocks.
    *
    * @return true if so

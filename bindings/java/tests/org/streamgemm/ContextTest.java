@@ -109,9 +109,14 @@ public class ContextTest {
   }
 
   @Test
-  public void nativeStreamsAreWrappedWhereThereAreAny() {
+  public void nativeStreamsAndEventsAreWrappedWhereThereAreAny() {
     try (Context context = Context.open("cpu")) {
       assertThrows(StreamGemmException.Unsupported.class, () -> context.wrapStream(1));
+      assertThrows(StreamGemmException.Unsupported.class, () -> context.wrapEvent(1));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> context.wrapEvent(0));
+      try (Event event = context.event()) {
+        assertThrows(StreamGemmException.Unsupported.class, event::address);
+      }
     }
   }
 
