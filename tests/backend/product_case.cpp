@@ -11,7 +11,8 @@ std::string product_shape::text() const {
   std::ostringstream out;
   out << name_of(types.in) << "->" << name_of(types.out) << " " << m << "x" << n << "x" << k << " "
       << "NTC"[op_a] << "NTC"[op_b] << " alpha " << alpha.re << "," << alpha.im << " beta " << beta.re << "," << beta.im
-      << " gap " << gap << " batch " << batch << " bias " << static_cast<int>(bias) << " activation " << activation;
+      << " gap " << gap << " batch " << batch << " bias " << static_cast<int>(bias) << " activation " << activation
+      << " compute " << name_of(compute);
   return out.str();
 }
 
@@ -72,6 +73,7 @@ sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *
   sg_backend_gemm x = {};
   x.m = shape.m, x.n = shape.n, x.k = shape.k, x.batch = shape.batch;
   x.op_a = shape.op_a, x.op_b = shape.op_b;
+  x.compute = shape.compute;
   x.in_type = shape.types.in, x.out_type = shape.types.out;
   x.alpha = shape.alpha, x.beta = shape.beta;
   x.a = at_a, x.b = at_b, x.c = at_c;

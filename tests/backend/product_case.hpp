@@ -36,6 +36,7 @@ struct product_shape {
   batching form = batching::strided;
   bias_form bias = bias_form::none;
   sg_activation activation = SG_ACTIVATION_NONE;
+  sg_compute compute = SG_COMPUTE_EXACT;
 
   bool bias_per_row() const { return bias == bias_form::per_row || bias == bias_form::own_per_row; }
   bool own_bias() const { return bias == bias_form::own_per_row || bias == bias_form::own_per_column; }

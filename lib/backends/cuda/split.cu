@@ -39,13 +39,15 @@ __global__ void split_kernel(split_panel x) {
     for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < x.rows;
          i += std::int64_t(gridDim.x) * blockDim.x) {
       const float value = x.src[i + j * x.ld];
-      // NaN keeps its place in the high part; nothing is left of infinity.
-      const float high = isnan(value) ? value : Format::high(value);
-      const float low = isfinite(value) ? value - high : 0.0f;
+      // What is not finite stands in the first block only, where the others would multiply infinity by the low part of 1;
+      // twice it is the same infinity, or a NaN whose bits a short format keeps.
+      const bool finite = isfinite(value);
+      const float high = finite ? Format::high(value) : value + value;
+      const float again = finite ? high : 0.0f, low = finite ? value - high : 0.0f;
       type *out = dst + i + j * ld;
       out[0] = Format::stored(high);
-      out[to_next] = Format::stored(x.second_is_low ? low : high);
-      out[2 * to_next] = Format::stored(x.second_is_low ? high : low);
+      out[to_next] = Format::stored(x.second_is_low ? low : again);
+      out[2 * to_next] = Format::stored(x.second_is_low ? again : low);
     }
 }
 
