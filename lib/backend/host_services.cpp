@@ -43,8 +43,16 @@ double copy_time(const sg_backend_model *model, const sg_backend_copy *copy, int
 }
 
 gemm_shape shape_of(const sg_backend_gemm &g) {
-  return {g.m, g.n, g.k, g.batch, g.in_type, g.out_type, g.compute, g.beta.re != 0 || g.beta.im != 0,
-          g.compute_units};
+  return {g.m,
+          g.n,
+          g.k,
+          g.batch,
+          g.in_type,
+          g.out_type,
+          g.compute,
+          g.beta.re != 0 || g.beta.im != 0,
+          g.compute_units,
+          g.bias != nullptr || g.activation != SG_ACTIVATION_NONE};
 }
 
 double gemm_time(const sg_backend_model *model, const sg_backend_gemm *gemm) {

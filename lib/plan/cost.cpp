@@ -88,6 +88,9 @@ const gemm_rate *best_rate(const device_model &model, sg_dtype in_type, sg_compu
 
 }  // namespace
 
+// It goes over the sums once more, which are of 32 bits at least. On cores they are in cache.
+bool ends_apart(const device_model &model, const gemm_shape &g) { return g.has_epilogue && !model.lanes_are_cores; }
+
 double waves_of(double full) { return full + (std::ceil(full) - full) / std::max(1.0, full); }
 
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways) {
@@ -117,6 +120,9 @@ kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
   // Adding to C does not overlap with the arithmetic: every tile ends with it. (On cores a tile's C stays in cache.)
   if (g.reads_c && !model.lanes_are_cores)
     cost.seconds += double(g.batch) * 2 * double(size_of(g.out_type)) * m * n / model.memory_rate;
+  if (ends_apart(model, g))
+    cost.seconds +=
+        double(g.batch) * 2 * double(std::max<std::int64_t>(4, size_of(g.out_type))) * m * n / model.memory_rate;
   return with_memory(model, cost, bytes);
 }
 
@@ -128,7 +134,7 @@ kernel_cost reduce_cost(const device_model &model, const reduce_shape &r) {
 }
 
 double gemm_seconds(const device_model &model, const gemm_shape &g) {
-  return model.launch_gap + gemm_cost(model, g).seconds;
+  return model.launch_gap * (ends_apart(model, g) ? 2 : 1) + gemm_cost(model, g).seconds;
 }
 
 double reduce_seconds(const device_model &model, const reduce_shape &r) {
@@ -137,13 +143,15 @@ double reduce_seconds(const device_model &model, const reduce_shape &r) {
 
 double group_seconds(const device_model &model, std::span<const gemm_shape> products) {
   double longest = 0, chip = 0, memory = 0;
+  int kernels = 1;
   for (const gemm_shape &g : products) {
+    if (ends_apart(model, g)) kernels = 2;  // one for all of them
     const kernel_cost cost = gemm_cost(model, g);
     longest = std::max(longest, cost.seconds);
     chip += cost.seconds * (model.lanes_are_cores ? 1 : cost.chip_share);
     memory += cost.seconds * cost.memory_share;
   }
-  return model.launch_gap + std::max({longest, chip, memory});
+  return model.launch_gap * kernels + std::max({longest, chip, memory});
 }
 
 double staging_rate_of(const device_model &model, int workers) {
@@ -221,7 +229,12 @@ gemm_shape shape_of_gemm(const schedule &s, const command &c) {
           s.buffers[c.out.buffer].type,
           c.compute,
           c.beta != scalar_role::zero,
-          0};
+          0,
+          c.bias.buffer >= 0 || c.activation != SG_ACTIVATION_NONE};
+}
+
+gemm_shape shape_of_whole(const problem &p) {
+  return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero, 0, p.has_epilogue()};
 }
 
 reduce_shape shape_of_reduce(const schedule &s, const command &c) {

@@ -23,7 +23,8 @@ struct gemm_shape {
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   bool reads_c = false;
-  std::int32_t units = 0;  // multiprocessors that it may use; 0: all
+  std::int32_t units = 0;     // multiprocessors that it may use; 0: all
+  bool has_epilogue = false;  // a bias, an activation, or both
 };
 
 struct reduce_shape {
@@ -38,6 +39,9 @@ struct kernel_cost {
   double chip_share = 0;
   double memory_share = 0;
 };
+
+// Whether a product's epilogue takes a kernel of its own.
+bool ends_apart(const device_model &model, const gemm_shape &g);
 
 // Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when
 // there is nothing before it, and the less the more came before, because the units drift apart.
@@ -81,6 +85,7 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
 // The shapes of a schedule's commands.
 copy_shape shape_of_copy(const schedule &s, const command &c);
 gemm_shape shape_of_gemm(const schedule &s, const command &c);
+gemm_shape shape_of_whole(const problem &p);  // of one command for all of it
 reduce_shape shape_of_reduce(const schedule &s, const command &c);
 
 }  // namespace sg

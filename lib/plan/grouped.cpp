@@ -17,7 +17,7 @@ constexpr std::int64_t most_generations = 4;
 
 double cost_of(const device_model &model, const problem &p) {
   if (p.no_product) return reduce_seconds(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
-  return gemm_seconds(model, {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero});
+  return gemm_seconds(model, shape_of_whole(p));
 }
 
 class chain_builder {

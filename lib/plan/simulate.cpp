@@ -89,8 +89,10 @@ class simulation {
         w.amount = cost.seconds;
         w.chip_share = cost.chip_share;
         w.memory_share = cost.memory_share;
-        w.delay_idle = std::max(model_.launch_latency, model_.launch_gap);
-        w.delay_queued = model_.launch_gap;
+        const double second =
+            c.kind == command_kind::gemm && ends_apart(model_, shape_of_gemm(s_, c)) ? model_.launch_gap : 0;
+        w.delay_idle = std::max(model_.launch_latency, model_.launch_gap) + second;
+        w.delay_queued = model_.launch_gap + second;
         break;
       }
     }

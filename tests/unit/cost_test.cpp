@@ -73,6 +73,27 @@ TEST(cost, small_products_leave_the_chip_empty) {
   EXPECT_LT(tiles(132 * 20 + 1) / tiles(132 * 20), 1.01);
 }
 
+// A bias or an activation is a kernel more, which goes over the sums once; not on cores, where they are in cache.
+TEST(cost, epilogues_take_time_on_a_chip) {
+  gemm_shape plain = cube(4096), ended = plain;
+  ended.has_epilogue = true;
+  const double pass = 2 * 4.0 * 4096 * 4096 / h200().memory_rate;
+  EXPECT_NEAR(gemm_cost(h200(), ended).seconds - gemm_cost(h200(), plain).seconds, pass, pass / 1e6);
+  EXPECT_NEAR(gemm_seconds(h200(), ended) - gemm_seconds(h200(), plain), pass + h200().launch_gap, pass / 1e6);
+  // One kernel ends all the products of a call.
+  const std::vector<gemm_shape> plain_ones(64, gemm_shape{64, 64, 64}), ended_ones = [&] {
+    std::vector<gemm_shape> list = plain_ones;
+    for (gemm_shape &g : list) g.has_epilogue = true;
+    return list;
+  }();
+  const double more = group_seconds(h200(), ended_ones) - group_seconds(h200(), plain_ones);
+  EXPECT_GT(more, h200().launch_gap);
+  EXPECT_LT(more, 2 * h200().launch_gap);
+  device_model cores = h200();
+  cores.lanes_are_cores = true;
+  EXPECT_EQ(gemm_seconds(cores, ended), gemm_seconds(cores, plain));
+}
+
 TEST(cost, thin_products_are_bound_by_memory) {
   const kernel_cost cost = gemm_cost(h200(), {1 << 20, 1, 1024, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_TF32, false});
   EXPECT_GE(cost.seconds, 4.0 * (1 << 20) * 1024 / 4.0e12);
