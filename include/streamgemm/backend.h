@@ -143,6 +143,15 @@ typedef struct sg_backend_host {
   double (*group_seconds)(const sg_backend_model *model, const sg_backend_gemm *items, int32_t count);
 } sg_backend_host;
 
+/** What is known of a device's place among others; as in sg_device_info. */
+typedef struct sg_backend_facts {
+  uint32_t struct_size;           /**< Set by the core; the backend writes no more, and 0 to what it does not know of. */
+  int32_t nvlinks;                /**< Active NVLinks; -1: unknown. */
+  double nvlink_bytes_per_second; /**< Of all of them, each way; 0: unknown, or none. */
+  char mig[32];                   /**< "off", "on", "unknown", the slice's profile, or "": the device has no such thing. */
+  char peers[512];                /**< What sg_device_info.peers is to be. */
+} sg_backend_facts;
+
 /** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */
 typedef struct sg_backend_ops {
   uint32_t abi_version; /**< SG_BACKEND_ABI_VERSION. */
@@ -257,6 +266,8 @@ typedef struct sg_backend_ops {
   /** NULL together with event_wrap. Whether it has happened as anybody last recorded it: SG_STATUS_OK,
    *  SG_STATUS_NOT_READY, or a failure. */
   sg_status (*event_query)(sg_backend_event *event);
+  /** Optional: if NULL, there is nothing to say. Never fails. */
+  void (*facts)(sg_backend_device *device, sg_backend_facts *facts);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -24,10 +24,18 @@ typedef struct sg_device_info {
   double link_in_bytes_per_second;  /**< Pinned host to device, alone; 0 with unified memory. */
   double link_out_bytes_per_second; /**< Device to pinned host, alone; 0 with unified memory. */
   double memory_bytes_per_second;   /**< Device memory, read plus written; 0 when unknown. */
+  double nvlink_bytes_per_second;   /**< Of all its active NVLinks, each way; 0: none, or unknown. */
+  int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because the driver's NVML does not say. */
+  int32_t reserved;                 /**< 0. */
+  char mig[32];                     /**< MIG: "off", "on", or the profile of the slice that the device is ("1g.18gb");
+                                         "unknown" without NVML; "" of devices that have no such thing. */
+  char peers[512];                  /**< Devices of its kind and the way to each: "cuda:1: 18 NVLinks, 478 GB/s; cuda:2: PCIe";
+                                         "direct": by a way that is not known; "through the host": none can reach the other's
+                                         memory. "" when it is alone. */
 } sg_device_info;
 
 /** Initial value of an sg_device_info. */
-#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0}
+#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", ""}
 
 /** A family of devices, built in or loaded as a plugin. */
 typedef struct sg_backend_info {

@@ -26,6 +26,11 @@ sg_device_info facts_of(const device &on) {
   info.link_in_bytes_per_second = model.link_in;
   info.link_out_bytes_per_second = model.link_out;
   info.memory_bytes_per_second = model.memory_rate;
+  const sg_backend_facts facts = on.facts();
+  info.nvlink_bytes_per_second = facts.nvlink_bytes_per_second;
+  info.nvlinks = facts.nvlinks;
+  copy_text(info.mig, sizeof info.mig, facts.mig);
+  copy_text(info.peers, sizeof info.peers, facts.peers);
   return info;
 }
 

@@ -133,6 +133,14 @@ void device::drain() const noexcept {
   if (ops_.drain) ops_.drain(handle_);
 }
 
+sg_backend_facts device::facts() const noexcept {
+  sg_backend_facts found{};
+  found.struct_size = sizeof found;
+  if (ops_.facts) ops_.facts(handle_, &found);
+  found.mig[sizeof found.mig - 1] = found.peers[sizeof found.peers - 1] = '\0';
+  return found;
+}
+
 std::optional<std::uint64_t> device::free_memory() const noexcept {
   std::uint64_t bytes = 0;
   if (!ops_.mem_free_bytes || ops_.mem_free_bytes(handle_, &bytes) != SG_STATUS_OK) return std::nullopt;

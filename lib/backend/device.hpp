@@ -52,6 +52,7 @@ class device {
   sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always DEVICE
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
+  sg_backend_facts facts() const noexcept;
   std::optional<std::uint64_t> free_memory() const noexcept;  // bytes of the device's; none when it cannot be told
 
  private:

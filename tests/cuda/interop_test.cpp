@@ -205,6 +205,27 @@ TEST_F(cuda, own_streams_pass_a_busy_default_stream) {
   EXPECT_CUDA(cudaStreamSynchronize(nullptr));
 }
 
+// What is said of the other GPUs agrees with the runtime, and every one is there.
+TEST_F(cuda, facts_of_peers) {
+  sg_device_info info = SG_DEVICE_INFO_INIT;
+  ASSERT_OK(sg_context_device(context_, &info));
+  EXPECT_STRNE("", info.mig);
+  EXPECT_GE(info.nvlinks, -1);
+  EXPECT_EQ(info.nvlinks > 0 && info.nvlink_bytes_per_second > 1e9, info.nvlink_bytes_per_second > 0);
+  int count = 0;
+  ASSERT_CUDA(cudaGetDeviceCount(&count));
+  const std::string peers = info.peers;
+  EXPECT_EQ(count - 1, std::count(peers.begin(), peers.end(), ':') / 2) << peers;
+  for (int peer = 1; peer < count; ++peer) {
+    int reachable = 0;
+    ASSERT_CUDA(cudaDeviceCanAccessPeer(&reachable, 0, peer));
+    const std::string name = "cuda:" + std::to_string(peer) + ": ";
+    const std::size_t at = peers.find(name);
+    ASSERT_NE(peers.npos, at) << peers;
+    EXPECT_EQ(reachable == 0, peers.compare(at + name.size(), 16, "through the host") == 0) << peers;
+  }
+}
+
 TEST_F(cuda, memory_of_the_callers) {
   double *pinned = nullptr, *managed = nullptr;
   ASSERT_CUDA(cudaMallocHost(reinterpret_cast<void **>(&pinned), 3 * bytes));

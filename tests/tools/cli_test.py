@@ -83,6 +83,13 @@ class Info(Program):
         self.assertTrue(devices["cpu"]["unified_memory"])
         self.assertEqual(devices["sim:h200"]["copy_engines"], 2)
         self.assertGreater(devices["sim:h200"]["link_in_bytes_per_second"], 1e10)
+        for device in info["devices"]:
+            on_gpu = device["name"].startswith("cuda")
+            self.assertEqual(device["mig"] != "", on_gpu, device)
+            self.assertIsInstance(device["nvlinks"], int)
+            self.assertIsInstance(device["nvlink_bytes_per_second"], float)
+            others = {d for d in devices if d != device["name"]} if on_gpu else set()
+            self.assertEqual({peer.split(": ")[0] for peer in device["peers"]} - others, set(), device)
 
     def test_text_names_every_device(self):
         text = self.run_program("info").stdout

@@ -17,6 +17,16 @@ json calibration_of(sg_context *context) {
   return json::parse(model_of(context))["sources"].value("calibration", json());
 }
 
+// "cuda:1: PCIe; cuda:2: PCIe" as a list.
+json list_of(const std::string &peers) {
+  json list = json::array();
+  for (std::size_t from = 0, to; from < peers.size(); from = to == peers.npos ? to : to + 2) {
+    to = peers.find("; ", from);
+    list.push_back(peers.substr(from, to == peers.npos ? to : to - from));
+  }
+  return list;
+}
+
 json to_json(const sg_device_info &info) {
   return {{"name", info.name},
           {"description", info.description},
@@ -28,7 +38,11 @@ json to_json(const sg_device_info &info) {
           {"priorities", info.priorities},
           {"link_in_bytes_per_second", info.link_in_bytes_per_second},
           {"link_out_bytes_per_second", info.link_out_bytes_per_second},
-          {"memory_bytes_per_second", info.memory_bytes_per_second}};
+          {"memory_bytes_per_second", info.memory_bytes_per_second},
+          {"mig", info.mig},
+          {"nvlinks", info.nvlinks},
+          {"nvlink_bytes_per_second", info.nvlink_bytes_per_second},
+          {"peers", list_of(info.peers)}};
 }
 
 json of_context(const std::string &device) {
@@ -79,6 +93,14 @@ void print_text(const json &all) {
                   format_rate(device["link_in_bytes_per_second"], "B/s").c_str(),
                   format_rate(device["link_out_bytes_per_second"], "B/s").c_str());
     std::printf("\n");
+    if (const std::string mig = device["mig"]; !mig.empty()) {
+      const int links = device["nvlinks"];
+      std::printf("        MIG %s, %s NVLinks", mig.c_str(), links < 0 ? "unknown" : std::to_string(links).c_str());
+      if (device["nvlink_bytes_per_second"] > 0)
+        std::printf(" of %s together", format_rate(device["nvlink_bytes_per_second"], "B/s").c_str());
+      for (const json &peer : device["peers"]) std::printf("; %s", peer.get<std::string>().c_str());
+      std::printf("\n");
+    }
     if (device.contains("calibration"))
       std::printf("        calibration: %s\n", device["calibration"].get<std::string>().c_str());
   }

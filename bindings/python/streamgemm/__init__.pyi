@@ -124,6 +124,10 @@ class DeviceInfo(_Record):
     link_in_bytes_per_second: float
     link_out_bytes_per_second: float
     memory_bytes_per_second: float
+    nvlink_bytes_per_second: float
+    nvlinks: int
+    mig: str
+    peers: str
 
 class BackendInfo(_Record):
     name: str

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <streamgemm/backend.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "blas.hpp"
 #include "current.hpp"
 #include "device.hpp"
+#include "facts.hpp"
 #include "failure.hpp"
 #include "graph.hpp"
 #include "process_end.hpp"
@@ -202,6 +204,14 @@ sg_status graph_launch(sg_backend_stream *x, sg_backend_graph *what, sg_backend_
   return of(x).launch(reinterpret_cast<graph *>(what)->executable(), done);
 }
 
+void facts(sg_backend_device *x, sg_backend_facts *out) noexcept {
+  sg_backend_facts found{};
+  const current here(of(x).context());
+  describe(of(x).ordinal(), of(x).facts(), found);
+  found.struct_size = std::min<std::uint32_t>(out->struct_size, sizeof found);
+  std::memcpy(out, &found, found.struct_size);
+}
+
 std::int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
 std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts().multiProcessorCount; }
 sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
@@ -249,6 +259,7 @@ constexpr sg_backend_ops table = {
     .event_wrap = event_wrap,
     .event_native = event_native,
     .event_query = event_query,
+    .facts = facts,
 };
 
 }  // namespace
