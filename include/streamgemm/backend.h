@@ -60,7 +60,7 @@ typedef struct sg_backend_gemm {
   int64_t batch;            /**< >= 1. */
   sg_op op_a, op_b;         /**< SG_OP_C only with complex types. */
   sg_dtype in_type;         /**< Type of A and B. */
-  sg_dtype out_type;        /**< Type of C: in_type; f32 for f16 and bf16 too; i32 for i8. */
+  sg_dtype out_type;        /**< Type of C: in_type; f32 for f16 and bf16 too; i32 for i8; f32, f16, bf16 for f8. */
   sg_compute compute;       /**< The least accurate arithmetic allowed. */
   sg_scalar alpha, beta;    /**< Host values. alpha is not 0. */
   const void *a;            /**< A_0 when a_array is NULL. */

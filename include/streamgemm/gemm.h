@@ -4,7 +4,8 @@
  * @brief Matrix products: C = activation(alpha * op(A) * op(B) + beta * C + bias), one, batched or grouped.
  *
  * op(A) is m x k, op(B) is k x n, C is m x n; the sizes follow from the views and must agree. A and B have one type, C
- * the same, or f32 for f16 and bf16 operands, or i32 for i8 operands. BLAS semantics: beta == 0 never reads C; alpha ==
+ * the same, or f32 for f16 and bf16 operands, or i32 for i8 operands, or f32, f16 or bf16 for f8 operands. (Those are both
+ * e4m3 or both e5m2; a scale of each goes into alpha, as their product.) BLAS semantics: beta == 0 never reads C; alpha ==
  * 0 or k == 0 never reads A and B; otherwise NaN and Inf propagate. Empty results succeed and do nothing. C may not
  * overlap A or B, nor one item's C another's. The same call on the same device gives the same bits each time.
  *

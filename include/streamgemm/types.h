@@ -49,7 +49,13 @@ typedef enum sg_dtype {
   SG_DTYPE_F16 = 5,  /**< IEEE binary16, 2 bytes. */
   SG_DTYPE_BF16 = 6, /**< bfloat16: the upper half of a binary32, 2 bytes. */
   SG_DTYPE_I8 = 7,   /**< Signed 8-bit integer. Input only. */
-  SG_DTYPE_I32 = 8   /**< Signed 32-bit integer. The result type of i8 products. */
+  SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 products. */
+  /** 8-bit floating point with 4 bits of exponent and 3 of fraction, OCP's E4M3 (the "fn" variant): at most 448 = 0x7e,
+   *  least normal 2^-6, least subnormal 2^-9, no infinity; 0x7f and 0xff are NaN. Input only. */
+  SG_DTYPE_F8_E4M3 = 9,
+  /** 8-bit floating point with 5 bits of exponent and 2 of fraction, OCP's E5M2, the upper half of a binary16: at most
+   *  57344, least normal 2^-14, least subnormal 2^-16, infinities and NaN as in IEEE 754. Input only. */
+  SG_DTYPE_F8_E5M2 = 10
 } sg_dtype;
 
 /** How a matrix lies in memory. */
@@ -74,7 +80,10 @@ typedef enum sg_compute {
   SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied. */
   SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into two tf32 parts: nearly the accuracy of f32. */
   SG_COMPUTE_BF16 = 3,   /**< f32 operands may be rounded to bf16. */
-  SG_COMPUTE_BF16X3 = 4  /**< f32 operands may be split into bf16 parts whose leading products are summed in f32. */
+  SG_COMPUTE_BF16X3 = 4, /**< f32 operands may be split into bf16 parts whose leading products are summed in f32. */
+  SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by a chip's own f8 arithmetic, whose products are exact but
+                              whose sums may keep fewer bits than f32 before they are added up in f32: about 14
+                              significant ones on Hopper. */
 } sg_compute;
 
 /** Where memory lies, as seen from a context's device. */

@@ -67,11 +67,11 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   if (!is_product_type(d.a.dtype, d.c.dtype))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c.dtype is %s, which is no result type of %s operands", name,
                 name_of(d.c.dtype), name_of(d.a.dtype));
-  if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_BF16X3)
+  if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute", name, int{d.compute});
-  if (d.compute != SG_COMPUTE_EXACT && d.a.dtype != SG_DTYPE_F32)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %s, which is for f32 operands; these are %s", name,
-                name_of(d.compute), name_of(d.a.dtype));
+  if (!is_compute_of(d.a.dtype, d.compute))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %s, which is for %s operands; these are %s", name,
+                name_of(d.compute), d.compute == SG_COMPUTE_F8 ? "f8" : "f32", name_of(d.a.dtype));
   check_scalar(name, "alpha", d.alpha, d.c.dtype);
   check_scalar(name, "beta", d.beta, d.c.dtype);
   if (d.bias || d.bias_shape || d.activation) check_epilogue(on, d, name);

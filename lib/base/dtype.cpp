@@ -13,6 +13,8 @@ const char *name_of(sg_dtype type) noexcept {
     case SG_DTYPE_BF16: return "bf16";
     case SG_DTYPE_I8: return "i8";
     case SG_DTYPE_I32: return "i32";
+    case SG_DTYPE_F8_E4M3: return "f8_e4m3";
+    case SG_DTYPE_F8_E5M2: return "f8_e5m2";
   }
   return "unknown";
 }
@@ -41,6 +43,7 @@ const char *name_of(sg_compute compute) noexcept {
     case SG_COMPUTE_3XTF32: return "3xtf32";
     case SG_COMPUTE_BF16: return "bf16";
     case SG_COMPUTE_BF16X3: return "bf16x3";
+    case SG_COMPUTE_F8: return "f8";
   }
   return "unknown";
 }

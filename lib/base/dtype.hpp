@@ -8,7 +8,7 @@
 
 namespace sg {
 
-constexpr bool is_dtype(int value) noexcept { return value >= SG_DTYPE_F64 && value <= SG_DTYPE_I32; }
+constexpr bool is_dtype(int value) noexcept { return value >= SG_DTYPE_F64 && value <= SG_DTYPE_F8_E5M2; }
 
 // Bytes of an element; 0 for a value that is not a type.
 constexpr std::int64_t size_of(sg_dtype type) noexcept {
@@ -17,12 +17,14 @@ constexpr std::int64_t size_of(sg_dtype type) noexcept {
     case SG_DTYPE_F32: case SG_DTYPE_I32: return 4;
     case SG_DTYPE_C128: return 16;
     case SG_DTYPE_F16: case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8: return 1;
+    case SG_DTYPE_I8: case SG_DTYPE_F8_E4M3: case SG_DTYPE_F8_E5M2: return 1;
   }
   return 0;
 }
 
 constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
+
+constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 
 // The type that sums of products are kept in, and the partial results of a split over K are stored in.
 constexpr sg_dtype accumulator_of(sg_dtype out_type) noexcept {
@@ -33,7 +35,13 @@ constexpr sg_dtype accumulator_of(sg_dtype out_type) noexcept {
 constexpr bool is_product_type(sg_dtype in, sg_dtype out) noexcept {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
+  if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
   return in == out && in != SG_DTYPE_I32;
+}
+
+// May products of `in` matrices be asked for with this compute?
+constexpr bool is_compute_of(sg_dtype in, sg_compute compute) noexcept {
+  return compute == SG_COMPUTE_EXACT || (compute == SG_COMPUTE_F8 ? is_f8(in) : in == SG_DTYPE_F32);
 }
 
 // Floating-point (or integer) operations of one multiply-add: a complex one costs four real ones.

@@ -18,6 +18,7 @@ constexpr int rank_of(sg_compute compute) noexcept {
     case SG_COMPUTE_BF16X3: return 2;
     case SG_COMPUTE_TF32: return 3;
     case SG_COMPUTE_BF16: return 4;
+    case SG_COMPUTE_F8: return 5;  // beside exact the only one of its operands
   }
   return 0;
 }

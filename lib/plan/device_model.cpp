@@ -133,9 +133,11 @@ void read_kernels(object_reader kernels, device_model &m) {
   m.memory_rate = kernels.number("memory_bytes_per_second", 1, most_rate);
   kernels.rows("gemm", [&](object_reader &row) {
     gemm_rate rate;
-    rate.type = sg_dtype(enum_of(row, "dtype", SG_DTYPE_F64, SG_DTYPE_I8, [](int v) { return name_of(sg_dtype(v)); }));
+    rate.type = sg_dtype(enum_of(row, "dtype", SG_DTYPE_F64, SG_DTYPE_F8_E5M2, [](int v) {
+      return v == SG_DTYPE_I32 ? "" : name_of(sg_dtype(v));  // of results only
+    }));
     rate.compute = sg_compute(
-        enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_BF16X3, [](int v) { return name_of(sg_compute(v)); }));
+        enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_F8, [](int v) { return name_of(sg_compute(v)); }));
     rate.flops_per_second = row.number("flops_per_second", 1, 1e21);
     rate.tile_m = row.integer_or("tile_m_elements", 1, 1 << 20, m.tile_m);
     rate.tile_n = row.integer_or("tile_n_elements", 1, 1 << 20, m.tile_n);

@@ -15,7 +15,8 @@ class bad_product : public bad_input {
   void check_desc(const char *what, sg_status expected, std::vector<const char *> words,
                   const std::function<void(sg_gemm_desc &)> &spoil) {
     sg_gemm_desc desc = good();
-    ASSERT_OK(sg_gemm(context_, &desc, nullptr));  // what is wrong must be seen although the like of it has just been right
+    ASSERT_OK(
+        sg_gemm(context_, &desc, nullptr));  // what is wrong must be seen although the like of it has just been right
     spoil(desc);
     const std::vector<double> before(c_, c_ + 12);
     check({{what, expected, words,
@@ -96,12 +97,24 @@ TEST_P(bad_product, products) {
   check_desc("c.layout", argument, {"c.layout", "-1"}, [](d x) { x.c.layout = static_cast<sg_layout>(-1); });
   check_desc("op_a", argument, {"op_a", "3"}, [](d x) { x.op_a = static_cast<sg_op>(3); });
   check_desc("op_b", argument, {"op_b", "-1"}, [](d x) { x.op_b = static_cast<sg_op>(-1); });
-  check_desc("compute", argument, {"compute", "5"}, [](d x) { x.compute = static_cast<sg_compute>(5); });
+  check_desc("compute", argument, {"compute", "6"}, [](d x) { x.compute = static_cast<sg_compute>(6); });
   check_desc("reserved", argument, {"reserved"}, [](d x) { x.reserved = 1; });
   check_desc("types of a and b", argument, {"f64", "f32"}, [](d x) { x.b.dtype = SG_DTYPE_F32; });
   check_desc("type of c", argument, {"f64", "f32"}, [](d x) { x.c.dtype = SG_DTYPE_F32; });
   check_desc("i32 operands", argument, {"i32"}, [](d x) { x.a.dtype = x.b.dtype = x.c.dtype = SG_DTYPE_I32; });
   check_desc("i8 result", argument, {"i8"}, [](d x) { x.a.dtype = x.b.dtype = x.c.dtype = SG_DTYPE_I8; });
+  for (const sg_dtype f8 : {SG_DTYPE_F8_E4M3, SG_DTYPE_F8_E5M2}) {
+    check_desc("f8 result", argument, {"c.dtype", sg_dtype_name(f8)},
+               [=](d x) { x.a.dtype = x.b.dtype = x.c.dtype = f8; });
+    check_desc("f64 result of f8", argument, {"c.dtype", "f64"}, [=](d x) { x.a.dtype = x.b.dtype = f8; });
+    check_desc("tf32 compute of f8", argument, {"compute", "tf32", "f32"}, [=](d x) {
+      x.a.dtype = x.b.dtype = f8, x.c.dtype = SG_DTYPE_F32;
+      x.compute = SG_COMPUTE_TF32;
+    });
+  }
+  check_desc("two f8 types", argument, {"f8_e4m3", "f8_e5m2", "equal"},
+             [](d x) { x.a.dtype = SG_DTYPE_F8_E4M3, x.b.dtype = SG_DTYPE_F8_E5M2, x.c.dtype = SG_DTYPE_F32; });
+  check_desc("f8 compute of others", argument, {"compute", "f8", "f64"}, [](d x) { x.compute = SG_COMPUTE_F8; });
   check_desc("half an alpha for integers", argument, {"alpha", "0.5"}, [](d x) {
     x.a.dtype = x.b.dtype = SG_DTYPE_I8;
     x.c.dtype = SG_DTYPE_I32;

@@ -41,10 +41,20 @@ static void sizes_and_names_of_types(void) {
     int type;
     int size;
     const char *name;
-  } table[] = {{SG_DTYPE_F64, 8, "f64"},    {SG_DTYPE_F32, 4, "f32"}, {SG_DTYPE_C64, 8, "c64"},
-               {SG_DTYPE_C128, 16, "c128"}, {SG_DTYPE_F16, 2, "f16"}, {SG_DTYPE_BF16, 2, "bf16"},
-               {SG_DTYPE_I8, 1, "i8"},      {SG_DTYPE_I32, 4, "i32"}, {0, 0, "unknown"},
-               {9, 0, "unknown"},           {-1, 0, "unknown"},       {1 << 30, 0, "unknown"}};
+  } table[] = {{SG_DTYPE_F64, 8, "f64"},
+               {SG_DTYPE_F32, 4, "f32"},
+               {SG_DTYPE_C64, 8, "c64"},
+               {SG_DTYPE_C128, 16, "c128"},
+               {SG_DTYPE_F16, 2, "f16"},
+               {SG_DTYPE_BF16, 2, "bf16"},
+               {SG_DTYPE_I8, 1, "i8"},
+               {SG_DTYPE_I32, 4, "i32"},
+               {SG_DTYPE_F8_E4M3, 1, "f8_e4m3"},
+               {SG_DTYPE_F8_E5M2, 1, "f8_e5m2"},
+               {0, 0, "unknown"},
+               {11, 0, "unknown"},
+               {-1, 0, "unknown"},
+               {1 << 30, 0, "unknown"}};
   size_t i;
   for (i = 0; i < sizeof table / sizeof table[0]; ++i) {
     CHECK(sg_dtype_size((sg_dtype)table[i].type) == table[i].size);

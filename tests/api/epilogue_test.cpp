@@ -33,9 +33,10 @@ class epilogues : public on_each_device {
 
 TEST_P(epilogues, every_type_and_layout) {
   constexpr sg_dtype types[][2] = {
-      {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32},  {SG_DTYPE_C64, SG_DTYPE_C64},
-      {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
-      {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}};
+      {SG_DTYPE_F64, SG_DTYPE_F64},      {SG_DTYPE_F32, SG_DTYPE_F32},    {SG_DTYPE_C64, SG_DTYPE_C64},
+      {SG_DTYPE_C128, SG_DTYPE_C128},    {SG_DTYPE_F16, SG_DTYPE_F16},    {SG_DTYPE_F16, SG_DTYPE_F32},
+      {SG_DTYPE_BF16, SG_DTYPE_BF16},    {SG_DTYPE_BF16, SG_DTYPE_F32},   {SG_DTYPE_I8, SG_DTYPE_I32},
+      {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}};
   for (const auto &type : types)
     for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR})
       for (const double beta : {0.0, 2.0})

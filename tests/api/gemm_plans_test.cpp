@@ -37,13 +37,14 @@ TEST_P(gemm_plans, every_place_of_every_operand) {
 TEST_P(gemm_plans, forced_splits) {
   for (const sg_split split : {SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K})
     for (const std::int32_t parts : {0, 2, 3, 7})
-      for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_BF16, SG_DTYPE_I8})
+      for (const sg_dtype type :
+           {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_BF16, SG_DTYPE_I8, SG_DTYPE_F8_E4M3})
         for (const double beta : {0.0, -1.0})
           for (const sg_memory_kind place : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {
             if (split == SG_SPLIT_NONE && parts > 1) continue;
             gemm_case g;
             g.in = type;
-            g.out = type == SG_DTYPE_I8 ? SG_DTYPE_I32 : type;
+            g.out = natural_result(type);
             g.m = 45;
             g.n = 52;
             g.k = 61;

@@ -128,11 +128,11 @@ TEST_P(gemm_rules, empty_results_succeed_without_memory) {
 // ahead.
 TEST_P(gemm_rules, nothing_outside_the_operands_is_touched) {
   for (const flush where : {flush::to_end, flush::to_start})
-    for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_BF16, SG_DTYPE_I8, SG_DTYPE_C64})
+    for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_BF16, SG_DTYPE_I8, SG_DTYPE_F8_E4M3, SG_DTYPE_C64})
       for (const std::int64_t m : {1, 3, 16, 47})
         for (const std::int64_t k : {1, 5, 32})
           for (const int layout : {0, 1}) {
-            const sg_dtype out = type == SG_DTYPE_I8 ? SG_DTYPE_I32 : type;
+            const sg_dtype out = natural_result(type);
             const std::int64_t n = m + 2, in_size = sg_dtype_size(type), out_size = sg_dtype_size(out);
             guarded a(static_cast<std::size_t>(m * k * in_size), where),
                 b(static_cast<std::size_t>(k * n * in_size), where),

@@ -12,9 +12,11 @@ struct type_pair {
   sg_dtype in, out;
 };
 constexpr type_pair all_types[] = {
-    {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32},  {SG_DTYPE_C64, SG_DTYPE_C64},
-    {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
-    {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32},
+    {SG_DTYPE_F64, SG_DTYPE_F64},     {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_C64, SG_DTYPE_C64},
+    {SG_DTYPE_C128, SG_DTYPE_C128},   {SG_DTYPE_F16, SG_DTYPE_F16},     {SG_DTYPE_F16, SG_DTYPE_F32},
+    {SG_DTYPE_BF16, SG_DTYPE_BF16},   {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
+    {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16}, {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16},
+    {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16},
 };
 constexpr sg_op ops[] = {SG_OP_N, SG_OP_T, SG_OP_C};
 
@@ -181,6 +183,15 @@ TEST_F(gemm_tiles, of_bf16) {
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, bf16_of, f32_of, 4);
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+}
+
+// Whole numbers up to 8 are e4m3's and e5m2's.
+TEST_F(gemm_tiles, of_f8) {
+  const auto e4m3_of = [](int x) { return encode_f8(SG_DTYPE_F8_E4M3, x); };
+  const auto e5m2_of = [](int x) { return encode_f8(SG_DTYPE_F8_E5M2, x); };
+  expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, e4m3_of, f32_of, 4);
+  expect_exact<std::uint8_t>(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, e4m3_of, f32_of, 4);
+  expect_exact<std::uint8_t>(SG_DTYPE_F8_E5M2, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, e5m2_of, f32_of, 3);
 }
 
 // Sums reach 2^26, of which f32 would lose the last bits.

@@ -159,7 +159,8 @@ TEST_P(epilogue, what_is_not_a_number_stays_so) {
               const real found = x.c.get(0, i, j).real();
               const bool nan_bias = bias != bias_form::none && (bias == bias_form::per_row ? i : j) == 4;
               const std::string where = x.shape.text() + " at " + std::to_string(i) + ", " + std::to_string(j);
-              if (i == 0 || nan_bias) {
+              const bool no_infinity = types.in == SG_DTYPE_F8_E4M3 && (i == 1 || i == 2);  // a NaN instead
+              if (i == 0 || nan_bias || no_infinity) {
                 ASSERT_TRUE(std::isnan(found)) << where << ": " << found;
               } else if (i == 1) {
                 ASSERT_EQ(found, infinity) << where;

@@ -181,11 +181,83 @@ TEST_P(gemm, nan_and_infinity_propagate) {
             EXPECT_TRUE(std::isnan(found.real())) << where;
           } else if (j != 2) {
             EXPECT_TRUE(std::isfinite(found.real())) << where;
+          } else if (types.in == SG_DTYPE_F8_E4M3) {
+            EXPECT_TRUE(std::isnan(found.real())) << where;  // it has no infinity
           } else if (!is_complex(types.in)) {
             EXPECT_TRUE(std::isinf(found.real())) << where;
           }
         }
     }
+  }
+}
+
+// All values of a format of 8 bits: each comes through a product with one exactly.
+TEST_P(gemm, every_value_of_f8) {
+  for (const sg_dtype type : {SG_DTYPE_F8_E4M3, SG_DTYPE_F8_E5M2})
+    for (const sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16})
+      for (const sg_op op : {SG_OP_N, SG_OP_T})
+        for (const std::int64_t n : {1, 40}) {
+          product_case a({.types = {type, out}, .m = 256, .n = n, .k = 1, .op_a = op});
+          product_case b({.types = {type, out}, .m = n, .n = 256, .k = 1, .op_b = op});
+          for (int i = 0; i < 256; ++i) a.a.bytes[std::size_t(i)] = b.b.bytes[std::size_t(i)] = static_cast<char>(i);
+          for (std::int64_t i = 0; i < n; ++i) a.b.set(0, 0, i, 1), b.a.set(0, i, 0, 1);
+          ASSERT_EQ(a.run(dev(), stream_), SG_STATUS_OK);
+          ASSERT_EQ(b.run(dev(), stream_), SG_STATUS_OK);
+          for (int i = 0; i < 256; ++i)
+            for (std::int64_t j = 0; j < n; ++j) {
+              const real value = decode_8(type, static_cast<std::uint8_t>(i));
+              for (const real found : {a.c.get(0, i, j).real(), b.c.get(0, j, i).real()}) {
+                if (std::isnan(value)) {
+                  ASSERT_TRUE(std::isnan(found)) << a.shape.text() << " of " << i;
+                } else {
+                  ASSERT_EQ(found, value) << a.shape.text() << " of " << i;
+                }
+              }
+            }
+        }
+}
+
+// What a chip's own arithmetic takes as it lies, and what it does not: depths and leading dimensions off 16, other ops,
+// batches; and sums of whole numbers, of which 14 bits hold all.
+TEST_P(gemm, f8_compute) {
+  constexpr struct {
+    std::int64_t m, n, k, gap;
+  } shapes[] = {{16, 16, 16, 0},   {64, 48, 32, 0},    {256, 256, 64, 16}, {256, 272, 144, 0}, {128, 512, 100, 0},
+                {100, 256, 64, 0}, {256, 260, 20, 12}, {256, 257, 80, 16}, {1, 16, 16, 0},     {260, 272, 40, 1}};
+  for (const pair_of_types types : all_pairs) {
+    const bool is_pair = types.in == SG_DTYPE_F8_E4M3 || (types.in == SG_DTYPE_F8_E5M2 && types.out == SG_DTYPE_F32);
+    if (!is_pair) continue;
+    for (const auto &s : shapes)
+      for (const sg_op op_a : {SG_OP_N, SG_OP_T})
+        for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
+          const bool adds = op_a == op_b;
+          product_shape shape = {.types = types, .m = s.m, .n = s.n, .k = s.k, .op_a = op_a, .op_b = op_b};
+          shape.gap = s.gap, shape.alpha = {0.5, 0}, shape.beta = {adds ? -2.0 : 0.0, 0};
+          shape.compute = SG_COMPUTE_F8;
+          try_shape(shape);
+          if (HasFatalFailure()) return;
+        }
+    for (const batching form : {batching::strided, batching::shared_a, batching::pointers}) {
+      product_shape shape = {.types = types, .m = 64, .n = 32, .k = 48, .op_a = SG_OP_T, .batch = 3, .form = form};
+      shape.compute = SG_COMPUTE_F8;
+      try_shape(shape);
+      shape.bias = bias_form::per_row, shape.activation = SG_ACTIVATION_RELU;
+      try_shape(shape);
+      if (HasFatalFailure()) return;
+    }
+    product_case whole({.types = types, .m = 256, .n = 256, .k = 256, .op_a = SG_OP_T, .compute = SG_COMPUTE_F8});
+    std::mt19937 random(3);
+    for (host_operand *x : {&whole.a, &whole.b})
+      for (std::int64_t i = 0; i < x->rows * x->cols; ++i) x->set(0, i % x->rows, i / x->rows, int(random() % 5) - 2);
+    ASSERT_EQ(whole.run(dev(), stream_), SG_STATUS_OK);
+    for (std::int64_t i = 0; i < 256; i += 5)
+      for (std::int64_t j = 0; j < 256; j += 7) {
+        real sum = 0;
+        for (std::int64_t l = 0; l < 256; ++l) sum += whole.a.get(0, l, i).real() * whole.b.get(0, l, j).real();
+        alignas(16) char rounded[16];
+        store(rounded, types.out, sum);
+        ASSERT_EQ(whole.c.get(0, i, j), load(rounded, types.out)) << whole.shape.text() << " at " << i << ", " << j;
+      }
   }
 }
 

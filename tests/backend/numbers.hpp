@@ -25,7 +25,9 @@ inline std::int64_t size_of(sg_dtype type) {
     case SG_DTYPE_I32: return 4;
     case SG_DTYPE_F16:
     case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8: return 1;
+    case SG_DTYPE_I8:
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return 1;
   }
   return 0;
 }
@@ -79,6 +81,31 @@ inline real decode_16(const format &f, std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
+// The formats of 8 bits: their bits of fraction, and the bias of the exponent.
+inline real decode_8(sg_dtype type, std::uint8_t bits) {
+  const bool e4m3 = type == SG_DTYPE_F8_E4M3;
+  const int fraction_bits = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, magnitude = bits & 0x7f;
+  const int biased = magnitude >> fraction_bits, fraction = magnitude & ((1 << fraction_bits) - 1);
+  real value = biased == 0 ? std::ldexp(real(fraction), 1 - bias - fraction_bits)
+                           : std::ldexp(real(fraction + (1 << fraction_bits)), biased - bias - fraction_bits);
+  if (e4m3 && magnitude == 0x7f) value = std::numeric_limits<real>::quiet_NaN();
+  if (!e4m3 && magnitude == 0x7c) value = std::numeric_limits<real>::infinity();
+  if (!e4m3 && magnitude > 0x7c) value = std::numeric_limits<real>::quiet_NaN();
+  return (bits & 0x80) != 0 ? -value : value;
+}
+
+// To nearest, ties to even, of numbers within reach. Infinity is a NaN where there is none.
+inline std::uint8_t encode_8(sg_dtype type, real value) {
+  const bool e4m3 = type == SG_DTYPE_F8_E4M3;
+  const int fraction_bits = e4m3 ? 3 : 2, least = e4m3 ? -6 : -14, sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value)) return static_cast<std::uint8_t>(sign | 0x7f);
+  if (std::isinf(value)) return static_cast<std::uint8_t>(sign | (e4m3 ? 0x7f : 0x7c));
+  const real magnitude = std::abs(value);
+  const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
+  const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+  return static_cast<std::uint8_t>(sign | (((exponent - least) << fraction_bits) + units));
+}
+
 inline void store(void *to, sg_dtype type, number value) {
   const auto put = [to](auto x) { std::memcpy(to, &x, sizeof x); };
   switch (type) {
@@ -90,6 +117,8 @@ inline void store(void *to, sg_dtype type, number value) {
     case SG_DTYPE_BF16: return put(encode_16(bf16_format, value.real()));
     case SG_DTYPE_I8: return put(static_cast<std::int8_t>(value.real()));
     case SG_DTYPE_I32: return put(static_cast<std::int32_t>(value.real()));
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return put(encode_8(type, value.real()));
   }
 }
 
@@ -107,6 +136,8 @@ inline number load(const void *from, sg_dtype type) {
     case SG_DTYPE_BF16: return decode_16(bf16_format, get(std::uint16_t{}));
     case SG_DTYPE_I8: return real(get(std::int8_t{}));
     case SG_DTYPE_I32: return real(get(std::int32_t{}));
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return decode_8(type, get(std::uint8_t{}));
   }
   return 0;
 }
@@ -116,14 +147,15 @@ struct precision {
   real out, sum, tiny;
 };
 
-inline precision precision_of(sg_dtype out, bool from_16_bits) {
-  const real sum_16 = std::ldexp(real{1}, -23);  // tensor cores truncate their sums
+// `short_sums`: of operands that tensor cores multiply, which truncate their sums; f8 compute to 14 bits.
+inline precision precision_of(sg_dtype out, bool short_sums, sg_compute compute = SG_COMPUTE_EXACT) {
+  const real sum_16 = std::ldexp(real{1}, compute == SG_COMPUTE_F8 ? -13 : -23);
   switch (out) {
     case SG_DTYPE_F64:
     case SG_DTYPE_C128: return {0, std::ldexp(real{1}, -53), std::ldexp(real{1}, -1022)};
     case SG_DTYPE_F16: return {std::ldexp(real{1}, -11), sum_16, std::ldexp(real{1}, -24)};
     case SG_DTYPE_BF16: return {std::ldexp(real{1}, -8), sum_16, std::ldexp(real{1}, -126)};
-    default: return {0, from_16_bits ? sum_16 : std::ldexp(real{1}, -24), std::ldexp(real{1}, -126)};
+    default: return {0, short_sums ? sum_16 : std::ldexp(real{1}, -24), std::ldexp(real{1}, -126)};
   }
 }
 

@@ -75,6 +75,7 @@ sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *
   x.op_a = shape.op_a, x.op_b = shape.op_b;
   x.compute = shape.compute;
   x.in_type = shape.types.in, x.out_type = shape.types.out;
+  x.compute = shape.compute;
   x.alpha = shape.alpha, x.beta = shape.beta;
   x.a = at_a, x.b = at_b, x.c = at_c;
   x.lda = a.ld, x.ldb = b.ld, x.ldc = c.ld;
@@ -170,22 +171,24 @@ void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t
   const number expected =
       shape.activation == SG_ACTIVATION_NONE ? whole : number(activated(shape.activation, whole.real()));
   const number found = c.get(item, i, j);
-  const std::string where =
-      shape.text() + " at item " + std::to_string(item) + " (" + std::to_string(i) + ", " + std::to_string(j) + ")";
+  const auto where = [&] {
+    return shape.text() + " at item " + std::to_string(item) + " (" + std::to_string(i) + ", " + std::to_string(j) +
+           ")";
+  };
   if (c.type == SG_DTYPE_I32) {
     const auto wrapped = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(whole.real())));
     const std::int32_t kept = shape.activation == SG_ACTIVATION_RELU && wrapped < 0 ? 0 : wrapped;
-    ASSERT_EQ(static_cast<std::int64_t>(found.real()), kept) << where;
+    ASSERT_EQ(static_cast<std::int64_t>(found.real()), kept) << where();
     return;
   }
-  const precision p = precision_of(c.type, size_of(a.type) == 2);
+  const precision p = precision_of(c.type, size_of(a.type) <= 2, shape.compute);
   const real n = real(shape.k) + 3 + (is_complex(c.type) ? 2 : 0) + (shape.bias == bias_form::none ? 0 : 1);
   const real gamma = n * p.sum / (1 - n * p.sum);
   const real g = std::abs(alpha) * magnitude + (reads_c ? std::abs(beta) * std::abs(old) : 0) + std::abs(added);
   const real parts = is_complex(c.type) ? std::sqrt(real{2}) : 1;
   const real error = activation_error(shape.activation, whole.real(), parts * gamma * g, p.sum);
   const real bound = p.out * std::abs(expected) + (1 + p.out) * error + real(shape.k + 1) * p.tiny;
-  ASSERT_LE(std::abs(found - expected), bound) << where << ": " << found << " instead of " << expected;
+  ASSERT_LE(std::abs(found - expected), bound) << where() << ": " << found << " instead of " << expected;
 }
 
 void product_case::check() {

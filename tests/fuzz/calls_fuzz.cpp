@@ -93,16 +93,20 @@ struct caller {
     if (in.below(40) == 0) m.rows = in.dimension();
     return m;
   }
+  static sg_dtype result_of(sg_dtype operands) {
+    if (operands == SG_DTYPE_I8) return SG_DTYPE_I32;
+    return operands >= SG_DTYPE_F8_E4M3 ? SG_DTYPE_F32 : operands;
+  }
   sg_gemm_desc product() {
     const std::int64_t m = in.dimension(), n = in.dimension(), k = in.dimension();
-    const auto dtype = in.choice<sg_dtype>(9);
+    const auto dtype = in.choice<sg_dtype>(11);
     sg_gemm_desc desc = SG_GEMM_DESC_INIT;
     desc.op_a = in.choice<sg_op>(3);
     desc.op_b = in.choice<sg_op>(3);
     desc.a = desc.op_a == SG_OP_N ? matrix(m, k, dtype) : matrix(k, m, dtype);
     desc.b = desc.op_b == SG_OP_N ? matrix(k, n, dtype) : matrix(n, k, dtype);
-    desc.c = matrix(m, n, dtype == SG_DTYPE_I8 ? SG_DTYPE_I32 : dtype);
-    desc.compute = in.choice<sg_compute>(5);
+    desc.c = matrix(m, n, result_of(dtype));
+    desc.compute = in.choice<sg_compute>(6);
     desc.alpha.re = in.below(3);
     desc.beta.re = in.below(3);
     if (in.below(4) == 0) {

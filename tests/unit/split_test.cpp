@@ -16,9 +16,10 @@ struct types {
   sg_dtype in, out;
 };
 constexpr types all_types[] = {
-    {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32},  {SG_DTYPE_C64, SG_DTYPE_C64},
-    {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F16, SG_DTYPE_F16},  {SG_DTYPE_F16, SG_DTYPE_F32},
-    {SG_DTYPE_BF16, SG_DTYPE_BF16}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}};
+    {SG_DTYPE_F64, SG_DTYPE_F64},     {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_C64, SG_DTYPE_C64},
+    {SG_DTYPE_C128, SG_DTYPE_C128},   {SG_DTYPE_F16, SG_DTYPE_F16},     {SG_DTYPE_F16, SG_DTYPE_F32},
+    {SG_DTYPE_BF16, SG_DTYPE_BF16},   {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
+    {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16}};
 
 // Calls test(problem form) for the forms that a resident builder can meet: each plain, and with one ending or another.
 template <class Test>
@@ -140,7 +141,7 @@ std::vector<problem> mixed_group(bool from_host) {
     problem_form f;
     f.m = 1 + 5 * i % 17, f.n = 1 + 7 * i % 13, f.k = 1 + 3 * i % 19;
     f.op_a = real_ops[i % 2], f.op_b = real_ops[i / 2 % 2];
-    f.in = all_types[i % 9].in, f.out = all_types[i % 9].out;
+    f.in = all_types[i % std::size(all_types)].in, f.out = all_types[i % std::size(all_types)].out;
     f.beta_zero = i % 3 == 0, f.no_product = i % 5 == 4;
     f.batch = 1 + i % 3;
     f.end = ending(i % endings), f.bias = i % 3 ? place : SG_MEMORY_DEVICE;

@@ -185,7 +185,7 @@ TEST(stream, every_type_and_conjugation) {
   for (types t :
        {types{SG_DTYPE_F64, SG_DTYPE_F64}, types{SG_DTYPE_C64, SG_DTYPE_C64}, types{SG_DTYPE_C128, SG_DTYPE_C128},
         types{SG_DTYPE_F16, SG_DTYPE_F16}, types{SG_DTYPE_F16, SG_DTYPE_F32}, types{SG_DTYPE_BF16, SG_DTYPE_BF16},
-        types{SG_DTYPE_I8, SG_DTYPE_I32}})
+        types{SG_DTYPE_I8, SG_DTYPE_I32}, types{SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, types{SG_DTYPE_F8_E5M2, SG_DTYPE_F16}})
     for (const layout_maker &layout : layouts)
       for (bool beta_zero : {true, false})
         for (sg_memory_kind c : {SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE}) {

@@ -38,8 +38,9 @@ device::device() noexcept : process_(getpid()) {
   constexpr struct {
     const char *name;
     sg_dtype type;
-  } types[] = {{"f64", SG_DTYPE_F64}, {"f32", SG_DTYPE_F32},   {"c64", SG_DTYPE_C64}, {"c128", SG_DTYPE_C128},
-               {"f16", SG_DTYPE_F16}, {"bf16", SG_DTYPE_BF16}, {"i8", SG_DTYPE_I8}};
+  } types[] = {{"f64", SG_DTYPE_F64},   {"f32", SG_DTYPE_F32},         {"c64", SG_DTYPE_C64},
+               {"c128", SG_DTYPE_C128}, {"f16", SG_DTYPE_F16},         {"bf16", SG_DTYPE_BF16},
+               {"i8", SG_DTYPE_I8},     {"f8_e4m3", SG_DTYPE_F8_E4M3}, {"f8_e5m2", SG_DTYPE_F8_E5M2}};
   for (const auto &x : types)
     length += write_rate(model_ + length, sizeof model_ - static_cast<std::size_t>(length), x.name, x.type,
                          &x == std::begin(types));

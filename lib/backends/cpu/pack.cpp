@@ -9,16 +9,23 @@
 namespace sg::cpu {
 namespace {
 
-// n contiguous elements; between different types only towards f32.
+// n contiguous elements; between different types only towards f32, and from f8 towards bf16.
 void convert(void *dst, sg_dtype to, const void *src, sg_dtype from, std::int64_t n) noexcept {
   if (to == from) {
     std::memcpy(dst, src, static_cast<std::size_t>(n * element_size(from)));
+    return;
+  }
+  if (to == SG_DTYPE_BF16) {
+    const auto from_f8 = from == SG_DTYPE_F8_E4M3 ? simd().bf16_from_e4m3 : simd().bf16_from_e5m2;
+    from_f8(static_cast<std::uint16_t *>(dst), static_cast<const std::uint8_t *>(src), n);
     return;
   }
   auto *wide = static_cast<float *>(dst);
   if (from == SG_DTYPE_F16) simd().f32_from_f16(wide, static_cast<const std::uint16_t *>(src), n);
   if (from == SG_DTYPE_BF16) simd().f32_from_bf16(wide, static_cast<const std::uint16_t *>(src), n);
   if (from == SG_DTYPE_I8) simd().f32_from_i8(wide, static_cast<const std::int8_t *>(src), n);
+  if (from == SG_DTYPE_F8_E4M3) simd().f32_from_e4m3(wide, static_cast<const std::uint8_t *>(src), n);
+  if (from == SG_DTYPE_F8_E5M2) simd().f32_from_e5m2(wide, static_cast<const std::uint8_t *>(src), n);
 }
 
 // Blocks of this many columns of the source, a few cache lines each, are turned at once.

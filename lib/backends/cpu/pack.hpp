@@ -17,15 +17,18 @@ constexpr std::int64_t element_size(sg_dtype type) noexcept {
     case SG_DTYPE_C128: return 16;
     case SG_DTYPE_F16:
     case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8: return 1;
+    case SG_DTYPE_I8:
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return 1;
   }
   return 0;
 }
 
+constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
 
 // The rows x cols block of op(X) that begins at (row, col), into `panel` with leading dimension `rows`. `panel_type` is
-// `type`, or f32 for f16, bf16 and i8.
+// `type`, or f32 for f16, bf16 and i8, or f32 or bf16 for f8; nothing is lost.
 void pack(void *panel, sg_dtype panel_type, const void *x, sg_dtype type, std::int64_t ld, sg_op op, std::int64_t row,
           std::int64_t col, std::int64_t rows, std::int64_t cols) noexcept;
 

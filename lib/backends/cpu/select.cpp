@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "pack.hpp"
 #include "simd.hpp"
 
 namespace sg::cpu {
@@ -68,7 +69,7 @@ constexpr tiling i8_tiles = {.m = 256, .n = 256, .k = 1024, .as_stored = true};
 
 route choose(sg_dtype in, sg_dtype out) noexcept {
   // f64 and complex: CBLAS alone has them. f32: as above; either library will do.
-  if (in == out && in != SG_DTYPE_F16 && in != SG_DTYPE_BF16) {
+  if (in == out && in != SG_DTYPE_F16 && in != SG_DTYPE_BF16 && !is_f8(in)) {
     kernel best = of_cblas(in, out);
     if (in == SG_DTYPE_F32 && (best || of_onednn(in, out))) best = {.in = in, .out = out, .run = run_f32};
     if (best) return {best, best, {}, {}};
@@ -80,18 +81,25 @@ route choose(sg_dtype in, sg_dtype out) noexcept {
     const kernel sums = of_onednn(in, in == SG_DTYPE_I8 ? SG_DTYPE_I32 : SG_DTYPE_F32);
     return {own, sums, tiles_of_onednn(in, out), in == SG_DTYPE_I8 ? i8_tiles : bf16_tiles};
   }
+  const auto f32 = [] { return choose(SG_DTYPE_F32, SG_DTYPE_F32).panels; };
+  // f8: by way of f32, and large products by way of bf16, where the processor multiplies that; both hold it exactly.
+  if (is_f8(in)) {
+    if (out != SG_DTYPE_F32 && out != SG_DTYPE_F16 && out != SG_DTYPE_BF16) return {};
+    const kernel tiles = tiles_of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32);
+    return {{}, f32(), tiles ? tiles : of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32), bf16_tiles};
+  }
   // Otherwise, and f16 always, by way of f32.
   const bool narrow_in = in == SG_DTYPE_F16 || in == SG_DTYPE_BF16 || in == SG_DTYPE_I8;
   const bool matching = in == SG_DTYPE_I8 ? out == SG_DTYPE_I32 : out == in || out == SG_DTYPE_F32;
-  if (narrow_in && matching) return {{}, choose(SG_DTYPE_F32, SG_DTYPE_F32).panels, {}, {}};
+  if (narrow_in && matching) return {{}, f32(), {}, {}};
   return {};
 }
 
 struct routes {
-  route of[9][9];
+  route of[SG_DTYPE_F8_E5M2 + 1][SG_DTYPE_F8_E5M2 + 1];
   routes() noexcept {
-    for (int in = SG_DTYPE_F64; in <= SG_DTYPE_I32; ++in)
-      for (int out = SG_DTYPE_F64; out <= SG_DTYPE_I32; ++out)
+    for (int in = SG_DTYPE_F64; in <= SG_DTYPE_F8_E5M2; ++in)
+      for (int out = SG_DTYPE_F64; out <= SG_DTYPE_F8_E5M2; ++out)
         if (in != SG_DTYPE_I32) of[in][out] = choose(static_cast<sg_dtype>(in), static_cast<sg_dtype>(out));
   }
 };
@@ -113,7 +121,7 @@ const route &route_for(sg_dtype in, sg_dtype out) noexcept {
 }
 
 double rate_of(sg_dtype in) noexcept {
-  const sg_dtype out = in == SG_DTYPE_I8 ? SG_DTYPE_I32 : in;
+  const sg_dtype out = in == SG_DTYPE_I8 ? SG_DTYPE_I32 : is_f8(in) ? SG_DTYPE_F32 : in;
   const route &way = route_for(in, out);
   if (!way.panels) return 0;
   // Two vector instructions a cycle at 3.2 GHz: what a core of today keeps up of its peak.
@@ -123,6 +131,8 @@ double rate_of(sg_dtype in) noexcept {
     case SG_DTYPE_C128: return f32 / 2;
     case SG_DTYPE_BF16: return way.direct ? 2 * f32 : 0.85 * f32;
     case SG_DTYPE_I8: return way.direct ? 4 * f32 : 0.85 * f32;
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return way.large ? 2 * f32 : 0.85 * f32;
     case SG_DTYPE_F16: return 0.85 * f32;
     default: return f32;
   }

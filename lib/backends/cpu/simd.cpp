@@ -40,6 +40,38 @@ std::uint16_t narrow_bf16(float value) {
   return static_cast<std::uint16_t>(((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded) >> 16);
 }
 
+// A normal number's exponent and fraction go where binary32 has them; a subnormal one is a whole number of its format's
+// least value. (Subnormals are not made of a binary32 subnormal, as above, because many processors are slow to multiply
+// those.)
+template <int exponent, int fraction, std::uint32_t first_nan, std::uint32_t infinity>
+float widen_f8(std::uint8_t byte) {
+  constexpr int bias = (1 << (exponent - 1)) - 1, shift = 23 - fraction;
+  constexpr float least = __builtin_bit_cast(float, std::uint32_t(127 + 1 - bias - fraction) << 23);
+  const std::uint32_t magnitude = byte & 0x7fu;
+  const std::uint32_t normal = (magnitude << shift) + (std::uint32_t(127 - bias) << 23);
+  const std::uint32_t subnormal = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) * least);
+  std::uint32_t bits = magnitude < (1u << fraction) ? subnormal : normal;
+  bits = magnitude == infinity ? 0x7f800000u : bits;
+  bits = magnitude >= first_nan ? 0x7fc00000u : bits;
+  return float_of(bits | static_cast<std::uint32_t>(byte & 0x80u) << 24);
+}
+constexpr std::uint32_t no_infinity = 0xffffffffu;
+float widen_e4m3(std::uint8_t byte) { return widen_f8<4, 3, 0x7f, no_infinity>(byte); }
+float widen_e5m2(std::uint8_t byte) { return widen_f8<5, 2, 0x7d, 0x7c>(byte); }
+
+void f32_from_e4m3(float *dst, const std::uint8_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_e4m3(src[i]);
+}
+void f32_from_e5m2(float *dst, const std::uint8_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_e5m2(src[i]);
+}
+// Exact: bf16 has the bits that they have.
+void bf16_from_e4m3(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(widen_e4m3(src[i])) >> 16);
+}
+void bf16_from_e5m2(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(widen_e5m2(src[i])) >> 16);
+}
 void f32_from_f16(float *dst, const std::uint16_t *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_f16(src[i]);
 }
@@ -259,8 +291,9 @@ constexpr void (*multiply_small)(const product &p) noexcept = nullptr;
 #endif
 
 extern const simd_ops ops;
-const simd_ops ops = {vector_bytes, fused,         f32_from_f16, f32_from_bf16, f32_from_i8,
-                      f16_from_f32, bf16_from_f32, i32_add_f32,  scale,         add,
-                      scaled,       scaled_add,    finish,       multiply,      multiply_small};
+const simd_ops ops = {
+    vector_bytes,   fused,          f32_from_f16, f32_from_bf16, f32_from_i8,   f32_from_e4m3, f32_from_e5m2,
+    bf16_from_e4m3, bf16_from_e5m2, f16_from_f32, bf16_from_f32, i32_add_f32,   scale,         add,
+    scaled,         scaled_add,     finish,       multiply,      multiply_small};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

@@ -19,6 +19,10 @@ struct simd_ops {
   void (*f32_from_f16)(float *dst, const std::uint16_t *src, std::int64_t n);
   void (*f32_from_bf16)(float *dst, const std::uint16_t *src, std::int64_t n);
   void (*f32_from_i8)(float *dst, const std::int8_t *src, std::int64_t n);
+  void (*f32_from_e4m3)(float *dst, const std::uint8_t *src, std::int64_t n);
+  void (*f32_from_e5m2)(float *dst, const std::uint8_t *src, std::int64_t n);
+  void (*bf16_from_e4m3)(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n);
+  void (*bf16_from_e5m2)(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n);
   void (*f16_from_f32)(std::uint16_t *dst, const float *src, std::int64_t n);
   void (*bf16_from_f32)(std::uint16_t *dst, const float *src, std::int64_t n);
   void (*i32_add_f32)(std::int32_t *dst, const float *src, std::int64_t n);  // dst += src, whole numbers

@@ -13,10 +13,11 @@ struct tiling {
   // Packing costs f16, by way of f32, a tenth of f32's rate at 256^3 and a fifth at 4096^3. Depth: at most 1024, up to
   // which f32 sums of products of i8 are whole and exact: 1024 * 2^14 = 2^24.
   std::int64_t m = 1024, n = 1024, k = 512;
-  bool as_stored = false;  // panels are of the operands' type and lie as these do; the kernel takes the product's ops
+  bool as_stored = false;  // panels lie as the operands do; the kernel takes the product's ops
 };
 
-// `in`, `out`: the types of the product. The kernel multiplies panels of its own type: `in`, or f32 for f16, bf16, i8.
+// `in`, `out`: the types of the product. The kernel multiplies panels of its own type: `in`, or f32 for f16, bf16, i8,
+// or f32 or bf16 for f8.
 sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
                     workspace &space) noexcept;
 

@@ -202,15 +202,18 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
     }
 }
 
+constexpr bool is_f8(sg_dtype type) { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
+
 constexpr bool product_exists(sg_dtype in, sg_dtype out) {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
+  if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
   return in == out && in != SG_DTYPE_I32;
 }
 
 constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
   if (part == SG_DTYPE_F32) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
-  return part == out && part != SG_DTYPE_I8 && part != SG_DTYPE_F16 && part != SG_DTYPE_BF16;
+  return part == out && !is_f8(part) && part != SG_DTYPE_I8 && part != SG_DTYPE_F16 && part != SG_DTYPE_BF16;
 }
 
 }  // namespace

@@ -46,6 +46,21 @@ struct half_format {
   }
 };
 
+// The two formats of 8 bits, which are only read. e5m2 is the upper half of f16; e4m3 has no infinity, one NaN of each
+// sign and, for the exponent that these give up, values up to 448.
+struct f8_e5m2 {
+  static double decode(std::uint8_t bits) noexcept { return half_format<5, 10>::decode(std::uint16_t(bits << 8)); }
+};
+struct f8_e4m3 {
+  static double decode(std::uint8_t bits) noexcept {
+    const int e = bits >> 3 & 15, f = bits & 7;
+    const double magnitude = (bits & 0x7f) == 0x7f ? std::numeric_limits<double>::quiet_NaN()
+                             : e == 0              ? std::ldexp(f, -9)
+                                                   : std::ldexp(8 + f, e - 10);
+    return std::copysign(magnitude, bits & 0x80 ? -1.0 : 1.0);
+  }
+};
+
 using f16 = half_format<5, 10>;
 using bf16 = half_format<8, 7>;
 
@@ -69,6 +84,13 @@ struct half_element {
   static std::uint16_t store(double value) noexcept { return Format::encode(value); }
 };
 
+template <class Format>
+struct read_only_element {
+  using stored = std::uint8_t;
+  static constexpr int planes = 1;
+  static double load(std::uint8_t bits) noexcept { return Format::decode(bits); }
+};
+
 template <>
 struct element<SG_DTYPE_F64> : plain_element<double, 1> {};
 template <>
@@ -83,6 +105,10 @@ template <>
 struct element<SG_DTYPE_BF16> : half_element<bf16> {};
 template <>
 struct element<SG_DTYPE_I8> : plain_element<std::int8_t, 1> {};
+template <>
+struct element<SG_DTYPE_F8_E4M3> : read_only_element<f8_e4m3> {};
+template <>
+struct element<SG_DTYPE_F8_E5M2> : read_only_element<f8_e5m2> {};
 
 template <>
 struct element<SG_DTYPE_I32> {
@@ -109,6 +135,8 @@ auto with_type(sg_dtype type, Body &&body) {
     case SG_DTYPE_BF16: return body.template operator()<SG_DTYPE_BF16>();
     case SG_DTYPE_I8: return body.template operator()<SG_DTYPE_I8>();
     case SG_DTYPE_I32: return body.template operator()<SG_DTYPE_I32>();
+    case SG_DTYPE_F8_E4M3: return body.template operator()<SG_DTYPE_F8_E4M3>();
+    case SG_DTYPE_F8_E5M2: return body.template operator()<SG_DTYPE_F8_E5M2>();
   }
   return body.template operator()<SG_DTYPE_F32>();
 }

@@ -119,7 +119,7 @@ precision precision_of(const gemm_case &what) {
     case SG_DTYPE_C128: return {0x1p-53L, 0, 0x1p-1074L};
     case SG_DTYPE_F16: return {0x1p-23L, 0x1p-11L, 0x1p-24L};
     case SG_DTYPE_BF16: return {0x1p-23L, 0x1p-8L, 0x1p-133L};
-    default: return {what.in == SG_DTYPE_F16 || what.in == SG_DTYPE_BF16 ? 0x1p-23L : 0x1p-24L, 0, 0x1p-149L};
+    default: return {sg_dtype_size(what.in) <= 2 ? 0x1p-23L : 0x1p-24L, 0, 0x1p-149L};  // tensor cores truncate
   }
 }
 

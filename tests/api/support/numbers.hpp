@@ -43,6 +43,31 @@ inline std::uint16_t encode(small_format f, long double value) {
   return static_cast<std::uint16_t>(sign | std::min<std::int64_t>(bits, infinity));
 }
 
+// The formats of 8 bits. e5m2 is the upper half of f16; e4m3 holds more where that has its infinity and its NaN.
+inline long double decode_f8(sg_dtype type, std::uint8_t bits) {
+  if (type == SG_DTYPE_F8_E5M2) return decode(f16_format, static_cast<std::uint16_t>(bits << 8));
+  const int exponent = bits >> 3 & 15, fraction = bits & 7;
+  if ((bits & 0x7f) == 0x7f) return NAN;
+  const long double magnitude = std::ldexp(fraction + (exponent ? 8.0L : 0.0L), (exponent ? exponent : 1) - 10);
+  return bits & 0x80 ? -magnitude : magnitude;
+}
+// Of numbers within reach; rounds to nearest, ties to even.
+inline std::uint8_t encode_f8(sg_dtype type, long double value) {
+  if (std::isnan(value)) return 0x7f;
+  const int fraction = type == SG_DTYPE_F8_E4M3 ? 3 : 2, least = type == SG_DTYPE_F8_E4M3 ? -6 : -14;
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  const long double magnitude = std::fabs(value);
+  const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
+  const int q = static_cast<int>(std::nearbyint(std::ldexp(magnitude, fraction - exponent)));
+  return static_cast<std::uint8_t>(sign | (((exponent - least) << fraction) + q));
+}
+
+// The type of C that goes with operands of a type, the widest where there are several.
+inline sg_dtype natural_result(sg_dtype in) {
+  if (in == SG_DTYPE_I8) return SG_DTYPE_I32;
+  return in == SG_DTYPE_F8_E4M3 || in == SG_DTYPE_F8_E5M2 ? SG_DTYPE_F32 : in;
+}
+
 inline bool is_complex(sg_dtype type) { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
 
 template <class T>
@@ -67,6 +92,8 @@ inline number load(sg_dtype type, const void *at) {
     case SG_DTYPE_BF16: return decode(bf16_format, read_as<std::uint16_t>(at));
     case SG_DTYPE_I8: return read_as<std::int8_t>(at);
     case SG_DTYPE_I32: return read_as<std::int32_t>(at);
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return decode_f8(type, read_as<std::uint8_t>(at));
   }
   return NAN;
 }
@@ -86,6 +113,8 @@ inline void store(sg_dtype type, void *at, number value) {
     case SG_DTYPE_BF16: return write_as(at, encode(bf16_format, value.real()));
     case SG_DTYPE_I8: return write_as(at, static_cast<std::int8_t>(value.real()));
     case SG_DTYPE_I32: return write_as(at, static_cast<std::int32_t>(value.real()));
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return write_as(at, encode_f8(type, value.real()));
   }
 }
 
