@@ -43,7 +43,8 @@ cublasComputeType_t f32_compute(sg_compute compute) noexcept {
 
 // Complex products are pedantic: the others may form three real products where four are more accurate.
 bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
-  const cudaDataType narrow_out = what.in_type == SG_DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
+  const cudaDataType narrow_out = what.out_type == SG_DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
+  const cudaDataType short_out = what.out_type == SG_DTYPE_F32 ? CUDA_R_32F : narrow_out;
   switch (what.in_type) {
     case SG_DTYPE_F64:
       out = {CUDA_R_64F, CUDA_R_64F, environment_shortens() ? CUBLAS_COMPUTE_64F_PEDANTIC : CUBLAS_COMPUTE_64F};
@@ -51,10 +52,9 @@ bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
     case SG_DTYPE_F32: out = {CUDA_R_32F, CUDA_R_32F, f32_compute(what.compute)}; return true;
     case SG_DTYPE_C64: out = {CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F_PEDANTIC}; return true;
     case SG_DTYPE_C128: out = {CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F_PEDANTIC}; return true;
-    case SG_DTYPE_F16:
-    case SG_DTYPE_BF16:
-      out = {narrow_out, what.out_type == SG_DTYPE_F32 ? CUDA_R_32F : narrow_out, CUBLAS_COMPUTE_32F};
-      return true;
+    case SG_DTYPE_F16: out = {CUDA_R_16F, short_out, CUBLAS_COMPUTE_32F}; return true;
+    case SG_DTYPE_BF16: out = {CUDA_R_16BF, short_out, CUBLAS_COMPUTE_32F}; return true;
+    case SG_DTYPE_F8_E4M3: out = {CUDA_R_8F_E4M3, short_out, CUBLAS_COMPUTE_32F}; return true;
     default: return false;
   }
 }
@@ -89,9 +89,23 @@ std::int64_t element_size(sg_dtype type) noexcept {
     case SG_DTYPE_I32: return 4;
     case SG_DTYPE_F16:
     case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8: break;
+    case SG_DTYPE_I8:
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: break;
   }
   return 1;
+}
+
+sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept {
+  const std::int64_t in_bytes = element_size(what.in_type), out_bytes = element_size(what.out_type);
+  sg_backend_gemm item = what;
+  item.batch = 1;
+  item.a = what.a_array != nullptr ? what.a_array[i] : moved(what.a, i * what.stride_a, in_bytes);
+  item.b = what.b_array != nullptr ? what.b_array[i] : moved(what.b, i * what.stride_b, in_bytes);
+  item.c = what.c_array != nullptr ? what.c_array[i] : moved(what.c, i * what.stride_c, out_bytes);
+  item.a_array = item.b_array = nullptr;
+  item.c_array = nullptr;
+  return item;
 }
 
 cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const blas_types &types,
@@ -186,21 +200,15 @@ bool rounds_twice(const sg_backend_gemm &g) noexcept {
 sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
   void *memory = nullptr;
   if (const sg_status status = in.take(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
-  const std::int64_t in_bytes = element_size(what.in_type), out_bytes = element_size(what.out_type);
   sg_status status = SG_STATUS_OK;
   for (std::int64_t i = 0; i < what.batch && status == SG_STATUS_OK; ++i) {
-    sg_backend_gemm item = what;
-    item.batch = 1;
-    item.a = what.a_array != nullptr ? what.a_array[i] : moved(what.a, i * what.stride_a, in_bytes);
-    item.b = what.b_array != nullptr ? what.b_array[i] : moved(what.b, i * what.stride_b, in_bytes);
-    void *c = what.c_array != nullptr ? what.c_array[i] : moved(what.c, i * what.stride_c, out_bytes);
-    item.a_array = item.b_array = nullptr;
-    item.c_array = nullptr;
+    sg_backend_gemm item = item_of(what, i);
+    void *c = item.c;
     item.c = memory;
     item.ldc = what.m;
     item.out_type = SG_DTYPE_F32;
     item.beta = {0, 0};
-    status = run_blas(in, item);
+    status = run_product(in, item);
     const sg_backend_reduce sum{what.m, what.n, SG_DTYPE_F32, what.out_type, what.beta,
                                 memory, 1,      what.m,       what.m * what.n, c,  what.ldc,
                                 bias_of_item(what, i), what.bias_per_row, what.activation};
@@ -219,17 +227,16 @@ bool in_parts(const sg_backend_gemm &what) noexcept {
 }  // namespace
 
 bool is_plain_blas(const sg_backend_gemm &what) noexcept {
-  return what.in_type != SG_DTYPE_I8 && !in_parts(what) && !rounds_twice(what);
+  return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !in_parts(what) && !rounds_twice(what);
 }
 
-namespace {
 sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
-  if (rounds_twice(what)) return run_rounded_once(in, what);
-  return run_blas(in, what);
+  // What becomes a product of 16 bits first may be rounded once as that.
+  if (rounds_twice(what) && (!is_f8(what.in_type) || multiplies_f8(in, what, true))) return run_rounded_once(in, what);
+  return is_f8(what.in_type) ? run_f8(in, what) : run_blas(in, what);
 }
-}  // namespace
 
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
   const sg_status status = run_product(in, what);

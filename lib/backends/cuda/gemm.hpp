@@ -19,11 +19,37 @@ const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcep
 // nullptr. Arrays of pointers are the host's.
 sg_status end_products(stream &in, const sg_backend_gemm *products, std::int32_t count, const sg_status *statuses) noexcept;
 
-// The parts of a product, without its epilogue: what cuBLAS computes as it is, i8, and f32 through short formats.
+// The parts of a product, without its epilogue: all of it, what cuBLAS computes as it is, i8, f8, and f32 through short
+// formats.
+sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept;  // arrays of pointers lie on the device
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
+
+constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
+// Whether run_f8() tries the chip's own f8 arithmetic. `alone`: there are no others of its kind; small ones that come together
+// are better converted, and multiplied in one call.
+bool multiplies_f8(const stream &in, const sg_backend_gemm &what, bool alone) noexcept;
+// Products of f8 numbers, of one pair of types, as products of bf16 or f16 ones, which lie on the device until the end of this
+// object, in the stream's order. The results and scalars are the same.
+class widened_f8 {
+ public:
+  explicit widened_f8(stream &in) noexcept : in_(in) {}
+  ~widened_f8() { in_.give_back(memory_); }
+  widened_f8(const widened_f8 &) = delete;
+  widened_f8 &operator=(const widened_f8 &) = delete;
+  // `out`: as many.
+  sg_status bring(const sg_backend_gemm *products, std::int32_t count, sg_backend_gemm *out) noexcept;
+
+ private:
+  stream &in_;
+  void *memory_ = nullptr;
+};
+
+// Item i of a batch, alone.
+sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept;
 
 // One cuBLAS call, or one for each 65,535 items.
 struct blas_types {

@@ -227,7 +227,23 @@ sg_status run_plain_group(const group &all, std::int32_t count, sg_status *statu
 
 }  // namespace
 
+namespace {
+sg_status run_widened_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept {
+  try {
+    std::vector<sg_backend_gemm> wide(static_cast<std::size_t>(count));
+    widened_f8 operands(in);
+    if (const sg_status status = operands.bring(items, count, wide.data())) return status;
+    return run_group(in, wide.data(), count, statuses);
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's operands");
+  }
+}
+}  // namespace
+
 sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept {
+  const auto on_chip = [&](const sg_backend_gemm &g) { return multiplies_f8(in, g, false); };
+  if (is_f8(items[0].in_type) && std::none_of(items, items + count, on_chip))
+    return run_widened_group(in, items, count, statuses);
   if (!std::all_of(items, items + count, is_plain_blas)) {
     for (std::int32_t i = 0; i < count; ++i) statuses[i] = run_gemm(in, items[i]);
     return SG_STATUS_OK;

@@ -46,7 +46,8 @@ cudaError_t launch_pointer_fill(const pointer_fill &what, cudaStream_t in) noexc
 // Any i8 product, whatever the alignment of its operands. With arrays these lie on the device.
 cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcept;
 
-// op(X) as lines that are `padded_depth` bytes long and filled up with zeros: dst[l + padded_depth * line].
+// op(X), of any type of one byte, as lines that are `padded_depth` bytes long and filled up with zeros:
+// dst[l + padded_depth * line].
 // depth_is_rows: X has the depth along its columns' direction already, and lines are its columns.
 struct i8_panel {
   const void *src;
@@ -55,6 +56,17 @@ struct i8_panel {
   void *dst;
 };
 cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept;
+
+// `items` matrices of f8 numbers, and behind each other the same in bf16 or f16. In elements; dst_ld is a multiple of 4, dst
+// aligned to 8 bytes.
+struct f8_panel {
+  const void *src;
+  void *dst;
+  std::int64_t rows, cols, items, src_ld, src_stride, dst_ld;
+};
+inline constexpr int most_parameter_panels = 48;
+// At most so many, of one type.
+cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept;
 
 // A piece of an f32 operand as three blocks beside each other along the depth, for one product that adds what
 // three products of short parts would: high, high, low for A, and high, low, high for B.

@@ -46,7 +46,7 @@ bool suits_matmul(const sg_backend_gemm &g) noexcept {
   if (!lt_is_loaded() || g.batch != 1 || g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr)
     return false;
   return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 ||
-         g.in_type == SG_DTYPE_BF16;
+         g.in_type == SG_DTYPE_BF16 || g.in_type == SG_DTYPE_F8_E4M3;
 }
 
 matmul::~matmul() {

@@ -14,19 +14,20 @@ namespace {
 // Flops per second that a large product reaches, of what the chip could at its highest clock: measured on an H200
 // (132 multiprocessors, 1.98 GHz), where f32 reaches 51 of 66.9 TFLOP/s and the tensor cores about 0.8 of theirs.
 struct rates {
-  double f64, f32, tf32, f16, i8;
+  double f64, f32, tf32, f16, i8, f8;
 };
 
 // Multiply-adds of a multiprocessor in a clock, by compute capability (CUDA C++ Programming Guide, arithmetic
 // instructions; tensor cores: the architectures' white papers), dense.
 struct width {
   int capability;
-  double f64, f32, tf32, f16, i8;
+  double f64, f32, tf32, f16, i8, f8;
 };
 constexpr width widths[] = {
-    {75, 1, 64, 0, 512, 1024},      {80, 64, 64, 512, 1024, 2048},    {86, 1, 128, 256, 512, 1024},
-    {89, 1, 128, 256, 512, 1024},   {90, 128, 128, 1024, 2048, 4096}, {100, 64, 128, 2048, 4096, 8192},
-    {103, 1, 128, 2048, 4096, 256}, {120, 1, 128, 256, 512, 1024},
+    {75, 1, 64, 0, 512, 1024, 0},           {80, 64, 64, 512, 1024, 2048, 0},
+    {86, 1, 128, 256, 512, 1024, 0},        {89, 1, 128, 256, 512, 1024, 1024},
+    {90, 128, 128, 1024, 2048, 4096, 4096}, {100, 64, 128, 2048, 4096, 8192, 8192},
+    {103, 1, 128, 2048, 4096, 256, 8192},   {120, 1, 128, 256, 512, 1024, 1024},
 };
 
 rates rates_of(const cudaDeviceProp &facts, double clock_hz) {
@@ -36,9 +37,12 @@ rates rates_of(const cudaDeviceProp &facts, double clock_hz) {
     if (x.capability <= capability) found = &x;
   const double chip = 2 * clock_hz * facts.multiProcessorCount;
   const double of_cores = 0.76, of_tensor_cores = 0.78;
-  return {0.9 * chip * found->f64, chip * found->f32 * of_cores,
-          chip * std::max(found->tf32 * of_tensor_cores, found->f32 * of_cores), chip * found->f16 * of_tensor_cores,
-          chip * found->i8 * of_tensor_cores};
+  return {0.9 * chip * found->f64,
+          chip * found->f32 * of_cores,
+          chip * std::max(found->tf32 * of_tensor_cores, found->f32 * of_cores),
+          chip * found->f16 * of_tensor_cores,
+          chip * found->i8 * of_tensor_cores,
+          chip * std::max(found->f8, found->f16) * of_tensor_cores};
 }
 
 // What the link's electrical facts promise, in bytes per second each way; PCIe 4 x16 where they cannot be read.
@@ -128,7 +132,8 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
       {"f32", "tf32", rate.tf32, 256}, {"f32", "3xtf32", std::max(rate.f32, 0.25 * rate.tf32), 1024},
       {"c64", "exact", rate.f32, 0},   {"c128", "exact", rate.f64, 0},
       {"f16", "exact", rate.f16, 256}, {"bf16", "exact", rate.f16, 256},
-      {"i8", "exact", rate.i8, 256}};
+      {"i8", "exact", rate.i8, 256},   {"f8_e4m3", "exact", rate.f16, 256},
+      {"f8_e4m3", "f8", rate.f8, 256}, {"f8_e5m2", "exact", rate.f16, 256}};
   for (const product &x : products) {
     json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g", &x == products ? "" : ",\n   ",
              x.dtype, x.compute, x.flops);

@@ -56,7 +56,9 @@ cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexce
     case SG_DTYPE_F16: return launch<__half>(what, in, reads_c);
     case SG_DTYPE_BF16: return launch<__nv_bfloat16>(what, in, reads_c);
     case SG_DTYPE_I32: return launch<std::int32_t>(what, in, reads_c);
-    case SG_DTYPE_I8: break;
+    case SG_DTYPE_I8:
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: break;
   }
   return cudaErrorNotSupported;
 }

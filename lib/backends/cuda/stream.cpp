@@ -31,6 +31,7 @@ double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noex
       case SG_DTYPE_F32:
       case SG_DTYPE_C64: return g.compute == SG_COMPUTE_EXACT ? 5e13 : 4e14;
       case SG_DTYPE_I8: return 1.6e15;
+      case SG_DTYPE_F8_E4M3: return g.compute == SG_COMPUTE_F8 ? 1.6e15 : 8e14;
       default: return 8e14;
     }
   };
