@@ -172,6 +172,30 @@ class Gemm(Program):
         said, descr = self.check_product(a, b, npy.product(x, y), "--dtype", "bf16")
         self.assertEqual((said["dtype"], said["out_dtype"], descr), ("bf16", "f32", "<f4"))
 
+    def test_f8(self):
+        a, x = self.matrix("a.npy", 6, 9)
+        b, y = self.matrix("b.npy", 9, 4, seed=2)
+        for dtype in ("f8_e4m3", "f8_e5m2"):
+            said, descr = self.check_product(a, b, npy.product(x, y), "--dtype", dtype)
+            self.assertEqual((said["dtype"], said["out_dtype"], descr), (dtype, "f32", "<f4"))
+            self.check_product(a, b, npy.product(x, y), "--dtype", dtype, "--compute", "f8", "--device", "sim:h200")
+        self.assertIn("f8 operands", self.complaint("gemm", a, b, "--compute", "f8"))
+
+    def test_rounding_to_f8(self):
+        """Ties go to even, subnormals are kept, what is out of range is what the format has for it."""
+        given = (1.0, 1.0625, 1.1875, -17.0, -19.0, 0.013671875, 2.0**-10, 2.0**-17, 448.0, 464.0, 465.0, 61440.0)
+        inf, nan = float("inf"), float("nan")
+        wanted = {
+            "f8_e4m3": (1.0, 1.0, 1.25, -16.0, -20.0, 0.013671875, 0.0, 0.0, 448.0, 448.0, nan, nan),
+            "f8_e5m2": (1.0, 1.0, 1.25, -16.0, -20.0, 0.013671875, 2.0**-10, 0.0, 448.0, 448.0, 448.0, inf),
+        }
+        one, out = self.file("one.npy", npy.encode([[1.0]])), self.folder / "c.npy"
+        for dtype, values in wanted.items():
+            a = self.file("a.npy", npy.encode([[v] for v in given]))
+            self.run_program("gemm", a, one, "--dtype", dtype, "-o", out)
+            found = [row[0] for row in npy.decode(out)[1]]
+            self.assertEqual([repr(v) for v in values], [repr(v) for v in found], dtype)
+
     def test_empty(self):
         a, b = self.file("a.npy", npy.header(shape="(0, 3)")), self.matrix("b.npy", 3, 4)[0]
         self.check_product(a, b, [])
@@ -497,7 +521,7 @@ class Plan(Program):
             self.assertGreaterEqual(forced["predicted_seconds"], free)
 
     def test_types(self):
-        for dtype in ("f64", "f32", "c64", "c128", "f16", "bf16", "i8"):
+        for dtype in ("f64", "f32", "c64", "c128", "f16", "bf16", "i8", "f8_e4m3", "f8_e5m2"):
             self.plan("--m", 100, "--n", 200, "--k", 300, "--batch", 3, "--dtype", dtype)
 
     def test_schedule(self):

@@ -14,17 +14,16 @@ namespace sg::cli {
 template <class Enum>
 using choices = std::vector<std::pair<std::string, Enum>>;
 
-inline const choices<sg_dtype> input_types = {{"f64", SG_DTYPE_F64},   {"f32", SG_DTYPE_F32}, {"c64", SG_DTYPE_C64},
-                                              {"c128", SG_DTYPE_C128}, {"f16", SG_DTYPE_F16}, {"bf16", SG_DTYPE_BF16},
-                                              {"i8", SG_DTYPE_I8}};
+inline const choices<sg_dtype> input_types = {
+    {"f64", SG_DTYPE_F64},   {"f32", SG_DTYPE_F32},         {"c64", SG_DTYPE_C64},
+    {"c128", SG_DTYPE_C128}, {"f16", SG_DTYPE_F16},         {"bf16", SG_DTYPE_BF16},
+    {"i8", SG_DTYPE_I8},     {"f8_e4m3", SG_DTYPE_F8_E4M3}, {"f8_e5m2", SG_DTYPE_F8_E5M2}};
 inline const choices<sg_dtype> output_types = {{"f64", SG_DTYPE_F64},   {"f32", SG_DTYPE_F32}, {"c64", SG_DTYPE_C64},
                                                {"c128", SG_DTYPE_C128}, {"f16", SG_DTYPE_F16}, {"bf16", SG_DTYPE_BF16},
                                                {"i32", SG_DTYPE_I32}};
-inline const choices<sg_compute> computes = {{"exact", SG_COMPUTE_EXACT},
-                                             {"tf32", SG_COMPUTE_TF32},
-                                             {"3xtf32", SG_COMPUTE_3XTF32},
-                                             {"bf16", SG_COMPUTE_BF16},
-                                             {"bf16x3", SG_COMPUTE_BF16X3}};
+inline const choices<sg_compute> computes = {{"exact", SG_COMPUTE_EXACT},   {"tf32", SG_COMPUTE_TF32},
+                                             {"3xtf32", SG_COMPUTE_3XTF32}, {"bf16", SG_COMPUTE_BF16},
+                                             {"bf16x3", SG_COMPUTE_BF16X3}, {"f8", SG_COMPUTE_F8}};
 inline const choices<sg_activation> activations = {
     {"none", SG_ACTIVATION_NONE}, {"relu", SG_ACTIVATION_RELU}, {"gelu", SG_ACTIVATION_GELU}};
 inline const choices<sg_split> splits = {{"auto", SG_SPLIT_AUTO}, {"none", SG_SPLIT_NONE}, {"m", SG_SPLIT_M},
@@ -61,6 +60,9 @@ CLI::Option *add_choice(CLI::App &app, const std::string &option, Enum &target, 
 }
 
 // The type a product has when nothing else is asked for.
-constexpr sg_dtype natural_output(sg_dtype input) { return input == SG_DTYPE_I8 ? SG_DTYPE_I32 : input; }
+constexpr sg_dtype natural_output(sg_dtype input) {
+  if (input == SG_DTYPE_I8) return SG_DTYPE_I32;
+  return input == SG_DTYPE_F8_E4M3 || input == SG_DTYPE_F8_E5M2 ? SG_DTYPE_F32 : input;
+}
 
 }  // namespace sg::cli

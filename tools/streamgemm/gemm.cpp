@@ -210,7 +210,7 @@ void add_gemm(CLI::App &app) {
   verb->add_option("B", given->b, "Right operand, .npy")->required();
   verb->add_option("-o,--output", given->output, "Write the product here, .npy");
   verb->add_option("--device", given->where.device, "Where to multiply (default auto)");
-  add_choice(*verb, "--dtype", given->dtype, input_types, "Convert A and B first (to f32, f64 or bf16)");
+  add_choice(*verb, "--dtype", given->dtype, input_types, "Convert A and B first (to f32, f64, bf16 or f8)");
   add_choice(*verb, "--compute", given->compute, computes, "Least accurate arithmetic allowed (default exact)");
   add_choice(*verb, "--ta", given->op_a, ops, "Operation on A (default N)");
   add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
@@ -222,8 +222,9 @@ void add_gemm(CLI::App &app) {
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));
   verb->add_flag("--pinned", given->pinned, "Pin the matrices' memory first: no threads stage them then");
-  verb->add_flag_callback("--tune", [given] { given->where.flags |= SG_CONTEXT_TUNE; },
-                          "Multiply once to time the device's kernels, and then with the fastest");
+  verb->add_flag_callback(
+      "--tune", [given] { given->where.flags |= SG_CONTEXT_TUNE; },
+      "Multiply once to time the device's kernels, and then with the fastest");
   verb->add_flag("--verify", given->verify, "Check every element against a reference of this program's own");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->callback([given] {

@@ -28,8 +28,8 @@ bool is_complex(sg_dtype dtype);
 // Element (row, col). Every element type is exact in f64 but for nothing: f64 is the widest component.
 std::complex<double> element(const matrix &from, std::int64_t row, std::int64_t col);
 
-// The same matrix as f32, f64 or bf16 (rounded to nearest, ties to even). Throws failure for other targets and for
-// complex and integer sources.
+// The same matrix as f32, f64, bf16 or f8 (rounded to nearest, ties to even; beyond e5m2's range infinity, beyond
+// e4m3's NaN). Throws failure for other targets and for complex and integer sources.
 matrix convert(const matrix &from, sg_dtype dtype);
 
 }  // namespace sg::cli

@@ -20,6 +20,8 @@ void fill_numbers(char *memory, std::uint64_t bytes, sg_dtype dtype) {
       case SG_DTYPE_C64: word = (word & 0x807fffff807fffffu) | 0x3f0000003f000000u; break;
       case SG_DTYPE_F16: word = (word & 0x83ff83ff83ff83ffu) | 0x3800380038003800u; break;
       case SG_DTYPE_BF16: word = (word & 0x807f807f807f807fu) | 0x3f003f003f003f00u; break;
+      case SG_DTYPE_F8_E4M3: word = (word & 0x8787878787878787u) | 0x3030303030303030u; break;
+      case SG_DTYPE_F8_E5M2: word = (word & 0x8383838383838383u) | 0x3838383838383838u; break;
       default: break;
     }
     std::memcpy(memory + at, &word, static_cast<std::size_t>(std::min<std::uint64_t>(sizeof word, bytes - at)));

@@ -90,7 +90,7 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
     case SG_DTYPE_I8: return u;  // exact
     case SG_DTYPE_F32:
     case SG_DTYPE_C64: u.sums = 0x1p-24; break;
-    default: u.sums = 0x1p-23;  // f16, bf16: tensor cores truncate
+    default: u.sums = 0x1p-23;  // f16, bf16, f8: tensor cores truncate
   }
   if (in == SG_DTYPE_F32 && compute != SG_COMPUTE_EXACT) {
     // The split formats drop the product of the two small parts: as if each operand had that many bits.
@@ -101,6 +101,8 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
     u.operands = 2 * unit + unit * unit;
     u.sums = 0x1p-23;
   }
+  // Sums of 14 bits, for a piece of the depth: as a rounding of the operands to 5 bits at the worst.
+  if (compute == SG_COMPUTE_F8) u.operands = 0x1p-6;
   if (out == SG_DTYPE_F16)
     u.result = 0x1p-11, u.largest = 65504, u.tiny = 0x1p-24;
   else if (out == SG_DTYPE_BF16)
