@@ -140,6 +140,13 @@ static class ProductsTest {
     var bf = new[,] { { (BFloat16)3 } };
     Expect.Equal(9f, (float)(await context.MultiplyAsync(bf, bf))[0, 0], "bf16");
 
+    foreach (DType f8 in new[] { DType.F8E4m3, DType.F8E5m2 }) {  // 1, -2 and 3
+      byte[] codes = f8 == DType.F8E4m3 ? new byte[] { 0x38, 0xc0, 0x44 } : new byte[] { 0x3c, 0xc0, 0x42 };
+      Matrix row = Matrix.Of(codes, 1, 3, dtype: f8);
+      await context.GemmAsync(row, row.T, wide, new GemmOptions { Compute = Compute.F8 });
+      Expect.Equal(14f, wide[0, 0], f8.ToString());
+    }
+
     var bits = new ushort[] { new Float16(0).Bits, ((Float16)2).Bits };  // a type of another name, by its bits
     Matrix named = Matrix.Of(bits, 1, 2, dtype: DType.F16);
     await context.GemmAsync(named, named.T, wide);

@@ -10,9 +10,16 @@ static const struct {
   uint8_t code, bits;
   sg_dtype dtype;
 } dl_types[] = {
-    {DL_FLOAT, 64, SG_DTYPE_F64},   {DL_FLOAT, 32, SG_DTYPE_F32},   {DL_FLOAT, 16, SG_DTYPE_F16},
-    {DL_BFLOAT, 16, SG_DTYPE_BF16}, {DL_COMPLEX, 64, SG_DTYPE_C64}, {DL_COMPLEX, 128, SG_DTYPE_C128},
-    {DL_INT, 8, SG_DTYPE_I8},       {DL_INT, 32, SG_DTYPE_I32},
+    {DL_FLOAT, 64, SG_DTYPE_F64},
+    {DL_FLOAT, 32, SG_DTYPE_F32},
+    {DL_FLOAT, 16, SG_DTYPE_F16},
+    {DL_BFLOAT, 16, SG_DTYPE_BF16},
+    {DL_COMPLEX, 64, SG_DTYPE_C64},
+    {DL_COMPLEX, 128, SG_DTYPE_C128},
+    {DL_INT, 8, SG_DTYPE_I8},
+    {DL_INT, 32, SG_DTYPE_I32},
+    {DL_FLOAT8_E4M3FN, 8, SG_DTYPE_F8_E4M3},
+    {DL_FLOAT8_E5M2, 8, SG_DTYPE_F8_E5M2},
 };
 
 static bool take_tensor(matrix_object *m, const dl_tensor *t) {

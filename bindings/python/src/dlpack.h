@@ -5,7 +5,15 @@
 
 #include <stdint.h>
 
-enum dl_type_code { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_COMPLEX = 5 };
+enum dl_type_code {
+  DL_INT = 0,
+  DL_UINT = 1,
+  DL_FLOAT = 2,
+  DL_BFLOAT = 4,
+  DL_COMPLEX = 5,
+  DL_FLOAT8_E4M3FN = 10, /* since DLPack 1.1 */
+  DL_FLOAT8_E5M2 = 12
+};
 enum { DL_MAJOR = 1, DL_MINOR = 0, DL_FLAG_READ_ONLY = 1 };
 
 typedef struct dl_tensor {

@@ -135,9 +135,18 @@ static bool agrees(const operand *c, const result_shape *wanted, int64_t batch_c
   return false;
 }
 
+static sg_dtype natural_result(sg_dtype of_operands) {
+  switch (of_operands) {
+    case SG_DTYPE_I8: return SG_DTYPE_I32;
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return SG_DTYPE_F32;
+    default: return of_operands;
+  }
+}
+
 /* An array, or a list of arrays, for a result that the caller gave no room for. */
 static PyObject *new_result(PyObject *a, const operand *first, const result_shape *shape, bool listed) {
-  const sg_dtype dtype = first->seen.dtype == SG_DTYPE_I8 ? SG_DTYPE_I32 : first->seen.dtype;
+  const sg_dtype dtype = natural_result(first->seen.dtype);
   PyObject *like = first->items ? PySequence_Fast_GET_ITEM(a, 0) : a, *made = NULL;
   PyObject *extents = tuple_of(shape);
   if (!extents) return NULL;

@@ -79,6 +79,7 @@ class Compute(enum.IntEnum):
     _3XTF32 = 2
     BF16 = 3
     BF16X3 = 4
+    F8 = 5
 
 class Activation(enum.IntEnum):
     NONE = 0

@@ -12,24 +12,33 @@ from ._matrix import ON_CUDA, ON_HOST, Matrix, _dtype_size
 
 _LEGACY_STREAM = 1  # as DLPack and the CUDA array interface number CUDA's default stream
 
-_KINDS = {"f": "float", "bf": "bfloat", "c": "complex", "i": "int", "u": "uint"}
+_KINDS = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
+NAMED = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}  # no array interface has a letter for them
+_BY_LONG_NAME = {long: short for short, long in NAMED.items()}
 
 
 def long_name(dtype):
-    """What NumPy and PyTorch call a type: "f32" is "float32"."""
+    """What NumPy, ml_dtypes and PyTorch call a type: "f32" is "float32"."""
+    if dtype in NAMED:
+        return NAMED[dtype]
     kind, bits = re.fullmatch(r"([a-z]+)(\d+)", dtype).groups()
     return _KINDS[kind] + bits
 
 
 def typestr_of(dtype):
-    """The type in an array interface: "<f4". There is no letter for bf16, so it is two bytes."""
+    """The type in an array interface: "<f4". What has no letter is so many bytes."""
     size = _dtype_size(dtype)
-    return f"<V{size}" if dtype.startswith("b") else f"{'|' if size == 1 else '<'}{dtype[0]}{size}"
+    return f"{'|' if size == 1 else '<'}{'V' if dtype in NAMED else dtype[0]}{size}"
+
+
+def _named(array):
+    """The type of an array that only its dtype's name tells: "bf16" of NumPy's (by ml_dtypes) or PyTorch's; or None."""
+    return _BY_LONG_NAME.get(str(getattr(array, "dtype", "")).rpartition(".")[2])
 
 
 def _dtype_of_typestr(typestr, array):
-    if str(getattr(array, "dtype", "")).endswith("bfloat16"):
-        return "bf16"
+    if named := _named(array):
+        return named
     kind, size = typestr[1], int(typestr[2:])
     if typestr[0] == ">" and size > 1:
         raise InvalidArgument("its elements are big-endian")
@@ -48,6 +57,13 @@ def _by_dlpack(array):
     if device == ON_CUDA:
         _raw.synchronize_producer(number, _LEGACY_STREAM)
     return Matrix._capsule(capsule, array)
+
+
+def _by_bytes(array, dtype):
+    """A PyTorch tensor of f8, which most of its versions do not export."""
+    held = _by_dlpack(array.view(sys.modules["torch"].int8))
+    memory = int(MemoryKind.AUTO)
+    return Matrix._at(held.address, held.shape, held.strides, dtype, held.readonly, *held._place, memory, held)
 
 
 def _by_interface(array, interface, place, number):
@@ -82,9 +98,16 @@ def _by_cuda_interface(array):
     return _by_interface(array, interface, ON_CUDA, number)
 
 
+def _library_of(array):
+    return type(array).__module__.partition(".")[0]
+
+
 def _ways(array):
-    if str(getattr(array, "dtype", "")) == "bfloat16" and hasattr(array, "__array_interface__"):  # NumPy with ml_dtypes
+    named = _named(array)
+    if named and hasattr(array, "__array_interface__"):  # NumPy with ml_dtypes
         yield lambda: _by_interface(array, array.__array_interface__, ON_HOST, 0)
+    if named and named != "bf16" and _library_of(array) == "torch":
+        yield lambda: _by_bytes(array, named)
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
         yield lambda: _by_dlpack(array)
     if hasattr(array, "__cuda_array_interface__"):
@@ -127,12 +150,12 @@ def look(array, name):
 
 
 def _numpy_dtype(numpy, dtype, like):
-    if str(getattr(like, "dtype", "")) == "bfloat16" and dtype == "bf16":
-        return like.dtype
-    if dtype == "bf16":
+    if dtype in NAMED:
+        if str(getattr(like, "dtype", "")) == long_name(dtype):
+            return like.dtype
         import ml_dtypes
 
-        return ml_dtypes.bfloat16
+        return getattr(ml_dtypes, long_name(dtype))
     return getattr(numpy, long_name(dtype))
 
 
@@ -153,7 +176,7 @@ def empty(shape, dtype, like=None):
 
 def make_result(like, shape, dtype):
     """A new array of like's library, where `like` lies."""
-    library = sys.modules.get(type(like).__module__.partition(".")[0])
+    library = sys.modules.get(_library_of(like))
     family = getattr(library, "__name__", "")
     if family == "torch":
         return library.empty(shape, dtype=getattr(library, long_name(dtype)), device=like.device)

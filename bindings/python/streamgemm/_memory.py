@@ -80,7 +80,7 @@ def pinned_empty(context, shape, dtype, order):
     except ImportError:
         return matrix
     array = numpy.asarray(matrix)
-    return array.view(_arrays._numpy_dtype(numpy, dtype, None)) if dtype == "bf16" else array
+    return array.view(_arrays._numpy_dtype(numpy, dtype, None)) if dtype in _arrays.NAMED else array
 
 
 def _unpin(context, address, matrix):

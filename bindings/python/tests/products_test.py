@@ -36,6 +36,28 @@ class Products(DeviceTest):
         c = np.empty((6, 8), np.float32)
         np.testing.assert_array_equal(self.context.gemm(*halves, c), a @ b)
 
+    def test_f8_by_name(self):
+        a, b = integers((6, 7)) % 5, integers((7, 8), seed=1) % 5
+        codes = {"f8_e4m3": (0, 0x38, 0x40, 0x44, 0x48), "f8_e5m2": (0, 0x3C, 0x40, 0x42, 0x44)}  # of 0 to 4
+        for dtype, code in codes.items():
+            x, y = (sg.Matrix(np.array(code, np.uint8)[m.astype(int)], dtype) for m in (a, b))
+            self.assertEqual(x.dtype, dtype)
+            c = self.context.matmul(x, y)
+            self.assertEqual(c.dtype, np.float32)
+            np.testing.assert_array_equal(c, a @ b)
+            for out in (np.float32, np.float16):
+                c = np.empty((6, 8), out)
+                np.testing.assert_array_equal(self.context.gemm(x, y, c, compute="f8"), a @ b)
+
+    def test_arrays_of_f8(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("needs ml_dtypes")
+        a, b = integers((6, 7)) % 5, integers((7, 8), seed=1) % 5
+        for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+            np.testing.assert_array_equal(self.context.matmul(a.astype(kind), b.astype(kind)), a @ b)
+
     def test_strides_a_product_can_take(self):
         def forms(rows, cols, seed):
             whole = integers((2 * rows + 3, 2 * cols + 5), np.float64, seed)

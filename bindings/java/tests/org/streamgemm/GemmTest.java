@@ -284,6 +284,19 @@ public class GemmTest {
   }
 
   @Test
+  public void shortFloats() {
+    byte[] e4m3 = {0x38, (byte) 0xc0, 0x44, 0x01}, e5m2 = {0x3c, (byte) 0xc0, 0x42, 0x01}; // 1, -2, 3, the least
+    for (DType type : new DType[] {DType.F8_E4M3, DType.F8_E5M2}) {
+      ByteBuffer x = ByteBuffer.allocateDirect(4).put(type == DType.F8_E4M3 ? e4m3 : e5m2);
+      x.flip();
+      FloatBuffer c = Support.directNan(1);
+      context.gemm(Gemm.of(Matrix.of(x, type, 1, 4), Matrix.of(x, type, 4, 1), Matrix.of(c, 1, 1)).with(Compute.F8));
+      float least = type == DType.F8_E4M3 ? 0x1p-9f : 0x1p-16f;
+      assertEquals(14 + least * least, c.get(0), 0);
+    }
+  }
+
+  @Test
   public void empty() {
     assertEquals(0,
         context.gemmAsync(Matrix.of(new float[0], 0, K), Matrix.of(b, K, N), Matrix.of(new float[0], 0, N))
