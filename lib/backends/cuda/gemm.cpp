@@ -193,6 +193,7 @@ namespace {
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
   const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
   if (narrow && has_epilogue(g)) return true;  // by way of C
+  if (narrow && is_f8(g.in_type) && g.beta.re != 0) return true;  // nothing says that they do not
   return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
 }
 

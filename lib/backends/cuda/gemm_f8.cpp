@@ -133,7 +133,8 @@ sg_status widened_f8::bring(const sg_backend_gemm *products, std::int32_t count,
   std::int64_t bytes = 0;
   for (std::int32_t i = 0; i < count; ++i) bytes += a_of(products[i]).wide_bytes() + b_of(products[i]).wide_bytes();
   if (const sg_status status = in_.take(static_cast<std::uint64_t>(bytes), &memory_)) return status;
-  const sg_dtype wide = products->out_type == SG_DTYPE_F16 ? SG_DTYPE_F16 : SG_DTYPE_BF16;
+  // f16 for sums in f32 too: chips from before bf16 have it.
+  const sg_dtype wide = products->out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
   panel_list panels(in_, products->in_type, wide);
   auto *next = static_cast<char *>(memory_);
   for (std::int32_t i = 0; i < count; ++i) {
