@@ -75,7 +75,6 @@ sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *
   x.op_a = shape.op_a, x.op_b = shape.op_b;
   x.compute = shape.compute;
   x.in_type = shape.types.in, x.out_type = shape.types.out;
-  x.compute = shape.compute;
   x.alpha = shape.alpha, x.beta = shape.beta;
   x.a = at_a, x.b = at_b, x.c = at_c;
   x.lda = a.ld, x.ldb = b.ld, x.ldc = c.ld;
