@@ -283,7 +283,8 @@ class stream_search {
         panel_choice now;
         now.along = along;
         now.across = across;
-        now.panels = std::min<std::int64_t>(16, most);
+        now.panels = std::min<std::int64_t>(across ? 32 : 16, most);
+        now.head = across ? 4 : 1;  // what leaves while the operand that stays comes
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
@@ -307,7 +308,7 @@ class stream_search {
           if (stays_on_host) improve(&panel_choice::pieces, pieces);
           if (outer > 0) improve(&panel_choice::outer, std::vector<double>{0.25, 0.5, 0.75, 0.875});
           if (outer > 0) improve(&panel_choice::outer_pieces, pieces);
-          improve(&panel_choice::head, std::vector<double>{0.5, 1, 2, 4, 8});
+          improve(&panel_choice::head, std::vector<double>{0.5, 1, 2, 4});
           improve(&panel_choice::taper, std::vector<bool>{false, true});
           if (now == before) break;
         }
