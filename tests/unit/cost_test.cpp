@@ -108,6 +108,9 @@ TEST(cost, arithmetic_is_never_less_accurate_than_asked) {
   EXPECT_EQ(rate_of(SG_COMPUTE_TF32), 416e12);
   EXPECT_EQ(rate_of(SG_COMPUTE_BF16), 416e12);
   EXPECT_EQ(gemm_rate_of(h200(), SG_DTYPE_F64, SG_COMPUTE_BF16), 64e12);
+  EXPECT_EQ(gemm_rate_of(h200(), SG_DTYPE_F8_E4M3, SG_COMPUTE_EXACT), 799e12);
+  EXPECT_EQ(gemm_rate_of(h200(), SG_DTYPE_F8_E4M3, SG_COMPUTE_F8), 1580e12);
+  EXPECT_EQ(gemm_rate_of(h200(), SG_DTYPE_F8_E5M2, SG_COMPUTE_F8), 799e12);
   device_model bare = h200();
   bare.rates.clear();
   EXPECT_THROW(gemm_cost(bare, cube(8)), error);
