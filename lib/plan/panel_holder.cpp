@@ -21,13 +21,13 @@ panel_holder::panel_holder(schedule_builder &builder, operand_name name, const s
   const std::size_t places = x.how == residency::slots ? std::size_t(x.slots) : x.panels.size();
   slots_.resize(places);
   if (x.how == residency::slots) {
-    item_elements_ = slot_item_elements(x);
+    item_elements_ = slot_item_elements(o, x);
     for (slot &s : slots_)
       s.buffer = builder.add_device_buffer(o.type, slot_bytes(o, x), item_elements_ * size_of(o.type));
   } else if (x.how == residency::whole) {
-    item_elements_ = o.rows * o.cols;
+    item_elements_ = whole_item_elements(o, x);
     const std::int32_t buffer =
-        builder.add_device_buffer(o.type, whole_bytes(o, builder.of(0).batch), item_elements_ * size_of(o.type));
+        builder.add_device_buffer(o.type, whole_bytes(o, x, builder.of(0).batch), item_elements_ * size_of(o.type));
     for (slot &s : slots_) s.buffer = buffer;
   }
   for (std::size_t i = 0; i < layout.steps.size(); ++i) {
@@ -61,10 +61,11 @@ void panel_holder::take(std::int32_t panel, std::int32_t slot) {
 device_place panel_holder::place(std::int32_t panel) const {
   const block &where = x_.panels[panel].where;
   const slot &s = slots_[slot_of_[panel]];
-  if (x_.how == residency::slots) return {s.buffer, 0, 0, where.rows, item_elements_};
   const operand &o = operand_of(builder_.of(0), name_);
+  const std::int64_t ld = device_ld(o, x_, where);
+  if (x_.how == residency::slots) return {s.buffer, 0, 0, ld, item_elements_};
   const std::int64_t item = is_shared(o) ? 0 : x_.panels[panel].items.first;
-  return {s.buffer, item, (where.row + where.col * o.rows) * size_of(o.type), o.rows, item_elements_};
+  return {s.buffer, item, (where.row + where.col * ld) * size_of(o.type), ld, item_elements_};
 }
 
 view panel_holder::view_of(std::int32_t first, range items, block part) const {

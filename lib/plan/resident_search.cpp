@@ -32,10 +32,8 @@ constexpr std::int64_t least_block = 256;
 // is kept.
 constexpr std::int64_t least_depth = 1024;
 
-gemm_shape shape_of(const problem &p) { return {p.m, p.n, p.k, p.batch, p.a.type, p.c.type, p.compute, !p.beta_zero}; }
-
 kernel_cost cost_of(const problem &p, const device_model &model) {
-  if (!p.no_product) return gemm_cost(model, shape_of(p));
+  if (!p.no_product) return gemm_cost(model, shape_of_whole(p));
   return reduce_cost(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
 }
 

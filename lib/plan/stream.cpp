@@ -17,8 +17,8 @@ class accumulator_ring {
     if (!needs_accumulators(p, layout)) return;
     const sg_dtype type = accumulator_of(p.c.type);
     for (place &x : places_)
-      x.buffer =
-          builder.add_device_buffer(type, accumulator_bytes(p, layout), slot_item_elements(layout.c) * size_of(type));
+      x.buffer = builder.add_device_buffer(type, accumulator_bytes(p, layout),
+                                           slot_item_elements(p.c, layout.c) * size_of(type));
   }
 
   void next() { current_ = (current_ + 1) % accumulators; }

@@ -13,6 +13,12 @@ constexpr std::int64_t grain = 16;
 
 residency residency_of(const operand &x, residency on_host_one) { return on_host(x) ? on_host_one : residency::device; }
 
+// Of operands that are only read.
+void place(stream_operand &how, const operand &x, residency on_host_one) {
+  how.how = residency_of(x, on_host_one);
+  how.keeps_pitch = padding_may_come(x);
+}
+
 std::vector<range> shifted(std::vector<range> ranges, std::int64_t by) {
   for (range &r : ranges) r.first += by;
   return ranges;
@@ -138,8 +144,7 @@ class panel_item {
 
   void add_outer() {
     if (outer() == 0) return;
-    const panel_range every_result{first_results_.front().first,
-                                   std::int32_t(first_results_.size() + results_.size())};
+    const panel_range every_result{first_results_.front().first, std::int32_t(first_results_.size() + results_.size())};
     for (const range &k : cut(outer(), choice_.outer_pieces, grain)) {
       const panel_range staying = w_.add_staying(all_across_, k);
       w_.add_step(all_along_, all_across_, k, staying, w_.add_passing(all_along_, k), every_result, k.first == 0, false,
@@ -192,11 +197,12 @@ stream_layout panel_layout(const problem &p, const panel_choice &choice) {
     panels = one.panels();
     outer = one.outer();
   }
-  layout.a.how = residency_of(p.a, choice.along == axis::n ? residency::whole : residency::slots);
-  layout.b.how = residency_of(p.b, choice.along == axis::m ? residency::whole : residency::slots);
+  place(layout.a, p.a, choice.along == axis::n ? residency::whole : residency::slots);
+  place(layout.b, p.b, choice.along == axis::m ? residency::whole : residency::slots);
   layout.c.how = residency_of(p.c, outer > 0 ? residency::whole : residency::slots);
   layout.name = std::string("stream ") + (choice.along == axis::n ? "n" : "m") + "-panels x" + std::to_string(panels);
-  if (choice.pieces > 1) layout.name += ", first by " + std::to_string(choice.pieces) + (choice.across ? " across" : "");
+  if (choice.pieces > 1)
+    layout.name += ", first by " + std::to_string(choice.pieces) + (choice.across ? " across" : "");
   if (outer > 0) layout.name += ", " + std::to_string(outer) + " of k first by " + std::to_string(choice.outer_pieces);
   return layout;
 }
@@ -249,8 +255,8 @@ stream_layout tile_layout(const problem &p, const tile_choice &choice) {
         }
       }
   }
-  layout.a.how = residency_of(p.a, residency::slots);
-  layout.b.how = residency_of(p.b, residency::slots);
+  place(layout.a, p.a, residency::slots);
+  place(layout.b, p.b, residency::slots);
   layout.c.how = residency_of(p.c, residency::slots);
   layout.name =
       "stream tiles " + std::to_string(rows_n) + "x" + std::to_string(cols_n) + "x" + std::to_string(depths_n);
@@ -276,8 +282,8 @@ stream_layout item_layout(const problem &p, std::int64_t groups) {
     s.c = {g, 1};
     layout.steps.push_back(s);
   }
-  layout.a.how = residency_of(p.a, residency::slots);
-  layout.b.how = residency_of(p.b, residency::slots);
+  place(layout.a, p.a, residency::slots);
+  place(layout.b, p.b, residency::slots);
   layout.c.how = residency_of(p.c, residency::slots);
   layout.name = "stream items x" + std::to_string(parts.size());
   return layout;

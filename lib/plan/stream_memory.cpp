@@ -7,26 +7,43 @@
 
 namespace sg {
 
-std::int64_t slot_item_elements(const stream_operand &x) {
+bool padding_may_come(const operand &x) {
+  constexpr std::int64_t smallest_page = 4096;
+  const std::int64_t padding = x.ld - x.rows;
+  return x.place == SG_MEMORY_PINNED && padding > 0 && padding <= x.rows / 8 &&
+         padding * size_of(x.type) < smallest_page;
+}
+
+std::int64_t device_ld(const operand &x, const stream_operand &how, const block &where) {
+  if (how.how == residency::whole) return how.keeps_pitch ? x.ld : x.rows;
+  return how.keeps_pitch && where.rows == x.rows ? x.ld : where.rows;
+}
+
+std::int64_t slot_item_elements(const operand &x, const stream_operand &s) {
   std::int64_t most = 0;
-  for (const panel &p : x.panels) most = std::max(most, checked_mul(p.where.rows, p.where.cols, "panel"));
+  for (const panel &p : s.panels) most = std::max(most, checked_mul(device_ld(x, s, p.where), p.where.cols, "panel"));
   return most;
 }
 
 std::int64_t slot_bytes(const operand &x, const stream_operand &s) {
   std::int64_t most = 0;
   for (const panel &p : s.panels) most = std::max(most, p.items.size);
-  return round_up(checked_mul(checked_mul(slot_item_elements(s), most, "panel"), size_of(x.type), "panel"), 256);
+  return round_up(checked_mul(checked_mul(slot_item_elements(x, s), most, "panel"), size_of(x.type), "panel"), 256);
 }
 
-std::int64_t whole_bytes(const operand &x, std::int64_t batch) {
+std::int64_t whole_item_elements(const operand &x, const stream_operand &s) {
+  return checked_mul(s.keeps_pitch ? x.ld : x.rows, x.cols, "operand");
+}
+
+std::int64_t whole_bytes(const operand &x, const stream_operand &s, std::int64_t batch) {
   const std::int64_t items = is_shared(x) ? 1 : batch;
-  return round_up(
-      checked_mul(checked_mul(checked_mul(x.rows, x.cols, "operand"), items, "operand"), size_of(x.type), "operand"),
-      256);
+  return round_up(checked_mul(checked_mul(whole_item_elements(x, s), items, "operand"), size_of(x.type), "operand"),
+                  256);
 }
 
-std::int64_t bias_bytes(const problem &p) { return p.has_bias() && on_host(p.bias) ? whole_bytes(p.bias, p.batch) : 0; }
+std::int64_t bias_bytes(const problem &p) {
+  return p.has_bias() && on_host(p.bias) ? whole_bytes(p.bias, {}, p.batch) : 0;
+}
 
 bool needs_accumulators(const problem &p, const stream_layout &layout) {
   return accumulator_of(p.c.type) != p.c.type && std::any_of(layout.steps.begin(), layout.steps.end(),
@@ -46,7 +63,7 @@ std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t lim
   };
   std::vector<slotted> growing;
   const auto account = [&](stream_operand &s, const operand &x) {
-    if (s.how == residency::whole) used += whole_bytes(x, p.batch);
+    if (s.how == residency::whole) used += whole_bytes(x, s, p.batch);
     if (s.how != residency::slots || s.panels.empty()) return;
     growing.push_back({&s, slot_bytes(x, s)});
     s.slots = 1;

@@ -7,10 +7,11 @@
 namespace sg {
 
 // Elements between items of a panel's slot, and bytes of a slot: those of the largest panel.
-std::int64_t slot_item_elements(const stream_operand &x);
+std::int64_t slot_item_elements(const operand &x, const stream_operand &s);
 std::int64_t slot_bytes(const operand &x, const stream_operand &s);
-// Bytes of all distinct items, tightly packed.
-std::int64_t whole_bytes(const operand &x, std::int64_t batch);
+// Elements between items of an operand that is held whole, and bytes of all distinct items.
+std::int64_t whole_item_elements(const operand &x, const stream_operand &s);
+std::int64_t whole_bytes(const operand &x, const stream_operand &s, std::int64_t batch);
 // Bytes of the copy of a bias on the host.
 std::int64_t bias_bytes(const problem &p);
 

@@ -12,7 +12,7 @@ double copies_of(const operand &x, const stream_operand &how, panel_range panels
   if (!on_host(x)) return 0;
   double copies = 0;
   for (std::int32_t i = panels.first; i < panels.first + panels.count; ++i)
-    copies += double(rectangles_of(x, how.panels[i], how.how == residency::whole ? x.rows : how.panels[i].where.rows));
+    copies += double(rectangles_of(x, how.panels[i], device_ld(x, how, how.panels[i].where)));
   return copies;
 }
 

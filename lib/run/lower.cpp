@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/lower.hpp"
 
+#include "plan/cost.hpp"
+
 namespace sg {
 
 namespace {
@@ -26,8 +28,7 @@ void lower_operand(const schedule &s, const view &v, const binding &where, std::
   stride = v.items == 1 ? 0 : b.item_stride / size_of(b.type);  // one item for a whole batch is shared
   if (!b.pointer_array || v.items == 1) return;
   scratch.resize(static_cast<std::size_t>(v.items));
-  for (std::int64_t i = 0; i < v.items; ++i)
-    scratch[static_cast<std::size_t>(i)] = address_of(s, v, where, v.item + i);
+  for (std::int64_t i = 0; i < v.items; ++i) scratch[static_cast<std::size_t>(i)] = address_of(s, v, where, v.item + i);
   array = scratch.data();
 }
 
@@ -116,6 +117,11 @@ void lower_copy(const schedule &s, const command &c, const binding &where, std::
   copy.height = c.out.cols;
   copy.dst_pitch = c.out.ld * element;
   copy.src_pitch = c.in0.ld * element;
+  if (padding_comes_along(s, c)) {
+    copy.width += (copy.height - 1) * copy.src_pitch;
+    copy.height = 1;
+    copy.dst_pitch = copy.src_pitch = copy.width;
+  }
   out.clear();
   for (std::int64_t i = 0; i < c.out.items; ++i) {
     copy.dst = address_of(s, c.out, where, c.out.item + i);

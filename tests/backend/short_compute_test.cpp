@@ -161,12 +161,13 @@ TEST_P(short_compute, special_values_go_their_way) {
           const real seen = get(i, j), exact = specials[i] * others[j];
           const std::string where = x.shape.text() + (in_a ? ", in A " : ", in B ") +
                                     std::to_string(double(specials[i])) + " * " + std::to_string(double(others[j]));
-          if (std::isnan(exact))
+          if (std::isnan(exact)) {
             EXPECT_TRUE(std::isnan(seen)) << where << " = " << double(seen);
-          else if (std::isinf(exact))
+          } else if (std::isinf(exact)) {
             EXPECT_EQ(seen, exact) << where;
-          else if (std::abs(exact) <= largest)
+          } else if (std::abs(exact) <= largest) {
             EXPECT_LE(std::abs(seen - exact), std::abs(exact) * s.near_f32) << where << " = " << double(seen);
+          }
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "execute.hpp"
+#include "plan/cost.hpp"
 #include "plan/stream_layouts.hpp"
 #include "plan/stream_memory.hpp"
 
@@ -47,7 +48,7 @@ std::vector<layout_maker> panel_layouts() {
   std::vector<layout_maker> all;
   for (axis along : {axis::m, axis::n})
     for (std::int64_t panels : {1, 3})
-      for (const auto [pieces, across] : {std::pair{1, false}, std::pair{3, false}, std::pair{3, true}})
+      for (const auto &[pieces, across] : {std::pair{1, false}, std::pair{3, false}, std::pair{3, true}})
         for (double outer : {0.0, 0.6}) {
           panel_choice choice;
           choice.along = along, choice.panels = panels, choice.pieces = pieces, choice.across = across;
@@ -157,6 +158,31 @@ TEST(stream, larger_panels_are_tapered_and_right) {
     EXPECT_EQ(layout.c.panels.size(), 4u);
     check(f, [&](const problem &p) { return panel_layout(p, choice); });
   }
+}
+
+TEST(stream, little_padding_comes_along) {
+  for (axis along : {axis::m, axis::n})
+    for (std::int64_t pad : {3, 20}) {
+      panel_choice choice;
+      choice.along = along, choice.panels = 3, choice.pieces = 2;
+      problem_form f;
+      f.m = 64, f.n = 72, f.k = 80, f.pad = pad;
+      f.op_a = along == axis::m ? SG_OP_T : SG_OP_N, f.op_b = along == axis::m ? SG_OP_T : SG_OP_N;  // whole columns
+      f.a = f.b = f.c = SG_MEMORY_PINNED;
+      const problem p = make(f);
+      stream_layout layout = panel_layout(p, choice);
+      fit_slots(p, layout, 1 << 20);
+      const schedule s = build_stream(p, layout, model(), 1);
+      for (const command &c : s.commands) {
+        const copy_shape shape = shape_of_copy(s, c);
+        if (c.kind == command_kind::copy_in) {
+          EXPECT_EQ(shape.height == 1, pad == 3);
+        } else if (c.kind == command_kind::copy_out) {
+          EXPECT_GT(shape.height, 1);
+        }
+      }
+      check(f, [&](const problem &placed) { return panel_layout(placed, choice); });
+    }
 }
 
 TEST(stream, a_first_panel_formed_across_leaves_before_all_has_come) {
