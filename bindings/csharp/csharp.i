@@ -109,6 +109,8 @@ SG_INTEGER64(size_t, ulong)
 %immutable description;
 %immutable reason;
 %immutable origin;
+%immutable mig;
+%immutable peers;
 %immutable strategy;
 %immutable message;
 
