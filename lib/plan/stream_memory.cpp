@@ -54,7 +54,9 @@ std::int64_t accumulator_bytes(const problem &p, const stream_layout &layout) {
   return slot_bytes(p.c, layout.c) / size_of(p.c.type) * size_of(accumulator_of(p.c.type));
 }
 
-std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit) {
+namespace {
+
+std::int64_t fit_slots_as_laid_out(const problem &p, stream_layout &layout, std::int64_t limit) {
   std::int64_t used = bias_bytes(p);
   if (needs_accumulators(p, layout)) used += accumulators * accumulator_bytes(p, layout);
   struct slotted {
@@ -82,6 +84,15 @@ std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t lim
       }
   }
   return used;
+}
+
+}  // namespace
+
+std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit) {
+  const std::int64_t needed = fit_slots_as_laid_out(p, layout, limit);
+  if (needed <= limit || !(layout.a.keeps_pitch || layout.b.keeps_pitch)) return needed;
+  layout.a.keeps_pitch = layout.b.keeps_pitch = false;
+  return fit_slots_as_laid_out(p, layout, limit);
 }
 
 }  // namespace sg

@@ -20,8 +20,8 @@ inline constexpr int accumulators = 2;
 bool needs_accumulators(const problem &p, const stream_layout &layout);
 std::int64_t accumulator_bytes(const problem &p, const stream_layout &layout);
 
-// Chooses the number of slots of each operand that has them: as many as are useful and fit. Returns the device memory
-// needed, which exceeds `limit` when not even one slot each fits.
+// Chooses the number of slots of each operand that has them: as many as are useful and fit; padding stays on the host
+// where it does not fit. Returns the device memory needed, which exceeds `limit` when not even one slot each fits.
 std::int64_t fit_slots(const problem &p, stream_layout &layout, std::int64_t limit);
 
 }  // namespace sg

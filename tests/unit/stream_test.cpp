@@ -182,6 +182,11 @@ TEST(stream, little_padding_comes_along) {
         }
       }
       check(f, [&](const problem &placed) { return panel_layout(placed, choice); });
+
+      stream_layout tight = panel_layout(p, choice), least = tight;
+      tight.a.keeps_pitch = tight.b.keeps_pitch = false;
+      const std::int64_t limit = fit_slots(p, tight, 1);
+      EXPECT_EQ(fit_slots(p, least, limit), limit) << "padding asks for no memory that there is not";
     }
 }
 
