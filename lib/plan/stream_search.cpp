@@ -116,7 +116,7 @@ class stream_search {
 
   // Where arithmetic is the bound, a second stream lets a panel's product fill what the last wave of the one before
   // leaves idle, of which the model knows nothing: it is taken where the model sees no difference. (H200: f32 8192^3
-  // 23.6 ms with one, 23.2 with two. Where the link is the bound, a second one cost 5 to 10%.)
+  // 23.6 ms with one, 23.2 with two. Where the link is the bound, a second one cost 5 to 10%. No record is kept.)
   schedule on_more_lanes(best_of_way &best) const {
     const double bound = bound_seconds(terms_.model, {&p_, 1});
     if (!terms_.model.lanes_are_cores && terms_.lanes > 1 && link_seconds(terms_.model, p_) < 0.8 * bound) {

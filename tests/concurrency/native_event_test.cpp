@@ -8,8 +8,6 @@
 namespace sg_test {
 namespace {
 
-constexpr std::int64_t n = 8;
-
 class native_events : public testing::Test {
  protected:
   void SetUp() override {
@@ -17,26 +15,21 @@ class native_events : public testing::Test {
     ASSERT_OK(sg_stream_acquire(context_, 0, stream_.out()));
     ASSERT_OK(sg_event_create(context_, event_.out()));
     ASSERT_OK(sg_event_wrap(context_, native_event_.get(), wrapper_.out()));
-    for (std::int64_t i = 0; i < n; ++i) two_[static_cast<std::size_t>(i * n + i)] = 2;
   }
   // to = 2 * from; nothing but the stream orders it.
   job twice(matrix &to, const matrix &from, sg_stream *on) {
-    const sg_gemm_desc desc = product(two_.data(), from.data(), to.data(), n, n, n);
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = on;
     options.flags = SG_SUBMIT_UNTRACKED;
-    job made;
-    EXPECT_OK(sg_gemm_async(context_, &desc, &options, made.out()));
-    return made;
+    return doubling_.submit(context_, to, from, &options);
   }
-  static matrix all(double value) { return matrix(static_cast<std::size_t>(n * n), value); }
 
   native_event native_event_;
   native_stream native_, second_native_;
   context context_;
   stream stream_;
   event event_, wrapper_;
-  matrix two_ = all(0);
+  doubling doubling_;
 };
 
 TEST_F(native_events, a_stream_waits_for_the_callers) {
@@ -163,7 +156,7 @@ TEST_F(native_events, what_the_device_does_not_have_is_waited_for) {
   native_.copy(in, first);
   native_.record(native_event_.get());
   ASSERT_OK(sg_stream_wait_event(stream_, wrapper_));
-  const sg_gemm_desc desc = product(two_.data(), in.data(), out.data(), n, n, n);
+  const sg_gemm_desc desc = doubling_.desc(out, in);
   sg_plan_options split = SG_PLAN_OPTIONS_INIT;
   split.split = SG_SPLIT_K;
   split.parts = 2;

@@ -15,7 +15,31 @@
 
 namespace sg_test {
 
+// Square matrices of one size.
 using matrix = std::vector<double>;
+constexpr std::int64_t n = 8;
+inline matrix all(double value) { return matrix(static_cast<std::size_t>(n * n), value); }
+
+// Products with twice the unit matrix.
+class doubling {
+ public:
+  doubling() {
+    for (std::int64_t i = 0; i < n; ++i) two_[static_cast<std::size_t>(i * n + i)] = 2;
+  }
+  // to = 2 * from
+  sg_gemm_desc desc(matrix &to, const matrix &from) const {
+    return product(two_.data(), from.data(), to.data(), n, n, n);
+  }
+  job submit(sg_context *context, matrix &to, const matrix &from, const sg_submit *options) const {
+    const sg_gemm_desc wanted = desc(to, from);
+    job made;
+    EXPECT_OK(sg_gemm_async(context, &wanted, options, made.out()));
+    return made;
+  }
+
+ private:
+  matrix two_ = all(0);
+};
 
 // The backend's table and a device of it, as a program that uses the device itself has them.
 class native_device {
@@ -74,8 +98,12 @@ class native_stream : native_device {
     what.height = 1;
     EXPECT_EQ(SG_STATUS_OK, ops_->copy(stream_, &what, {nullptr, nullptr}));
   }
-  void record(void *event) { EXPECT_EQ(SG_STATUS_OK, ops_->event_record(static_cast<sg_backend_event *>(event), stream_)); }
-  void wait(void *event) { EXPECT_EQ(SG_STATUS_OK, ops_->stream_wait(stream_, static_cast<sg_backend_event *>(event))); }
+  void record(void *event) {
+    EXPECT_EQ(SG_STATUS_OK, ops_->event_record(static_cast<sg_backend_event *>(event), stream_));
+  }
+  void wait(void *event) {
+    EXPECT_EQ(SG_STATUS_OK, ops_->stream_wait(stream_, static_cast<sg_backend_event *>(event)));
+  }
   void finish() {
     {
       const std::lock_guard lock(lock_);

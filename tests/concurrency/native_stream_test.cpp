@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams of the caller's: the library's work between the caller's own, on the backend of ordered_backend.cpp.
+#include "native_stream.hpp"
+
 #include <atomic>
 #include <thread>
 
-#include "native_stream.hpp"
-
 namespace sg_test {
 namespace {
-
-constexpr std::int64_t n = 8;
 
 class native_streams : public testing::Test {
  protected:
   void SetUp() override {
     context_ = open_context("ordered", 2);
     ASSERT_OK(sg_stream_wrap(context_, native_.get(), wrapper_.out()));
-    for (std::int64_t i = 0; i < n; ++i) two_[static_cast<std::size_t>(i * n + i)] = 2;
   }
   sg_submit on_wrapper() const {
     sg_submit options = SG_SUBMIT_INIT;
@@ -24,17 +21,13 @@ class native_streams : public testing::Test {
   }
   // to = 2 * from
   job twice(matrix &to, const matrix &from, const sg_submit *options) {
-    const sg_gemm_desc desc = product(two_.data(), from.data(), to.data(), n, n, n);
-    job made;
-    EXPECT_OK(sg_gemm_async(context_, &desc, options, made.out()));
-    return made;
+    return doubling_.submit(context_, to, from, options);
   }
-  static matrix all(double value) { return matrix(static_cast<std::size_t>(n * n), value); }
 
   native_stream native_;  // outlives its wrapper
   context context_;
   stream wrapper_;
-  matrix two_ = all(0);
+  doubling doubling_;
 };
 
 TEST_F(native_streams, work_goes_between_the_callers_own) {
@@ -119,7 +112,7 @@ TEST_F(native_streams, synchronizing_waits_for_the_callers_own) {
 TEST_F(native_streams, what_cannot_go_into_the_stream_is_waited_for) {
   const matrix first = all(1);
   matrix in = all(-1), out = all(-1);
-  const sg_gemm_desc desc = product(two_.data(), in.data(), out.data(), n, n, n);
+  const sg_gemm_desc desc = doubling_.desc(out, in);
   sg_plan_options split = SG_PLAN_OPTIONS_INIT;
   split.split = SG_SPLIT_K;
   split.parts = 2;

@@ -56,6 +56,13 @@ TEST(planner, host_to_host_comes_near_the_bound) {
   EXPECT_LE(ratio(f64), 1.10);
 }
 
+TEST(planner, a_second_stream_where_arithmetic_is_the_bound) {
+  problem p = make(pinned(8192, 8192, 8192));
+  EXPECT_EQ(plan(p, h200()).lanes[int(lane_kind::compute)], 2);
+  p.compute = SG_COMPUTE_TF32;  // the link is
+  EXPECT_EQ(plan(p, h200()).lanes[int(lane_kind::compute)], 1);
+}
+
 TEST(planner, the_bound_is_no_target_for_free) {
   // A model that charged nothing would come out at 1: the simulated losses are real ones.
   EXPECT_GT(ratio(pinned(8192, 8192, 8192), SG_COMPUTE_TF32), 1.02);
