@@ -216,15 +216,9 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
   return std::max({arithmetic_seconds, memory_bytes / model.memory_rate, seconds_over_link(model, bytes)});
 }
 
-bool padding_comes_along(const schedule &s, const command &c) {
-  return c.kind == command_kind::copy_in && s.buffers[c.in0.buffer].kind == buffer_kind::operand &&
-         s.buffers[c.out.buffer].kind == buffer_kind::device && c.in0.ld == c.out.ld && c.out.ld > c.out.rows &&
-         c.out.ld - c.out.rows <= c.out.rows / 8 && c.out.cols > 1;
-}
-
 copy_shape shape_of_copy(const schedule &s, const command &c) {
   const std::int64_t size = size_of(s.buffers[c.out.buffer].type);
-  if (padding_comes_along(s, c)) {
+  if (c.one_run) {
     const std::int64_t run = ((c.out.cols - 1) * c.out.ld + c.out.rows) * size;
     return {run, 1, run, run, true};
   }

@@ -83,10 +83,6 @@ double link_seconds(const device_model &model, const problem &p);
 double bound_seconds(const device_model &model, std::span<const problem> problems);
 
 // The shapes of a schedule's commands.
-// Are the columns so close together, and alike on both sides, that they are copied as one run with what lies between?
-// The library's own buffer is there for that; what it reads of the caller's lies between bytes that it reads in any
-// case.
-bool padding_comes_along(const schedule &s, const command &c);
 copy_shape shape_of_copy(const schedule &s, const command &c);
 gemm_shape shape_of_gemm(const schedule &s, const command &c);
 gemm_shape shape_of_whole(const problem &p);  // of one command for all of it

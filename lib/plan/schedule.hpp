@@ -54,11 +54,12 @@ struct buffer {
   bool on_device = false;        // operand: device memory
   std::int64_t item_stride = 0;  // bytes from item to item
   std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
-  std::int64_t bytes = 0;        // size; operand: from the first element to the end of the last (pointers: of each item)
+  std::int64_t bytes = 0;  // size; operand: from the first element to the end of the last (pointers: of each item)
 };
 
 // Part of a buffer: `items` items from `item`, in each the rows x cols elements at `offset` bytes, column major with
-// leading dimension `ld`. An operand that all items share has one item; so has whatever is copied, packed or reduced into.
+// leading dimension `ld`. An operand that all items share has one item; so has whatever is copied, packed or reduced
+// into.
 struct view {
   std::int32_t buffer = -1;
   std::int64_t item = 0;
@@ -72,7 +73,7 @@ struct view {
 struct command {
   command_kind kind = command_kind::gemm;
   lane where;
-  std::int32_t group = 0;        // which problem's scalars
+  std::int32_t group = 0;  // which problem's scalars
   view out, in0, in1;
   view bias;                         // rows x 1 or 1 x cols of what is written; bias.buffer < 0: none
   std::int64_t m = 0, n = 0, k = 0;  // gemm
@@ -80,21 +81,22 @@ struct command {
   sg_compute compute = SG_COMPUTE_EXACT;
   scalar_role alpha = scalar_role::one, beta = scalar_role::zero;
   sg_activation activation = SG_ACTIVATION_NONE;
+  bool one_run = false;                     // copy in: what lies between the columns, alike on both sides, comes along
   std::uint32_t first_wait = 0, waits = 0;  // schedule.waits[first_wait .. first_wait + waits): earlier commands
 };
 
 struct schedule {
-  std::string strategy;              // one word or a few: "direct", "split-n x2", "stream ..."
-  std::int32_t groups = 1;           // problems
+  std::string strategy;     // one word or a few: "direct", "split-n x2", "stream ..."
+  std::int32_t groups = 1;  // problems
   std::vector<buffer> buffers;
-  std::vector<command> commands;     // in an order in which every wait points backwards
-  std::vector<std::uint32_t> waits;  // indices of commands
-  std::int64_t device_bytes = 0;     // size of the device arena
-  std::int64_t staging_bytes = 0;    // size of the staging arena
+  std::vector<command> commands;                   // in an order in which every wait points backwards
+  std::vector<std::uint32_t> waits;                // indices of commands
+  std::int64_t device_bytes = 0;                   // size of the device arena
+  std::int64_t staging_bytes = 0;                  // size of the staging arena
   std::uint16_t lanes[lane_kinds] = {0, 0, 0, 0};  // lanes used of each kind
   double flops = 0, bytes_in = 0, bytes_out = 0;   // work and bytes over the link
-  double predicted_seconds = 0;      // by the simulator, on the model that it was planned for
-  double bound_seconds = 0;          // the least time that the model's rates allow (see cost.hpp)
+  double predicted_seconds = 0;                    // by the simulator, on the model that it was planned for
+  double bound_seconds = 0;                        // the least time that the model's rates allow (see cost.hpp)
 };
 
 }  // namespace sg

@@ -26,9 +26,6 @@ struct stream_operand {
   bool keeps_pitch = false;  // whole columns lie on the device as they do on the host, padding between them and all
 };
 
-// Is what lies between a pinned operand's columns so little that it may come along? A page without access cannot hide
-// in it, and it makes a panel of whole columns one run.
-bool padding_may_come(const operand &x);
 // Leading dimension of a panel's place on the device.
 std::int64_t device_ld(const operand &x, const stream_operand &how, const block &where);
 

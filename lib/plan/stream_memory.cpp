@@ -7,13 +7,6 @@
 
 namespace sg {
 
-bool padding_may_come(const operand &x) {
-  constexpr std::int64_t smallest_page = 4096;
-  const std::int64_t padding = x.ld - x.rows;
-  return x.place == SG_MEMORY_PINNED && padding > 0 && padding <= x.rows / 8 &&
-         padding * size_of(x.type) < smallest_page;
-}
-
 std::int64_t device_ld(const operand &x, const stream_operand &how, const block &where) {
   if (how.how == residency::whole) return how.keeps_pitch ? x.ld : x.rows;
   return how.keeps_pitch && where.rows == x.rows ? x.ld : where.rows;

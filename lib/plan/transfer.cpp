@@ -52,6 +52,13 @@ constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0};
 
 }  // namespace
 
+bool padding_may_come(const operand &x) {
+  constexpr std::int64_t smallest_page = 4096;
+  const std::int64_t padding = x.ld - x.rows;
+  return x.place == SG_MEMORY_PINNED && padding > 0 && padding <= x.rows / 8 &&
+         padding * size_of(x.type) < smallest_page;
+}
+
 std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld) {
   const block &w = what.where;
   const bool run_on_host = w.cols == 1 || x.ld == w.rows;
@@ -126,11 +133,13 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
 std::uint32_t transfers::in(operand_name name, const panel &what, const device_place &to,
                             std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
+  const bool one_run = to.ld == x.ld && what.where.rows == x.rows && padding_may_come(x);
   std::uint32_t last = 0;
-  for (const rectangle &r : rectangles(name, what, to))
-    last = x.place == SG_MEMORY_PAGEABLE
-               ? staged_in(r, x.type, waits)
-               : builder_.add(move(command_kind::copy_in, in_lane, group_, r.host, r.device), waits);
+  for (const rectangle &r : rectangles(name, what, to)) {
+    command copy = move(command_kind::copy_in, in_lane, group_, r.host, r.device);
+    copy.one_run = one_run;
+    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, waits) : builder_.add(copy, waits);
+  }
   return last;
 }
 

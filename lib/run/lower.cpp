@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/lower.hpp"
 
-#include "plan/cost.hpp"
-
 namespace sg {
 
 namespace {
@@ -117,7 +115,7 @@ void lower_copy(const schedule &s, const command &c, const binding &where, std::
   copy.height = c.out.cols;
   copy.dst_pitch = c.out.ld * element;
   copy.src_pitch = c.in0.ld * element;
-  if (padding_comes_along(s, c)) {
+  if (c.one_run) {
     copy.width += (copy.height - 1) * copy.src_pitch;
     copy.height = 1;
     copy.dst_pitch = copy.src_pitch = copy.width;
