@@ -6,130 +6,166 @@
 
 namespace sg {
 
+namespace {
+constexpr std::uint32_t least_entries = 64;
+}  // namespace
+
 // Cells that follow each other have buckets in one cache line, as operands in turn lie in memory in turn.
-std::int32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
+inline std::uint32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
   constexpr std::uintptr_t neighbours = 16;
-  return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (heads_.size() - 1)];
+  return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (size_ - 1)];
 }
 
-// Sweeps what has ended, and doubles when that is less than half. Changes nothing when memory runs out.
-void tracker::level::make_room(std::uint32_t oldest, const untold_failures &untold) {
-  const auto stays = [&](const entry &e) {
-    return e.who && (!(e.is_before(oldest) || e.ended()) || e.cause(untold) != 0);
-  };
-  const auto living = static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), stays));
-  std::vector<entry> entries(std::max<std::size_t>({64, entries_.size(), std::bit_ceil(living * 2 + 2)}));
-  std::vector<std::int32_t> heads(entries.size(), -1);
-  entries.swap(entries_);
-  heads.swap(heads_);
-  std::int32_t place = 0;
+// Links an entry that is in place.
+inline void tracker::level::put_in(int shift, std::uint32_t number) noexcept {
+  entry &e = at(number);
+  const std::uintptr_t first = e.bytes.lo >> shift, last = (e.bytes.hi - 1) >> shift;
+  std::uint32_t &head = bucket(first);
+  e.behind[0] = head;
+  head = number;
+  if (first != last) {
+    std::uint32_t &second = bucket(last);
+    e.behind[1] = second;
+    second = number + 1;
+  }
+  lo_ = std::min(lo_, e.bytes.lo);
+  hi_ = std::max(hi_, e.bytes.hi);
+}
+
+// True when the latest generation has ended, and nobody is to hear of a failure.
+inline bool tracker::level::forget_all(const moment &now) noexcept {
+  if (static_cast<std::int32_t>(latest_generation_ - now.oldest) >= 0 || !now.untold.none()) return false;
+  first_ += twice_count_;
+  twice_count_ = 0;
   lo_ = UINTPTR_MAX;
   hi_ = 0;
-  for (const entry &e : entries) {
+  return true;
+}
+
+// Forgets what came first and has ended, and when that is not half of the ring, whatever else has ended; doubles the
+// ring when that is less than half. Changes nothing when memory runs out.
+void tracker::level::make_room(int shift, const moment &now) {
+  while (twice_count_ > 0 && at(first_).is_forgotten(now)) {
+    first_ += 2;
+    twice_count_ -= 2;
+  }
+  if (size_ > 0 && twice_count_ <= size_) return;
+  const auto stays = [&](const entry &e) {
+    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.ended()) || e.cause(now.untold) != 0);
+  };
+  std::uint32_t living = 0;
+  for (std::uint32_t i = 0; i < twice_count_; i += 2) living += stays(at(first_ + i));
+  const std::uint32_t size = std::max({least_entries, size_, std::bit_ceil(living * 2 + 2)});
+  std::unique_ptr<entry[]> ring;
+  std::unique_ptr<std::uint32_t[]> heads;
+  if (size > size_) {
+    ring = std::make_unique_for_overwrite<entry[]>(size);
+    heads = std::make_unique_for_overwrite<std::uint32_t[]>(size);
+  } else {
+    std::fill_n(heads_.get(), size, first_ - 1);
+  }
+  // An entry moves towards the first, so the same ring will do.
+  const std::uint32_t mask = size - 1, before = twice_count_;
+  entry *const to = ring ? ring.get() : ring_.get();
+  std::uint32_t kept = first_;
+  for (std::uint32_t i = 0; i < before; i += 2) {
+    const entry &e = at(first_ + i);
     if (!stays(e)) continue;
-    lo_ = std::min(lo_, e.bytes.lo);
-    hi_ = std::max(hi_, e.bytes.hi);
-    entry &kept = entries_[static_cast<std::size_t>(place)] = e;
-    std::int32_t &head = bucket(e.cell);
-    kept.next = head;
-    head = place++;
+    to[(kept >> 1) & mask] = e;
+    kept += 2;
   }
-  for (free_ = -1; place < static_cast<std::int32_t>(entries_.size()); ++place) {
-    entries_[static_cast<std::size_t>(place)].next = free_;
-    free_ = place;
+  if (ring) {
+    ring_ = std::move(ring);
+    heads_ = std::move(heads);
+    size_ = size;
+    std::fill_n(heads_.get(), size, first_ - 1);
   }
+  twice_count_ = kept - first_;
+  lo_ = UINTPTR_MAX;
+  hi_ = 0;
+  for (std::uint32_t number = first_; number != kept; number += 2) put_in(shift, number);
 }
 
-void tracker::level::insert(int shift, const footprint &bytes, job &who, std::uint32_t oldest,
-                            const untold_failures &untold) {
-  for (std::uintptr_t cell = bytes.lo >> shift; cell <= (bytes.hi - 1) >> shift; ++cell) {
-    if (free_ < 0) make_room(oldest, untold);
-    const std::int32_t place = free_;
-    entry &e = entries_[static_cast<std::size_t>(place)];
-    free_ = e.next;
-    if (free_ >= 0) __builtin_prefetch(&entries_[static_cast<std::size_t>(free_)], 1);
-    std::int32_t &head = bucket(cell);
-    e = {bytes, cell, &who, who.incarnation(), who.generation, head};
-    head = place;
-    lo_ = std::min(lo_, bytes.lo);
-    hi_ = std::max(hi_, bytes.hi);
-  }
+void tracker::level::insert(int shift, const footprint &bytes, job &who, const moment &now) {
+  if (twice_count_ == 2 * size_) make_room(shift, now);
+  const std::uint32_t number = first_ + twice_count_;
+  entry &e = at(number);
+  __builtin_prefetch(&at(number + 4), 1);
+  e.bytes = bytes;
+  e.who = &who;
+  e.generation = latest_generation_ = who.generation;
+  e.incarnation = who.incarnation();
+  twice_count_ += 2;
+  put_in(shift, number);
 }
 
+// In one bucket, the latest first; `leaves(entry)`: it is to be removed from there.
 template <class Visit>
-void tracker::level::each_bucket(int shift, const footprint &bytes, Visit &&visit) {
-  if (bytes.lo >= hi_ || bytes.hi <= lo_) return;
+inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
+  for (std::uint32_t *link = &head; is_there(*link);) {
+    entry &e = at(*link);
+    std::uint32_t &next = e.behind[*link & 1];
+    if (!e.who || leaves(e))
+      *link = next;
+    else
+      link = &next;
+  }
+}
+
+// In the buckets of the cells that `bytes` lie in.
+template <class Visit>
+inline void tracker::level::each_near(int shift, const footprint &bytes, Visit &&leaves) {
+  if (is_apart_from(bytes)) return;
   const std::uintptr_t first = bytes.lo >> shift, last = (bytes.hi - 1) >> shift;
-  if (last - first >= heads_.size()) {
-    for (std::int32_t &head : heads_) visit(head);
+  if (last - first >= size_) {
+    for (std::uint32_t i = 0; i < size_; ++i) each_entry(heads_[i], leaves);
     return;
   }
-  for (std::uintptr_t cell = first; cell <= last; ++cell) visit(bucket(cell));
-}
-
-void tracker::level::free_entry(std::int32_t *link) noexcept {
-  const std::int32_t place = *link;
-  entry &e = entries_[static_cast<std::size_t>(place)];
-  *link = e.next;
-  e.who = nullptr;
-  e.next = free_;
-  free_ = place;
-}
-
-bool tracker::level::order_bucket(std::int32_t &head, const demand &wanted) {
-  bool covered = false;
-  for (std::int32_t *link = &head; *link >= 0;) {
-    entry &e = entries_[static_cast<std::size_t>(*link)];
-    const bool long_ended = e.is_before(wanted.oldest);
-    if (e.is_of(&wanted.next) || !(long_ended || overlap(e.bytes, wanted.bytes))) {
-      link = &e.next;
-      continue;
-    }
-    if (long_ended || e.ended() || !wanted.next.order_after(*e.who, e.incarnation, wanted.reads)) {
-      if (!long_ended) wanted.next.comes_after_end_of(*e.who, e.incarnation);
-      const std::uint64_t cause = e.cause(wanted.untold);
-      if (cause == 0) {
-        free_entry(link);
-        continue;
-      }
-      if (wanted.reads && overlap(e.bytes, wanted.bytes)) wanted.next.fail_dependency(cause);
-    }
-    covered = covered || covers(wanted.bytes, e.bytes);
-    link = &e.next;
-  }
-  return covered;
+  for (std::uintptr_t cell = first; cell <= last; ++cell) each_entry(bucket(cell), leaves);
 }
 
 bool tracker::level::order(int shift, const demand &wanted) {
+  if (forget_all(wanted.now)) return false;
   bool covered = false;
-  each_bucket(shift, wanted.bytes, [&](std::int32_t &head) { covered = order_bucket(head, wanted) || covered; });
+  each_near(shift, wanted.bytes, [&](entry &e) {
+    const bool long_ended = e.is_before(wanted.now.oldest);
+    const bool meets = overlap(e.bytes, wanted.bytes);
+    if (!(long_ended || meets)) return false;
+    if (long_ended || e.ended() || !wanted.next.order_after(*e.who, e.incarnation, wanted.reads)) {
+      if (!long_ended) wanted.next.comes_after_end_of(*e.who, e.incarnation);
+      const std::uint64_t cause = e.cause(wanted.now.untold);
+      if (cause == 0) {
+        e.who = nullptr;
+        return true;
+      }
+      if (wanted.reads && meets) wanted.next.fail_dependency(cause);
+    }
+    covered = covered || covers(wanted.bytes, e.bytes);
+    return false;
+  });
   return covered;
 }
 
 void tracker::level::remove_covered(int shift, const footprint &bytes, const job *but) noexcept {
-  each_bucket(shift, bytes, [&](std::int32_t &head) {
-    for (std::int32_t *link = &head; *link >= 0;) {
-      entry &e = entries_[static_cast<std::size_t>(*link)];
-      if (!(but && e.is_of(but)) && covers(bytes, e.bytes))
-        free_entry(link);
-      else
-        link = &e.next;
-    }
+  each_near(shift, bytes, [&](entry &e) {
+    if ((but && e.is_of(but)) || !covers(bytes, e.bytes)) return false;
+    e.who = nullptr;
+    return true;
   });
 }
 
-bool tracker::table::order(const demand &wanted) {
+inline bool tracker::table::order(const demand &wanted) {
   bool covered = false;
   for (std::uint64_t left = used; left; left &= left - 1) {
     const int shift = std::countr_zero(left);
-    covered = levels[shift].order(shift, wanted) || covered;
+    if (!levels[shift].is_apart_from(wanted.bytes)) covered = levels[shift].order(shift, wanted) || covered;
   }
   return covered;
 }
 
-void tracker::table::insert(const footprint &bytes, job &who, std::uint32_t oldest, const untold_failures &untold) {
+inline void tracker::table::insert(const footprint &bytes, job &who, const moment &now) {
   const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1) + 1, first_shift, last_shift);
-  levels[shift].insert(shift, bytes, who, oldest, untold);
+  levels[shift].insert(shift, bytes, who, now);
   used |= std::uint64_t{1} << shift;
 }
 
@@ -142,24 +178,26 @@ void tracker::table::remove_covered(const footprint &bytes, const job *but) noex
 
 void tracker::add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest,
                   const untold_failures &untold) {
-  bool covered = false;
+  const moment now{oldest, untold};
+  bool covers_writers = false, covers_readers = false;
   // What must have succeeded first: of two orders after the same job only the first is kept.
-  for (std::size_t i = 0; i < count; ++i)
-    if (accesses[i].reads) writers_.order({accesses[i].bytes, next, true, oldest, untold});
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!accesses[i].writes) continue;
-    covered = writers_.order({accesses[i].bytes, next, false, oldest, untold}) || covered;
-    readers_.order({accesses[i].bytes, next, false, oldest, untold});
+  for (const access *a = accesses; a != accesses + count; ++a)
+    if (a->reads) covers_writers = (writers_.order({a->bytes, next, true, now}) && a->writes) || covers_writers;
+  for (const access *a = accesses; a != accesses + count; ++a) {
+    if (!a->writes) continue;
+    if (!a->reads) covers_writers = writers_.order({a->bytes, next, false, now}) || covers_writers;
+    covers_readers = readers_.order({a->bytes, next, false, now}) || covers_readers;
     next.writes_tracked = true;
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (accesses[i].reads) readers_.insert(accesses[i].bytes, next, oldest, untold);
-    if (accesses[i].writes) writers_.insert(accesses[i].bytes, next, oldest, untold);
-  }
+  for (const access *a = accesses; a != accesses + count; ++a)
+    (a->writes ? writers_ : readers_).insert(a->bytes, next, now);
   // Whoever comes after this job comes after those whose bytes it covers, and reads its bytes, not theirs. Last, when
   // nothing can throw any more.
-  for (std::size_t i = 0; covered && i < count; ++i)
-    if (accesses[i].writes && accesses[i].exact) writers_.remove_covered(accesses[i].bytes, &next);
+  for (const access *a = accesses; a != accesses + count; ++a) {
+    if (!a->writes || !a->exact) continue;
+    if (covers_writers) writers_.remove_covered(a->bytes, &next);
+    if (covers_readers) readers_.remove_covered(a->bytes, &next);
+  }
 }
 
 void tracker::forget(const void *memory, std::uint64_t bytes) noexcept {

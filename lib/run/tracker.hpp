@@ -3,13 +3,14 @@
 //
 // Footprints are kept by size: level L holds those of 2^(L-2) < bytes <= 2^(L-1) in a hash table of cells of 2^L bytes,
 // so each lies in one cell or in two, and a look-up reads few. Writers and readers have tables of their own: a reader
-// asks the writers' only. Entries of jobs that have ended go when they are met, or when a table would grow; those of
-// jobs that failed stay until the program knows of it. A writer's entry goes too when a later job writes all of its
-// bytes.
+// asks the writers' only. A level's entries lie in a ring in the order that they came in, so those of generations that
+// have ended are forgotten together, without a look at them. Others go when they are met and have ended, when a later
+// job writes all of their bytes, or when the ring is full; those of jobs that failed stay until the program knows of
+// it.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "run/footprint.hpp"
 #include "run/job.hpp"
@@ -38,13 +39,18 @@ class tracker {
   void forget(const void *memory, std::uint64_t bytes) noexcept;
 
  private:
-  struct alignas(64) entry {
+  // What is known when a job comes.
+  struct moment {
+    std::uint32_t oldest;
+    const untold_failures &untold;
+  };
+
+  struct alignas(64) entry {  // without initialisers: rings are made of many
     footprint bytes;
-    std::uintptr_t cell = 0;
-    job *who = nullptr;
-    std::uint16_t incarnation = 0;
-    std::uint32_t generation = 0;
-    std::int32_t next = -1;  // in the bucket, or in the free list
+    job *who;                 // nullptr: nobody comes after it any more
+    std::uint32_t behind[2];  // links: what came before it in the bucket of its first cell, and of its second
+    std::uint32_t generation;
+    std::uint16_t incarnation;
     bool ended() const noexcept { return who->incarnation() != incarnation || who->done(); }
     // All jobs of its generation have ended: known without a look at this one, which another core wrote last.
     bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(generation - oldest) < 0; }
@@ -52,40 +58,49 @@ class tracker {
     std::uint64_t cause(const untold_failures &untold) const noexcept {  // of its failure; it has ended
       return untold.none() ? 0 : untold.cause_of({who, generation, incarnation});
     }
+    bool is_forgotten(const moment &now) const noexcept {
+      return !who || (is_before(now.oldest) && cause(now.untold) == 0);
+    }
   };
-
-  // What a new job does with some bytes, and what is known when it comes.
-  struct demand {
-    footprint bytes;
-    job &next;
-    bool reads;  // it fails when a writer of them does
-    std::uint32_t oldest;
-    const untold_failures &untold;
-  };
-
   static_assert(sizeof(entry) == 64, "an entry is to be one cache line");
 
-  // Footprints of one size: a hash table from cells to entries.
+  // What a new job does with some bytes.
+  struct demand {
+    const footprint &bytes;
+    job &next;
+    bool reads;  // it fails when a writer of them does
+    const moment &now;
+  };
+
+  // Footprints of one size.
   class level {
    public:
-    void insert(int shift, const footprint &bytes, job &who, std::uint32_t oldest, const untold_failures &untold);
+    bool is_apart_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
+    void insert(int shift, const footprint &bytes, job &who, const moment &now);
     bool order(int shift, const demand &wanted);  // true: it covers others
     // Removes what is covered by `bytes` and is not of `but`.
     void remove_covered(int shift, const footprint &bytes, const job *but) noexcept;
 
    private:
-    std::int32_t &bucket(std::uintptr_t cell) noexcept;
+    // Entries are numbered, by twos; a link is an entry's number and in its lowest bit which of its cells is meant.
+    entry &at(std::uint32_t link) noexcept { return ring_[(link >> 1) & (size_ - 1)]; }
+    bool is_there(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
+    std::uint32_t &bucket(std::uintptr_t cell) noexcept;
     template <class Visit>
-    void each_bucket(int shift, const footprint &bytes, Visit &&visit);
-    bool order_bucket(std::int32_t &head, const demand &wanted);
-    void free_entry(std::int32_t *link) noexcept;
-    void make_room(std::uint32_t oldest, const untold_failures &untold);
+    void each_entry(std::uint32_t &head, Visit &&leaves);
+    template <class Visit>
+    void each_near(int shift, const footprint &bytes, Visit &&leaves);
+    bool forget_all(const moment &now) noexcept;
+    void make_room(int shift, const moment &now);
+    void put_in(int shift, std::uint32_t number) noexcept;
 
-    std::vector<std::int32_t> heads_;  // a power of two
-    std::vector<entry> entries_;
-    std::int32_t free_ = -1;
     // What all footprints lie within: often enough to say that one more meets none of them.
     std::uintptr_t lo_ = UINTPTR_MAX, hi_ = 0;
+    std::uint32_t first_ = 0, twice_count_ = 0;  // numbers in use: from this one on, so many
+    std::uint32_t size_ = 0;                     // of the ring, and of the buckets: 0, or a power of two
+    std::uint32_t latest_generation_ = 0;
+    std::unique_ptr<entry[]> ring_;
+    std::unique_ptr<std::uint32_t[]> heads_;  // a link for each bucket, perhaps to an entry that is gone
   };
 
   struct table {
@@ -93,7 +108,7 @@ class tracker {
     level levels[last_shift + 1];
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
     bool order(const demand &wanted);
-    void insert(const footprint &bytes, job &who, std::uint32_t oldest, const untold_failures &untold);
+    void insert(const footprint &bytes, job &who, const moment &now);
     void remove_covered(const footprint &bytes, const job *but) noexcept;
   };
 
