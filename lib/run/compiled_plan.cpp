@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/cost.hpp"
+#include "run/lower.hpp"
 
 namespace sg {
 
@@ -83,6 +84,25 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   share = share_of(product, model);
   work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
   small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
+  if (small) prepare_call(product);
+}
+
+void compiled_plan::prepare_call(const command &product) {
+  bare_call made{};
+  const view *const views[] = {&product.in0, &product.in1, &product.out, &product.bias};
+  for (std::size_t i = 0; i < std::size(views); ++i) {
+    const view &v = *views[i];
+    if (v.buffer < 0) continue;
+    if (text->buffers[static_cast<std::size_t>(v.buffer)].kind != buffer_kind::operand || v.item != 0 || v.offset != 0)
+      return;
+    made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
+  }
+  pointer_scratch unused;
+  made.form = lower_gemm(*text, product, binding{}, unused);
+  made.own_alpha = product.alpha == scalar_role::job;
+  made.own_beta = product.beta == scalar_role::job;
+  made.has_bias = product.bias.buffer >= 0;
+  bare = made;
 }
 
 }  // namespace sg

@@ -2,7 +2,12 @@
 // A schedule with what running it needs to know beyond its text, worked out once.
 #pragma once
 
+#include <streamgemm/backend.h>
+
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "plan/device_model.hpp"
@@ -39,11 +44,20 @@ struct compiled_plan {
   // Of a single product.
   bool small = false;       // a launch costs much of its time: it may go out in a group
   double work_seconds = 0;  // predicted, without the launch: what it adds to a group
-  float share = 1;          // of the device, that it fills
+  std::int64_t work_ns() const noexcept { return static_cast<std::int64_t>(work_seconds * 1e9); }
+  float share = 1;  // of the device, that it fills
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
+  // The backend's call without addresses, where it takes nothing else of a job than these and the scalars.
+  struct bare_call {
+    sg_backend_gemm form;
+    std::array<std::uint8_t, operands_of_problem> operands;  // that are A, B, C and the bias
+    bool own_alpha, own_beta, has_bias;                      // the job's scalars
+  };
+  std::optional<bare_call> bare;
 
  private:
+  void prepare_call(const command &product);
   void find_joinable(const device_model &model);
   bool is_scattered(const command &product) const noexcept;
 };

@@ -34,8 +34,9 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
   const auto copy = [&](const sg_backend_copy &one, sg_backend_done done) { return ops_.copy(stream, &one, done); };
   try {
     if (about.kind == work_kind::device_graph)
-      return enqueue(f, std::array{about.program->on_device()},
-                     [&](sg_backend_graph *graph, sg_backend_done done) { return ops_.graph_launch(stream, graph, done); });
+      return enqueue(f, std::array{about.program->on_device()}, [&](sg_backend_graph *graph, sg_backend_done done) {
+        return ops_.graph_launch(stream, graph, done);
+      });
     if (about.kind == work_kind::point)
       return enqueue(f, std::array{stream}, [&](auto *in, sg_backend_done done) {
         sg_status status = about.awaited ? ops_.stream_wait(in, about.awaited) : SG_STATUS_OK;
@@ -71,7 +72,18 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
 }
 
 sg_backend_gemm launcher::product_of(const job &single) noexcept {
-  return product_of(single, single.plan->text->commands[0]);
+  const auto &bare = single.plan->bare;
+  if (!bare) return product_of(single, single.plan->text->commands[0]);
+  const problem_binding &own = single.operands.first;
+  sg_backend_gemm product = bare->form;
+  product.a = own.operands[bare->operands[0]].base;
+  product.b = own.operands[bare->operands[1]].base;
+  product.c = own.operands[bare->operands[2]].base;
+  if (bare->has_bias) product.bias = own.operands[bare->operands[3]].base;
+  if (bare->own_alpha) product.alpha = own.alpha;
+  if (bare->own_beta) product.beta = own.beta;
+  product.compute_units = single.units;
+  return product;
 }
 
 sg_backend_gemm launcher::product_of(const job &whose, const command &c) noexcept {
