@@ -27,10 +27,7 @@ void give_work(context &on, job &work, std::vector<checked_gemm> &&products, con
   if (!work.plan->is_single()) work.run = std::make_unique<schedule_run>(*work.plan);
 }
 
-void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
-  require(desc, "desc");
-  sg_gemm_desc room = SG_GEMM_DESC_INIT;
-  const sg_gemm_desc &d = in_full(*desc, room, "desc");
+void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job) {
   checked_submit order(on, submit);
   const bool planners_choice = !order.plan() && !order.records() && order.most_lanes() == 0;
   recent_product &recent = recent_product::like(d);
@@ -50,6 +47,12 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
   const auto plan = on.plan_for(&product.shape, 1, request);
   if (planners_choice) recent.remember(on, d, product, plan);
   submit_product(on, std::move(product), plan, order, out_job);
+}
+
+void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  require(desc, "desc");
+  if (desc->struct_size == sizeof *desc) return submit_full(on, *desc, submit, out_job);
+  submit_full(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), submit, out_job);
 }
 
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,
@@ -132,9 +135,8 @@ using sg::object_type;
 
 sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
-  return guarded([&] {
-    sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, out_job);
-  });
+  return guarded(
+      [&] { sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, out_job); });
 }
 
 sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/recent_product.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 
@@ -16,11 +18,27 @@ namespace {
 static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) == 40 && sizeof(sg_gemm_desc) == 256,
               "sg_gemm_desc has gaps, or has grown: what decides the check must be in the comparison");
 
-sg_gemm_desc without_addresses(const sg_gemm_desc &desc) noexcept {
-  sg_gemm_desc form = desc;
-  form.a.data = form.b.data = form.c.data = nullptr;
-  form.bias = nullptr;  // whether there is one, the number of operands says
-  return form;
+constexpr std::size_t words = sizeof(sg_gemm_desc) / sizeof(std::uint64_t);
+
+// All bits but those of addresses; whether there is a bias, the number of operands says.
+constexpr std::array<std::uint64_t, words> form_bits = [] {
+  std::array<std::uint64_t, words> bits;
+  bits.fill(~std::uint64_t{0});
+  for (const std::size_t offset : {offsetof(sg_gemm_desc, a.data), offsetof(sg_gemm_desc, b.data),
+                                   offsetof(sg_gemm_desc, c.data), offsetof(sg_gemm_desc, bias)})
+    bits[offset / sizeof bits[0]] = 0;
+  return bits;
+}();
+
+bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
+  std::uint64_t difference = 0;
+  for (std::size_t i = 0; i < words; ++i) {
+    std::uint64_t one, other;
+    std::memcpy(&one, reinterpret_cast<const char *>(&x) + i * sizeof one, sizeof one);
+    std::memcpy(&other, reinterpret_cast<const char *>(&y) + i * sizeof other, sizeof other);
+    difference |= (one ^ other) & form_bits[i];
+  }
+  return difference == 0;
 }
 
 }  // namespace
@@ -35,8 +53,7 @@ recent_product &recent_product::like(const sg_gemm_desc &desc) noexcept {
 bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
                            access (&accesses)[4]) const noexcept {
   if (context_ != on.number() || (desc.bias != nullptr) != (count_ == 4)) return false;
-  const sg_gemm_desc form = without_addresses(desc);
-  if (std::memcmp(&form, &form_, sizeof form) != 0) return false;
+  if (!same_form(desc, form_)) return false;
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};
@@ -59,7 +76,7 @@ void recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   const problem &p = product.shape;
   if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return;
   context_ = on.number();
-  form_ = without_addresses(desc);
+  form_ = desc;
   where_ = product.where;
   count_ = static_cast<int>(list_accesses(product, touched_));
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};

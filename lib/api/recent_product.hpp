@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that a thread has submitted lately. One that differs from such a one in its addresses only needs no second check
-// of its shape and no second look for its plan, which are more than a third of a submission's instructions.
+// Products that a thread has submitted lately. One that differs from such a one in its addresses only needs no second
+// check of its shape and no second look for its plan, which are more than a third of a submission's instructions.
 #pragma once
 
 #include <streamgemm/gemm.h>
@@ -21,7 +21,8 @@ class recent_product {
   // The calling thread's place for products like this one.
   static recent_product &like(const sg_gemm_desc &desc) noexcept;
 
-  // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it touches.
+  // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it
+  // touches.
   bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[4]) const noexcept;
   int operand_count() const noexcept { return count_; }
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
@@ -32,7 +33,7 @@ class recent_product {
 
  private:
   std::uint64_t context_ = 0;  // its number; 0: none
-  sg_gemm_desc form_{};        // without addresses
+  sg_gemm_desc form_{};        // its addresses mean nothing
   problem_binding where_;      // likewise
   int count_ = 3;              // operands: A, B and C of the column-major problem, and its bias if it has one
   access touched_[4];          // as if each lay at address 0
