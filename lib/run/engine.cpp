@@ -12,7 +12,7 @@ namespace sg {
 namespace {
 
 // Submissions that a busy device's inbox gathers before somebody looks at them.
-constexpr std::uint32_t most_left_in_inbox = 32;
+constexpr std::int64_t most_left_in_inbox = 32;
 
 template <class Node>
 void push_to(std::atomic<Node *> &list, Node &node) noexcept {
@@ -61,12 +61,22 @@ engine::~engine() {
 
 // ---- News, from any thread ----
 
+// Whether this thread has left so many in inboxes, or on cores so much work, that somebody is to look.
+static bool has_left_enough(std::int64_t predicted_ns) noexcept {
+  constexpr std::int64_t enough_ns = lane_set::worth_a_core_ns;
+  thread_local std::int64_t left_ns = 0;
+  left_ns += std::max(predicted_ns, enough_ns / most_left_in_inbox);
+  if (left_ns < enough_ns) return false;
+  left_ns = 0;
+  return true;
+}
+
 void engine::push(job &ready) noexcept {
   const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small;
+  const std::int64_t weight = patient && !lanes_.device_ordered() ? ready.plan->work_ns() : 0;
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
-  thread_local std::uint32_t left_in_inbox = 0;
-  if (patient && saturated_.load() && ++left_in_inbox % most_left_in_inbox != 0) return;
+  if (patient && saturated_.load() && !has_left_enough(weight)) return;
   pump();
   // A chain that the device runs faster than it is told of: whoever makes it longer asks how far it has come.
   if (lane_full_.load(std::memory_order_relaxed) && ops_.poll) ops_.poll(device_.handle());
@@ -119,14 +129,26 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
 
 void engine::flight_ended(flight &f) noexcept {
   const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
-  if (f.lane) lanes_.left(*f.lane, f.share);
+  lane_slot *const lane = f.lane;
+  const float share = f.share;
+  // A device is free for the next command at once. A core is not: its thread is here.
+  const bool of_core = lane && !lanes_.device_ordered();
+  if (lane && !of_core) lanes_.left(*lane, share);
   if (f.about->run) {
     push_to(ended_, f);
   } else {
     f.about->ran(f);
     f.about->work_ended();
   }
+  if (of_core) return core_is_free(*lane, share);
   device_news();
+}
+
+void engine::core_is_free(lane_slot &lane, float share) noexcept {
+  lanes_.awake(&lane);
+  lanes_.left(lane, share);
+  device_news();
+  lanes_.awake(nullptr);
 }
 
 void engine::pump() noexcept {
@@ -248,6 +270,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     wanted.small = coalesce_ && next.plan->small;
     wanted.urgent = hurried_;
     wanted.share = next.plan->share;
+    wanted.waiting_ns = from.predicted_ns();
   }
   lane_slot *slot = lanes_.find(wanted);
   if (!slot) {
@@ -268,7 +291,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   f.begin(ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
   f.share = c ? ready.plan->share : 0;
-  lanes_.entered(slot, f.share);
+  lanes_.entered(slot, f.share, c && ready.plan->small);
   bool enqueued = false;
   try {
     lanes_.follow(slot, ready.behind());

@@ -2,12 +2,12 @@
 // Runs jobs that are ready: an event-driven machine over the backend's streams and the staging workers.
 //
 // No thread of its own, and no lock: whoever brings news (a job that became ready, a command that ended) leaves it in a
-// lock-free list and asks for a pump. The first to ask works until nobody has asked again; the others go on at once. All
-// members below the line are touched by that one thread only.
+// lock-free list and asks for a pump. The first to ask works until nobody has asked again; the others go on at once.
+// All members below the line are touched by that one thread only.
 //
-// On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events. On
-// the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for another.
-// Small products that wait for a lane at the same time go out as one command.
+// On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events.
+// On the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for
+// another. Small products that wait for a lane at the same time go out as one command.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class engine {
   };
   engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
          arena_pool &staging_memory);  // Throws sg::error.
-  ~engine();  // nothing is in flight
+  ~engine();                           // nothing is in flight
   engine(const engine &) = delete;
   engine &operator=(const engine &) = delete;
 
@@ -65,9 +65,11 @@ class engine {
 
   static void group_told(void *user, const sg_backend_result *result);
   void part_of(job_group &group) noexcept;
+  static void end_members(job_group &group, context &home) noexcept;
   void flight_ended(flight &f) noexcept;
   void pump() noexcept;
   void device_news() noexcept;
+  void core_is_free(lane_slot &lane, float share) noexcept;  // on its own thread
 
   // ---- with the token ----
   void step() noexcept;
@@ -104,8 +106,9 @@ class engine {
   std::atomic<flight *> ended_{nullptr};
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
-  // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox. On cores:
-  // while each has what it may have ahead.
+  // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox. On
+  // cores: while each has what it may have ahead, or one works on small ones and what waits is not worth another one's
+  // waking.
   std::atomic<bool> saturated_{false};
   std::atomic<bool> hurry_wanted_{false};
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there

@@ -42,9 +42,8 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
       most - 1,
       [&](const job &candidate) {
         return room && candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
-               candidate.units == first.units &&
-               (candidate.behind() == 0 || candidate.behind() == first.behind()) && !candidate.cancel_requested() &&
-               !candidate.dependency_failed();
+               candidate.units == first.units && (candidate.behind() == 0 || candidate.behind() == first.behind()) &&
+               !candidate.cancel_requested() && !candidate.dependency_failed();
       },
       [&](job &member) {
         const sg_backend_gemm product = launcher_.product_of(member);
@@ -76,7 +75,7 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
     member->single.begin(*member, 0, &slot, 0);
     member->single.company = static_cast<std::int32_t>(group.members.size());
   }
-  lanes_.entered(slot, 0);
+  lanes_.entered(slot, 0, true);
   bool enqueued = false;
   try {
     lanes_.follow(slot, behind);
@@ -118,8 +117,16 @@ void engine::group_told(void *user, const sg_backend_result *result) {
 void engine::part_of(job_group &group) noexcept {
   if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<context>::share(&group.members.front()->owner());
-  lanes_.left(*group.lane, 0);
-  const context::ends_together counted(*keep);
+  lane_slot &lane = *group.lane;
+  if (lanes_.device_ordered()) lanes_.left(lane, 0);
+  end_members(group, *keep);
+  groups_.give_back(group);
+  if (lanes_.device_ordered()) return device_news();
+  core_is_free(lane, 0);
+}
+
+void engine::end_members(job_group &group, context &home) noexcept {
+  const context::ends_together counted(home);
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     if (i + fetched_ahead < group.members.size()) group.members[i + fetched_ahead]->fetch();
     job &member = *group.members[i];
@@ -128,8 +135,6 @@ void engine::part_of(job_group &group) noexcept {
     member.ran(member.single);
     member.work_ended();
   }
-  groups_.give_back(group);
-  device_news();
 }
 
 }  // namespace sg

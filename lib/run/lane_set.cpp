@@ -16,8 +16,8 @@ constexpr std::int32_t device_depth = 12;
 // Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
-// While the device computes, so many are worth a launch, whose cost the submitter pays; or the latest launch was so long
-// ago that nobody is in a hurry.
+// While the device computes, so many are worth a launch, whose cost the submitter pays; or the latest launch was so
+// long ago that nobody is in a hurry.
 constexpr std::size_t worth_a_launch = 120;
 constexpr std::int64_t between_launches_ns = 40'000;
 // One runs, one is there when it ends.
@@ -25,8 +25,8 @@ constexpr std::int32_t large_in_flight = 2;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 // Of the multiprocessors, spared for products of high priority. Measured on an H200 beside products of 4096^3 in bf16:
-// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35 (alone
-// 15 and 19), and the others lose 3% of their rate.
+// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35
+// (alone 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
 constexpr std::int32_t most_device_lanes = 24;
 constexpr std::size_t first_native = most_device_lanes + 4;  // the lanes before it are the library's own
@@ -92,9 +92,17 @@ bool lane_set::cores_are_full() const noexcept {
   });
 }
 
-// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least one.
+bool lane_set::some_core_is_soon_free() const noexcept {
+  return std::any_of(compute_.begin(), compute_.end(), [](const std::unique_ptr<lane_slot> &slot) {
+    return slot->small_only && slot->in_flight.load(std::memory_order_acquire) > 0;
+  });
+}
+
+// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
+// one.
 lane_slot *lane_set::least_loaded() noexcept {
-  const std::size_t first = device_ordered_ ? 0 : next_lane_;
+  const lane_slot *const awake = awake_.load(std::memory_order_relaxed);
+  const std::size_t first = device_ordered_ ? 0 : awake ? awake->index : next_lane_;
   lane_slot *best = compute_[first].get();
   std::int32_t load = best->in_flight.load(std::memory_order_acquire);
   for (std::size_t i = 1; i < compute_.size(); ++i) {
@@ -107,15 +115,23 @@ lane_slot *lane_set::least_loaded() noexcept {
   return best;
 }
 
+// To wake a thread takes longer than many a small product, so a few wait for the core that is awake.
+lane_slot *lane_set::find_core(const lane_demand &wanted) noexcept {
+  lane_slot *const slot = least_loaded();
+  const std::int32_t now = slot->in_flight.load(std::memory_order_acquire);
+  if (now >= (wanted.alone ? 1 : depth_)) return nullptr;
+  const bool patient = wanted.small && !wanted.urgent && wanted.priority <= 0 && wanted.waiting_ns < worth_a_core_ns;
+  const bool is_awake = now == 0 && slot == awake_.load(std::memory_order_relaxed);
+  if (patient && !is_awake && some_core_is_soon_free()) return nullptr;
+  next_lane_ = (next_lane_ + 1) % compute_.size();
+  return slot;
+}
+
 lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   const auto unless_full = [](lane_slot *slot, std::int32_t depth) {
     return slot->in_flight.load(std::memory_order_acquire) < depth ? slot : nullptr;
   };
-  if (!device_ordered_) {
-    lane_slot *slot = unless_full(least_loaded(), wanted.alone ? 1 : depth_);
-    if (slot) next_lane_ = (next_lane_ + 1) % compute_.size();
-    return slot;
-  }
+  if (!device_ordered_) return find_core(wanted);
   if (wanted.what != computing) return unless_full(wanted.what == to_device ? copy_in_ : copy_out_, device_depth);
   if (wanted.priority > 0) {
     latest_urgent_ns_ = monotonic_ns();
@@ -173,7 +189,8 @@ void lane_set::dismiss(const lane_slot &native) noexcept {
   *std::find(natives_.begin(), natives_.end(), &native) = nullptr;
 }
 
-void lane_set::entered(lane_slot &slot, float share) noexcept {
+void lane_set::entered(lane_slot &slot, float share, bool small) noexcept {
+  slot.small_only = small && (slot.small_only || slot.in_flight.load(std::memory_order_acquire) == 0);
   slot.in_flight.fetch_add(1, std::memory_order_relaxed);
   share_.fetch_add(in_1024ths(share), std::memory_order_relaxed);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend streams of an engine, and which of them may take a command now.
 //
-// A device runs few commands at a time and is handed few: what waits here can still be overtaken, cancelled and gathered
-// into groups, what waits in the device cannot. Used by the engine's one thread at a time, but for what is atomic.
+// A device runs few commands at a time and is handed few: what waits here can still be overtaken, cancelled and
+// gathered into groups, what waits in the device cannot. Used by the engine's one thread at a time, but for what is
+// atomic.
 #pragma once
 
 #include <array>
@@ -28,25 +29,30 @@ inline constexpr int most_native_lanes = 32, most_event_lanes = 4;
 struct lane_demand {
   work_class what = computing;
   int priority = 0;
-  bool alone = false;        // long enough to have a core to itself
-  bool small = false;        // may go out in a group
-  bool urgent = false;       // somebody waits for it
-  std::size_t waiting = 1;   // how many, with this one, wait for such a lane
-  float share = 1;           // of the device, that it fills
-  lane_bits behind = 0;      // lanes whose commands of now it comes after
+  bool alone = false;                   // long enough to have a core to itself
+  bool small = false;                   // may go out in a group
+  bool urgent = false;                  // somebody waits for it
+  std::size_t waiting = 1;              // how many, with this one, wait for such a lane
+  std::int64_t waiting_ns = INT64_MAX;  // what these are predicted to take
+  float share = 1;                      // of the device, that it fills
+  lane_bits behind = 0;                 // lanes whose commands of now it comes after
 };
 
 class lane_set {
  public:
   lane_set(const device &on, const device_model &model, std::int32_t most_in_flight);  // Throws sg::error.
-  ~lane_set();  // nothing is in flight
+  ~lane_set();                                                                         // nothing is in flight
   lane_set(const lane_set &) = delete;
   lane_set &operator=(const lane_set &) = delete;
 
   bool device_ordered() const noexcept { return device_ordered_; }  // streams and events order; else the engine does
-  // Whether something is in flight whose end will be told, and before which no small product of normal priority is worth
-  // another look.
-  bool busy_with_small() const noexcept { return device_ordered_ ? computing_now() > 0 : cores_are_full(); }
+  // Whether something is in flight whose end will be told, and before which no small product of normal priority is
+  // worth another look.
+  bool busy_with_small() const noexcept {
+    return device_ordered_ ? computing_now() > 0 : some_core_is_soon_free() || cores_are_full();
+  }
+  // On cores, small products of so little are worth no other core's waking while one is busy with such.
+  static constexpr std::int64_t worth_a_core_ns = 25'000;
   std::int32_t compute_lanes() const noexcept { return static_cast<std::int32_t>(compute_.size()); }
 
   lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it has to wait
@@ -60,14 +66,19 @@ class lane_set {
   bool admit(lane_slot &native) noexcept;
   void dismiss(const lane_slot &native) noexcept;
 
-  void entered(lane_slot &slot, float share) noexcept;
-  void launched(bool small) noexcept;                // just now
+  void entered(lane_slot &slot, float share, bool small = false) noexcept;
+  void launched(bool small) noexcept;  // just now
   // When a command of that length, in the lane behind what is there, should have ended; 0 where nobody would ask.
   std::int64_t expected_end(lane_slot &slot, double seconds) const noexcept;
   void left(lane_slot &slot, float share) noexcept;  // any thread
+  // The thread of a core's lane, which has just ended a command, looks for the next one until it falls asleep. Any
+  // thread.
+  void awake(lane_slot *slot) noexcept {
+    if (!device_ordered_) awake_.store(slot, std::memory_order_relaxed);
+  }
 
-  // Multiprocessors that a product may use; 0: all. `limit`: its stream's. Of long ones of low or normal priority some stay
-  // free while products of high priority come, which would otherwise wait for one to be released.
+  // Multiprocessors that a product may use; 0: all. `limit`: its stream's. Of long ones of low or normal priority some
+  // stay free while products of high priority come, which would otherwise wait for one to be released.
   std::int32_t units_for(int priority, float share, std::int32_t limit) noexcept;
 
  private:
@@ -77,11 +88,13 @@ class lane_set {
   lane_slot *least_loaded() noexcept;
   std::int32_t computing_now() const noexcept;
   bool cores_are_full() const noexcept;
+  bool some_core_is_soon_free() const noexcept;
+  lane_slot *find_core(const lane_demand &wanted) noexcept;
 
   const device &device_;
   const sg_backend_ops &ops_;
   const bool device_ordered_;
-  const std::int32_t depth_;           // of a core's lane
+  const std::int32_t depth_;  // of a core's lane
   const std::int32_t most_small_, most_large_;
   const std::int32_t spared_units_, units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
@@ -90,6 +103,7 @@ class lane_set {
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;
   std::atomic<std::int32_t> share_{0};  // in 1/1024 of the device
+  std::atomic<lane_slot *> awake_{nullptr};
 };
 
 }  // namespace sg

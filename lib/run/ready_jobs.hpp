@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that are ready and wait for a lane, of one priority and one class of work: in turn between those who submit, and in
-// order for each of them, so that a flood from one does not hold up another.
+// Jobs that are ready and wait for a lane, of one priority and one class of work: in turn between those who submit, and
+// in order for each of them, so that a flood from one does not hold up another.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@ class ready_jobs {
  public:
   bool empty() const noexcept { return occupied_ == 0; }
   std::size_t size() const noexcept { return size_; }
+  std::int64_t predicted_ns() const noexcept { return predicted_ns_; }  // of all; of what is not small a second
 
   void push(job &ready) noexcept {
     job_list &list = lists_[ready.submitter % submitters];
@@ -23,6 +24,7 @@ class ready_jobs {
     list.last = &ready;
     occupied_ |= 1u << (ready.submitter % submitters);
     ++size_;
+    predicted_ns_ += predicted_ns_of(ready);
   }
 
   // Whose turn it is; there is one.
@@ -34,7 +36,8 @@ class ready_jobs {
     next_turn_ = (now + 1) % submitters;
   }
 
-  // Takes out, in turn, what `wanted(job)` accepts, until it has taken `most` or has looked at enough; `take(job)` gets it.
+  // Takes out, in turn, what `wanted(job)` accepts, until it has taken `most` or has looked at enough; `take(job)` gets
+  // it.
   template <class Wanted, class Take>
   void gather(std::size_t most, Wanted &&wanted, Take &&take) noexcept {
     std::array<job *, submitters> before{};  // in each list, the last of those passed over
@@ -57,6 +60,7 @@ class ready_jobs {
       if (list.last == candidate) list.last = before[now];
       if (!list.first) occupied_ &= ~(1u << now);
       --size_;
+      predicted_ns_ -= predicted_ns_of(*candidate);
       ++taken;
       take(*candidate);
       if (!following) left &= ~(1u << now);
@@ -77,6 +81,9 @@ class ready_jobs {
     job *first = nullptr, *last = nullptr;
   };
 
+  static std::int64_t predicted_ns_of(const job &one) noexcept {
+    return one.plan && one.plan->small ? one.plan->work_ns() : 1'000'000'000;
+  }
   std::uint32_t turn() const noexcept {
     const std::uint32_t from_here = occupied_ >> next_turn_;
     return from_here ? next_turn_ + static_cast<std::uint32_t>(std::countr_zero(from_here))
@@ -88,6 +95,7 @@ class ready_jobs {
     list.first = taken.next;
     if (!list.first) occupied_ &= ~(1u << index);
     --size_;
+    predicted_ns_ -= predicted_ns_of(taken);
     return taken;
   }
 
@@ -95,6 +103,7 @@ class ready_jobs {
   std::uint32_t occupied_ = 0;  // lists that are not empty
   std::uint32_t next_turn_ = 0;
   std::size_t size_ = 0;
+  std::int64_t predicted_ns_ = 0;
 };
 
 }  // namespace sg
