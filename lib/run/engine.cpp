@@ -40,6 +40,16 @@ void tell_engine(flight &f, sg_status status, const char *message, std::int64_t 
   f.about->owner().executor().piece_of(f, status, message, start_ns, end_ns, pieces);
 }
 
+// Whether this thread has left so many in inboxes, or on cores so much work, that somebody is to look.
+bool has_left_enough(std::int64_t predicted_ns) noexcept {
+  constexpr std::int64_t enough_ns = lane_set::worth_a_core_ns;
+  thread_local std::int64_t left_ns = 0;
+  left_ns += std::max(predicted_ns, enough_ns / most_left_in_inbox);
+  if (left_ns < enough_ns) return false;
+  left_ns = 0;
+  return true;
+}
+
 }  // namespace
 
 engine::engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
@@ -60,16 +70,6 @@ engine::~engine() {
 }
 
 // ---- News, from any thread ----
-
-// Whether this thread has left so many in inboxes, or on cores so much work, that somebody is to look.
-static bool has_left_enough(std::int64_t predicted_ns) noexcept {
-  constexpr std::int64_t enough_ns = lane_set::worth_a_core_ns;
-  thread_local std::int64_t left_ns = 0;
-  left_ns += std::max(predicted_ns, enough_ns / most_left_in_inbox);
-  if (left_ns < enough_ns) return false;
-  left_ns = 0;
-  return true;
-}
 
 void engine::push(job &ready) noexcept {
   const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small;

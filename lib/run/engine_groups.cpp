@@ -34,7 +34,10 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   }
   // On a core a group is to be worth its dispatch, and no more: the other lanes want some too.
   const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
-  const std::size_t most = lanes_.device_ordered() ? most_members : std::min(most_members, from.size() / lanes + 1);
+  const auto worthwhile =
+      static_cast<std::size_t>(lane_set::worth_a_core_ns / 2 / std::max<std::int64_t>(1, first.plan->work_ns()));
+  const std::size_t most =
+      lanes_.device_ordered() ? most_members : std::min(most_members, std::max(from.size() / lanes, worthwhile) + 1);
   double seconds = first.plan->work_seconds;
   std::int64_t items = group->products.front().batch;
   bool room = true;

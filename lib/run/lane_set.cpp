@@ -16,8 +16,8 @@ constexpr std::int32_t device_depth = 12;
 // Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
-// While the device computes, so many are worth a launch, whose cost the submitter pays; or the latest launch was so
-// long ago that nobody is in a hurry.
+// While the device computes, so many are worth a launch, whose cost the submitter pays; or the latest launch was so long
+// ago that nobody is in a hurry.
 constexpr std::size_t worth_a_launch = 120;
 constexpr std::int64_t between_launches_ns = 40'000;
 // One runs, one is there when it ends.
@@ -25,8 +25,8 @@ constexpr std::int32_t large_in_flight = 2;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 // Of the multiprocessors, spared for products of high priority. Measured on an H200 beside products of 4096^3 in bf16:
-// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35
-// (alone 15 and 19), and the others lose 3% of their rate.
+// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35 (alone
+// 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
 constexpr std::int32_t most_device_lanes = 24;
 constexpr std::size_t first_native = most_device_lanes + 4;  // the lanes before it are the library's own
@@ -98,8 +98,7 @@ bool lane_set::some_core_is_soon_free() const noexcept {
   });
 }
 
-// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
-// one.
+// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least one.
 lane_slot *lane_set::least_loaded() noexcept {
   const lane_slot *const awake = awake_.load(std::memory_order_relaxed);
   const std::size_t first = device_ordered_ ? 0 : awake ? awake->index : next_lane_;

@@ -41,7 +41,7 @@ struct lane_demand {
 class lane_set {
  public:
   lane_set(const device &on, const device_model &model, std::int32_t most_in_flight);  // Throws sg::error.
-  ~lane_set();                                                                         // nothing is in flight
+  ~lane_set();  // nothing is in flight
   lane_set(const lane_set &) = delete;
   lane_set &operator=(const lane_set &) = delete;
 

@@ -16,18 +16,18 @@ inline std::uint32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
   return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (size_ - 1)];
 }
 
-// Links an entry that is in place.
+// Links an entry that is in place. A head may have been left from numbers' round before this one: an entry's links lead to
+// earlier ones only.
 inline void tracker::level::put_in(int shift, std::uint32_t number) noexcept {
   entry &e = at(number);
+  const auto enter = [&](std::uint32_t &head, std::uint32_t side) {
+    e.behind[side] = head - first_ < number + side - first_ ? head : nobody();  // both cells may share a bucket
+    head = number + side;
+  };
   const std::uintptr_t first = e.bytes.lo >> shift, last = (e.bytes.hi - 1) >> shift;
-  std::uint32_t &head = bucket(first);
-  e.behind[0] = head;
-  head = number;
-  if (first != last) {
-    std::uint32_t &second = bucket(last);
-    e.behind[1] = second;
-    second = number + 1;
-  }
+  enter(bucket(first), 0);
+  e.behind[1] = nobody();
+  if (first != last) enter(bucket(last), 1);
   lo_ = std::min(lo_, e.bytes.lo);
   hi_ = std::max(hi_, e.bytes.hi);
 }
@@ -62,7 +62,7 @@ void tracker::level::make_room(int shift, const moment &now) {
     ring = std::make_unique_for_overwrite<entry[]>(size);
     heads = std::make_unique_for_overwrite<std::uint32_t[]>(size);
   } else {
-    std::fill_n(heads_.get(), size, first_ - 1);
+    std::fill_n(heads_.get(), size, nobody());
   }
   // An entry moves towards the first, so the same ring will do.
   const std::uint32_t mask = size - 1, before = twice_count_;
@@ -78,7 +78,7 @@ void tracker::level::make_room(int shift, const moment &now) {
     ring_ = std::move(ring);
     heads_ = std::move(heads);
     size_ = size;
-    std::fill_n(heads_.get(), size, first_ - 1);
+    std::fill_n(heads_.get(), size, nobody());
   }
   twice_count_ = kept - first_;
   lo_ = UINTPTR_MAX;

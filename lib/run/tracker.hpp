@@ -85,6 +85,7 @@ class tracker {
     // Entries are numbered, by twos; a link is an entry's number and in its lowest bit which of its cells is meant.
     entry &at(std::uint32_t link) noexcept { return ring_[(link >> 1) & (size_ - 1)]; }
     bool is_there(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
+    std::uint32_t nobody() const noexcept { return first_ - 1; }
     std::uint32_t &bucket(std::uintptr_t cell) noexcept;
     template <class Visit>
     void each_entry(std::uint32_t &head, Visit &&leaves);
