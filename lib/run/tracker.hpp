@@ -97,7 +97,8 @@ class tracker {
 
     // What all footprints lie within: often enough to say that one more meets none of them.
     std::uintptr_t lo_ = UINTPTR_MAX, hi_ = 0;
-    std::uint32_t first_ = 0, twice_count_ = 0;  // numbers in use: from this one on, so many
+    // Numbers in use: from this one on, so many. They go round, for the first time soon: that is no rare event.
+    std::uint32_t first_ = 0u - 4096, twice_count_ = 0;
     std::uint32_t size_ = 0;                     // of the ring, and of the buckets: 0, or a power of two
     std::uint32_t latest_generation_ = 0;
     std::unique_ptr<entry[]> ring_;

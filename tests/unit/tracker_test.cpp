@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tracker against a plain list of everything in flight: each job runs after those it conflicts with, however many
+// and of whatever size, and after nobody else.
+#include "run/tracker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <vector>
+
+#include "run/context.hpp"
+
+namespace sg {
+namespace {
+
+struct traits {
+  const char *name;
+  std::size_t most_in_flight;
+  int all_end_every;     // steps; 0: never
+  bool generations_end;  // the tracker is told which have
+  std::uint64_t area;    // bytes that operands lie in
+  int most_size_bits;    // of an operand
+};
+
+// Jobs that do nothing: one ends once it has been let go and all those it was ordered after have ended.
+class tracking : public testing::TestWithParam<traits> {
+ protected:
+  struct known {
+    ref<job> work;
+    std::vector<access> touched;
+    std::vector<std::size_t> must, may;  // in flight when it came: share a byte with it; are not known to share none
+    bool let_go = false, ended = false;
+  };
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+  footprint some_bytes() {
+    const auto length = static_cast<std::int64_t>(below(std::uint64_t{1} << below(GetParam().most_size_bits + 1))) + 1;
+    const auto start = reinterpret_cast<const void *>(0x100000 + below(GetParam().area));
+    if (below(3)) return footprint::rectangle(start, length, 1, length);
+    const std::int64_t pitch = below(2) ? 4096 : 1 + length + static_cast<std::int64_t>(below(64));
+    return footprint::rectangle(start, std::min(length, pitch), 1 + static_cast<std::int64_t>(below(8)), pitch);
+  }
+
+  std::vector<access> some_accesses() {
+    std::vector<access> made;
+    for (std::uint64_t left = below(3); left > 0; --left) made.push_back({some_bytes(), false});
+    if (made.empty() || below(4)) made.push_back({some_bytes(), true, below(2) == 0, below(8) != 0});
+    return made;
+  }
+
+  template <class Meet>
+  static bool conflict(const known &one, const known &other, Meet &&meet) {
+    return std::any_of(one.touched.begin(), one.touched.end(), [&](const access &x) {
+      return std::any_of(other.touched.begin(), other.touched.end(),
+                         [&](const access &y) { return (x.writes || y.writes) && meet(x.bytes, y.bytes); });
+    });
+  }
+
+  static bool share_a_byte(const footprint &one, const footprint &other) {
+    const std::int64_t runs = one.runs(), others = other.runs();
+    for (std::int64_t i = 0; i < runs; ++i)
+      for (std::int64_t j = 0; j < others; ++j) {
+        const std::uintptr_t x = one.lo + static_cast<std::uintptr_t>(i * one.pitch);
+        const std::uintptr_t y = other.lo + static_cast<std::uintptr_t>(j * other.pitch);
+        if (x < y + static_cast<std::uintptr_t>(other.run) && y < x + static_cast<std::uintptr_t>(one.run)) return true;
+      }
+    return false;
+  }
+
+  void add() {
+    known next{.work = home_->new_job(), .touched = some_accesses()};
+    for (const std::size_t i : in_flight_) {
+      if (conflict(all_[i], next, share_a_byte)) next.must.push_back(i);
+      if (conflict(all_[i], next, overlap)) next.may.push_back(i);
+    }
+    next.work->generation = static_cast<std::uint32_t>(all_.size() / 16);
+    const auto oldest = static_cast<std::uint32_t>((in_flight_.empty() ? all_.size() : in_flight_.front()) / 16);
+    tracker_.add(*next.work, next.touched.data(), next.touched.size(), GetParam().generations_end ? oldest : 0,
+                 untold_);
+    in_flight_.push_back(all_.size());
+    all_.push_back(std::move(next));
+  }
+
+  void let_go(std::size_t which) {
+    all_[which].let_go = true;
+    all_[which].work->add_ref();  // the engine's
+    all_[which].work->submit();
+  }
+
+  void let_one_go() {
+    std::vector<std::size_t> held;
+    for (const std::size_t i : in_flight_)
+      if (!all_[i].let_go) held.push_back(i);
+    if (!held.empty()) let_go(held[below(held.size())]);
+  }
+
+  // What is to have ended has, and nothing that comes after what has not.
+  void settle() {
+    const auto have_ended = [&](const std::vector<std::size_t> &jobs) {
+      return std::all_of(jobs.begin(), jobs.end(),
+                         [&](std::size_t one) { return all_[one].ended || all_[one].work->done(); });
+    };
+    for (const std::size_t i : in_flight_) {
+      known &one = all_[i];
+      if (one.let_go && have_ended(one.may))
+        ASSERT_TRUE(one.work->wait(deadline(60'000'000'000))) << "job " << i << " waits for one that it does not meet";
+      one.ended = one.work->done();
+      ASSERT_TRUE(!one.ended || (one.let_go && have_ended(one.must))) << "job " << i << " overtook another";
+    }
+    std::erase_if(in_flight_, [&](std::size_t i) {
+      if (all_[i].ended) all_[i].work = {};  // the record may be another job's from now on
+      return all_[i].ended;
+    });
+  }
+
+  void let_all_go() {
+    for (const std::size_t i : in_flight_)
+      if (!all_[i].let_go) let_go(i);
+    settle();
+  }
+
+  const ref<context> home_ = context::create({.device = "sim:h200"});
+  tracker tracker_;
+  untold_failures untold_;
+  std::mt19937_64 random_{20};
+  std::vector<known> all_;
+  std::vector<std::size_t> in_flight_;  // the oldest first
+};
+
+TEST_P(tracking, orders_what_conflicts_and_nothing_else) {
+  constexpr int steps = 40'000;
+  bool growing = true;
+  for (int step = 1; step <= steps && !HasFatalFailure(); ++step) {
+    const std::size_t most = GetParam().most_in_flight;
+    growing = in_flight_.size() < (growing ? most : most / 8 + 1);
+    if (below(8) < (growing ? 6 : 2)) {
+      add();
+    } else {
+      let_one_go();
+    }
+    settle();
+    if (GetParam().all_end_every && step % GetParam().all_end_every == 0) let_all_go();
+  }
+  let_all_go();
+  EXPECT_TRUE(in_flight_.empty());
+  EXPECT_GT(all_.size(), 8000u);
+}
+
+constexpr traits all_traits[] = {
+    {"few_in_little_memory", 12, 0, true, 1 << 12, 10},       {"many_in_much_memory", 300, 0, true, 1 << 22, 16},
+    {"many_without_generations", 300, 0, false, 1 << 22, 16}, {"of_all_sizes", 100, 0, true, 1 << 26, 26},
+    {"that_all_end_at_times", 100, 300, true, 1 << 18, 14},
+};
+
+INSTANTIATE_TEST_SUITE_P(memory, tracking, testing::ValuesIn(all_traits),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace sg
