@@ -202,7 +202,8 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
   link_bytes bytes;
   double arithmetic_seconds = 0, memory_bytes = 0;
   const double lanes = model.lanes_are_cores ? model.compute_lanes : 1;
-  for (const problem &p : problems) {
+  for (const problem &given : problems) {
+    const problem p = given.as_on_device();
     const link_bytes own = bytes_over_link(p);
     bytes.in += own.in;
     bytes.out += own.out;

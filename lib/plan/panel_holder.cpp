@@ -15,9 +15,14 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 panel_holder::panel_holder(schedule_builder &builder, operand_name name, const stream_layout &layout,
                            const stream_operand &x)
-    : builder_(builder), name_(name), x_(x), uses_(x.panels.size()), slot_of_(x.panels.size(), -1) {
+    : builder_(builder),
+      name_(name),
+      held_(operand_of(builder.of(0).as_on_device(), name)),
+      x_(x),
+      uses_(x.panels.size()),
+      slot_of_(x.panels.size(), -1) {
   if (x.panels.empty()) return;  // there is no product
-  const operand &o = operand_of(builder.of(0), name);
+  const operand &o = held_;
   const std::size_t places = x.how == residency::slots ? std::size_t(x.slots) : x.panels.size();
   slots_.resize(places);
   if (x.how == residency::slots) {
@@ -61,7 +66,7 @@ void panel_holder::take(std::int32_t panel, std::int32_t slot) {
 device_place panel_holder::place(std::int32_t panel) const {
   const block &where = x_.panels[panel].where;
   const slot &s = slots_[slot_of_[panel]];
-  const operand &o = operand_of(builder_.of(0), name_);
+  const operand &o = held_;
   const std::int64_t ld = device_ld(o, x_, where);
   if (x_.how == residency::slots) return {s.buffer, 0, 0, ld, item_elements_};
   const std::int64_t item = is_shared(o) ? 0 : x_.panels[panel].items.first;
@@ -70,7 +75,7 @@ device_place panel_holder::place(std::int32_t panel) const {
 
 view panel_holder::view_of(std::int32_t first, range items, block part) const {
   if (x_.how == residency::device) return builder_.operand_view(0, name_, items, part);
-  const operand &o = operand_of(builder_.of(0), name_);
+  const operand &o = held_;
   const panel &p = x_.panels[first];
   const device_place at = place(first);
   const std::int64_t item = at.item + (is_shared(o) ? 0 : items.first - p.items.first);

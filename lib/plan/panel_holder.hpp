@@ -39,6 +39,7 @@ class panel_holder {
 
   schedule_builder &builder_;
   operand_name name_;
+  operand held_;  // as it is on the device
   const stream_operand &x_;
   std::vector<std::vector<std::int64_t>> uses_;  // steps that use each panel
   std::vector<std::int32_t> slot_of_;            // -1: not on the device

@@ -9,6 +9,7 @@
 #include "plan/cost.hpp"
 #include "plan/direct.hpp"
 #include "plan/grouped.hpp"
+#include "plan/narrowing.hpp"
 #include "plan/resident_search.hpp"
 #include "plan/stream_search.hpp"
 
@@ -92,13 +93,16 @@ schedule plan_group(const std::vector<problem> &problems, const plan_terms &term
 
 }  // namespace
 
-std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const device_model &model,
+std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, const device_model &model,
                                           const plan_request &request) {
-  if (problems.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "there is no problem to plan");
+  if (given.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "there is no problem to plan");
   check(request);
-  for (const problem &p : problems)
+  for (const problem &p : given)
     if (!p.no_product && gemm_rate_of(model, p.a.type, p.compute) <= 0)
       throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(p.a.type));
+  std::vector<problem> problems;
+  problems.reserve(given.size());
+  for (const problem &p : given) problems.push_back(narrowed_if_staged(p, model));
   const plan_terms terms = terms_of(model, request);
   auto plan =
       std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));

@@ -34,11 +34,21 @@ struct problem {
   bool beta_zero = true;    // C is never read
   operand bias;             // m x 1: a value for each row of C; 1 x n: one for each column; 0 x 0: there is none
   sg_activation activation = SG_ACTIVATION_NONE;
+  bool narrowed = false;  // the planner's: A and B, of f32, are rounded to bf16 as they are staged
 
   bool operator==(const problem &) const = default;
 
   bool has_bias() const noexcept { return bias.rows > 0; }
   bool has_epilogue() const noexcept { return has_bias() || activation != SG_ACTIVATION_NONE; }
+  // What is left to the link and the device.
+  problem as_on_device() const noexcept {
+    problem p = *this;
+    if (!narrowed) return p;
+    p.a.type = p.b.type = SG_DTYPE_BF16;
+    p.compute = SG_COMPUTE_EXACT;
+    p.narrowed = false;
+    return p;
+  }
   double flops() const noexcept {
     return no_product ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
   }

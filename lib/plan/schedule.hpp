@@ -29,7 +29,7 @@ struct lane {
 enum class command_kind : std::uint8_t {
   copy_in,   // in0 (host or staging) -> out (device)
   copy_out,  // in0 (device) -> out (host or staging)
-  pack,      // in0 (pageable host) -> out (staging), by a host worker
+  pack,      // in0 (pageable host) -> out (staging), by a host worker; f32 may become bf16
   unpack,    // in0 (staging) -> out (pageable host), by a host worker
   gemm,      // out = activation(alpha * op_a(in0) * op_b(in1) + beta * out + bias)
   reduce,    // out = activation(beta * out + sum of in0's items + bias); with in0.buffer < 0 there are no such items

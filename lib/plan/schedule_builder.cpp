@@ -105,7 +105,7 @@ command schedule_builder::gemm(std::int32_t group, range m, range n, range k, st
   c.group = group;
   c.m = m.size, c.n = n.size, c.k = k.size;
   c.op_a = p.op_a, c.op_b = p.op_b;
-  c.compute = p.compute;
+  c.compute = p.as_on_device().compute;
   c.alpha = scalar_role::job;
   c.beta = first_beta(p);
   return c;

@@ -80,7 +80,9 @@ class simulation {
       }
       case command_kind::pack:
       case command_kind::unpack:
-        w.amount = double(c.out.rows) * double(c.out.cols) * double(size_of(s_.buffers[c.out.buffer].type));
+        // The wider of the two sides, where they differ.
+        w.amount = double(c.out.rows) * double(c.out.cols) *
+                   double(std::max(size_of(s_.buffers[c.in0.buffer].type), size_of(s_.buffers[c.out.buffer].type)));
         break;
       case command_kind::gemm:
       case command_kind::reduce: {

@@ -23,8 +23,10 @@ constexpr double small_item = 256 << 10, large_item = 64 << 20;
 constexpr std::int64_t most_paneled_items = 16;
 constexpr std::int64_t most_item_groups = 128;
 
-// The problem as if its pageable operands were pinned: searching needs no staging commands, of which there are many.
+// The problem as if its pageable operands were pinned, what is narrowed among them narrow: searching needs no staging
+// commands, of which there are many.
 problem pinned(problem p) {
+  p = p.as_on_device();
   for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
     if (x->place == SG_MEMORY_PAGEABLE) x->place = SG_MEMORY_PINNED;
   return p;
@@ -163,7 +165,7 @@ class stream_search {
 
   // What was not asked for is as large as fits.
   void tiles_as_asked(std::int64_t m, std::int64_t n, std::int64_t k) {
-    const tile_fit fit = fit_tiles(p_, m, n, k, terms_.memory_limit, double(most_asked_commands));
+    const tile_fit fit = fit_tiles(quick_, m, n, k, terms_.memory_limit, double(most_asked_commands));
     if (fit.bytes == 0)
       throw error(SG_STATUS_INVALID_ARGUMENT, "tiles this small would make more than %lld commands",
                   static_cast<long long>(most_asked_commands));
@@ -226,7 +228,7 @@ class stream_search {
 
   // Refuses what is certain not to fit before anything is laid out; returns the tiles that fit in any case.
   tile_fit last_resort() {
-    const tile_fit fit = fit_tiles(p_, 0, 0, 0, terms_.memory_limit, double(most_commands));
+    const tile_fit fit = fit_tiles(quick_, 0, 0, 0, terms_.memory_limit, double(most_commands));
     if (fit.fits) return fit;
     std::int64_t needed = fit.bytes;
     if (p_.batch > 1) {
@@ -241,7 +243,7 @@ class stream_search {
   void automatic() {
     const tile_fit resort = last_resort();
     whole();
-    const double total = bytes(p_.a) + bytes(p_.b) + bytes(p_.c);
+    const double total = bytes(quick_.a) + bytes(quick_.b) + bytes(quick_.c);
     if (p_.batch > 1)
       in_some_parts(split_kind::batch);
     else if (total > small_item)
@@ -251,7 +253,7 @@ class stream_search {
     if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
       search_panels();
     if (is_empty() || item > large_item)
-      for (const tile_choice &tiles : promising_tiles(p_, terms_, is_empty() ? most_steps : most_steps_in_core))
+      for (const tile_choice &tiles : promising_tiles(quick_, terms_, is_empty() ? most_steps : most_steps_in_core))
         offer(way::tiles, tiles);
     if (is_empty() && resort.fits) offer_tiles(resort.tiles);
   }
@@ -262,7 +264,7 @@ class stream_search {
 
   // One parameter after the other, each at its best value with the others held, from several starts.
   void search_panels() {
-    const double bytes_of_batch = bytes(p_.a) + bytes(p_.b) + bytes(p_.c);
+    const double bytes_of_batch = bytes(quick_.a) + bytes(quick_.b) + bytes(quick_.c);
     // A panel below this is mostly latency.
     const auto most = std::int64_t(std::clamp(bytes_of_batch / double(1 << 19), 1.0, 64.0));
     const auto upto = [&](std::initializer_list<std::int64_t> all) {

@@ -22,19 +22,27 @@ chunk_size chunk_shape(const view &rectangle, std::int64_t size, std::int64_t by
   return {rows, std::max<std::int64_t>(1, bytes / (rows * size))};
 }
 
-// Calls chunk(host, device) for each part of a rectangle that fits `bytes`.
+// A part of memory, and the type of its elements.
+struct side {
+  view where;
+  sg_dtype type;
+};
+
+// Calls chunk(host, device) for each part of a rectangle that fits `bytes` as it is on the host.
 template <class Chunk>
-void for_chunks(view host, view device, std::int64_t size, std::int64_t bytes, Chunk &&chunk) {
-  const auto [rows, cols] = chunk_shape(host, size, bytes);
+void for_chunks(const side &on_host, const side &on_device, std::int64_t bytes, Chunk &&chunk) {
+  const view &host = on_host.where;
+  const auto [rows, cols] = chunk_shape(host, size_of(on_host.type), bytes);
   for (std::int64_t c = 0; c < host.cols; c += cols)
     for (std::int64_t r = 0; r < host.rows; r += rows) {
-      const auto part = [&, rows = rows, cols = cols](view v) {
-        v.offset += (r + c * v.ld) * size;
+      const auto part = [&, rows = rows, cols = cols](const side &x) {
+        view v = x.where;
+        v.offset += (r + c * v.ld) * size_of(x.type);
         v.rows = std::min(rows, host.rows - r);
         v.cols = std::min(cols, host.cols - c);
         return v;
       };
-      chunk(part(host), part(device));
+      chunk(part(on_host), part(on_device));
     }
 }
 
@@ -133,12 +141,13 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
 std::uint32_t transfers::in(operand_name name, const panel &what, const device_place &to,
                             std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
+  const sg_dtype type = operand_of(builder_.of(group_).as_on_device(), name).type;
   const bool one_run = to.ld == x.ld && what.where.rows == x.rows && padding_may_come(x);
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, to)) {
     command copy = move(command_kind::copy_in, in_lane, group_, r.host, r.device);
     copy.one_run = one_run;
-    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, waits) : builder_.add(copy, waits);
+    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits) : builder_.add(copy, waits);
   }
   return last;
 }
@@ -154,10 +163,11 @@ std::uint32_t transfers::out(operand_name name, const panel &what, const device_
   return last;
 }
 
-std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
+std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype type,
+                                   std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_[0];
   std::uint32_t last = 0;
-  for_chunks(r.host, r.device, size_of(type), ring.slot_bytes(), [&](const view &host, const view &device) {
+  for_chunks({r.host, from}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
@@ -172,7 +182,7 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype type, std::span<
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_[1];
   std::uint32_t last = 0;
-  for_chunks(r.host, r.device, size_of(type), ring.slot_bytes(), [&](const view &host, const view &device) {
+  for_chunks({r.host, type}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());

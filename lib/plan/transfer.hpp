@@ -26,8 +26,8 @@ std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 // in it, and it makes a panel of whole columns one run.
 bool padding_may_come(const operand &x);
 
-// Where a panel lies on the device. `buffer` has the operand's type; its items are `item_stride` elements apart, as the
-// buffer says too.
+// Where a panel lies on the device. `buffer` has the type that the operand has there; its items are `item_stride`
+// elements apart, as the buffer says too.
 struct device_place {
   std::int32_t buffer = -1;
   std::int64_t item = 0;    // of the buffer, where the panel's first one lies
@@ -88,7 +88,7 @@ class transfers {
     view host, device;
   };
   std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_place &place) const;
-  std::uint32_t staged_in(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
+  std::uint32_t staged_in(const rectangle &r, sg_dtype from, sg_dtype type, std::span<const std::uint32_t> waits);
   std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
 
   schedule_builder &builder_;

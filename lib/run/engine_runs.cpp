@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/bf16.hpp"
 #include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
 #include "run/context.hpp"
@@ -15,6 +16,11 @@ namespace sg {
 namespace {
 
 constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
+
+void narrow(const narrowing &n) noexcept {
+  for (std::int64_t column = 0; column < n.columns; ++column)
+    round_to_bf16(n.to + column * n.count, n.from + column * n.pitch, static_cast<std::size_t>(n.count));
+}
 
 }  // namespace
 
@@ -253,7 +259,10 @@ void engine::stage(flight &f) noexcept {
     const schedule &s = *f.about->plan->text;
     const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    lower_copy(s, c, f.about->operands, copies);
+    if (const auto rounding = lower_narrowing(s, c, f.about->operands))
+      narrow(*rounding);
+    else
+      lower_copy(s, c, f.about->operands, copies);
     // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
       if (c.kind == command_kind::unpack && bytes >= least_past_caches)

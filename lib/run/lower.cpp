@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/lower.hpp"
 
+#include <utility>
+
 namespace sg {
 
 namespace {
@@ -104,6 +106,18 @@ void lower_reduce(const schedule &s, const command &c, const binding &where, std
     r.c = address_of(s, c.out, where, c.out.item + i);
     out.push_back(r);
   }
+}
+
+std::optional<narrowing> lower_narrowing(const schedule &s, const command &c, const binding &where) {
+  if (buffer_of(s, c.in0).type == buffer_of(s, c.out).type) return std::nullopt;
+  narrowing n;
+  n.to = reinterpret_cast<std::uint16_t *>(address_of(s, c.out, where, c.out.item));
+  n.from = address_of(s, c.in0, where, c.in0.item);
+  n.count = c.in0.rows;
+  n.columns = c.in0.cols;
+  n.pitch = c.in0.ld * size_of(buffer_of(s, c.in0).type);
+  if (c.in0.ld == c.in0.rows) n.count *= std::exchange(n.columns, 1);
+  return n;
 }
 
 void lower_copy(const schedule &s, const command &c, const binding &where, std::vector<sg_backend_copy> &out) {

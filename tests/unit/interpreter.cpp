@@ -257,10 +257,19 @@ class interpreter {
       }
   }
 
+  void narrow(const command &c) {
+    require(!on_device(c.in0) && !on_device(c.out), "narrowed elsewhere than between host and staging memory");
+    for (std::int64_t j = 0; j < c.out.cols; ++j)
+      for (std::int64_t i = 0; i < c.out.rows; ++i)
+        store(SG_DTYPE_BF16, address(c.out, 0, i, j), element(c.in0, 0, i, j));
+  }
+
   void copy(const command &c) {
     require(c.out.items == 1 && c.in0.items == 1, "a copy has one item");
     const sg_dtype type = s_.buffers[c.out.buffer].type;
-    require(type == s_.buffers[c.in0.buffer].type, "a copy changes the type");
+    const sg_dtype from = s_.buffers[c.in0.buffer].type;
+    if (c.kind == command_kind::pack && from == SG_DTYPE_F32 && type == SG_DTYPE_BF16) return narrow(c);
+    require(type == from, "a copy changes the type");
     const bool to_device = c.kind == command_kind::copy_in, from_device = c.kind == command_kind::copy_out;
     require(on_device(c.out) == to_device && on_device(c.in0) == from_device, "a copy in the wrong direction");
     for (std::int64_t j = 0; j < c.out.cols; ++j)

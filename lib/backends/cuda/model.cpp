@@ -14,7 +14,7 @@ namespace {
 // Flops per second that a large product reaches, of what the chip could at its highest clock: measured on an H200
 // (132 multiprocessors, 1.98 GHz), where f32 reaches 51 of 66.9 TFLOP/s and the tensor cores about 0.8 of theirs.
 struct rates {
-  double f64, f32, tf32, f16, i8, f8;
+  double f64, f32, tf32, f16, bf16, i8, f8;
 };
 
 // Multiply-adds of a multiprocessor in a clock, by compute capability (CUDA C++ Programming Guide, arithmetic
@@ -37,10 +37,12 @@ rates rates_of(const cudaDeviceProp &facts, double clock_hz) {
     if (x.capability <= capability) found = &x;
   const double chip = 2 * clock_hz * facts.multiProcessorCount;
   const double of_cores = 0.76, of_tensor_cores = 0.78;
+  const double bf16 = chip * (capability >= 80 ? found->f16 * of_tensor_cores : found->f32 * of_cores);
   return {0.9 * chip * found->f64,
           chip * found->f32 * of_cores,
           chip * std::max(found->tf32 * of_tensor_cores, found->f32 * of_cores),
           chip * found->f16 * of_tensor_cores,
+          bf16,
           chip * found->i8 * of_tensor_cores,
           chip * std::max(found->f8, found->f16) * of_tensor_cores};
 }
@@ -131,7 +133,7 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
       {"f64", "exact", rate.f64, 0},   {"f32", "exact", rate.f32, 0},
       {"f32", "tf32", rate.tf32, 256}, {"f32", "3xtf32", std::max(rate.f32, 0.25 * rate.tf32), 1024},
       {"c64", "exact", rate.f32, 0},   {"c128", "exact", rate.f64, 0},
-      {"f16", "exact", rate.f16, 256}, {"bf16", "exact", rate.f16, 256},
+      {"f16", "exact", rate.f16, 256}, {"bf16", "exact", rate.bf16, 256},
       {"i8", "exact", rate.i8, 256},   {"f8_e4m3", "exact", rate.f16, 256},
       {"f8_e4m3", "f8", rate.f8, 256}, {"f8_e5m2", "exact", rate.f16, 256}};
   for (const product &x : products) {
