@@ -36,8 +36,10 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
   const auto worthwhile =
       static_cast<std::size_t>(lane_set::worth_a_core_ns / 2 / std::max<std::int64_t>(1, first.plan->work_ns()));
-  const std::size_t most =
-      lanes_.device_ordered() ? most_members : std::min(most_members, std::max(from.size() / lanes, worthwhile) + 1);
+  const std::size_t waiting = from.size() + 1;
+  std::size_t most = std::min(most_members, std::max(from.size() / lanes, worthwhile) + 1);
+  if (lanes_.device_ordered())  // when somebody waits, nothing more may come
+    most = std::min(most_members, hurried_ ? waiting : lanes_.in_whole_waves(waiting, first.plan->share));
   double seconds = first.plan->work_seconds;
   std::int64_t items = group->products.front().batch;
   bool room = true;

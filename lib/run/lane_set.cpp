@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/futex.hpp"
 
@@ -16,17 +17,17 @@ constexpr std::int32_t device_depth = 12;
 // Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
-// While the device computes, so many are worth a launch, whose cost the submitter pays; or the latest launch was so long
-// ago that nobody is in a hurry.
-constexpr std::size_t worth_a_launch = 120;
-constexpr std::int64_t between_launches_ns = 40'000;
+// While the device computes, so many to a multiprocessor are worth a launch, whose cost the submitter pays; or the
+// latest launch was so long ago that nobody is in a hurry.
+constexpr std::int32_t worth_a_launch = 2;
+constexpr std::int64_t between_launches_ns = 100'000;
 // One runs, one is there when it ends.
 constexpr std::int32_t large_in_flight = 2;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 // Of the multiprocessors, spared for products of high priority. Measured on an H200 beside products of 4096^3 in bf16:
-// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35 (alone
-// 15 and 19), and the others lose 3% of their rate.
+// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35
+// (alone 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
 constexpr std::int32_t most_device_lanes = 24;
 constexpr std::size_t first_native = most_device_lanes + 4;  // the lanes before it are the library's own
@@ -98,7 +99,8 @@ bool lane_set::some_core_is_soon_free() const noexcept {
   });
 }
 
-// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least one.
+// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
+// one.
 lane_slot *lane_set::least_loaded() noexcept {
   const lane_slot *const awake = awake_.load(std::memory_order_relaxed);
   const std::size_t first = device_ordered_ ? 0 : awake ? awake->index : next_lane_;
@@ -140,8 +142,8 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
     return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
   const std::int32_t now = computing_now();
   if (wanted.small) {
-    if (now >= most_small_) return nullptr;
-    if (now > 0 && !wanted.urgent && wanted.waiting < worth_a_launch &&
+    if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
+    if (now > 0 && !wanted.urgent && wanted.waiting < static_cast<std::size_t>(worth_a_launch * units_) &&
         monotonic_ns() - latest_launch_ns_ < between_launches_ns)
       return nullptr;
   } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {
@@ -182,6 +184,11 @@ bool lane_set::admit(lane_slot &native) noexcept {
   *place = &native;
   native.index = static_cast<std::uint32_t>(first_native + static_cast<std::size_t>(place - natives_.begin()));
   return true;
+}
+
+std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexcept {
+  const float waves = std::floor(static_cast<float>(count) * share);
+  return waves < 1 ? count : static_cast<std::size_t>(waves / share + 0.5f);
 }
 
 void lane_set::dismiss(const lane_slot &native) noexcept {

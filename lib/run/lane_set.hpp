@@ -41,7 +41,7 @@ struct lane_demand {
 class lane_set {
  public:
   lane_set(const device &on, const device_model &model, std::int32_t most_in_flight);  // Throws sg::error.
-  ~lane_set();  // nothing is in flight
+  ~lane_set();                                                                         // nothing is in flight
   lane_set(const lane_set &) = delete;
   lane_set &operator=(const lane_set &) = delete;
 
@@ -53,6 +53,9 @@ class lane_set {
   }
   // On cores, small products of so little are worth no other core's waking while one is busy with such.
   static constexpr std::int64_t worth_a_core_ns = 25'000;
+  // Of so many products of that share of the device, those that fill it a whole number of times: one more would take as
+  // long as another round of all. All where they do not fill it once.
+  std::size_t in_whole_waves(std::size_t count, float share) const noexcept;
   std::int32_t compute_lanes() const noexcept { return static_cast<std::int32_t>(compute_.size()); }
 
   lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it has to wait

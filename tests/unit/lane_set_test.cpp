@@ -115,5 +115,44 @@ TEST(small_on_cores, wait_until_they_are_worth_a_core) {
   EXPECT_TRUE(other_core_for(few));
 }
 
+class small_on_a_device : public spared_units {
+ protected:
+  lane_slot *find(lane_demand wanted) {
+    wanted.small = true;
+    wanted.share = 0.01f;
+    lane_slot *const slot = lanes_.find(wanted);
+    if (slot) {
+      lanes_.entered(*slot, 0, true);
+      lanes_.launched(true);
+    }
+    return slot;
+  }
+};
+
+TEST_F(small_on_a_device, gather_while_it_is_busy) {
+  ASSERT_NE(nullptr, find({})) << "an idle device takes the first at once";
+  EXPECT_EQ(nullptr, find({}));
+  EXPECT_NE(nullptr, find({.waiting = 1000}));
+  EXPECT_NE(nullptr, find({.waiting = 1000}));
+  EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough is in flight";
+  EXPECT_NE(nullptr, find({.urgent = true})) << "for which somebody waits: it goes behind what is there";
+  EXPECT_EQ(nullptr, find({.urgent = true}));
+}
+
+TEST_F(small_on_a_device, fill_it_a_whole_number_of_times) {
+  const auto all = static_cast<std::size_t>(all_);
+  const float one_unit = 1 / static_cast<float>(all_);
+  const auto fill = [&](std::size_t count) { return lanes_.in_whole_waves(count, one_unit); };
+  EXPECT_EQ(1u, fill(1));
+  EXPECT_EQ(all - 1, fill(all - 1));
+  for (const std::size_t waves : {1u, 2u, 7u}) {
+    EXPECT_EQ(waves * all, fill(waves * all));
+    EXPECT_EQ(waves * all, fill(waves * all + 1));
+    EXPECT_EQ(waves * all, fill((waves + 1) * all - 1));
+  }
+  EXPECT_EQ(8u, lanes_.in_whole_waves(11, 0.25f));
+  EXPECT_EQ(5u, lanes_.in_whole_waves(5, 1)) << "each fills it";
+}
+
 }  // namespace
 }  // namespace sg

@@ -105,8 +105,9 @@ class tracking : public testing::TestWithParam<traits> {
     };
     for (const std::size_t i : in_flight_) {
       known &one = all_[i];
-      if (one.let_go && have_ended(one.may))
+      if (one.let_go && have_ended(one.may)) {
         ASSERT_TRUE(one.work->wait(deadline(60'000'000'000))) << "job " << i << " waits for one that it does not meet";
+      }
       one.ended = one.work->done();
       ASSERT_TRUE(!one.ended || (one.let_go && have_ended(one.must))) << "job " << i << " overtook another";
     }
