@@ -27,9 +27,15 @@ Pointer item_of(Pointer first, Pointer const *array, std::int64_t item, std::int
   return static_cast<byte *>(first) + item * stride_bytes;
 }
 
+// The types of a group's products are the same.
+bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
+  return x.m == y.m && x.n == y.n && x.k == y.k && x.op_a == y.op_a && x.op_b == y.op_b && x.lda == y.lda &&
+         x.ldb == y.ldb && x.ldc == y.ldc;
+}
+
 }  // namespace
 
-sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept {
+sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following, workspace &space) noexcept {
   const route &way = route_for(gemm.in_type, gemm.out_type);
   const std::int64_t in_size = element_size(gemm.in_type), out_size = element_size(gemm.out_type);
   product p = {.m = gemm.m,
@@ -48,10 +54,19 @@ sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept {
   const bool finishes = is_any(p.end);
   const bool large = way.is_large(p);
   const bool direct = !large && takes(way.direct, p) && (!finishes || sum_type_of(gemm.out_type) == gemm.out_type);
+  const auto operands_of = [in_size, out_size](const sg_backend_gemm &of, std::int64_t item) {
+    return product::operands{item_of(of.a, of.a_array, item, of.stride_a * in_size),
+                             item_of(of.b, of.b_array, item, of.stride_b * in_size),
+                             item_of(of.c, of.c_array, item, of.stride_c * out_size)};
+  };
+  if (following != nullptr && !same_shape(gemm, *following)) following = nullptr;
   for (std::int64_t i = 0; i < gemm.batch; ++i) {
     p.a = item_of(gemm.a, gemm.a_array, i, gemm.stride_a * in_size);
     p.b = item_of(gemm.b, gemm.b_array, i, gemm.stride_b * in_size);
     p.c = item_of(gemm.c, gemm.c_array, i, gemm.stride_c * out_size);
+    p.next = i + 1 < gemm.batch     ? operands_of(gemm, i + 1)
+             : following != nullptr ? operands_of(*following, 0)
+                                    : product::operands{};
     const sg_status status = direct  ? way.direct.run(p, space)
                              : large ? run_tiles(p, gemm.in_type, gemm.out_type, way.large, way.large_tiles, space)
                                      : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, {}, space);

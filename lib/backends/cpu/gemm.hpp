@@ -6,6 +6,7 @@
 
 namespace sg::cpu {
 
-sg_status run_gemm(const sg_backend_gemm &gemm, workspace &space) noexcept;
+// `following`: what the worker multiplies next, where that is known, or NULL.
+sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following, workspace &space) noexcept;
 
 }  // namespace sg::cpu

@@ -27,6 +27,10 @@ struct product {
   void *c = nullptr;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   epilogue end;  // kernels leave it to their callers
+  // Of the product that comes next, which differs in these only: a kernel may ask the memory for them. Or none.
+  struct operands {
+    const void *a = nullptr, *b = nullptr, *c = nullptr;
+  } next;
 };
 
 inline bool is_zero(const sg_scalar &x) noexcept { return x.re == 0 && x.im == 0; }

@@ -16,6 +16,10 @@ constexpr std::int64_t depth = 1024;
 // no stream from one page to the next, and a column of B is a page of its own where k is 1024. Measured on the same
 // products: one core takes 52 ms, without asking ahead 61; in cache as long as before.
 constexpr std::int64_t ahead = 16;
+// Bytes of a product that stays in the first-level cache with the next one. The operands of that are then asked for in
+// place of its own. Measured on 32^3 from memory: one core takes 1.0 us, with its own asked for 1.55; in cache 0.80
+// and 0.92.
+constexpr std::int64_t short_enough = 24 << 10;
 
 // What one call of a block reads and writes; `last` are the rows of its last vector.
 struct strip {
@@ -31,9 +35,25 @@ inline void ask_for(const float *address) noexcept {
   _mm_prefetch(reinterpret_cast<const char *>(address), _MM_HINT_T0);
 }
 
-// `vectors` by `columns` of C, whose sums stay in registers.
-template <int vectors, int columns>
-void multiply_block(const strip &s, std::int64_t column) noexcept {
+// Memory of which one line is asked for at a time, the last one again and again.
+struct ask_list {
+  const char *at = nullptr, *last = nullptr;
+
+  void ask() noexcept {
+    _mm_prefetch(at, _MM_HINT_T0);
+    at += at < last ? 64 : 0;
+  }
+};
+
+// The operands of the next product.
+struct next_operands {
+  ask_list a, b, c;
+};
+
+// `vectors` by `columns` of C, whose sums stay in registers. `next`: not its own lines are asked for, but the next
+// product's.
+template <int vectors, int columns, bool next>
+void multiply_block(const strip &s, std::int64_t column, next_operands &coming) noexcept {
   __m512 sums[columns][vectors];
 #pragma GCC unroll 8
   for (int j = 0; j < columns; ++j)
@@ -55,13 +75,25 @@ void multiply_block(const strip &s, std::int64_t column) noexcept {
     b += s.b_row;
   };
   std::int64_t left = s.k;
-  for (; left >= width; left -= width) {  // a cache line of a column of B
-#pragma GCC unroll 8
-    for (int j = 0; j < columns; ++j) ask_for(b + (columns + j) * s.b_col);
-    for (std::int64_t l = 0; l < width; ++l) {
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) ask_for(a + ahead * s.lda + v * width);
+  if constexpr (next) {
+    next_operands local = coming;
+    for (; left >= 2; left -= 2) {
+      local.a.ask();
+      local.b.ask();
+      local.c.ask();
       add_outer_product();
+      add_outer_product();
+    }
+    coming = local;
+  } else {
+    for (; left >= width; left -= width) {  // a cache line of a column of B
+#pragma GCC unroll 8
+      for (int j = 0; j < columns; ++j) ask_for(b + (columns + j) * s.b_col);
+      for (std::int64_t l = 0; l < width; ++l) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) ask_for(a + ahead * s.lda + v * width);
+        add_outer_product();
+      }
     }
   }
   for (; left > 0; --left) add_outer_product();
@@ -77,20 +109,29 @@ void multiply_block(const strip &s, std::int64_t column) noexcept {
     }
 }
 
-template <int vectors>
-void multiply_strip(const strip &s, std::int64_t n) noexcept {
+template <int vectors, bool next>
+void multiply_strip(const strip &s, std::int64_t n, next_operands &coming) noexcept {
   constexpr int columns = vectors == 4 ? 6 : 8;  // 16 to 24 sums in the 32 registers
   std::int64_t j = 0;
-  for (; n - j >= columns; j += columns) multiply_block<vectors, columns>(s, j);
+  for (; n - j >= columns; j += columns) multiply_block<vectors, columns, next>(s, j, coming);
   if (n - j >= 4) {
-    multiply_block<vectors, 4>(s, j);
+    multiply_block<vectors, 4, next>(s, j, coming);
     j += 4;
   }
   if (n - j >= 2) {
-    multiply_block<vectors, 2>(s, j);
+    multiply_block<vectors, 2, next>(s, j, coming);
     j += 2;
   }
-  if (n > j) multiply_block<vectors, 1>(s, j);
+  if (n > j) multiply_block<vectors, 1, next>(s, j, coming);
+}
+
+template <bool next>
+constexpr void (*strips[])(const strip &, std::int64_t n, next_operands &) noexcept = {
+    multiply_strip<1, next>, multiply_strip<2, next>, multiply_strip<3, next>, multiply_strip<4, next>};
+
+// From the first element to the last.
+std::int64_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t ld) noexcept {
+  return ((columns - 1) * ld + rows) * static_cast<std::int64_t>(sizeof(float));
 }
 
 // So that no strip is narrow: 5 vectors are 3 and 2, 6 are 3 and 3.
@@ -115,6 +156,16 @@ void multiply_small(const product &p) noexcept {
              .alpha = static_cast<float>(p.alpha.re),
              .beta = static_cast<float>(p.beta.re),
              .last = 0};
+  const std::int64_t a_bytes = bytes_of(p.m, p.k, p.lda), c_bytes = bytes_of(p.m, p.n, p.ldc),
+                     b_bytes = plain ? bytes_of(p.k, p.n, p.ldb) : bytes_of(p.n, p.k, p.ldb);
+  const bool asks_for_next = p.next.a != nullptr && a_bytes + b_bytes + c_bytes <= short_enough;
+  const auto list = [](const void *first, std::int64_t bytes) {
+    const auto *at = static_cast<const char *>(first);
+    return ask_list{at, at + (bytes - 64)};
+  };
+  next_operands coming;
+  if (asks_for_next) coming = {list(p.next.a, a_bytes), list(p.next.b, b_bytes), list(p.next.c, c_bytes)};
+  const auto &multiply = asks_for_next ? strips<true> : strips<false>;
   for (std::int64_t i = 0; i < p.m;) {
     const std::int64_t vectors = vectors_of_strip((p.m - i + width - 1) / width);
     const std::int64_t rows = vectors * width < p.m - i ? vectors * width : p.m - i;
@@ -125,12 +176,7 @@ void multiply_small(const product &p) noexcept {
       s.a = a + i + l * p.lda;
       s.b = b + l * s.b_row;
       s.beta = l == 0 ? static_cast<float>(p.beta.re) : 1.0f;
-      switch (vectors) {
-        case 1: multiply_strip<1>(s, p.n); break;
-        case 2: multiply_strip<2>(s, p.n); break;
-        case 3: multiply_strip<3>(s, p.n); break;
-        default: multiply_strip<4>(s, p.n); break;
-      }
+      multiply[vectors - 1](s, p.n, coming);
     }
     i += rows;
   }

@@ -225,10 +225,12 @@ sg_status stream::execute(const command &what) noexcept {
     case command_kind::notify: return SG_STATUS_OK;
     case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;
     case command_kind::copy: run_copy(what.copy); return SG_STATUS_OK;
-    case command_kind::gemm: return run_gemm(what.gemm, space_);
+    case command_kind::gemm: return run_gemm(what.gemm, nullptr, space_);
     case command_kind::gemm_group:
-      for (std::int32_t i = 0; i < what.group.count; ++i)
-        what.group.statuses[i] = run_gemm(what.group.items[i], space_);
+      for (std::int32_t i = 0; i < what.group.count; ++i) {
+        const sg_backend_gemm *const item = &what.group.items[i];
+        what.group.statuses[i] = run_gemm(*item, i + 1 < what.group.count ? item + 1 : nullptr, space_);
+      }
       return SG_STATUS_OK;
     case command_kind::reduce: run_reduce(what.reduce); return SG_STATUS_OK;
   }
