@@ -42,11 +42,10 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
     most = std::min(most_members, hurried_ ? waiting : lanes_.in_whole_waves(waiting, first.plan->share));
   double seconds = first.plan->work_seconds;
   std::int64_t items = group->products.front().batch;
-  bool room = true;
   from.gather(
       most - 1,
       [&](const job &candidate) {
-        return room && candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
+        return candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
                candidate.units == first.units && (candidate.behind() == 0 || candidate.behind() == first.behind()) &&
                !candidate.cancel_requested() && !candidate.dependency_failed();
       },
@@ -55,13 +54,12 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
         try {
           group->add(member, product);
         } catch (const std::bad_alloc &) {
-          room = false;
           from.push(member);
-          return;
+          return false;
         }
         seconds += member.plan->work_seconds;
         items += product.batch;
-        room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
+        return items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       });
   if (group->members.size() == 1) {
     groups_.give_back(*group);

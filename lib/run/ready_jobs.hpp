@@ -37,7 +37,7 @@ class ready_jobs {
   }
 
   // Takes out, in turn, what `wanted(job)` accepts, until it has taken `most` or has looked at enough; `take(job)` gets
-  // it.
+  // it, and says whether there is room for more.
   template <class Wanted, class Take>
   void gather(std::size_t most, Wanted &&wanted, Take &&take) noexcept {
     std::array<job *, submitters> before{};  // in each list, the last of those passed over
@@ -62,8 +62,10 @@ class ready_jobs {
       --size_;
       predicted_ns_ -= predicted_ns_of(*candidate);
       ++taken;
-      take(*candidate);
-      if (!following) left &= ~(1u << now);
+      if (!take(*candidate))
+        left = 0;
+      else if (!following)
+        left &= ~(1u << now);
     }
   }
 
