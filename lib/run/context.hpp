@@ -139,7 +139,7 @@ class context final : public object {
     if (!polls()) return;
     for (const deadline enough(ns); !done() && !enough.passed();) poll();
   }
-  static constexpr std::int64_t long_poll_ns = 3'000'000, short_poll_ns = 200'000;
+  static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
   // Frees a buffer once every job submitted so far has ended: on the service's thread.
   void condemn(device_buffer &gone) noexcept;
   void free_condemned() noexcept;  // any thread without the submission lock
