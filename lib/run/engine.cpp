@@ -129,24 +129,23 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
 
 void engine::flight_ended(flight &f) noexcept {
   const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
-  lane_slot *const lane = f.lane;
-  const float share = f.share;
-  // A device is free for the next command at once. A core is not: its thread is here.
-  const bool of_core = lane && !lanes_.device_ordered();
-  if (lane && !of_core) lanes_.left(*lane, share);
+  if (f.lane) leave(*f.lane, f.share);
   if (f.about->run) {
     push_to(ended_, f);
   } else {
     f.about->ran(f);
     f.about->work_ended();
   }
-  if (of_core) return core_is_free(*lane, share);
-  device_news();
+  lane_is_told();
 }
 
-void engine::core_is_free(lane_slot &lane, float share) noexcept {
+// Before anybody learns of the end: who does may submit the next one, which is not to wait for another core.
+void engine::leave(lane_slot &lane, float share) noexcept {
   lanes_.awake(&lane);
   lanes_.left(lane, share);
+}
+
+void engine::lane_is_told() noexcept {
   device_news();
   lanes_.awake(nullptr);
 }
@@ -270,7 +269,6 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     wanted.small = coalesce_ && next.plan->small;
     wanted.urgent = hurried_;
     wanted.share = next.plan->share;
-    wanted.waiting_ns = from.predicted_ns();
   }
   lane_slot *slot = lanes_.find(wanted);
   if (!slot) {
@@ -291,7 +289,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   f.begin(ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
   f.share = c ? ready.plan->share : 0;
-  lanes_.entered(slot, f.share, c && ready.plan->small);
+  lanes_.entered(slot, f.share);
   bool enqueued = false;
   try {
     lanes_.follow(slot, ready.behind());

@@ -69,7 +69,8 @@ class engine {
   void flight_ended(flight &f) noexcept;
   void pump() noexcept;
   void device_news() noexcept;
-  void core_is_free(lane_slot &lane, float share) noexcept;  // on its own thread
+  void leave(lane_slot &lane, float share) noexcept;  // its thread, which is awake, has ended a command there
+  void lane_is_told() noexcept;                       // and has told of it
 
   // ---- with the token ----
   void step() noexcept;

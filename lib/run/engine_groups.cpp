@@ -78,7 +78,7 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
     member->single.begin(*member, 0, &slot, 0);
     member->single.company = static_cast<std::int32_t>(group.members.size());
   }
-  lanes_.entered(slot, 0, true);
+  lanes_.entered(slot, 0);
   bool enqueued = false;
   try {
     lanes_.follow(slot, behind);
@@ -120,12 +120,10 @@ void engine::group_told(void *user, const sg_backend_result *result) {
 void engine::part_of(job_group &group) noexcept {
   if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<context>::share(&group.members.front()->owner());
-  lane_slot &lane = *group.lane;
-  if (lanes_.device_ordered()) lanes_.left(lane, 0);
+  leave(*group.lane, 0);
   end_members(group, *keep);
   groups_.give_back(group);
-  if (lanes_.device_ordered()) return device_news();
-  core_is_free(lane, 0);
+  lane_is_told();
 }
 
 void engine::end_members(job_group &group, context &home) noexcept {

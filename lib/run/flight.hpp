@@ -24,7 +24,6 @@ struct lane_slot {
   bool of_events = false;                  // nothing but points goes into it
   std::atomic<std::int32_t> in_flight{0};  // commands
   std::int64_t busy_until_ns = 0;          // as predicted, on CLOCK_MONOTONIC; the engine's
-  bool small_only = false;                 // all that is in it is small; the engine's
 };
 
 struct flight {

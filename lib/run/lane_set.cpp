@@ -93,12 +93,6 @@ bool lane_set::cores_are_full() const noexcept {
   });
 }
 
-bool lane_set::some_core_is_soon_free() const noexcept {
-  return std::any_of(compute_.begin(), compute_.end(), [](const std::unique_ptr<lane_slot> &slot) {
-    return slot->small_only && slot->in_flight.load(std::memory_order_acquire) > 0;
-  });
-}
-
 // Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
 // one.
 lane_slot *lane_set::least_loaded() noexcept {
@@ -116,14 +110,9 @@ lane_slot *lane_set::least_loaded() noexcept {
   return best;
 }
 
-// To wake a thread takes longer than many a small product, so a few wait for the core that is awake.
 lane_slot *lane_set::find_core(const lane_demand &wanted) noexcept {
   lane_slot *const slot = least_loaded();
-  const std::int32_t now = slot->in_flight.load(std::memory_order_acquire);
-  if (now >= (wanted.alone ? 1 : depth_)) return nullptr;
-  const bool patient = wanted.small && !wanted.urgent && wanted.priority <= 0 && wanted.waiting_ns < worth_a_core_ns;
-  const bool is_awake = now == 0 && slot == awake_.load(std::memory_order_relaxed);
-  if (patient && !is_awake && some_core_is_soon_free()) return nullptr;
+  if (slot->in_flight.load(std::memory_order_acquire) >= (wanted.alone ? 1 : depth_)) return nullptr;
   next_lane_ = (next_lane_ + 1) % compute_.size();
   return slot;
 }
@@ -195,8 +184,7 @@ void lane_set::dismiss(const lane_slot &native) noexcept {
   *std::find(natives_.begin(), natives_.end(), &native) = nullptr;
 }
 
-void lane_set::entered(lane_slot &slot, float share, bool small) noexcept {
-  slot.small_only = small && (slot.small_only || slot.in_flight.load(std::memory_order_acquire) == 0);
+void lane_set::entered(lane_slot &slot, float share) noexcept {
   slot.in_flight.fetch_add(1, std::memory_order_relaxed);
   share_.fetch_add(in_1024ths(share), std::memory_order_relaxed);
 }

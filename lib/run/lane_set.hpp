@@ -29,13 +29,12 @@ inline constexpr int most_native_lanes = 32, most_event_lanes = 4;
 struct lane_demand {
   work_class what = computing;
   int priority = 0;
-  bool alone = false;                   // long enough to have a core to itself
-  bool small = false;                   // may go out in a group
-  bool urgent = false;                  // somebody waits for it
-  std::size_t waiting = 1;              // how many, with this one, wait for such a lane
-  std::int64_t waiting_ns = INT64_MAX;  // what these are predicted to take
-  float share = 1;                      // of the device, that it fills
-  lane_bits behind = 0;                 // lanes whose commands of now it comes after
+  bool alone = false;       // long enough to have a core to itself
+  bool small = false;       // may go out in a group
+  bool urgent = false;      // somebody waits for it
+  std::size_t waiting = 1;  // how many, with this one, wait for such a lane
+  float share = 1;          // of the device, that it fills
+  lane_bits behind = 0;     // lanes whose commands of now it comes after
 };
 
 class lane_set {
@@ -48,10 +47,8 @@ class lane_set {
   bool device_ordered() const noexcept { return device_ordered_; }  // streams and events order; else the engine does
   // Whether something is in flight whose end will be told, and before which no small product of normal priority is
   // worth another look.
-  bool busy_with_small() const noexcept {
-    return device_ordered_ ? computing_now() > 0 : some_core_is_soon_free() || cores_are_full();
-  }
-  // On cores, small products of so little are worth no other core's waking while one is busy with such.
+  bool busy_with_small() const noexcept { return device_ordered_ ? computing_now() > 0 : cores_are_full(); }
+  // On cores, so much work is worth a look at the inbox, and a group twice its dispatch.
   static constexpr std::int64_t worth_a_core_ns = 25'000;
   // Of so many products of that share of the device, those that fill it a whole number of times: one more would take as
   // long as another round of all. All where they do not fill it once.
@@ -69,7 +66,7 @@ class lane_set {
   bool admit(lane_slot &native) noexcept;
   void dismiss(const lane_slot &native) noexcept;
 
-  void entered(lane_slot &slot, float share, bool small = false) noexcept;
+  void entered(lane_slot &slot, float share) noexcept;
   void launched(bool small) noexcept;  // just now
   // When a command of that length, in the lane behind what is there, should have ended; 0 where nobody would ask.
   std::int64_t expected_end(lane_slot &slot, double seconds) const noexcept;
@@ -91,7 +88,6 @@ class lane_set {
   lane_slot *least_loaded() noexcept;
   std::int32_t computing_now() const noexcept;
   bool cores_are_full() const noexcept;
-  bool some_core_is_soon_free() const noexcept;
   lane_slot *find_core(const lane_demand &wanted) noexcept;
 
   const device &device_;

@@ -15,7 +15,6 @@ class ready_jobs {
  public:
   bool empty() const noexcept { return occupied_ == 0; }
   std::size_t size() const noexcept { return size_; }
-  std::int64_t predicted_ns() const noexcept { return predicted_ns_; }  // of all; of what is not small a second
 
   void push(job &ready) noexcept {
     job_list &list = lists_[ready.submitter % submitters];
@@ -24,7 +23,6 @@ class ready_jobs {
     list.last = &ready;
     occupied_ |= 1u << (ready.submitter % submitters);
     ++size_;
-    predicted_ns_ += predicted_ns_of(ready);
   }
 
   // Whose turn it is; there is one.
@@ -60,7 +58,6 @@ class ready_jobs {
       if (list.last == candidate) list.last = before[now];
       if (!list.first) occupied_ &= ~(1u << now);
       --size_;
-      predicted_ns_ -= predicted_ns_of(*candidate);
       ++taken;
       if (!take(*candidate))
         left = 0;
@@ -83,9 +80,6 @@ class ready_jobs {
     job *first = nullptr, *last = nullptr;
   };
 
-  static std::int64_t predicted_ns_of(const job &one) noexcept {
-    return one.plan && one.plan->small ? one.plan->work_ns() : 1'000'000'000;
-  }
   std::uint32_t turn() const noexcept {
     const std::uint32_t from_here = occupied_ >> next_turn_;
     return from_here ? next_turn_ + static_cast<std::uint32_t>(std::countr_zero(from_here))
@@ -97,7 +91,6 @@ class ready_jobs {
     list.first = taken.next;
     if (!list.first) occupied_ &= ~(1u << index);
     --size_;
-    predicted_ns_ -= predicted_ns_of(taken);
     return taken;
   }
 
@@ -105,7 +98,6 @@ class ready_jobs {
   std::uint32_t occupied_ = 0;  // lists that are not empty
   std::uint32_t next_turn_ = 0;
   std::size_t size_ = 0;
-  std::int64_t predicted_ns_ = 0;
 };
 
 }  // namespace sg
