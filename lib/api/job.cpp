@@ -60,7 +60,7 @@ sg_status sg_job_poll(sg_job *handle) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto job = job_of(handle);
-    result = job->poll() ? sg::outcome_of(*job) : SG_STATUS_NOT_READY;
+    result = job->done() ? sg::outcome_of(*job) : SG_STATUS_NOT_READY;
   });
   return call == SG_STATUS_OK ? result : call;
 }
@@ -139,7 +139,6 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
     const sg::job_ends ends;
-    for (const auto &job : jobs) job->poll();
     jobs.front()->owner().poll_until(
         [&] {
           return until.passed() || std::any_of(jobs.begin(), jobs.end(), [](const auto &job) { return job->done(); });

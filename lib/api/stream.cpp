@@ -75,7 +75,7 @@ sg_status sg_stream_query(sg_stream *stream) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto latest = sg::stream_of(stream)->latest();
-    if (latest && !latest->poll()) result = SG_STATUS_NOT_READY;
+    if (latest && !latest->done()) result = SG_STATUS_NOT_READY;
   });
   return call == SG_STATUS_OK ? result : call;
 }

@@ -30,8 +30,7 @@ device_model settled(const device &on, const context_settings &settings) {
 ref<context> context::create(const context_settings &settings) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   auto opened = open_device(settings.device.empty() ? nullptr : settings.device.c_str());
-  if (settings.tune && opened->ops().tune)
-    opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
+  if (settings.tune && opened->ops().tune) opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
   device_model model = settled(*opened, settings);
   std::unique_ptr<context> made(new context(std::move(opened), std::move(model), settings));
   register_context(*made);
@@ -106,7 +105,7 @@ void context::submit(ref<job> given, const submission &order, const access *acce
   const bool native = in_event_lane || (order.on && order.on->is_native());
   const bool taken = in_event_lane || (native && order.on->takes(*given));
   if (native && !taken) come_after_native(*order.on);
-  if (order.limited) given->admitted = limit_.enter([this] { hurry(); });
+  if (order.limited) given->admitted = limit_.enter();
   if (native) given->add_ref_unshared();
   job *const work = given.release();  // the engine's
   const auto awaited = ref<job>::adopt(native ? work : nullptr);

@@ -128,15 +128,11 @@ class context final : public object {
   // Whoever waits may ask the device for what has ended, for a short time, before it sleeps.
   bool polls() const noexcept { return device_->ops().poll != nullptr; }
   void poll() const noexcept { device_->ops().poll(device_->handle()); }
-  // Sends out what has gathered: somebody waits, or asks. Where only time will tell, nothing.
-  void hurry() const noexcept {
-    if (polls() || device_->unified()) engine_->hurry();
-  }
-  // The same, and asks the device until `done()`, or for that time.
+  // Sends out what has gathered, and asks the device until `done()`, or for that time.
   template <class Done>
   void poll_until(Done &&done, std::int64_t ns) const noexcept {
-    hurry();
     if (!polls()) return;
+    engine_->hurry();
     for (const deadline enough(ns); !done() && !enough.passed();) poll();
   }
   static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;

@@ -108,8 +108,7 @@ class engine {
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
   // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox. On
-  // cores: while each has what it may have ahead, or one works on small ones and what waits is not worth another one's
-  // waking.
+  // cores: while each has what it may have ahead.
   std::atomic<bool> saturated_{false};
   std::atomic<bool> hurry_wanted_{false};
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there

@@ -77,7 +77,7 @@ ref<job> event::recorded() const {
 bool event::happened() const {
   if (wraps_) return native_->happened();
   const ref<job> now = marker();
-  return !now || now->poll();
+  return !now || now->done();
 }
 
 void event::hold_back(stream &later) const {

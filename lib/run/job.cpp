@@ -164,17 +164,10 @@ void job::ask_device(const deadline &until) noexcept {
   ask_for(std::clamp(2 * left_ns, context::short_poll_ns, context::long_poll_ns));
 }
 
-// Who asks again and again is not to disturb the groups of a device.
-bool job::poll() noexcept {
-  if (done()) return true;
-  if (!owner_->polls()) owner_->hurry();
-  return false;
-}
-
 bool job::wait(const deadline &until) noexcept {
   std::uint32_t state = state_.load(std::memory_order_acquire);
-  if (!(state & done_bit)) {
-    owner_->polls() ? ask_device(until) : owner_->hurry();
+  if (!(state & done_bit) && owner_->polls()) {
+    ask_device(until);
     state = state_.load(std::memory_order_acquire);
   }
   while (!(state & done_bit)) {
@@ -214,8 +207,6 @@ bool job::request_cancel() noexcept {
 void job::call_back(callback_request *request) noexcept {
   if (callbacks_.push(request, incarnation()) == closing_list<callback_request>::pushed::no)
     owner_->post_callback(request);
-  else
-    poll();
 }
 
 void job::statistics(sg_job_statistics &out) const noexcept {

@@ -148,7 +148,6 @@ class alignas(64) job final : public object {
   const char *message() const noexcept { return status_ == SG_STATUS_OK ? "" : message_; }
   void tell() const noexcept;  // the program has been told how it ended
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
-  bool poll() noexcept;                                // done(); otherwise its work is not held back any longer
   bool wait(const deadline &until) noexcept;           // false: the time passed
   void wait_issued() noexcept;                         // of a job in a native lane: until that has it, or it has ended
   bool request_cancel() noexcept;                      // false: it had ended

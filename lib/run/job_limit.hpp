@@ -16,14 +16,12 @@ class job_limit {
   job_limit(std::int64_t most, bool refuses) noexcept : most_(most), refuses_(refuses) {}
 
   // True: the job is counted, and leave() has to follow its end; false: there is no limit. Throws
-  // sg::error(SG_STATUS_BUSY). `waits()`: called before it waits.
-  template <class Waits>
-  bool enter(Waits &&waits) {
+  // sg::error(SG_STATUS_BUSY).
+  bool enter() {
     if (most_ == 0) return false;
     if (!try_enter()) {
       if (refuses_)
         throw error(SG_STATUS_BUSY, "%lld jobs are in flight, the context's limit", static_cast<long long>(most_));
-      waits();
       waiting_.fetch_add(1);
       for (;;) {
         const std::uint32_t seen = room_made_.load();

@@ -41,7 +41,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
   const auto let_go = [](const ref<job> &each) {
     if (each) each->submit();
   };
-  if (order.limited) whole->admitted = limit_.enter([this] { hurry(); });
+  if (order.limited) whole->admitted = limit_.enter();
   bool complete = false;
   {
     const std::lock_guard lock(submission_lock_);

@@ -9,14 +9,7 @@
 namespace sg::test {
 namespace {
 
-const device_model &model() {
-  static const device_model m = [] {
-    device_model x = shipped_model("h200");
-    x.staging_workers = 3;
-    return x;
-  }();
-  return m;
-}
+const device_model &model() { return h200_with_three_staging_workers(); }
 
 problem_form pageable(std::int64_t m, std::int64_t n, std::int64_t k) {
   problem_form f;

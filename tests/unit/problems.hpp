@@ -91,6 +91,16 @@ inline device_model shipped_model(const std::string &name) {
   return parse_device_model(text.str());
 }
 
+// A device with few threads to stage for it.
+inline const device_model &h200_with_three_staging_workers() {
+  static const device_model m = [] {
+    device_model x = shipped_model("h200");
+    x.staging_workers = 3;
+    return x;
+  }();
+  return m;
+}
+
 // Cores that share one memory, as the cpu backend describes itself.
 inline device_model cores(int count) {
   device_model m;

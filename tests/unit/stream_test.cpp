@@ -12,14 +12,7 @@ namespace {
 
 using layout_maker = std::function<stream_layout(const problem &)>;
 
-const device_model &model() {
-  static const device_model m = [] {
-    device_model x = shipped_model("h200");
-    x.staging_workers = 3;
-    return x;
-  }();
-  return m;
-}
+const device_model &model() { return h200_with_three_staging_workers(); }
 
 // Limits from the least that works to plenty, so that slots are recycled after one panel, after two, and never.
 std::vector<std::int64_t> limits(const problem &p, stream_layout layout) {
