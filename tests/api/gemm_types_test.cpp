@@ -120,7 +120,8 @@ TEST_P(gemm_types, sizes_around_every_edge) {
 // dimension, undivided over cores. Whole numbers, whose product in f64 is exact.
 class gemm_tiles : public testing::Test {
  protected:
-  static constexpr std::int64_t m = 530, n = 260, k = 3900, pad = 3;
+  static constexpr std::int64_t pad = 3;
+  std::int64_t m = 530, n = 260, k = 3900;
 
   template <class In, class Out>
   void expect_exact(sg_dtype in, sg_dtype out, sg_op op_a, sg_op op_b, double alpha, double beta, In (*in_of)(int),
@@ -183,6 +184,19 @@ TEST_F(gemm_tiles, of_bf16) {
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 2, -1, bf16_of, f32_of, 4);
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+}
+
+// A column is a row of what the cores compute: more of them than a worker keeps the packed panels of.
+TEST_F(gemm_tiles, of_more_rows_than_are_kept_packed) {
+  m = 260;
+  n = 2300;
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+}
+
+TEST_F(gemm_tiles, too_deep_to_be_kept_packed) {
+  m = n = 280;
+  k = 33'000;
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
 }
 
 // Whole numbers up to 8 are e4m3's and e5m2's.

@@ -64,8 +64,8 @@ sg_status run_f32(const product &p, workspace &space) noexcept {
 // One core of a Sapphire Rapids class Xeon, Gflop/s, operands packed: bf16 256^3 1200, 512^3 990 to 1220, 1024^3 770 to
 // 940, 4096 deep 560; i8 256x256x1024 2300, 512^3 730. Large operands as they lie: 270 both. (Of a
 // program of its own; no record is kept.)
-constexpr tiling bf16_tiles = {.m = 512, .n = 512, .k = 512, .as_stored = true};
-constexpr tiling i8_tiles = {.m = 256, .n = 256, .k = 1024, .as_stored = true};
+constexpr tiling bf16_tiles = {.kept = 256, .m = 512, .n = 512, .k = 512, .as_stored = true};
+constexpr tiling i8_tiles = {.kept = 256, .m = 256, .n = 256, .k = 1024, .as_stored = true};
 
 route choose(sg_dtype in, sg_dtype out) noexcept {
   // f64 and complex: CBLAS alone has them. f32: as above; either library will do.

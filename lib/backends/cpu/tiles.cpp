@@ -37,58 +37,96 @@ void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t ro
   }
 }
 
+// How the tiles lie, and what of the packed panels stays for later tiles.
+struct arrangement {
+  std::int64_t m, n, k;  // the most of a tile
+  // Of A: whole rows of so many tiles, packed once; B's columns of one tile are packed once for these. 0: nothing
+  // stays.
+  std::int64_t kept_rows = 0;
+
+  arrangement(const product &p, const tiling &tiles, std::int64_t panel_size) noexcept
+      : m(std::min(tiles.kept, p.m)), n(std::min(tiles.kept, p.n)), k(std::min(tiles.k, p.k)) {
+    constexpr std::int64_t most_bytes = std::int64_t{16} << 20;  // of a worker
+    const std::int64_t most = most_bytes / panel_size / p.k;     // rows of A and columns of B
+    if (most >= n + std::min(p.m, 4 * m)) {                      // of fewer rows, B's columns would be packed too often
+      const std::int64_t blocks = ceil_div(p.m, (most - n) / m * m);
+      kept_rows = ceil_div(ceil_div(p.m, blocks), m) * m;
+    } else {
+      m = std::min(tiles.m, p.m);
+      n = std::min(tiles.n, p.n);
+    }
+  }
+
+  static std::int64_t ceil_div(std::int64_t x, std::int64_t y) noexcept { return (x + y - 1) / y; }
+};
+
 }  // namespace
 
 sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
                     workspace &space) noexcept {
   const sg_dtype sum_type = sum_type_of(out);
   const std::int64_t panel_size = element_size(panels.in), sum_size = element_size(sum_type);
-  const std::int64_t tm = std::min(tiles.m, p.m), tn = std::min(tiles.n, p.n), tk = std::min(tiles.k, p.k);
+  const arrangement as(p, tiles, panel_size);
+  const bool kept = as.kept_rows > 0;
   // Sums of i8 whose kernel cannot add to them: each part is computed behind the sums and added as whole numbers.
   const bool whole = panels.out != sum_type || panels.takes == scalars::one_and_zero;
   const auto bytes = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  void *panel_a = space.get(scratch::panel_a, bytes(tm * tk * panel_size));
-  void *panel_b = space.get(scratch::panel_b, bytes(tk * tn * panel_size));
-  auto *sums = static_cast<char *>(space.get(scratch::sums, bytes(tm * tn * sum_size * (whole ? 2 : 1))));
-  if (panel_a == nullptr || panel_b == nullptr || sums == nullptr) return SG_STATUS_OUT_OF_MEMORY;
-  void *part = whole ? sums + tm * tn * sum_size : sums;
-  // Elements [row, row + rows) x [col, col + cols) of op(x); the panel's leading dimension.
+  auto *panels_a =
+      static_cast<char *>(space.get(scratch::panel_a, bytes((kept ? as.kept_rows * p.k : as.m * as.k) * panel_size)));
+  auto *panels_b = static_cast<char *>(space.get(scratch::panel_b, bytes((kept ? p.k : as.k) * as.n * panel_size)));
+  auto *sums = static_cast<char *>(space.get(scratch::sums, bytes(as.m * as.n * sum_size * (whole ? 2 : 1))));
+  if (panels_a == nullptr || panels_b == nullptr || sums == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+  void *part = whole ? sums + as.m * as.n * sum_size : sums;
+  // Elements [row, row + rows) x [col, col + cols) of op(x).
   const auto bring = [&](void *panel, const void *x, std::int64_t ld, sg_op op, std::int64_t row, std::int64_t col,
                          std::int64_t rows, std::int64_t cols) {
-    if (tiles.as_stored && op != SG_OP_N) {
+    if (tiles.as_stored && op != SG_OP_N)
       pack(panel, panels.in, x, in, ld, SG_OP_N, col, row, cols, rows);
-      return cols;
+    else
+      pack(panel, panels.in, x, in, ld, op, row, col, rows, cols);
+  };
+  const sg_op op_a = tiles.as_stored ? p.op_a : SG_OP_N, op_b = tiles.as_stored ? p.op_b : SG_OP_N;
+
+  const auto compute_tile = [&](std::int64_t i, std::int64_t first_i, std::int64_t j, bool first_j) {
+    const std::int64_t rows = std::min(as.m, p.m - i), cols = std::min(as.n, p.n - j);
+    for (std::int64_t l = 0; l < p.k; l += as.k) {
+      const std::int64_t depth = std::min(as.k, p.k - l);
+      char *const panel_a = panels_a + (kept ? ((i - first_i) * p.k + l * rows) * panel_size : 0);
+      char *const panel_b = panels_b + (kept ? l * cols * panel_size : 0);
+      if (!kept || first_j) bring(panel_a, p.a, p.lda, p.op_a, i, l, rows, depth);
+      if (!kept || i == first_i) bring(panel_b, p.b, p.ldb, p.op_b, l, j, depth, cols);
+      product piece = {.m = rows,
+                       .n = cols,
+                       .k = depth,
+                       .op_a = op_a,
+                       .op_b = op_b,
+                       .a = panel_a,
+                       .b = panel_b,
+                       .c = part,
+                       .lda = op_a == SG_OP_N ? rows : depth,
+                       .ldb = op_b == SG_OP_N ? depth : cols,
+                       .ldc = rows};
+      piece.beta.re = whole || l == 0 ? 0 : 1;
+      if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
+      if (!whole) continue;
+      auto *totals = reinterpret_cast<std::int32_t *>(sums);
+      if (l == 0) std::fill_n(totals, rows * cols, 0);
+      if (panels.out == SG_DTYPE_F32)
+        simd().i32_add_f32(totals, static_cast<const float *>(part), rows * cols);
+      else
+        simd().add(sum_type, totals, part, rows * cols);
     }
-    pack(panel, panels.in, x, in, ld, op, row, col, rows, cols);
-    return rows;
+    for (std::int64_t column = 0; column < cols; ++column)
+      finish(static_cast<char *>(p.c) + (i + (j + column) * p.ldc) * element_size(out), out, p,
+             sums + column * rows * sum_size, i, j + column, rows);
+    return SG_STATUS_OK;
   };
 
-  for (std::int64_t j = 0; j < p.n; j += tn)
-    for (std::int64_t i = 0; i < p.m; i += tm) {
-      const std::int64_t rows = std::min(tm, p.m - i), cols = std::min(tn, p.n - j);
-      for (std::int64_t l = 0; l < p.k; l += tk) {
-        const std::int64_t depth = std::min(tk, p.k - l);
-        product piece = {.m = rows, .n = cols, .k = depth, .a = panel_a, .b = panel_b, .c = part, .ldc = rows};
-        piece.lda = bring(panel_a, p.a, p.lda, p.op_a, i, l, rows, depth);
-        piece.ldb = bring(panel_b, p.b, p.ldb, p.op_b, l, j, depth, cols);
-        if (tiles.as_stored) {
-          piece.op_a = p.op_a;
-          piece.op_b = p.op_b;
-        }
-        piece.beta.re = whole || l == 0 ? 0 : 1;
-        if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
-        if (!whole) continue;
-        auto *totals = reinterpret_cast<std::int32_t *>(sums);
-        if (l == 0) std::fill_n(totals, rows * cols, 0);
-        if (panels.out == SG_DTYPE_F32)
-          simd().i32_add_f32(totals, static_cast<const float *>(part), rows * cols);
-        else
-          simd().add(sum_type, totals, part, rows * cols);
-      }
-      for (std::int64_t column = 0; column < cols; ++column)
-        finish(static_cast<char *>(p.c) + (i + (j + column) * p.ldc) * element_size(out), out, p,
-               sums + column * rows * sum_size, i, j + column, rows);
-    }
+  const std::int64_t height = kept ? as.kept_rows : p.m;
+  for (std::int64_t first_i = 0; first_i < p.m; first_i += height)
+    for (std::int64_t j = 0; j < p.n; j += as.n)
+      for (std::int64_t i = first_i; i < std::min(first_i + height, p.m); i += as.m)
+        if (const sg_status status = compute_tile(i, first_i, j, j == 0); status != SG_STATUS_OK) return status;
   return SG_STATUS_OK;
 }
 
