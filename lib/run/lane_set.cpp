@@ -17,9 +17,9 @@ constexpr std::int32_t device_depth = 12;
 // Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
-// While the device computes, so many to a multiprocessor are worth a launch, whose cost the submitter pays; or the
+// While the device computes, what fills it so many times is worth a launch, whose cost the submitter pays; or the
 // latest launch was so long ago that nobody is in a hurry.
-constexpr std::int32_t worth_a_launch = 2;
+constexpr float worth_a_launch = 2;
 constexpr std::int64_t between_launches_ns = 100'000;
 // One runs, one is there when it ends.
 constexpr std::int32_t large_in_flight = 2;
@@ -132,7 +132,7 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   const std::int32_t now = computing_now();
   if (wanted.small) {
     if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
-    if (now > 0 && !wanted.urgent && wanted.waiting < static_cast<std::size_t>(worth_a_launch * units_) &&
+    if (now > 0 && !wanted.urgent && static_cast<float>(wanted.waiting) * wanted.share < worth_a_launch &&
         monotonic_ns() - latest_launch_ns_ < between_launches_ns)
       return nullptr;
   } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {

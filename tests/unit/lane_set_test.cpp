@@ -101,9 +101,9 @@ TEST(small_on_cores, go_to_the_one_that_is_awake) {
 
 class small_on_a_device : public spared_units {
  protected:
-  lane_slot *find(lane_demand wanted) {
+  lane_slot *find(lane_demand wanted, float share = 0.01f) {
     wanted.small = true;
-    wanted.share = 0.01f;
+    wanted.share = share;
     lane_slot *const slot = lanes_.find(wanted);
     if (slot) {
       lanes_.entered(*slot, 0);
@@ -121,6 +121,12 @@ TEST_F(small_on_a_device, gather_while_it_is_busy) {
   EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough is in flight";
   EXPECT_NE(nullptr, find({.urgent = true})) << "for which somebody waits: it goes behind what is there";
   EXPECT_EQ(nullptr, find({.urgent = true}));
+}
+
+TEST_F(small_on_a_device, gather_until_they_fill_it_twice) {
+  ASSERT_NE(nullptr, find({}));
+  EXPECT_EQ(nullptr, find({.waiting = 7}, 0.25f));
+  EXPECT_NE(nullptr, find({.waiting = 8}, 0.25f));
 }
 
 TEST_F(small_on_a_device, fill_it_a_whole_number_of_times) {

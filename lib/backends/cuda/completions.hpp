@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whoever asked that commands of one stream have ended, in order: a thread that sleeps on the events behind them,
+// Tells whoever asked that commands of one stream have ended, in order: a thread that waits for the events behind them,
 // or whoever polls, which saves the time that waking a thread takes. One of them tells at a time. While somebody polls,
-// the thread naps instead: sleeping on an event takes locks of the driver's that launches need.
+// the thread leaves the events to them: its own calls take locks of the driver's that launches need.
 //
 // An event between two products keeps the second one's start from overlapping the first one's end: 3 us, and up to 7 (no record is kept),
 // on an H200. So short products come in bunches with one event behind the last: recorded when there are some of them,
@@ -17,6 +17,8 @@
 
 #include <condition_variable>
 #include <mutex>
+
+#include "event_wait.hpp"
 
 namespace sg::cuda {
 
@@ -70,7 +72,8 @@ class completions {
   const cudaStream_t stream_;
   pthread_t thread_{};
   bool started_ = false;
-  std::mutex lock_;  // what follows
+  event_wait event_wait_;  // the thread's
+  std::mutex lock_;        // what follows
   std::condition_variable changed_, told_;
   completion *first_ = nullptr, *last_ = nullptr, *free_ = nullptr;
   std::int32_t unmarked_ = 0;            // at the end of the list
