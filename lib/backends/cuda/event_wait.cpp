@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "device.hpp"
+#include "process_end.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -33,6 +34,9 @@ cudaError_t event_wait::wait(cudaEvent_t event) noexcept {
 }
 
 bool event_wait::make() noexcept {
+  if (behind_ != nullptr && interrupts_ != nullptr) return true;
+  const process_end::freeing now;
+  if (!now.allowed()) return false;  // what is made while CUDA is taken down may crash
   if (behind_ == nullptr && cudaStreamCreateWithFlags(&behind_, cudaStreamNonBlocking) != cudaSuccess)
     behind_ = nullptr;
   if (interrupts_ == nullptr &&
