@@ -55,9 +55,9 @@ def main():
         record["rows"].append({**row, "variant": "PyTorch", "seconds": statistics.median(seconds), "samples": SAMPLES,
                                "min": min(seconds), "max": max(seconds)})
         print(f"{row['case']}: PyTorch {statistics.median(seconds) * 1e3:.2f} ms, streamgemm {row['seconds'] * 1e3:.2f} ms")
-    with open(sys.argv[1], "w") as file:
-        json.dump(record, file, indent=2)
-        file.write("\n")
+        with open(sys.argv[1], "w") as file:  # after each, so that a run that is cut short has what it measured
+            json.dump(record, file, indent=2)
+            file.write("\n")
 
 
 if __name__ == "__main__":
