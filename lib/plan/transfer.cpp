@@ -9,13 +9,14 @@
 namespace sg {
 namespace {
 
-// Small enough to stay in the caches between the worker's write and the engine's read, and for the first and the last
-// one of a small product to be short; large enough that their number does not matter. A third slot for each worker
-// covers the time until the end of a copy is known. H200, twelve workers, 2 slots of 4 MiB against 3 of 2 MiB, ms
-// (no record is kept): tf32 8192^3 13.6 and 13.8, 8191x4097x5003 8.3 and 7.5. Slots of 1 MiB were slower by a fifth to
-// a half.
-constexpr std::int64_t most_slot_bytes = std::int64_t(2) << 20;
-constexpr int slots_per_worker = 3;
+// A slot is small enough to stay in the caches between the worker's write and the engine's read, and for the first and
+// the last chunk of a small product to be short; of large products the chunks should be few. H200, twelve workers,
+// slots of 4 and of 2 MiB, ms (no record is kept): f64 1000x1000x5000 4.6 and 3.7, tf32 8191x4097x5003 8.3 and 7.5,
+// tf32 8192^3 13.6 and 13.8, f64 30000x30000x3000 168 and 182; slots of 1 MiB were slower by a fifth to a half.
+constexpr std::int64_t least_slot_bytes = std::int64_t(2) << 20, most_slot_bytes = std::int64_t(4) << 20;
+constexpr double few_chunks = 128;
+// A third one of the small covers the time until the end of a copy is known.
+constexpr std::int64_t slots_per_worker(std::int64_t bytes) { return bytes > least_slot_bytes ? 2 : 3; }
 
 struct chunk_size {
   std::int64_t rows, cols;
@@ -80,7 +81,7 @@ std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld)
 }
 
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {
-  const auto [rows, cols] = chunk_shape(rectangle, element_bytes, most_slot_bytes);
+  const auto [rows, cols] = chunk_shape(rectangle, element_bytes, least_slot_bytes);
   return ceil_div(rectangle.rows, rows) * ceil_div(rectangle.cols, cols);
 }
 
@@ -106,9 +107,10 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
   const std::int64_t share = std::lround(double(workers) * bytes.in / (bytes.in + bytes.out));
   const std::int64_t packing = apart ? std::clamp<std::int64_t>(share, 1, workers - 1) : workers;
   const auto add_ring = [&](range own, double amount) {
-    const std::int64_t slot_bytes = std::min(most_slot_bytes, round_up(std::int64_t(amount) + 1, 256));
+    const auto large = std::clamp(std::int64_t(amount / few_chunks), least_slot_bytes, most_slot_bytes);
+    const std::int64_t slot_bytes = round_up(std::min(large, std::int64_t(amount) + 1), 256);
     const auto needed = std::int64_t(std::min(1e6, std::ceil(amount / double(slot_bytes))));
-    const std::int64_t slots = std::clamp<std::int64_t>(needed, 1, slots_per_worker * own.size);
+    const std::int64_t slots = std::clamp<std::int64_t>(needed, 1, slots_per_worker(slot_bytes) * own.size);
     rings_.emplace_back(builder, own, slots, slot_bytes);
     return slots;
   };

@@ -19,7 +19,7 @@ struct panel {
 // Rectangles that a panel is moved by when its place on the device has the leading dimension `ld`: one where its items
 // are the columns of one, otherwise one for each item.
 std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld);
-// Chunks that a rectangle of pageable memory is staged by.
+// The most chunks that a rectangle of pageable memory is staged by.
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 
 // Is what lies between a pinned operand's columns so little that it may come along? A page without access cannot hide

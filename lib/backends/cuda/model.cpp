@@ -122,8 +122,8 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
     json.add("%s{\"run_bytes\": %d, \"one_way_bytes_per_second\": %.4g, \"both_ways_bytes_per_second\": %.4g}",
              &run == runs ? "" : ",\n   ", run.bytes, run.one_way * link, run.both_ways * link);
   json.add(
-      "]},\n \"staging\": [{\"workers\": 4, \"bytes_per_second\": 36e9}, "
-      "{\"workers\": 8, \"bytes_per_second\": 70e9}, {\"workers\": 12, \"bytes_per_second\": 80e9}],\n");
+      "]},\n \"staging\": [{\"workers\": 4, \"bytes_per_second\": 30e9}, "
+      "{\"workers\": 8, \"bytes_per_second\": 54e9}, {\"workers\": 12, \"bytes_per_second\": 62e9}],\n");
   json.add(" \"kernels\": {\"launch_latency_seconds\": 10e-6, \"launch_gap_seconds\": 8e-6, \"units\": %d,\n",
            facts.multiProcessorCount);
   json.add("  \"tile_m_elements\": 128, \"tile_n_elements\": 128, \"split_k_elements\": 256,\n");
