@@ -34,7 +34,7 @@ struct completion {
   bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's clock tells the time
   bool has_start = false;     // the start event is recorded
   std::int64_t start_ns = 0;  // otherwise, unless 0, when it was enqueued, into an idle stream
-  bool watched = false;       // the thread sleeps on it
+  bool watched = false;       // the thread waits for it
   bool told = false;
   sg_backend_done done{nullptr, nullptr};
 };
