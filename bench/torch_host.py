@@ -3,6 +3,7 @@
 """Adds PyTorch's rows to a record of `streamgemm bench host`: the same products from host memory to host memory, copied
 in, multiplied and copied out by PyTorch on its current stream. Usage: torch_host.py RECORD.json"""
 import json
+import os
 import statistics
 import sys
 import time
@@ -45,6 +46,7 @@ def main():
     with open(sys.argv[1]) as file:
         record = json.load(file)
     record["device"]["torch"] = torch.__version__
+    record["rows"] = [row for row in record["rows"] if row["variant"] != "PyTorch"]
     for row in [row for row in record["rows"] if row["variant"] == "streamgemm"]:
         found = parse(row["case"])
         if found is None:
@@ -55,9 +57,10 @@ def main():
         record["rows"].append({**row, "variant": "PyTorch", "seconds": statistics.median(seconds), "samples": SAMPLES,
                                "min": min(seconds), "max": max(seconds)})
         print(f"{row['case']}: PyTorch {statistics.median(seconds) * 1e3:.2f} ms, streamgemm {row['seconds'] * 1e3:.2f} ms")
-        with open(sys.argv[1], "w") as file:  # after each, so that a run that is cut short has what it measured
+        with open(sys.argv[1] + ".new", "w") as file:  # after each: a run that is cut short has what it measured
             json.dump(record, file, indent=2)
             file.write("\n")
+        os.replace(sys.argv[1] + ".new", sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -191,6 +191,17 @@ TEST_F(gemm_tiles, of_more_rows_than_are_kept_packed) {
   m = 260;
   n = 2300;
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
+  m = 530;  // by way of f32, where the processor does not multiply bf16
+  n = 7000;
+  k = 600;
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 1, 0, bf16_of, f32_of, 4);
+}
+
+TEST_F(gemm_tiles, of_one_row) {
+  m = 256;
+  n = 1100;
+  expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_N, 1, 1, bf16_of, f32_of, 4);
+  expect_exact(SG_DTYPE_I8, SG_DTYPE_I32, SG_OP_T, SG_OP_N, 1, 0, i8_of, i32_of, 127);
 }
 
 TEST_F(gemm_tiles, too_deep_to_be_kept_packed) {

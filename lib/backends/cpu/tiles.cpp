@@ -37,26 +37,38 @@ void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t ro
   }
 }
 
-// How the tiles lie, and what of the packed panels stays for later tiles.
+// How the tiles lie, and which packed panels stay for later tiles.
 struct arrangement {
   std::int64_t m, n, k;  // the most of a tile
-  // Of A: whole rows of so many tiles, packed once; B's columns of one tile are packed once for these. 0: nothing
-  // stays.
-  std::int64_t kept_rows = 0;
+  std::int64_t rows;     // of A, whose tiles come before the next column of tiles begins
+  bool keeps_a = false;  // all panels of these rows stay until the last column
+  bool keeps_b = false;  // all panels of a column of tiles stay while these rows pass
+  std::int64_t panel_size;
 
-  arrangement(const product &p, const tiling &tiles, std::int64_t panel_size) noexcept
-      : m(std::min(tiles.kept, p.m)), n(std::min(tiles.kept, p.n)), k(std::min(tiles.k, p.k)) {
-    constexpr std::int64_t most_bytes = std::int64_t{16} << 20;  // of a worker
-    const std::int64_t most = most_bytes / panel_size / p.k;     // rows of A and columns of B
-    if (most >= n + std::min(p.m, 4 * m)) {                      // of fewer rows, B's columns would be packed too often
+  // `most_bytes`: of a worker, for panels that stay.
+  arrangement(const product &p, const tiling &tiles, std::int64_t element_bytes, std::int64_t most_bytes) noexcept
+      : m(std::min(tiles.kept, p.m)),
+        n(std::min(tiles.kept, p.n)),
+        k(std::min(tiles.k, p.k)),
+        rows(p.m),
+        panel_size(element_bytes) {
+    const std::int64_t most = most_bytes / panel_size / p.k;  // rows of A and columns of B
+    if (p.n <= n) {
+      keeps_b = most >= n;
+    } else if (most >= n + std::min(p.m, 4 * m)) {  // of fewer rows, B's columns would be packed too often
       const std::int64_t blocks = ceil_div(p.m, (most - n) / m * m);
-      kept_rows = ceil_div(ceil_div(p.m, blocks), m) * m;
-    } else {
-      m = std::min(tiles.m, p.m);
-      n = std::min(tiles.n, p.n);
+      rows = ceil_div(ceil_div(p.m, blocks), m) * m;
+      keeps_a = keeps_b = true;
     }
+    if (keeps_b) return;
+    m = std::min(tiles.m, p.m);
+    n = std::min(tiles.n, p.n);
   }
 
+  std::int64_t bytes_a(std::int64_t depth) const noexcept { return (keeps_a ? rows * depth : m * k) * panel_size; }
+  std::int64_t bytes_b(std::int64_t depth) const noexcept { return (keeps_b ? depth : k) * n * panel_size; }
+
+ private:
   static std::int64_t ceil_div(std::int64_t x, std::int64_t y) noexcept { return (x + y - 1) / y; }
 };
 
@@ -64,18 +76,26 @@ struct arrangement {
 
 sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
                     workspace &space) noexcept {
+  constexpr std::int64_t most_kept_bytes = std::int64_t{16} << 20;
   const sg_dtype sum_type = sum_type_of(out);
   const std::int64_t panel_size = element_size(panels.in), sum_size = element_size(sum_type);
-  const arrangement as(p, tiles, panel_size);
-  const bool kept = as.kept_rows > 0;
   // Sums of i8 whose kernel cannot add to them: each part is computed behind the sums and added as whole numbers.
   const bool whole = panels.out != sum_type || panels.takes == scalars::one_and_zero;
-  const auto bytes = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  auto *panels_a =
-      static_cast<char *>(space.get(scratch::panel_a, bytes((kept ? as.kept_rows * p.k : as.m * as.k) * panel_size)));
-  auto *panels_b = static_cast<char *>(space.get(scratch::panel_b, bytes((kept ? p.k : as.k) * as.n * panel_size)));
-  auto *sums = static_cast<char *>(space.get(scratch::sums, bytes(as.m * as.n * sum_size * (whole ? 2 : 1))));
-  if (panels_a == nullptr || panels_b == nullptr || sums == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+  char *panels_a = nullptr, *panels_b = nullptr, *sums = nullptr;
+  const auto take_room = [&](const arrangement &as) {
+    const auto get = [&](scratch use, std::int64_t bytes) {
+      return static_cast<char *>(space.get(use, static_cast<std::size_t>(bytes)));
+    };
+    panels_a = get(scratch::panel_a, as.bytes_a(p.k));
+    panels_b = get(scratch::panel_b, as.bytes_b(p.k));
+    sums = get(scratch::sums, as.m * as.n * sum_size * (whole ? 2 : 1));
+    return panels_a != nullptr && panels_b != nullptr && sums != nullptr;
+  };
+  arrangement as(p, tiles, panel_size, most_kept_bytes);
+  if (!take_room(as)) {
+    as = arrangement(p, tiles, panel_size, 0);
+    if (!take_room(as)) return SG_STATUS_OUT_OF_MEMORY;
+  }
   void *part = whole ? sums + as.m * as.n * sum_size : sums;
   // Elements [row, row + rows) x [col, col + cols) of op(x).
   const auto bring = [&](void *panel, const void *x, std::int64_t ld, sg_op op, std::int64_t row, std::int64_t col,
@@ -87,14 +107,14 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
   };
   const sg_op op_a = tiles.as_stored ? p.op_a : SG_OP_N, op_b = tiles.as_stored ? p.op_b : SG_OP_N;
 
-  const auto compute_tile = [&](std::int64_t i, std::int64_t first_i, std::int64_t j, bool first_j) {
+  const auto compute_tile = [&](std::int64_t i, std::int64_t first_i, std::int64_t j) {
     const std::int64_t rows = std::min(as.m, p.m - i), cols = std::min(as.n, p.n - j);
     for (std::int64_t l = 0; l < p.k; l += as.k) {
       const std::int64_t depth = std::min(as.k, p.k - l);
-      char *const panel_a = panels_a + (kept ? ((i - first_i) * p.k + l * rows) * panel_size : 0);
-      char *const panel_b = panels_b + (kept ? l * cols * panel_size : 0);
-      if (!kept || first_j) bring(panel_a, p.a, p.lda, p.op_a, i, l, rows, depth);
-      if (!kept || i == first_i) bring(panel_b, p.b, p.ldb, p.op_b, l, j, depth, cols);
+      char *const panel_a = panels_a + (as.keeps_a ? ((i - first_i) * p.k + l * rows) * panel_size : 0);
+      char *const panel_b = panels_b + (as.keeps_b ? l * cols * panel_size : 0);
+      if (!as.keeps_a || j == 0) bring(panel_a, p.a, p.lda, p.op_a, i, l, rows, depth);
+      if (!as.keeps_b || i == first_i) bring(panel_b, p.b, p.ldb, p.op_b, l, j, depth, cols);
       product piece = {.m = rows,
                        .n = cols,
                        .k = depth,
@@ -122,11 +142,10 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
     return SG_STATUS_OK;
   };
 
-  const std::int64_t height = kept ? as.kept_rows : p.m;
-  for (std::int64_t first_i = 0; first_i < p.m; first_i += height)
+  for (std::int64_t first_i = 0; first_i < p.m; first_i += as.rows)
     for (std::int64_t j = 0; j < p.n; j += as.n)
-      for (std::int64_t i = first_i; i < std::min(first_i + height, p.m); i += as.m)
-        if (const sg_status status = compute_tile(i, first_i, j, j == 0); status != SG_STATUS_OK) return status;
+      for (std::int64_t i = first_i; i < std::min(first_i + as.rows, p.m); i += as.m)
+        if (const sg_status status = compute_tile(i, first_i, j); status != SG_STATUS_OK) return status;
   return SG_STATUS_OK;
 }
 

@@ -11,8 +11,8 @@ namespace sg::cpu {
 // The most that a tile has of each dimension.
 struct tiling {
   std::int64_t kept = 512;  // of m and n, while a worker has memory to pack each panel once and keep it for later tiles
-  // Of products too deep for that, whose tiles pack their own. It costs f16, by way of f32, a tenth of f32's rate at
-  // 256^3 and a fifth at 4096^3.
+  // Of products too deep for that, whose tiles pack their own. Packing so costs f16, by way of f32, a fifth of f32's
+  // rate at 4096^3.
   std::int64_t m = 1024, n = 1024;
   std::int64_t k = 512;  // at most 1024, up to which f32 sums of products of i8 are whole and exact: 1024 * 2^14 = 2^24
   bool as_stored = false;  // panels lie as the operands do; the kernel takes the product's ops

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -17,14 +18,24 @@
 namespace sg::cuda {
 namespace {
 
-// While there were polls within that time, the thread looks at its event now and then instead of waiting for it: that
-// would slow a poll down by 30 us.
+// While there were polls within that time, the thread leaves its events to whoever polls.
 constexpr std::chrono::milliseconds polls_matter{2};
 constexpr std::chrono::microseconds nap{50};
 // How long an unused stream's thread still naps, so that the next command need not wake it.
 constexpr std::int64_t naps_for_ns = 1'000'000;
 // Commands in a bunch. The first one's end is told as late as the last one's.
 constexpr std::int32_t most_unmarked = 4;
+
+cudaError_t wait_for(cudaEvent_t event) noexcept {
+  constexpr std::int64_t least_ns = 10'000, most_ns = 200'000;
+  const std::int64_t begun_ns = now_ns();
+  for (;;) {
+    const cudaError_t state = cudaEventQuery(event);
+    if (state != cudaErrorNotReady) return state;
+    const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 16, least_ns, most_ns))};
+    nanosleep(&time, nullptr);
+  }
+}
 
 }  // namespace
 
@@ -52,7 +63,6 @@ completions::~completions() {
   const process_end::freeing now;
   if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
   const current here(owner_.context());
-  event_wait_.free();
   while (free_ != nullptr) {
     completion *next = free_->next;
     destroy(free_);
@@ -138,7 +148,7 @@ void completions::finish() noexcept {
   if (!started_) return;
   std::unique_lock lock(lock_);
   if (busy_ && pthread_equal(teller_, pthread_self())) return;
-  told_.wait(lock, [this] { return first_ == nullptr && !busy_; });
+  told_.wait(lock, [this] { return first_ == nullptr && !busy_ && !watching_; });
 }
 
 void *completions::main(void *self) {
@@ -165,12 +175,16 @@ void completions::work() noexcept {
       continue;
     }
     if (first_marked() == nullptr) mark_last();
+    if (first_->ended) {  // that failed
+      tell_ended(lock);
+      continue;
+    }
     completion *x = first_marked();
-    x->watched = true;
+    x->watched = watching_ = true;
     lock.unlock();
-    const sg_status outcome = owner_.check(event_wait_.wait(end_of(*x)), "waiting for a command");
+    const sg_status outcome = owner_.check(wait_for(end_of(*x)), "waiting for a command");
     lock.lock();
-    x->watched = false;
+    x->watched = watching_ = false;
     if (x->told) {  // by a poll, which left the record to this thread
       x->next = free_;
       free_ = x;
@@ -178,6 +192,7 @@ void completions::work() noexcept {
       note_ended(*x, outcome);
       tell_ended(lock);
     }  // otherwise somebody tells of it now
+    if (first_ == nullptr && !busy_) told_.notify_all();
   }
 }
 

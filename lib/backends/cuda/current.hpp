@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a device's primary context the calling thread's current one, and gives the caller's own back afterwards.
+// Makes a device's primary context the calling thread's current one, and gives the caller's own back afterwards. Until
+// then no capture of another thread's, which may forbid every thread most calls (cudaStreamCaptureModeGlobal), meets
+// those of this one: they concern streams of the library's, or what the caller asks for.
 #pragma once
 
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 
@@ -28,8 +31,10 @@ class current {
     CUcontext now = nullptr;
     driver().get_current(&now);
     pushed_ = now != wanted && driver().push(wanted) == CUDA_SUCCESS;
+    cudaThreadExchangeStreamCaptureMode(&capture_mode_);
   }
   ~current() {
+    cudaThreadExchangeStreamCaptureMode(&capture_mode_);
     CUcontext gone;
     if (pushed_) driver().pop(&gone);
   }
@@ -38,6 +43,7 @@ class current {
 
  private:
   bool pushed_;
+  cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed;  // then the thread's own
 };
 
 }  // namespace sg::cuda

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the process: CUDA's own exit handlers take it down, and whoever frees something of CUDA's meanwhile
-// crashes.
+// The end of the process: CUDA's own exit handlers take it down, and whoever frees something of CUDA's meanwhile crashes.
 #pragma once
 
 #include <atomic>
@@ -14,8 +13,7 @@ class process_end {
   static void watch() noexcept;
   static bool has_begun() noexcept;
 
-  // Held while something of CUDA's is freed, or made by a thread of the library's: the end of the process waits for it.
-  // `allowed()` is false when it is too late.
+  // Held while something of CUDA's is freed: the end of the process waits for it. `allowed()` is false when it is too late.
   class freeing {
    public:
     freeing() noexcept;
