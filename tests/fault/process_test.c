@@ -116,6 +116,17 @@ static void return_without_releasing(void) {
   keep_busy_with_many(context);
 }
 
+/* What a released context still has to give back, its own threads do, beside the end of the process. */
+static void exit_behind_release(void) {
+  sg_context *context = open_device(device);
+  multiply(context);
+  keep_busy(context);
+  REQUIRE_OK(sg_context_synchronize(context));
+  REQUIRE_OK(sg_context_release(context));
+  pause_us(seed * 7919 % 2000);
+  exit(0);
+}
+
 static void submit_while_exiting(void) {
   /* Runs after the library's own handler or before it: the answer is then SHUTDOWN or OK, and nothing hangs. */
   static double a, b, c;
@@ -395,6 +406,7 @@ static const struct {
     {"exit_beside_many_small_ones", exit_beside_many_small_ones},
     {"quick_exit_beside_work", quick_exit_beside_work},
     {"return_without_releasing", return_without_releasing},
+    {"exit_behind_release", exit_behind_release},
     {"a_handler_that_submits", a_handler_that_submits},
     {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
     {"fork_beside_work", fork_beside_work},

@@ -27,6 +27,7 @@ struct found {
     find(functions.get_current, "cuCtxGetCurrent");
     find(functions.push, "cuCtxPushCurrent");
     find(functions.pop, "cuCtxPopCurrent");
+    find(functions.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   }
 };
 

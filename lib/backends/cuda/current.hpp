@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 
 #include <cstdint>
 
@@ -18,6 +17,7 @@ struct driver_functions {
   decltype(&cuCtxGetCurrent) get_current;
   decltype(&cuCtxPushCurrent_v2) push;
   decltype(&cuCtxPopCurrent_v2) pop;
+  decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
 };
 
 // False with a reason (at most `size` bytes) where the driver lacks one. Any thread.
@@ -25,16 +25,18 @@ bool load_driver(char *reason, std::uint64_t size) noexcept;
 // What load_driver() has found.
 const driver_functions &driver() noexcept;
 
+// By the driver alone: what a thread gives back at the process's end it may give back when the runtime, which would
+// crash, is gone.
 class current {
  public:
   explicit current(CUcontext wanted) noexcept {
     CUcontext now = nullptr;
     driver().get_current(&now);
     pushed_ = now != wanted && driver().push(wanted) == CUDA_SUCCESS;
-    cudaThreadExchangeStreamCaptureMode(&capture_mode_);
+    driver().exchange_capture_mode(&capture_mode_);
   }
   ~current() {
-    cudaThreadExchangeStreamCaptureMode(&capture_mode_);
+    driver().exchange_capture_mode(&capture_mode_);
     CUcontext gone;
     if (pushed_) driver().pop(&gone);
   }
@@ -43,7 +45,7 @@ class current {
 
  private:
   bool pushed_;
-  cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed;  // then the thread's own
+  CUstreamCaptureMode capture_mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then the thread's own
 };
 
 }  // namespace sg::cuda
