@@ -82,6 +82,7 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   out_type = buffer_of(product.out).type;
   compute = product.compute;
   share = share_of(product, model);
+  items = product.out.items;
   work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
   small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
   if (small) prepare_call(product);

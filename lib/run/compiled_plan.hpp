@@ -45,7 +45,8 @@ struct compiled_plan {
   bool small = false;       // a launch costs much of its time: it may go out in a group
   double work_seconds = 0;  // predicted, without the launch: what it adds to a group
   std::int64_t work_ns() const noexcept { return static_cast<std::int64_t>(work_seconds * 1e9); }
-  float share = 1;  // of the device, that it fills
+  float share = 1;         // of the device, that it fills
+  std::int64_t items = 1;  // of its batch
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   // The backend's call without addresses, where it takes nothing else of a job than these and the scalars.

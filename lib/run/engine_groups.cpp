@@ -27,7 +27,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   job_group *group = nullptr;
   try {
     group = &groups_.take();
-    group->add(first, launcher_.product_of(first));
+    group->members.push_back(&first);
   } catch (const std::bad_alloc &) {
     if (group) groups_.give_back(*group);
     return start_single(first, slot);
@@ -41,7 +41,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   if (lanes_.device_ordered())  // when somebody waits, nothing more may come
     most = std::min(most_members, hurried_ ? waiting : lanes_.in_whole_waves(waiting, first.plan->share));
   double seconds = first.plan->work_seconds;
-  std::int64_t items = group->products.front().batch;
+  std::int64_t items = first.plan->items;
   from.gather(
       most - 1,
       [&](const job &candidate) {
@@ -50,15 +50,14 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
                !candidate.cancel_requested() && !candidate.dependency_failed();
       },
       [&](job &member) {
-        const sg_backend_gemm product = launcher_.product_of(member);
         try {
-          group->add(member, product);
+          group->members.push_back(&member);
         } catch (const std::bad_alloc &) {
           from.push(member);
           return false;
         }
         seconds += member.plan->work_seconds;
-        items += product.batch;
+        items += member.plan->items;
         return items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       });
   if (group->members.size() == 1) {
@@ -110,7 +109,7 @@ void engine::group_told(void *user, const sg_backend_result *result) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     if (result->status != SG_STATUS_OK)
       group.members[i]->fail(result->status, result->message ? result->message : sg_status_name(result->status));
-    else if (group.statuses[i] != SG_STATUS_OK)
+    else if (!group.statuses.empty() && group.statuses[i] != SG_STATUS_OK)
       group.members[i]->fail(group.statuses[i], sg_status_name(group.statuses[i]));
   }
   group.home->part_of(group);

@@ -25,26 +25,19 @@ struct job_group {
   engine *home = nullptr;
   job_group *next = nullptr;
   lane_slot *lane = nullptr;
-  std::atomic<std::int32_t> parts{0};     // what its end waits for
+  std::atomic<std::int32_t> parts{0};  // what its end waits for
   std::int64_t start_ns = 0, end_ns = 0;
   std::vector<job *> members;
-  std::vector<sg_backend_gemm> products;  // of the members, in their order
-  std::vector<sg_status> statuses;        // the same
+  // What they are for the backend: one product whose operands lie scattered, where nothing but addresses tells them
+  // apart, otherwise a product of each and its status.
+  std::vector<const void *> a, b;
+  std::vector<void *> c;
+  std::vector<sg_backend_gemm> products;
+  std::vector<sg_status> statuses;
 
-  // Adds a job with its product. Throws std::bad_alloc; nothing is added then.
-  void add(job &member, const sg_backend_gemm &product) {
-    const std::size_t room = members.size() + 1;
-    if (room > members.capacity()) {
-      members.reserve(room * 2);
-      products.reserve(room * 2);
-      statuses.reserve(room * 2);
-    }
-    members.push_back(&member);
-    products.push_back(product);
-    statuses.push_back(SG_STATUS_OK);
-  }
   void clear() noexcept {
     members.clear();
+    a.clear(), b.clear(), c.clear();
     products.clear();
     statuses.clear();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/launcher.hpp"
 
+#include <algorithm>
 #include <array>
 #include <new>
 
@@ -8,6 +9,19 @@
 #include "run/graph_program.hpp"
 
 namespace sg {
+
+namespace {
+
+// Whether two single products are one to the backend but for the addresses of A, B and C.
+bool differ_in_addresses(const job &x, const job &y) noexcept {
+  const auto &bare = x.plan->bare;
+  if (x.plan != y.plan || !bare || bare->has_bias || bare->form.batch != 1) return false;
+  const auto equal = [](const sg_scalar &p, const sg_scalar &q) { return p.re == q.re && p.im == q.im; };
+  return (!bare->own_alpha || equal(x.operands.first.alpha, y.operands.first.alpha)) &&
+         (!bare->own_beta || equal(x.operands.first.beta, y.operands.first.beta));
+}
+
+}  // namespace
 
 void launcher::ended(void *user, const sg_backend_result *result) {
   flight &f = *static_cast<flight *>(user);
@@ -92,9 +106,34 @@ sg_backend_gemm launcher::product_of(const job &whose, const command &c) noexcep
   return product;
 }
 
-bool launcher::launch(job_group &group, sg_backend_done done) noexcept {
+bool launcher::launch(job_group &group, sg_backend_done done) {
+  const job &first = *group.members.front();
+  const bool uniform = std::all_of(group.members.begin(), group.members.end(),
+                                   [&](const job *member) { return differ_in_addresses(first, *member); });
+  return (uniform ? launch_scattered(group, done) : launch_each(group, done)) == SG_STATUS_OK;
+}
+
+sg_status launcher::launch_scattered(job_group &group, sg_backend_done done) {
+  sg_backend_gemm all = product_of(*group.members.front());
+  const auto &places = group.members.front()->plan->bare->operands;
+  for (const job *member : group.members) {
+    const auto &operands = member->operands.first.operands;
+    group.a.push_back(operands[places[0]].base);
+    group.b.push_back(operands[places[1]].base);
+    group.c.push_back(operands[places[2]].base);
+  }
+  all.batch = static_cast<std::int64_t>(group.members.size());
+  all.a_array = group.a.data();
+  all.b_array = group.b.data();
+  all.c_array = group.c.data();
+  return ops_.gemm(group.lane->stream, &all, done);
+}
+
+sg_status launcher::launch_each(job_group &group, sg_backend_done done) {
+  for (const job *member : group.members) group.products.push_back(product_of(*member));
+  group.statuses.assign(group.members.size(), SG_STATUS_OK);
   return ops_.gemm_group(group.lane->stream, group.products.data(), static_cast<std::int32_t>(group.products.size()),
-                         group.statuses.data(), done) == SG_STATUS_OK;
+                         group.statuses.data(), done);
 }
 
 bool launcher::launch(product_batch &batch, sg_backend_done done) noexcept {

@@ -25,8 +25,9 @@ class launcher {
   // The flight's pieces are set to the number of calls and one, which is the caller's. False: a call failed, of which
   // the job knows.
   bool launch(flight &f, const command *c, std::int32_t units) noexcept;
-  // The products of a group, each a command's, as one call. False: not enqueued, and nobody was told.
-  bool launch(job_group &group, sg_backend_done done) noexcept;
+  // The products of a group, each a command's, as one call. False: not enqueued, and nobody was told. Throws
+  // std::bad_alloc.
+  bool launch(job_group &group, sg_backend_done done);
 
   // A batch of a schedule's products, of the flight's job, as one call. The same.
   bool launch(product_batch &batch, sg_backend_done done) noexcept;
@@ -39,6 +40,8 @@ class launcher {
   static void ended(void *user, const sg_backend_result *result);
   template <class Calls, class Enqueue>
   bool enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept;
+  sg_status launch_scattered(job_group &group, sg_backend_done done);
+  sg_status launch_each(job_group &group, sg_backend_done done);
 
   const device &device_;
   const sg_backend_ops &ops_;

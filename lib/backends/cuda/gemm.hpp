@@ -75,18 +75,8 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &what, con
                          const blas_scalars &scalars) noexcept;
 sg_status blas_failure(cublasStatus_t status) noexcept;
 
-// A product with its arrays of pointers, if any, on the device until the end of this object, in the stream's order.
-class on_device {
- public:
-  explicit on_device(stream &in) noexcept : in_(in) {}
-  ~on_device() { in_.give_back(memory_); }
-  on_device(const on_device &) = delete;
-  on_device &operator=(const on_device &) = delete;
-  sg_status bring(sg_backend_gemm &what) noexcept;
-
- private:
-  stream &in_;
-  void *memory_ = nullptr;
-};
+// Brings a batch's arrays of pointers, if it has any, to the device, where they stay until the stream's next product: all
+// three, because cuBLAS takes all or none. A batch whose addresses are evenly spaced becomes a strided one.
+sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;
 
 }  // namespace sg::cuda

@@ -112,16 +112,14 @@ sg_status bring_pointers(const group &all, const std::vector<std::int32_t> &memb
     }
     return SG_STATUS_OK;
   }
-  std::vector<const void *> pointers(static_cast<std::size_t>(3 * count));
-  std::size_t place = 0;
-  for (const std::int32_t index : members) {
-    const sg_backend_gemm &g = all.at(index);
-    const auto bases = all.bases_of(index);
-    for (std::int64_t i = 0; i < g.batch; ++i, ++place)
-      for (int o = 0; o < 3; ++o)
-        pointers[static_cast<std::size_t>(o * count) + place] = bases.of[o] + i * all.stride_bytes(g, o);
-  }
-  return all.in.upload(pointers.data(), 3 * count, memory);
+  return all.in.upload(3 * count, memory, [&](const void **to) {
+    for (const std::int32_t index : members) {
+      const sg_backend_gemm &g = all.at(index);
+      const auto bases = all.bases_of(index);
+      for (std::int64_t i = 0; i < g.batch; ++i, ++to)
+        for (int o = 0; o < 3; ++o) to[o * count] = bases.of[o] + i * all.stride_bytes(g, o);
+    }
+  });
 }
 
 // Products of one shape as one call.

@@ -152,7 +152,8 @@ sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexce
 // late.
 stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
   const double seconds = least_seconds(what, facts);
-  return seconds < 30e-6 ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
+  const bool gathered = what.a_array != nullptr;  // of many, whose ends somebody may wait for
+  return seconds < 30e-6 && !gathered ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
 }
 
 sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
@@ -252,11 +253,11 @@ sg_status stream::pointer_memory(std::int64_t count, void **out) noexcept {
   return SG_STATUS_OK;
 }
 
-sg_status stream::upload(const void *const *pointers, std::int64_t count, void *to) noexcept {
+sg_status stream::find_room(std::int64_t count, const pointer_room *&out) noexcept {
+  auto room = std::find_if(rooms_.begin(), rooms_.end(), [&](const pointer_room &x) {
+    return !captured_ && x.capacity >= count && cudaEventQuery(x.copied) == cudaSuccess;
+  });
   try {
-    auto room = std::find_if(rooms_.begin(), rooms_.end(), [&](const pointer_room &x) {
-      return !captured_ && x.capacity >= count && cudaEventQuery(x.copied) == cudaSuccess;
-    });
     if (room == rooms_.end()) {
       rooms_.reserve(rooms_.size() + 1);
       pointer_room fresh;
@@ -273,16 +274,20 @@ sg_status stream::upload(const void *const *pointers, std::int64_t count, void *
       fresh.memory = static_cast<void **>(memory);
       room = rooms_.insert(rooms_.end(), fresh);
     }
-    std::copy(pointers, pointers + count, const_cast<const void **>(room->memory));
-    const auto bytes = static_cast<std::size_t>(count) * sizeof(void *);
-    if (const sg_status status =
-            owner_.check(cudaMemcpyAsync(to, room->memory, bytes, cudaMemcpyHostToDevice, native_), "copying pointers"))
-      return status;
-    if (captured_) return SG_STATUS_OK;  // each launch copies from it
-    return owner_.check(cudaEventRecord(room->copied, native_), "recording an event");
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a batch's pointers");
   }
+  out = &*room;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::copy_pointers(const pointer_room &from, std::int64_t count, void *to) noexcept {
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(void *);
+  if (const sg_status status =
+          owner_.check(cudaMemcpyAsync(to, from.memory, bytes, cudaMemcpyHostToDevice, native_), "copying pointers"))
+    return status;
+  if (captured_) return SG_STATUS_OK;  // each launch copies from it
+  return owner_.check(cudaEventRecord(from.copied, native_), "recording an event");
 }
 
 }  // namespace sg::cuda

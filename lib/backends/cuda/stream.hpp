@@ -49,8 +49,14 @@ class stream {
   // Device memory from here to the matching free, in the stream's order.
   sg_status take(std::uint64_t bytes, void **out) noexcept;
   void give_back(void *memory) noexcept;
-  // Copies `count` pointers of the host's to device memory from take().
-  sg_status upload(const void *const *pointers, std::int64_t count, void *to) noexcept;
+  // Copies `count` pointers to device memory; write(pinned) writes them first.
+  template <class Write>
+  sg_status upload(std::int64_t count, void *to, Write &&write) noexcept {
+    const pointer_room *room = nullptr;
+    if (const sg_status status = find_room(count, room)) return status;
+    write(const_cast<const void **>(room->memory));
+    return copy_pointers(*room, count, to);
+  }
   // Device memory for `count` pointers, for the stream's next product only.
   sg_status pointer_memory(std::int64_t count, void **out) noexcept;
 
@@ -73,6 +79,8 @@ class stream {
     std::int64_t capacity = 0;
     cudaEvent_t copied = nullptr;
   };
+  sg_status find_room(std::int64_t count, const pointer_room *&out) noexcept;
+  sg_status copy_pointers(const pointer_room &from, std::int64_t count, void *to) noexcept;
 
   device &owner_;
   cudaStream_t native_;

@@ -226,7 +226,8 @@ void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &
     with_type(gemm.out_type, [&]<sg_dtype out>() {
       if constexpr (product_exists(in, out)) {
         block_product<in, out> product(gemm);
-        for (std::int64_t item = 0; item < gemm.batch; ++item)
+        // They are independent, so any order will do; in this one a dependence between them would show.
+        for (std::int64_t item = gemm.batch; item-- > 0;)
           product.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
       }
     });

@@ -230,8 +230,7 @@ void sg_backend_stream::gemm_group(const sg_backend_gemm *items, std::int32_t co
   for (std::int32_t i = 0; i < count; ++i) products.push_back(located(items[i]));
   launch(
       "group of products", seconds, items->compute_units,
-      [products = std::move(products)] {
-        // They are independent, so any order will do; in this one a dependence between them would show.
+      [products = std::move(products)] {  // the last one first, as items of a batch
         std::for_each(products.rbegin(), products.rend(), [](const located_product &each) { each.multiply(); });
       },
       done);
