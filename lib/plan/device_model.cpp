@@ -170,6 +170,8 @@ device_model parse_device_model(const std::string &text) {
           {std::int32_t(row.integer("workers", before + 1, 256)), row.number("bytes_per_second", 1, most_rate)});
     });
     if (m.staging.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "device model: 'staging' needs at least one row");
+    if (root.find("staging_gap_seconds")) m.staging_gap = root.number("staging_gap_seconds", 0, most_seconds);
+    if (root.find("staging_run_bytes")) m.staging_run_bytes = root.number("staging_run_bytes", 0, 1 << 20);
   }
   if (const json_tree *sources = root.find("sources")) {
     object_reader reader(*sources, "sources");

@@ -59,6 +59,8 @@ struct device_model {
   double copy_gap = 0;                         // between queued copies
   std::vector<run_rate> runs;                  // 2-D copies, by growing run; beyond the last: contiguous
   std::vector<staging_rate> staging;           // by growing number of workers
+  double staging_gap = 0;                      // host time of handing a chunk to a worker and learning of its end
+  double staging_run_bytes = 0;                // what a worker could copy in the time that each run of a panel takes
 
   // Kernels.
   double launch_latency = 0;            // from an idle lane, or after a wait for another lane, to the first instruction

@@ -75,6 +75,8 @@ std::string model_text(const device_model &m) {
       json.end();
     }
     json.end_list();
+    json.member("staging_gap_seconds", m.staging_gap);
+    json.member("staging_run_bytes", m.staging_run_bytes);
   }
   json.begin("sources");
   for (const auto &[key, text] : m.sources) json.member(key, std::string_view(text));

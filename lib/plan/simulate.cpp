@@ -39,7 +39,7 @@ class simulation {
     for (std::uint32_t i = 0; i < count; ++i) {
       work_[i] = work_of(s.commands[i]);
       work_[i].turn = turn;
-      if (s.commands[i].where.kind != lane_kind::staging) turn += model.launch_gap;
+      turn += s.commands[i].where.kind == lane_kind::staging ? model.staging_gap : model.launch_gap;
       blockers_[i] = s.commands[i].waits;
       queues_[numbers_.of(s.commands[i].where)].commands.push_back(i);
     }
@@ -65,6 +65,8 @@ class simulation {
     double free_since = -1;
   };
 
+  static std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
+
   work work_of(const command &c) const {
     work w;
     switch (c.kind) {
@@ -82,7 +84,8 @@ class simulation {
       case command_kind::unpack:
         // The wider of the two sides, where they differ.
         w.amount = double(c.out.rows) * double(c.out.cols) *
-                   double(std::max(size_of(s_.buffers[c.in0.buffer].type), size_of(s_.buffers[c.out.buffer].type)));
+                       double(std::max(size_of(s_.buffers[c.in0.buffer].type), size_of(s_.buffers[c.out.buffer].type))) +
+                   double(runs_of(c.kind == command_kind::pack ? c.in0 : c.out)) * model_.staging_run_bytes;
         break;
       case command_kind::gemm:
       case command_kind::reduce: {

@@ -15,6 +15,9 @@ namespace {
 // tf32 8192^3 13.6 and 13.8, f64 30000x30000x3000 168 and 182; slots of 1 MiB were slower by a fifth to a half.
 constexpr std::int64_t least_slot_bytes = std::int64_t(2) << 20, most_slot_bytes = std::int64_t(4) << 20;
 constexpr double few_chunks = 128;
+// The first chunks are shorter than their slots, so that the link begins before every worker has filled one, and the
+// workers do not end at the same time ever after.
+constexpr std::int64_t least_first_bytes = std::int64_t(1) << 19;
 // A third one, where they are small, covers the time until the end of a copy is known.
 constexpr std::int64_t slots_per_worker(std::int64_t bytes) { return bytes < most_slot_bytes ? 3 : 2; }
 
@@ -33,18 +36,20 @@ struct side {
   sg_dtype type;
 };
 
-// Calls chunk(host, device) for each part of a rectangle that fits `bytes` as it is on the host.
-template <class Chunk>
-void for_chunks(const side &on_host, const side &on_device, std::int64_t bytes, Chunk &&chunk) {
+// Calls chunk(host, device) for each part of a rectangle that fits what bytes() then is, as it is on the host.
+template <class Bytes, class Chunk>
+void for_chunks(const side &on_host, const side &on_device, Bytes &&bytes, Chunk &&chunk) {
   const view &host = on_host.where;
-  const auto [rows, cols] = chunk_shape(host, size_of(on_host.type), bytes);
-  for (std::int64_t c = 0; c < host.cols; c += cols)
-    for (std::int64_t r = 0; r < host.rows; r += rows) {
-      const auto part = [&, rows = rows, cols = cols](const side &x) {
+  for (std::int64_t c = 0, cols = 0; c < host.cols; c += cols)
+    for (std::int64_t r = 0, rows = 0; r < host.rows; r += rows) {
+      const chunk_size shape = chunk_shape(host, size_of(on_host.type), bytes());
+      rows = std::min(shape.rows, host.rows - r);
+      cols = rows < host.rows ? 1 : std::min(shape.cols, host.cols - c);
+      const auto part = [&](const side &x) {
         view v = x.where;
         v.offset += (r + c * v.ld) * size_of(x.type);
-        v.rows = std::min(rows, host.rows - r);
-        v.cols = std::min(cols, host.cols - c);
+        v.rows = rows;
+        v.cols = cols;
         return v;
       };
       chunk(part(on_host), part(on_device));
@@ -86,9 +91,21 @@ std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {
 }
 
 staging_ring::staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes)
-    : builder_(builder), workers_(workers), slot_bytes_(slot_bytes) {
+    : builder_(builder), workers_(workers), bytes_of_(std::size_t(workers.size)), slot_bytes_(slot_bytes) {
   slots_.resize(std::size_t(slots));
   for (slot &s : slots_) s.buffers[SG_DTYPE_I8] = builder.add_staging_buffer(SG_DTYPE_I8, slot_bytes);
+}
+
+lane staging_ring::next_worker(std::int64_t bytes) {
+  const auto least = std::min_element(bytes_of_.begin(), bytes_of_.end());
+  *least += bytes;
+  ++chunks_;
+  return {lane_kind::staging, std::uint16_t(workers_.first + (least - bytes_of_.begin()))};
+}
+
+std::int64_t staging_ring::first_bytes() const noexcept {
+  const std::int64_t third = std::min<std::int64_t>(2, 3 * chunks_ / workers_.size);
+  return std::max(slot_bytes_ >> (2 - third), std::min(slot_bytes_, least_first_bytes));
 }
 
 std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
@@ -173,11 +190,13 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
                                    std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_[0];
   std::uint32_t last = 0;
-  for_chunks({r.host, from}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
+  const auto bytes = [&] { return ring.first_bytes(); };
+  const auto bytes_of = [&](const view &v) { return v.rows * v.cols * size_of(from); };
+  for_chunks({r.host, from}, {r.device, type}, bytes, [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    before.push_back(builder_.add(move(command_kind::pack, ring.next_worker(), group_, host, staged), slot.users));
+    before.push_back(builder_.add(move(command_kind::pack, ring.next_worker(bytes_of(host)), group_, host, staged), slot.users));
     last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
     slot.users = {last};
     ++chunks_in_;
@@ -188,13 +207,15 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_[1];
   std::uint32_t last = 0;
-  for_chunks({r.host, type}, {r.device, type}, ring.slot_bytes(), [&](const view &host, const view &device) {
+  const auto bytes_of = [&](const view &v) { return v.rows * v.cols * size_of(type); };
+  const auto bytes = [&] { return ring.slot_bytes(); };
+  for_chunks({r.host, type}, {r.device, type}, bytes, [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
     last = builder_.add(move(command_kind::copy_out, out_lane, group_, device, staged), before);
-    slot.users = {builder_.add(move(command_kind::unpack, ring.next_worker(), group_, staged, host), {{last}})};
+    slot.users = {builder_.add(move(command_kind::unpack, ring.next_worker(bytes_of(host)), group_, staged, host), {{last}})};
   });
   return last;
 }

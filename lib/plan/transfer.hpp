@@ -19,7 +19,7 @@ struct panel {
 // Rectangles that a panel is moved by when its place on the device has the leading dimension `ld`: one where its items
 // are the columns of one, otherwise one for each item.
 std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld);
-// The most chunks that a rectangle of pageable memory is staged by.
+// About the most chunks that a rectangle of pageable memory is staged by.
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 
 // Is what lies between a pinned operand's columns so little that it may come along? A page without access cannot hide
@@ -36,7 +36,7 @@ struct device_place {
   std::int64_t item_stride = 0;
 };
 
-// Pinned slots used in turn, each by the next worker.
+// Pinned slots used in turn, each by the worker that has had the fewest bytes.
 class staging_ring {
  public:
   struct slot {
@@ -47,14 +47,16 @@ class staging_ring {
   staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes);
 
   slot &next_slot() { return slots_[next_slot_++ % slots_.size()]; }
-  lane next_worker() { return {lane_kind::staging, std::uint16_t(workers_.first + next_worker_++ % workers_.size)}; }
+  lane next_worker(std::int64_t bytes);
   std::int32_t buffer_of(slot &s, sg_dtype type);
   std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
+  std::int64_t first_bytes() const noexcept;  // of the next chunk to come in: a whole slot, but at first
 
  private:
   schedule_builder &builder_;
   range workers_;
-  std::int64_t next_worker_ = 0;
+  std::vector<std::int64_t> bytes_of_;  // each worker
+  std::int64_t chunks_ = 0;
   std::int64_t slot_bytes_;
   std::size_t next_slot_ = 0;
   std::vector<slot> slots_;

@@ -142,6 +142,23 @@ TEST(simulate, workers_share_the_hosts_memory) {
   EXPECT_DOUBLE_EQ(simulate(t.s, unit_model()).seconds, 4.0);  // 1.5 bytes a second together
 }
 
+TEST(simulate, runs_of_a_panel_and_handing_over_cost_workers_time) {
+  device_model m = unit_model();
+  m.staging_run_bytes = 2;
+  script t;
+  t.add(command_kind::pack, worker(0), {}, 3);
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 2);
+  t.s.commands[0].in0 = t.s.commands[0].out = {0, 0, 1, 0, 8, 1, 3};  // three columns that lie apart
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
+  t.s.commands[0].in0.ld = 1;
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 2);
+  t.s.commands[0].kind = command_kind::unpack;  // whose host side is the other one
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
+  m.staging_gap = 10;
+  t.add(command_kind::pack, worker(1), {}, 1);
+  EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 10.0 + 1 + 2);
+}
+
 TEST(simulate, latencies_count_once_and_gaps_between_queued_commands) {
   device_model m = unit_model();
   m.copy_latency = 0.5, m.copy_gap = 0.125, m.launch_latency = 0.25, m.launch_gap = 0.0625;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules that stream from the host: every layout, memory limit, placement and form of problem.
+#include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <map>
 
 #include "execute.hpp"
 #include "plan/cost.hpp"
@@ -301,6 +304,32 @@ TEST(stream, pageable_memory_goes_through_slots) {
       EXPECT_LE(c.out.rows * c.out.cols * 16, 4 << 20);
     }
   EXPECT_GT(s.lanes[int(lane_kind::staging)], 1);
+}
+
+// The link is to begin before every worker has packed a whole slot, and none is to have much more to do than another.
+TEST(stream, first_chunks_are_short_and_workers_have_equal_shares) {
+  problem_form f;
+  f.in = f.out = SG_DTYPE_F64;
+  f.a = f.b = SG_MEMORY_PAGEABLE;
+  f.m = 2000, f.n = 100, f.k = 5000;
+  const problem p = make(f);
+  stream_layout layout = tile_layout(p, {p.m, p.n, p.k, axis::m});
+  fit_slots(p, layout, std::int64_t(1) << 40);
+  const schedule s = build_stream(p, layout, model(), 1);
+  std::map<int, std::int64_t> bytes_of;
+  std::vector<std::int64_t> chunks;
+  for (const command &c : s.commands)
+    if (c.kind == command_kind::pack) {
+      chunks.push_back(c.out.rows * c.out.cols * 8);
+      bytes_of[c.where.index] += chunks.back();
+    }
+  const std::int64_t longest = *std::max_element(chunks.begin(), chunks.end());
+  EXPECT_LE(chunks.front(), 1 << 19);
+  EXPECT_LT(chunks[0], chunks[1]);
+  EXPECT_LT(chunks[1], chunks[2]);
+  EXPECT_GT(chunks[2], 3 << 19);
+  ASSERT_EQ(bytes_of.size(), 3u);
+  for (const auto &[worker, bytes] : bytes_of) EXPECT_LE(std::abs(bytes - bytes_of[0]), longest) << worker;
 }
 
 }  // namespace
