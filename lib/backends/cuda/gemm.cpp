@@ -143,76 +143,6 @@ sg_status blas_failure(cublasStatus_t status) noexcept {
   }
 }
 
-namespace {
-
-// The first elements of item i.
-member_bases bases_of(const sg_backend_gemm &g, std::int64_t i) noexcept {
-  const std::int64_t in_bytes = element_size(g.in_type), out_bytes = element_size(g.out_type);
-  return {{static_cast<const char *>(g.a_array != nullptr ? g.a_array[i] : moved(g.a, i * g.stride_a, in_bytes)),
-           static_cast<const char *>(g.b_array != nullptr ? g.b_array[i] : moved(g.b, i * g.stride_b, in_bytes)),
-           static_cast<const char *>(g.c_array != nullptr ? g.c_array[i] : moved(g.c, i * g.stride_c, out_bytes))}};
-}
-
-// Makes it a strided batch, if its addresses are as far from each other as it takes.
-bool become_strided(sg_backend_gemm &g) noexcept {
-  const std::int64_t in_bytes = element_size(g.in_type), out_bytes = element_size(g.out_type);
-  const member_bases first = bases_of(g, 0);
-  std::ptrdiff_t steps[3] = {};
-  if (g.batch > 1) {
-    const member_bases second = bases_of(g, 1);
-    for (int o = 0; o < 3; ++o) {
-      steps[o] = second.of[o] - first.of[o];
-      if (steps[o] < 0 || steps[o] % (o < 2 ? in_bytes : out_bytes) != 0) return false;
-    }
-  }
-  for (std::int64_t i = 2; i < g.batch; ++i) {
-    const member_bases here = bases_of(g, i);
-    for (int o = 0; o < 3; ++o)
-      if (here.of[o] - first.of[o] != i * steps[o]) return false;
-  }
-  g.a = first.of[0];
-  g.b = first.of[1];
-  g.c = const_cast<char *>(first.of[2]);
-  g.a_array = g.b_array = nullptr;
-  g.c_array = nullptr;
-  g.stride_a = steps[0] / in_bytes;
-  g.stride_b = steps[1] / in_bytes;
-  g.stride_c = steps[2] / out_bytes;
-  return true;
-}
-
-}  // namespace
-
-sg_status place_pointers(stream &in, sg_backend_gemm &g) noexcept {
-  if (g.a_array == nullptr && g.b_array == nullptr && g.c_array == nullptr) return SG_STATUS_OK;
-  if (become_strided(g)) return SG_STATUS_OK;
-  void *memory = nullptr;
-  if (const sg_status status = in.pointer_memory(3 * g.batch, &memory)) return status;
-  const auto there = static_cast<const void **>(memory);
-  sg_status status = SG_STATUS_OK;
-  // Of more, a copy takes less time; but a graph would copy anew at each launch.
-  if (g.batch <= most_parameter_members || in.is_captured()) {
-    member_bases bases[most_parameter_members];
-    for (std::int64_t first = 0; first < g.batch && status == SG_STATUS_OK; first += most_parameter_members) {
-      const auto here = static_cast<int>(std::min<std::int64_t>(most_parameter_members, g.batch - first));
-      for (int i = 0; i < here; ++i) bases[i] = bases_of(g, first + i);
-      status = in.owner().check(launch_pointer_fill({bases, here, first, g.batch, 1, {}, there}, in.native()),
-                                "writing a batch's pointers");
-    }
-  } else {
-    status = in.upload(3 * g.batch, memory, [&](const void **to) {
-      for (std::int64_t i = 0; i < g.batch; ++i) {
-        const member_bases here = bases_of(g, i);
-        for (int o = 0; o < 3; ++o) to[o * g.batch + i] = here.of[o];
-      }
-    });
-  }
-  g.a_array = there;
-  g.b_array = there + g.batch;
-  g.c_array = reinterpret_cast<void *const *>(const_cast<void **>(there + 2 * g.batch));
-  return status;
-}
-
 sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
   if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
@@ -229,7 +159,7 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
 
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm there = what;
-  if (const sg_status status = place_pointers(in, there)) return status;
+  if (const sg_status status = place_operands(in, there)) return status;
   return run_blas_there(in, there);
 }
 

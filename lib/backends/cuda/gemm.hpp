@@ -2,6 +2,7 @@
 // Products.
 #pragma once
 
+#include "kernels.hpp"
 #include "stream.hpp"
 
 namespace sg::cuda {
@@ -75,8 +76,11 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &what, con
                          const blas_scalars &scalars) noexcept;
 sg_status blas_failure(cublasStatus_t status) noexcept;
 
-// Brings a batch's arrays of pointers, if it has any, to the device, where they stay until the stream's next product: all
-// three, because cuBLAS takes all or none. A batch whose addresses are evenly spaced becomes a strided one.
-sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;
+// The first elements of an item's operands.
+item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;
+// Makes a batch with arrays of pointers one that the device's calls take: a strided one where its items are evenly spaced,
+// otherwise one whose arrays lie on the device, all three, until the stream's next product.
+sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept;
+sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;  // arrays in any case, and of any batch
 
 }  // namespace sg::cuda

@@ -37,7 +37,7 @@ cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
 
 sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm there = what;
-  if (const sg_status status = place_pointers(in, there)) return status;
+  if (const sg_status status = place_operands(in, there)) return status;
   return in.owner().check(launch_gemm_i8(there, in.native()), "starting a product");
 }
 

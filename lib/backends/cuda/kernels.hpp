@@ -26,20 +26,17 @@ cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, c
 // Between pinned memory and the device's own, by few blocks that read and write over the link.
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept;
 
-// Pointers to the items of members that are batches of one shape: to[o * count + first + m * items + i] = base o of
-// member m + i * stride o, for o of A, B, C. The bases travel as the kernel's parameters, at most
-// `most_parameter_members` of them, which takes less time than a copy of the pointers.
-inline constexpr int most_parameter_members = 160;
-struct member_bases {
+// Pointers to items from `first` on: to[o * count + first + i] = base o of item i, for o of A, B, C. The bases travel as
+// the kernel's parameters, at most `most_parameter_items` of them, which takes less time than a copy of the pointers.
+inline constexpr int most_parameter_items = 160;
+struct item_bases {
   const char *of[3];
 };
 struct pointer_fill {
-  const member_bases *members;  // host memory, read during the call
-  int member_count;
-  std::int64_t first, count;    // of the pointers that this writes, in each of the three arrays; and of all
-  std::int64_t items;
-  std::int64_t stride_bytes[3];
-  const void **to;              // device memory
+  const item_bases *items;    // host memory, read during the call
+  int item_count;
+  std::int64_t first, count;  // `count`: of all items
+  const void **to;            // device memory
 };
 cudaError_t launch_pointer_fill(const pointer_fill &what, cudaStream_t in) noexcept;
 
