@@ -84,8 +84,8 @@ class simulation {
       case command_kind::unpack:
         // The wider of the two sides, where they differ.
         w.amount = double(c.out.rows) * double(c.out.cols) *
-                       double(std::max(size_of(s_.buffers[c.in0.buffer].type), size_of(s_.buffers[c.out.buffer].type))) +
-                   double(runs_of(c.kind == command_kind::pack ? c.in0 : c.out)) * model_.staging_run_bytes;
+                   double(std::max(size_of(s_.buffers[c.in0.buffer].type), size_of(s_.buffers[c.out.buffer].type)));
+        w.amount += double(runs_of(c.kind == command_kind::pack ? c.in0 : c.out)) * model_.staging_run_bytes;
         break;
       case command_kind::gemm:
       case command_kind::reduce: {

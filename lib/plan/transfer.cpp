@@ -196,7 +196,8 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    before.push_back(builder_.add(move(command_kind::pack, ring.next_worker(bytes_of(host)), group_, host, staged), slot.users));
+    const lane worker = ring.next_worker(bytes_of(host));
+    before.push_back(builder_.add(move(command_kind::pack, worker, group_, host, staged), slot.users));
     last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
     slot.users = {last};
     ++chunks_in_;
@@ -215,7 +216,8 @@ std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
     last = builder_.add(move(command_kind::copy_out, out_lane, group_, device, staged), before);
-    slot.users = {builder_.add(move(command_kind::unpack, ring.next_worker(bytes_of(host)), group_, staged, host), {{last}})};
+    const lane worker = ring.next_worker(bytes_of(host));
+    slot.users = {builder_.add(move(command_kind::unpack, worker, group_, staged, host), {{last}})};
   });
   return last;
 }

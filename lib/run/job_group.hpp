@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small products that go out as one command: each remains a job with an end, a status and statistics of its own.
+// Small products that go out as one command: each remains a job with an end and statistics of its own, and a status,
+// which is one for all where they are one product to the backend.
 #pragma once
 
 #include <atomic>

@@ -12,13 +12,17 @@ namespace sg {
 
 namespace {
 
-// Whether two single products are one to the backend but for the addresses of A, B and C.
+// Whether two single products are one to the backend but for the addresses of A, B and C. Those that add to C are not:
+// when a call fails half-way, all of it is tried again.
 bool differ_in_addresses(const job &x, const job &y) noexcept {
   const auto &bare = x.plan->bare;
   if (x.plan != y.plan || !bare || bare->has_bias || bare->form.batch != 1) return false;
-  const auto equal = [](const sg_scalar &p, const sg_scalar &q) { return p.re == q.re && p.im == q.im; };
-  return (!bare->own_alpha || equal(x.operands.first.alpha, y.operands.first.alpha)) &&
-         (!bare->own_beta || equal(x.operands.first.beta, y.operands.first.beta));
+  const auto beta_is_zero = [&](const job &z) {
+    const sg_scalar &beta = bare->own_beta ? z.operands.first.beta : bare->form.beta;
+    return beta.re == 0 && beta.im == 0;
+  };
+  const sg_scalar &of_x = x.operands.first.alpha, &of_y = y.operands.first.alpha;
+  return beta_is_zero(x) && beta_is_zero(y) && (!bare->own_alpha || (of_x.re == of_y.re && of_x.im == of_y.im));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_P(epilogue, batches) {
   for (const pair_of_types types : all_pairs)
     for (const sg_activation activation : activations_for(types.out))
       for (const bias_form bias : all_biases)
-        for (const batching form : {batching::strided, batching::shared_a, batching::pointers})
+        for (const batching form : all_batchings)
           for (const double beta : {0.0, 1.0}) {
             try_shape({.types = types,
                        .m = 24,

@@ -98,7 +98,7 @@ TEST_P(gemm, f32_at_every_edge_of_small_kernels) {
 
 TEST_P(gemm, batches) {
   for (const pair_of_types types : all_pairs)
-    for (const batching form : {batching::strided, batching::shared_a, batching::pointers})
+    for (const batching form : all_batchings)
       for (const std::int64_t batch : {1, 2, 7}) {
         try_shape({.types = types,
                    .m = 6,
@@ -112,6 +112,9 @@ TEST_P(gemm, batches) {
         try_shape({.types = types, .m = 40, .n = 33, .k = 17, .alpha = {2, 0}, .batch = batch, .form = form});
         if (HasFatalFailure()) return;
       }
+  for (const pair_of_types types : all_pairs)
+    for (const std::int64_t batch : {161, 1500})  // more than travel with a kernel
+      try_shape({.types = types, .m = 3, .n = 2, .k = 4, .batch = batch, .form = batching::scattered});
 }
 
 // A format shorter than f32 cannot hold odd numbers from 2049 to 4095: it must not be used, whatever the environment
@@ -237,7 +240,7 @@ TEST_P(gemm, f8_compute) {
           try_shape(shape);
           if (HasFatalFailure()) return;
         }
-    for (const batching form : {batching::strided, batching::shared_a, batching::pointers}) {
+    for (const batching form : all_batchings) {
       product_shape shape = {.types = types, .m = 64, .n = 32, .k = 48, .op_a = SG_OP_T, .batch = 3, .form = form};
       shape.compute = SG_COMPUTE_F8;
       try_shape(shape);

@@ -99,8 +99,15 @@ sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
   sg_backend_gemm x = command(at_a.data(), at_b.data(), at_c.data(), at_bias.data());
   std::vector<const void *> array_a, array_b;
   std::vector<void *> array_c;
-  if (shape.form == batching::pointers) {
-    for (std::int64_t i = 0; i < shape.batch; ++i) {
+  if (shape.form == batching::pointers_b) {
+    for (std::int64_t i = 0; i < shape.batch; ++i)
+      array_b.push_back(at_b.data() + i * b.item_elements() * size_of(b.type));
+    x.b = nullptr;
+    x.b_array = array_b.data();
+  }
+  if (shape.form == batching::pointers || shape.form == batching::scattered) {
+    for (std::int64_t item = 0; item < shape.batch; ++item) {
+      const std::int64_t i = shape.matrix_of(item);
       array_a.push_back(at_a.data() + i * a.item_elements() * size_of(a.type));
       array_b.push_back(at_b.data() + i * b.item_elements() * size_of(b.type));
       array_c.push_back(at_c.data() + i * c.item_elements() * size_of(c.type));
@@ -165,7 +172,7 @@ void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t
               : 0;
   const number added = shape.bias == bias_form::none
                            ? number(0)
-                           : bias.get(shape.own_bias() ? item : 0, shape.bias_per_row() ? i : j, 0);
+                           : bias.get(shape.own_bias() ? shape.matrix_of(item) : 0, shape.bias_per_row() ? i : j, 0);
   const number whole = alpha * sum + (reads_c ? beta * old : number(0)) + added;
   const number expected =
       shape.activation == SG_ACTIVATION_NONE ? whole : number(activated(shape.activation, whole.real()));

@@ -24,7 +24,11 @@ inline constexpr pair_of_types all_pairs[] = {
     {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16}, {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16},
     {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16}};
 
-enum class batching { strided, shared_a, pointers };
+// Where the items of a batch are: evenly spaced, by strides, by pointers or by pointers for B alone, or scattered, which
+// pointers alone can say.
+enum class batching { strided, shared_a, pointers, pointers_b, scattered };
+inline constexpr batching all_batchings[] = {batching::strided, batching::shared_a, batching::pointers,
+                                             batching::pointers_b, batching::scattered};
 enum class bias_form { none, per_row, per_column, own_per_row, own_per_column };  // own: of each item
 
 // Everything about a product but its data.
@@ -41,6 +45,8 @@ struct product_shape {
   sg_compute compute = SG_COMPUTE_EXACT;
 
   bool bias_per_row() const { return bias == bias_form::per_row || bias == bias_form::own_per_row; }
+  // The matrix that is item `item` of the batch. The other way round it is the same.
+  std::int64_t matrix_of(std::int64_t item) const { return form == batching::scattered ? batch - 1 - item : item; }
   bool own_bias() const { return bias == bias_form::own_per_row || bias == bias_form::own_per_column; }
   std::string text() const;
 };

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program again and again, each run with a time limit: every one must end by itself with status 0 and say
-nothing. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run."""
+nothing. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run.
+A program that ends with status 77 has nothing to run on, and so has this one then."""
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ def failure(command, seconds):
         run = subprocess.run(command, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as late:
         return f"did not end within {seconds} s\n{(late.stderr or b'').decode(errors='replace')}"
+    if run.returncode == 77:
+        sys.exit(77)
     said = run.stderr.decode(errors="replace")
     if run.returncode < 0:
         return f"killed by signal {-run.returncode}\n{said}"

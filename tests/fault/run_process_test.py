@@ -22,6 +22,11 @@ class Driver(unittest.TestCase):
         self.assertIn("0.5 s", outcome("import time; time.sleep(60)", 0.5))
         self.assertIn("complaint", outcome("import sys; print('complaint', file=sys.stderr)"))
 
+    def test_skipped(self):
+        with self.assertRaises(SystemExit) as skipped:
+            outcome("import sys; sys.exit(77)")
+        self.assertEqual(77, skipped.exception.code)
+
 
 if __name__ == "__main__":
     unittest.main()

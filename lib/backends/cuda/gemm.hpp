@@ -49,6 +49,9 @@ class widened_f8 {
   void *memory_ = nullptr;
 };
 
+inline bool has_pointers(const sg_backend_gemm &what) noexcept {
+  return what.a_array != nullptr || what.b_array != nullptr || what.c_array != nullptr;
+}
 // Item i of a batch, alone.
 sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept;
 
@@ -78,8 +81,8 @@ sg_status blas_failure(cublasStatus_t status) noexcept;
 
 // The first elements of an item's operands.
 item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;
-// Makes a batch with arrays of pointers one that the device's calls take: a strided one where its items are evenly spaced,
-// otherwise one whose arrays lie on the device, all three, until the stream's next product.
+// Makes a batch with arrays of pointers one that the device's calls take: a strided one where its items are evenly
+// spaced, otherwise one whose arrays lie on the device, all three, until the stream's next product.
 sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept;
 sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;  // arrays in any case, and of any batch
 

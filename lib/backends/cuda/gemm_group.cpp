@@ -136,7 +136,11 @@ sg_status run_plain_group(stream &in, const sg_backend_gemm *items, std::int32_t
       can_be_grouped(items[0]) && run_grouped(in, items, classes) == SG_STATUS_OK)
     return SG_STATUS_OK;
   for (const places &members : classes) {
-    const sg_status status = run_class(in, items, members);
+    sg_status status = SG_STATUS_OUT_OF_MEMORY;
+    try {
+      status = run_class(in, items, members);
+    } catch (const std::bad_alloc &) {  // the others are on their way
+    }
     for (const std::int32_t index : members) statuses[index] = status;
   }
   return SG_STATUS_OK;
@@ -166,8 +170,11 @@ sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count
     return SG_STATUS_OK;
   }
   try {
-    const sg_status status = run_plain_group(in, items, count, statuses);
-    return status == SG_STATUS_OK ? end_products(in, items, count, statuses) : status;
+    if (const sg_status status = run_plain_group(in, items, count, statuses)) return status;
+    const sg_status ended = end_products(in, items, count, statuses);
+    for (std::int32_t i = 0; i < count && ended != SG_STATUS_OK; ++i)
+      if (ends_apart(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = ended;
+    return SG_STATUS_OK;
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");
   }

@@ -17,7 +17,7 @@ bool is_aligned(const void *memory, std::int64_t ld) noexcept {
 
 // As cuBLAS takes it for its tensor core kernels.
 bool is_direct(const sg_backend_gemm &g) noexcept {
-  return g.a_array == nullptr && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 && g.k % alignment == 0 &&
+  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 && g.k % alignment == 0 &&
          is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
          reinterpret_cast<std::uintptr_t>(g.c) % alignment == 0 &&
          (g.batch == 1 || (g.stride_a % alignment == 0 && g.stride_b % alignment == 0 && g.stride_c % 4 == 0));
@@ -25,7 +25,7 @@ bool is_direct(const sg_backend_gemm &g) noexcept {
 
 // Where tensor cores win back what packing costs.
 bool is_large(const sg_backend_gemm &g) noexcept {
-  return g.batch == 1 && g.a_array == nullptr && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
+  return g.batch == 1 && !has_pointers(g) && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
 }
 
 cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
@@ -36,9 +36,7 @@ cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
 }
 
 sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
-  sg_backend_gemm there = what;
-  if (const sg_status status = place_operands(in, there)) return status;
-  return in.owner().check(launch_gemm_i8(there, in.native()), "starting a product");
+  return in.owner().check(launch_gemm_i8(what, in.native()), "starting a product");
 }
 
 // Both operands as lines of the depth, and the product of those.
@@ -67,6 +65,16 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
 }  // namespace
 
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
+  if (has_pointers(what)) {
+    if (!is_large(item_of(what, 0))) {
+      sg_backend_gemm placed = what;
+      if (const sg_status status = place_operands(in, placed)) return status;
+      return has_pointers(placed) ? plain(in, placed) : run_i8(in, placed);
+    }
+    for (std::int64_t i = 0; i < what.batch; ++i)
+      if (const sg_status status = run_i8(in, item_of(what, i))) return status;
+    return SG_STATUS_OK;
+  }
   if (is_direct(what) && call(in, what) == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
   return is_large(what) ? packed(in, what) : plain(in, what);
 }

@@ -14,13 +14,18 @@ constexpr std::int64_t piece = 512;  // of the depth
 
 // Where three short products are faster than one in f32, with what splitting costs.
 bool pays(const sg_backend_gemm &g) noexcept {
-  return g.batch == 1 && g.a_array == nullptr && g.b_array == nullptr && g.c_array == nullptr && g.k >= 128 &&
+  return g.batch == 1 && !has_pointers(g) && g.k >= 128 &&
          double(g.m) * double(g.n) >= 1024.0 * 1024.0;
 }
 
 }  // namespace
 
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
+  if (has_pointers(what) && pays(item_of(what, 0))) {
+    for (std::int64_t i = 0; i < what.batch; ++i)
+      if (const sg_status status = run_split(in, item_of(what, i))) return status;
+    return SG_STATUS_OK;
+  }
   if (!pays(what)) return run_blas(in, what);
   cublasHandle_t handle = nullptr;
   if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;

@@ -26,8 +26,8 @@ cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, c
 // Between pinned memory and the device's own, by few blocks that read and write over the link.
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept;
 
-// Pointers to items from `first` on: to[o * count + first + i] = base o of item i, for o of A, B, C. The bases travel as
-// the kernel's parameters, at most `most_parameter_items` of them, which takes less time than a copy of the pointers.
+// Pointers to items from `first` on: to[o * count + first + i] = base o of item i, for o of A, B, C. The bases travel
+// as the kernel's parameters, at most `most_parameter_items` of them, which takes less time than a copy of the pointers.
 inline constexpr int most_parameter_items = 160;
 struct item_bases {
   const char *of[3];

@@ -9,10 +9,6 @@
 namespace sg::cuda {
 namespace {
 
-bool has_pointers(const sg_backend_gemm &g) noexcept {
-  return g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr;
-}
-
 const char *first_of(const void *base, const void *const *array, std::int64_t item, std::int64_t stride,
                      std::int64_t size) noexcept {
   return static_cast<const char *>(array != nullptr ? array[item] : base) +
@@ -61,8 +57,8 @@ sg_status place_pointers(stream &in, sg_backend_gemm &g) noexcept {
   if (const sg_status status = in.pointer_memory(3 * g.batch, &memory)) return status;
   const auto there = static_cast<void **>(memory);
   sg_status status = SG_STATUS_OK;
-  // Of more, a copy takes less time; but a graph would copy anew at each launch.
-  if (g.batch <= most_parameter_items || in.is_captured()) {
+  // Of more, a copy takes less time; but a graph would copy anew at each launch, from memory that it keeps.
+  if (g.batch <= most_parameter_items * (in.is_captured() ? 8 : 1)) {
     item_bases bases[most_parameter_items];
     for (std::int64_t first = 0; first < g.batch && status == SG_STATUS_OK; first += most_parameter_items) {
       const auto here = static_cast<int>(std::min<std::int64_t>(most_parameter_items, g.batch - first));

@@ -152,8 +152,8 @@ sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexce
 // late.
 stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
   const double seconds = least_seconds(what, facts);
-  const bool gathered = what.a_array != nullptr;  // of many, whose ends somebody may wait for
-  return seconds < 30e-6 && !gathered ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
+  // What comes by pointers may be many callers' products, and each may wait for the end.
+  return seconds < 30e-6 && !has_pointers(what) ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
 }
 
 sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
