@@ -66,13 +66,13 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
   options.commands_in_flight = 1;
   context in;
   ASSERT_OK(sg_context_create(&options, in.out()));
-  std::vector<double> host(3 * n * n + count, 2.0);
+  std::vector<double> host(3 * n * n + 3 * count, 2.0);
   const std::size_t bytes = host.size() * sizeof(double);
   buffer memory;
   void *data = nullptr;
   ASSERT_OK(sg_buffer_create(in, bytes, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
-  auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n;
+  auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n, *x = results + count, *y = x + count;
   // With scalars of their own they are products beside each other, with equal ones a single product.
   std::int32_t most_apart = 0, most_alike = 0;
   for (int attempt = 0; attempt < 100 && std::min(most_apart, most_alike) < 10; ++attempt) {
@@ -80,13 +80,14 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
     std::int32_t &most = apart ? most_apart : most_alike;
     const auto alpha = [&](std::size_t i) { return apart ? double(i) : 3.0; };
     std::fill(host.begin(), host.end(), 2.0);
+    for (std::size_t i = 0; i < 2 * count; ++i) host[3 * n * n + count + i] = double(1 + i % 7);
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
     ASSERT_OK(sg_context_synchronize(in));
     std::vector<job> jobs(count + 1);
     sg_gemm_desc desc = product(a, b, c, n, n, n);
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[count].out()));
     for (std::size_t i = 0; i < count; ++i) {
-      desc = product(a + i, b + i, results + i, 1, 1, 1);
+      desc = product(x + i, y + i, results + i, 1, 1, 1);
       desc.alpha.re = alpha(i);
       ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
@@ -99,7 +100,7 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
     job back;
     ASSERT_OK(sg_copy_async(in, host.data(), data, bytes, nullptr, back.out()));
     ASSERT_OK(sg_job_wait(back, SG_FOREVER));
-    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(4.0 * alpha(i), host[3 * n * n + i]);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(double(1 + i % 7) * double(1 + (count + i) % 7) * alpha(i), host[3 * n * n + i]);
     ASSERT_EQ(4.0 * n, host[2 * n * n]);
   }
   EXPECT_GE(most_apart, 10);
