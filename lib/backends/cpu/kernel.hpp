@@ -40,7 +40,24 @@ inline bool is_one(const sg_scalar &x) noexcept { return x.re == 1 && x.im == 0;
 enum class scalars : std::uint8_t {
   any,
   one_and_zero_or_one,  // alpha 1, beta 0 or 1
-  one_and_zero,         // alpha 1, beta 0
+};
+
+// The rows x cols block of op(X) that begins at (row, col).
+struct block {
+  const void *x = nullptr;
+  sg_dtype type = SG_DTYPE_F32;
+  std::int64_t ld = 0;
+  sg_op op = SG_OP_N;
+  std::int64_t row = 0, col = 0, rows = 0, cols = 0;
+};
+
+// How panels lie that one kernel alone can read. It multiplies whole ones: their sides are rounded up to multiples, and
+// what is beyond the block is zeros. C has room for such sides too.
+struct panel_layout {
+  std::int64_t across = 1;                                            // multiple of op(A)'s rows and op(B)'s columns
+  std::int64_t along = 1;                                             // of k
+  void (*pack_a)(void *panel, const block &of_a) noexcept = nullptr;  // NULL: column major, as pack() leaves them
+  void (*pack_b)(void *panel, const block &of_b) noexcept = nullptr;
 };
 
 struct kernel {
@@ -48,17 +65,18 @@ struct kernel {
   sg_dtype out = SG_DTYPE_F32;  // of C
   scalars takes = scalars::any;
   sg_status (*run)(const product &, workspace &) noexcept = nullptr;
+  panel_layout layout = {};
 
   explicit operator bool() const noexcept { return run != nullptr; }
 };
 
 // The providers. Each returns an empty kernel for what it does not serve (on this processor). `in`, `out` as in kernel.
 kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept;
-// For tiles that lie in a core's caches: with AMX twice to six times as fast as the one above on large operands.
-kernel onednn_tile_kernel(sg_dtype in, sg_dtype out) noexcept;
 kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept;
 // The plain one multiplies panels only: no ops.
 kernel plain_kernel(sg_dtype in, sg_dtype out) noexcept;
+// For panels of its own layout, of bf16 with sums of f32, or of i8; where the processor has AMX.
+kernel amx_kernel(sg_dtype in, sg_dtype out) noexcept;
 // For small products of f32 with op_a N, whose operands it multiplies as they lie.
 kernel small_kernel(sg_dtype in, sg_dtype out) noexcept;
 

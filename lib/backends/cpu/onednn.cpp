@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 and i8 by oneDNN's gemm functions; bf16, and tiles of i8, by its matmul primitive, which is generated for a shape
-// and kept by each worker. (The primitive is exact for i8 only up to sums of 2^24.)
+// f32 and i8 by oneDNN's gemm functions; bf16 by its matmul primitive, which is generated for a shape and kept by each
+// worker. (For i8 the primitive is exact only up to sums of 2^24.)
 //
 // oneDNN is row major: C^T = op(B)^T * op(A)^T is asked of it, so B is its source and A its weights.
 #include <cstdlib>
@@ -88,23 +88,18 @@ const dnnl::engine &engine() {
   return shared;
 }
 
-// What a primitive is generated for.
+// What a primitive is generated for: bf16 to `out`.
 struct matmul_key {
   std::int64_t m, n, k, lda, ldb, ldc;
   sg_op op_a, op_b;
-  sg_dtype in, out;
+  sg_dtype out;
   std::int32_t adds;  // to C
 
   bool operator==(const matmul_key &) const = default;
 };
 
 dnnl::memory::data_type type_of(sg_dtype type) noexcept {
-  switch (type) {
-    case SG_DTYPE_BF16: return dnnl::memory::data_type::bf16;
-    case SG_DTYPE_I8: return dnnl::memory::data_type::s8;
-    case SG_DTYPE_I32: return dnnl::memory::data_type::s32;
-    default: return dnnl::memory::data_type::f32;
-  }
+  return type == SG_DTYPE_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
 // rows x cols of a row-major view of a column-major matrix: of the matrix itself, or of its transpose.
@@ -116,8 +111,8 @@ dnnl::memory::desc view_of(std::int64_t rows, std::int64_t cols, bool transposed
 class matmul {
  public:
   explicit matmul(const matmul_key &key) {
-    const dnnl::memory::desc source = view_of(key.n, key.k, key.op_b == SG_OP_N, key.ldb, key.in);
-    const dnnl::memory::desc weights = view_of(key.k, key.m, key.op_a == SG_OP_N, key.lda, key.in);
+    const dnnl::memory::desc source = view_of(key.n, key.k, key.op_b == SG_OP_N, key.ldb, SG_DTYPE_BF16);
+    const dnnl::memory::desc weights = view_of(key.k, key.m, key.op_a == SG_OP_N, key.lda, SG_DTYPE_BF16);
     const dnnl::memory::desc result = view_of(key.n, key.m, true, key.ldc, key.out);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -196,14 +191,14 @@ class matmul_cache final : public provider_state {
   entry entries_[64];
 };
 
-template <sg_dtype in, sg_dtype out>
+template <sg_dtype out>
 sg_status run_matmul(const product &p, workspace &space) noexcept {
   return guarded(space, [&] {
     if (space.onednn == nullptr) {
       const std::lock_guard lock(fork_lock());
       space.onednn = std::make_unique<matmul_cache>();
     }
-    const matmul_key key = {p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.op_a, p.op_b, in, out, !is_zero(p.beta)};
+    const matmul_key key = {p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.op_a, p.op_b, out, !is_zero(p.beta)};
     return static_cast<matmul_cache &>(*space.onednn).run(key, p, space);
   });
 }
@@ -217,21 +212,12 @@ kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
   const scalars takes = scalars::one_and_zero_or_one;
   if (in == SG_DTYPE_F32 && out == in) return {.in = in, .out = out, .run = run_f32};
   if (in == SG_DTYPE_BF16 && has(dnnl_cpu_isa_avx512_core_bf16)) {
-    if (out == in) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_BF16, SG_DTYPE_BF16>};
-    if (out == SG_DTYPE_F32)
-      return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_BF16, SG_DTYPE_F32>};
+    if (out == in) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_BF16>};
+    if (out == SG_DTYPE_F32) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_F32>};
   }
   // Without VNNI, its sums of two products saturate at 16 bits.
   if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32 && has(dnnl_cpu_isa_avx512_core_vnni))
     return {.in = in, .out = out, .takes = takes, .run = run_i8};
-  return {};
-}
-
-kernel onednn_tile_kernel(sg_dtype in, sg_dtype out) noexcept {
-  if (!has(dnnl_cpu_isa_avx512_core_amx)) return {};
-  if (in == SG_DTYPE_BF16) return onednn_kernel(in, SG_DTYPE_F32);
-  if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32)
-    return {.in = in, .out = out, .takes = scalars::one_and_zero, .run = run_matmul<SG_DTYPE_I8, SG_DTYPE_I32>};
   return {};
 }
 

@@ -68,8 +68,8 @@ void conjugate(T *panel, std::int64_t n) noexcept {
 
 }  // namespace
 
-void pack(void *panel, sg_dtype panel_type, const void *x, sg_dtype type, std::int64_t ld, sg_op op, std::int64_t row,
-          std::int64_t col, std::int64_t rows, std::int64_t cols) noexcept {
+void pack(void *panel, sg_dtype panel_type, const block &of) noexcept {
+  const auto [x, type, ld, op, row, col, rows, cols] = of;
   const std::int64_t size = element_size(type), panel_size = element_size(panel_type);
   const auto *from = static_cast<const char *>(x);
   auto *to = static_cast<char *>(panel);

@@ -2,9 +2,7 @@
 // Packing: a block of op(X) is copied into a tight column-major panel, in another element type where a kernel needs it.
 #pragma once
 
-#include <streamgemm/types.h>
-
-#include <cstdint>
+#include "kernel.hpp"
 
 namespace sg::cpu {
 
@@ -27,10 +25,9 @@ constexpr std::int64_t element_size(sg_dtype type) noexcept {
 constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
 
-// The rows x cols block of op(X) that begins at (row, col), into `panel` with leading dimension `rows`. `panel_type` is
-// `type`, or f32 for f16, bf16 and i8, or f32 or bf16 for f8; nothing is lost.
-void pack(void *panel, sg_dtype panel_type, const void *x, sg_dtype type, std::int64_t ld, sg_op op, std::int64_t row,
-          std::int64_t col, std::int64_t rows, std::int64_t cols) noexcept;
+// Into `panel` with leading dimension `rows`. `panel_type` is the block's type, or f32 for f16, bf16 and i8, or f32 or
+// bf16 for f8; nothing is lost.
+void pack(void *panel, sg_dtype panel_type, const block &of) noexcept;
 
 // n elements of C to and from its accumulator's type: a copy, but for f16 and bf16.
 void widen(void *sums, const void *c, sg_dtype type, std::int64_t n) noexcept;

@@ -24,10 +24,6 @@ kernel of_onednn(sg_dtype in, sg_dtype out) noexcept {
   if constexpr (have_onednn) return onednn_kernel(in, out);
   return {};
 }
-kernel tiles_of_onednn(sg_dtype in, sg_dtype out) noexcept {
-  if constexpr (have_onednn) return onednn_tile_kernel(in, out);
-  return {};
-}
 kernel of_cblas(sg_dtype in, sg_dtype out) noexcept {
   if constexpr (have_cblas) return cblas_kernel(in, out);
   return {};
@@ -61,11 +57,13 @@ sg_status run_f32(const product &p, workspace &space) noexcept {
   return (!dnn || (blas && suits_cblas(p)) ? blas : dnn).run(p, space);
 }
 
-// One core of a Sapphire Rapids class Xeon, Gflop/s, operands packed: bf16 256^3 1200, 512^3 990 to 1220, 1024^3 770 to
-// 940, 4096 deep 560; i8 256x256x1024 2300, 512^3 730. Large operands as they lie: 270 both. (Of a
-// program of its own; no record is kept.)
-constexpr tiling bf16_tiles = {.kept = 256, .m = 512, .n = 512, .k = 512, .as_stored = true};
-constexpr tiling i8_tiles = {.kept = 256, .m = 256, .n = 256, .k = 1024, .as_stored = true};
+// Panels of a tile and its sums are a quarter of a megabyte each, and so stay in the second-level cache.
+constexpr tiling bf16_tiles = {.kept = 256, .m = 512, .n = 512, .k = 512};
+constexpr tiling i8_tiles = {.kept = 256, .m = 512, .n = 512, .k = 1024};
+// oneDNN, then tiles, packing included, of one core of a Sapphire Rapids class Xeon in one of its slow minutes,
+// Gflop/s: bf16 256^3 471, 303 | 512^3 355, 310 | 1024^3 290, 322; i8 64^3 44, 124 | 256^3 118, 692 | 1024^3 248, 675.
+// (Of a program of its own; no record is kept.)
+constexpr std::int64_t i8_least = 32, i8_least_work = 1 << 18;
 
 route choose(sg_dtype in, sg_dtype out) noexcept {
   // f64 and complex: CBLAS alone has them. f32: as above; either library will do.
@@ -78,21 +76,23 @@ route choose(sg_dtype in, sg_dtype out) noexcept {
   // bf16 and i8: oneDNN where the processor multiplies them (bf16 on Zen 5: 380 to 500 Gflop/s, i8 770 to 950, f32
   // 235).
   if (const kernel own = of_onednn(in, out)) {
-    const kernel sums = of_onednn(in, in == SG_DTYPE_I8 ? SG_DTYPE_I32 : SG_DTYPE_F32);
-    return {own, sums, tiles_of_onednn(in, out), in == SG_DTYPE_I8 ? i8_tiles : bf16_tiles};
+    const kernel sums = in == SG_DTYPE_I8 ? own : of_onednn(in, SG_DTYPE_F32);
+    if (in == SG_DTYPE_I8) return {own, sums, amx_kernel(in, out), i8_tiles, i8_least, i8_least_work};
+    return {own, sums, amx_kernel(in, SG_DTYPE_F32), bf16_tiles};
   }
   const auto f32 = [] { return choose(SG_DTYPE_F32, SG_DTYPE_F32).panels; };
   // f8: by way of f32, and large products by way of bf16, where the processor multiplies that; both hold it exactly.
   if (is_f8(in)) {
     if (out != SG_DTYPE_F32 && out != SG_DTYPE_F16 && out != SG_DTYPE_BF16) return {};
-    const kernel tiles = tiles_of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32);
+    const kernel tiles = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
     return {{}, f32(), tiles ? tiles : of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32), bf16_tiles};
   }
   // Otherwise, and f16 always, by way of f32.
   const bool narrow_in = in == SG_DTYPE_F16 || in == SG_DTYPE_BF16 || in == SG_DTYPE_I8;
   const bool matching = in == SG_DTYPE_I8 ? out == SG_DTYPE_I32 : out == in || out == SG_DTYPE_F32;
-  if (narrow_in && matching) return {{}, f32(), {}, {}};
-  return {};
+  if (!narrow_in || !matching) return {};
+  if (in == SG_DTYPE_I8) return {{}, f32(), amx_kernel(in, out), i8_tiles, i8_least, i8_least_work};
+  return {{}, f32(), amx_kernel(in, SG_DTYPE_F32), bf16_tiles};
 }
 
 struct routes {

@@ -14,9 +14,9 @@ struct route {
   kernel panels;  // empty: no such product
   kernel large;   // may be empty
   tiling large_tiles;
+  std::int64_t least = 256, least_work = std::int64_t{1} << 29;  // of each dimension, and of them all: what is large
 
   bool is_large(const product &p) const noexcept {
-    constexpr std::int64_t least = 256, least_work = std::int64_t{1} << 29;
     return large && p.m >= least && p.n >= least && p.k >= least && p.m * p.n >= (least_work + p.k - 1) / p.k;
   }
 };

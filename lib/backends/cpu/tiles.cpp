@@ -37,7 +37,12 @@ void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t ro
   }
 }
 
-// How the tiles lie, and which packed panels stay for later tiles.
+constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) noexcept { return (x + y - 1) / y; }
+constexpr std::int64_t round_up(std::int64_t x, std::int64_t multiple) noexcept {
+  return ceil_div(x, multiple) * multiple;
+}
+
+// How the tiles lie, and which packed panels stay for later tiles. Sides are those of panels.
 struct arrangement {
   std::int64_t m, n, k;  // the most of a tile
   std::int64_t rows;     // of A, whose tiles come before the next column of tiles begins
@@ -46,30 +51,28 @@ struct arrangement {
   std::int64_t panel_size;
 
   // `most_bytes`: of a worker, for panels that stay.
-  arrangement(const product &p, const tiling &tiles, std::int64_t element_bytes, std::int64_t most_bytes) noexcept
-      : m(std::min(tiles.kept, p.m)),
-        n(std::min(tiles.kept, p.n)),
-        k(std::min(tiles.k, p.k)),
-        rows(p.m),
+  arrangement(std::int64_t all_m, std::int64_t all_n, std::int64_t all_k, const tiling &tiles,
+              std::int64_t element_bytes, std::int64_t most_bytes) noexcept
+      : m(std::min(tiles.kept, all_m)),
+        n(std::min(tiles.kept, all_n)),
+        k(std::min(tiles.k, all_k)),
+        rows(all_m),
         panel_size(element_bytes) {
-    const std::int64_t most = most_bytes / panel_size / p.k;  // rows of A and columns of B
-    if (p.n <= n) {
+    const std::int64_t most = most_bytes / panel_size / all_k;  // rows of A and columns of B
+    if (all_n <= n) {
       keeps_b = most >= n;
-    } else if (most >= n + std::min(p.m, 4 * m)) {  // of fewer rows, B's columns would be packed too often
-      const std::int64_t blocks = ceil_div(p.m, (most - n) / m * m);
-      rows = ceil_div(ceil_div(p.m, blocks), m) * m;
+    } else if (most >= n + std::min(all_m, 4 * m)) {  // of fewer rows, B's columns would be packed too often
+      const std::int64_t blocks = ceil_div(all_m, (most - n) / m * m);
+      rows = round_up(ceil_div(all_m, blocks), m);
       keeps_a = keeps_b = true;
     }
     if (keeps_b) return;
-    m = std::min(tiles.m, p.m);
-    n = std::min(tiles.n, p.n);
+    m = std::min(tiles.m, all_m);
+    n = std::min(tiles.n, all_n);
   }
 
   std::int64_t bytes_a(std::int64_t depth) const noexcept { return (keeps_a ? rows * depth : m * k) * panel_size; }
   std::int64_t bytes_b(std::int64_t depth) const noexcept { return (keeps_b ? depth : k) * n * panel_size; }
-
- private:
-  static std::int64_t ceil_div(std::int64_t x, std::int64_t y) noexcept { return (x + y - 1) / y; }
 };
 
 }  // namespace
@@ -79,66 +82,67 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
   constexpr std::int64_t most_kept_bytes = std::int64_t{16} << 20;
   const sg_dtype sum_type = sum_type_of(out);
   const std::int64_t panel_size = element_size(panels.in), sum_size = element_size(sum_type);
-  // Sums of i8 whose kernel cannot add to them: each part is computed behind the sums and added as whole numbers.
-  const bool whole = panels.out != sum_type || panels.takes == scalars::one_and_zero;
-  char *panels_a = nullptr, *panels_b = nullptr, *sums = nullptr;
+  // Sums of i8 by way of f32: each part is computed behind the sums and added as whole numbers.
+  const bool whole = panels.out != sum_type;
+  const panel_layout &layout = panels.layout;
+  const std::int64_t all_k = round_up(p.k, layout.along);
+  char *panels_a = nullptr, *panels_b = nullptr, *sums = nullptr, *converted = nullptr;
   const auto take_room = [&](const arrangement &as) {
     const auto get = [&](scratch use, std::int64_t bytes) {
       return static_cast<char *>(space.get(use, static_cast<std::size_t>(bytes)));
     };
-    panels_a = get(scratch::panel_a, as.bytes_a(p.k));
-    panels_b = get(scratch::panel_b, as.bytes_b(p.k));
+    panels_a = get(scratch::panel_a, as.bytes_a(all_k));
+    panels_b = get(scratch::panel_b, as.bytes_b(all_k));
     sums = get(scratch::sums, as.m * as.n * sum_size * (whole ? 2 : 1));
-    return panels_a != nullptr && panels_b != nullptr && sums != nullptr;
+    const bool converts = layout.pack_a != nullptr && in != panels.in;
+    if (converts) converted = get(scratch::converted, std::max(as.m, as.n) * as.k * panel_size);
+    return panels_a != nullptr && panels_b != nullptr && sums != nullptr && (!converts || converted != nullptr);
   };
-  arrangement as(p, tiles, panel_size, most_kept_bytes);
+  const auto arranged = [&](std::int64_t most_bytes) {
+    return arrangement(round_up(p.m, layout.across), round_up(p.n, layout.across), all_k, tiles, panel_size,
+                       most_bytes);
+  };
+  arrangement as = arranged(most_kept_bytes);
   if (!take_room(as)) {
-    as = arrangement(p, tiles, panel_size, 0);
+    as = arranged(0);
     if (!take_room(as)) return SG_STATUS_OUT_OF_MEMORY;
   }
   void *part = whole ? sums + as.m * as.n * sum_size : sums;
-  // Elements [row, row + rows) x [col, col + cols) of op(x).
-  const auto bring = [&](void *panel, const void *x, std::int64_t ld, sg_op op, std::int64_t row, std::int64_t col,
-                         std::int64_t rows, std::int64_t cols) {
-    if (tiles.as_stored && op != SG_OP_N)
-      pack(panel, panels.in, x, in, ld, SG_OP_N, col, row, cols, rows);
-    else
-      pack(panel, panels.in, x, in, ld, op, row, col, rows, cols);
+  const auto bring = [&](void *panel, const block &of, auto *pack_for_kernel) {
+    if (pack_for_kernel == nullptr) return pack(panel, panels.in, of);
+    if (in == panels.in) return pack_for_kernel(panel, of);
+    pack(converted, panels.in, of);
+    pack_for_kernel(panel, {.x = converted, .type = panels.in, .ld = of.rows, .rows = of.rows, .cols = of.cols});
   };
-  const sg_op op_a = tiles.as_stored ? p.op_a : SG_OP_N, op_b = tiles.as_stored ? p.op_b : SG_OP_N;
 
   const auto compute_tile = [&](std::int64_t i, std::int64_t first_i, std::int64_t j) {
     const std::int64_t rows = std::min(as.m, p.m - i), cols = std::min(as.n, p.n - j);
+    const std::int64_t panel_rows = round_up(rows, layout.across), panel_cols = round_up(cols, layout.across);
     for (std::int64_t l = 0; l < p.k; l += as.k) {
-      const std::int64_t depth = std::min(as.k, p.k - l);
-      char *const panel_a = panels_a + (as.keeps_a ? ((i - first_i) * p.k + l * rows) * panel_size : 0);
-      char *const panel_b = panels_b + (as.keeps_b ? l * cols * panel_size : 0);
-      if (!as.keeps_a || j == 0) bring(panel_a, p.a, p.lda, p.op_a, i, l, rows, depth);
-      if (!as.keeps_b || i == first_i) bring(panel_b, p.b, p.ldb, p.op_b, l, j, depth, cols);
-      product piece = {.m = rows,
-                       .n = cols,
-                       .k = depth,
-                       .op_a = op_a,
-                       .op_b = op_b,
+      const std::int64_t depth = std::min(as.k, p.k - l), panel_depth = round_up(depth, layout.along);
+      char *const panel_a = panels_a + (as.keeps_a ? ((i - first_i) * all_k + l * panel_rows) * panel_size : 0);
+      char *const panel_b = panels_b + (as.keeps_b ? l * panel_cols * panel_size : 0);
+      if (!as.keeps_a || j == 0) bring(panel_a, {p.a, in, p.lda, p.op_a, i, l, rows, depth}, layout.pack_a);
+      if (!as.keeps_b || i == first_i) bring(panel_b, {p.b, in, p.ldb, p.op_b, l, j, depth, cols}, layout.pack_b);
+      product piece = {.m = panel_rows,
+                       .n = panel_cols,
+                       .k = panel_depth,
                        .a = panel_a,
                        .b = panel_b,
                        .c = part,
-                       .lda = op_a == SG_OP_N ? rows : depth,
-                       .ldb = op_b == SG_OP_N ? depth : cols,
-                       .ldc = rows};
+                       .lda = panel_rows,
+                       .ldb = panel_depth,
+                       .ldc = panel_rows};
       piece.beta.re = whole || l == 0 ? 0 : 1;
       if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
       if (!whole) continue;
       auto *totals = reinterpret_cast<std::int32_t *>(sums);
-      if (l == 0) std::fill_n(totals, rows * cols, 0);
-      if (panels.out == SG_DTYPE_F32)
-        simd().i32_add_f32(totals, static_cast<const float *>(part), rows * cols);
-      else
-        simd().add(sum_type, totals, part, rows * cols);
+      if (l == 0) std::fill_n(totals, panel_rows * panel_cols, 0);
+      simd().i32_add_f32(totals, static_cast<const float *>(part), panel_rows * panel_cols);
     }
     for (std::int64_t column = 0; column < cols; ++column)
       finish(static_cast<char *>(p.c) + (i + (j + column) * p.ldc) * element_size(out), out, p,
-             sums + column * rows * sum_size, i, j + column, rows);
+             sums + column * panel_rows * sum_size, i, j + column, rows);
     return SG_STATUS_OK;
   };
 

@@ -15,7 +15,6 @@ struct tiling {
   // rate at 4096^3.
   std::int64_t m = 1024, n = 1024;
   std::int64_t k = 512;  // at most 1024, up to which f32 sums of products of i8 are whole and exact: 1024 * 2^14 = 2^24
-  bool as_stored = false;  // panels lie as the operands do; the kernel takes the product's ops
 };
 
 // `in`, `out`: the types of the product. The kernel multiplies panels of its own type: `in`, or f32 for f16, bf16, i8,

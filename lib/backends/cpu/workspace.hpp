@@ -13,8 +13,8 @@ struct provider_state {
   virtual ~provider_state() = default;
 };
 
-enum class scratch : int { panel_a, panel_b, sums, library };
-inline constexpr int scratch_count = 4;
+enum class scratch : int { panel_a, panel_b, sums, converted, library };
+inline constexpr int scratch_count = 5;
 
 class workspace {
  public:

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Panels of bf16 and i8 multiplied in AMX's tiles of 16 rows of 64 bytes (amx_tiles.cpp, compiled for processors that
+// have them). A panel is made of strips of 32 rows of op(A), or columns of op(B); a strip of blocks as deep as a tile's
+// row is long, 64 bytes; and a block of two tiles. Where A, B or its depth ends within a block, the rest is zeros.
+#pragma once
+
+#include <cstdint>
+
+namespace sg::cpu {
+
+struct product;
+
+namespace amx {
+
+constexpr std::int64_t strip = 32;      // rows of op(A), or columns of op(B)
+constexpr std::int64_t row_bytes = 64;  // of one of them in a block
+
+// Elements of a strip, row or column, within op(X): `across` counts rows of op(A) or columns of op(B), `along` counts
+// k.
+struct source {
+  const void *x;
+  std::int64_t ld;
+  bool along_is_contiguous;
+  std::int64_t first_across, first_along, across, along;
+  std::int64_t element_bytes;  // 2 or 1
+};
+
+// Into a panel of round_up(across, strip) * round_up(along, row_bytes / element_bytes) elements.
+void pack_a(void *panel, const source &from) noexcept;
+void pack_b(void *panel, const source &from) noexcept;
+
+// C = A * B + beta * C, with beta 0 or 1, on panels; m, n and k are multiples of a strip and of a block's depth.
+void multiply_bf16(const product &p) noexcept;  // C of f32
+void multiply_i8(const product &p) noexcept;    // C of i32, modulo 2^32
+
+}  // namespace amx
+}  // namespace sg::cpu

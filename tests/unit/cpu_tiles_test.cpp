@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cpu backend's products by tiles, with every kernel for panels that this processor has: at the edges of panels,
+// every op, on operands that end where memory that cannot be read begins. Whole numbers, compared exactly.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "backends/cpu/pack.hpp"
+#include "backends/cpu/tiles.hpp"
+#include "backends/cpu/workspace.hpp"
+
+namespace sg::cpu {
+namespace {
+
+// `bytes` bytes that end at a page's end; the next page cannot be read or written.
+class guarded_memory {
+ public:
+  explicit guarded_memory(std::size_t bytes) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t whole = (bytes + page - 1) / page * page;
+    mapped_ = whole + page;
+    base_ = static_cast<char *>(::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED || ::mprotect(base_ + whole, page, PROT_NONE) != 0) throw std::bad_alloc();
+    data_ = base_ + whole - bytes;
+  }
+  guarded_memory(const guarded_memory &) = delete;
+  guarded_memory &operator=(const guarded_memory &) = delete;
+  ~guarded_memory() { ::munmap(base_, mapped_); }
+  char *data() const { return data_; }
+
+ private:
+  char *base_, *data_;
+  std::size_t mapped_;
+};
+
+struct types {
+  sg_dtype in, out;
+};
+
+void store(char *at, sg_dtype type, int value) {
+  const auto wide = static_cast<float>(value);
+  std::uint32_t bits;
+  std::memcpy(&bits, &wide, 4);
+  const auto upper = static_cast<std::uint16_t>(bits >> 16);  // all of it, for a few bits
+  constexpr char e5m2[] = {0, 0x3c, 0x40, 0x42, 0x44};        // 0 to 4
+  switch (type) {
+    case SG_DTYPE_I8: *at = static_cast<char>(value); break;
+    case SG_DTYPE_I32: std::memcpy(at, &value, 4); break;
+    case SG_DTYPE_F32: std::memcpy(at, &wide, 4); break;
+    case SG_DTYPE_BF16: std::memcpy(at, &upper, 2); break;
+    default: *at = static_cast<char>(e5m2[std::abs(value)] | (value < 0 ? 0x80 : 0));
+  }
+}
+
+int load(const char *at, sg_dtype type) {
+  float wide = 0;
+  std::int32_t whole = 0;
+  std::uint16_t upper = 0;
+  switch (type) {
+    case SG_DTYPE_I8: return static_cast<std::int8_t>(*at);
+    case SG_DTYPE_I32: std::memcpy(&whole, at, 4); return whole;
+    case SG_DTYPE_F32: std::memcpy(&wide, at, 4); return static_cast<int>(wide);
+    case SG_DTYPE_BF16: {
+      std::memcpy(&upper, at, 2);
+      const std::uint32_t bits = std::uint32_t{upper} << 16;
+      std::memcpy(&wide, &bits, 4);
+      return static_cast<int>(wide);
+    }
+    default: {
+      const int magnitude = *at & 0x7f;
+      const int value = magnitude == 0 ? 0 : magnitude == 0x3c ? 1 : magnitude == 0x40 ? 2 : magnitude == 0x42 ? 3 : 4;
+      return (*at & 0x80) != 0 ? -value : value;
+    }
+  }
+}
+
+// Column major, with a gap behind each column but the last.
+class operand {
+ public:
+  operand(sg_dtype type, std::int64_t rows, std::int64_t cols, std::int64_t gap)
+      : type_(type),
+        rows_(rows),
+        cols_(cols),
+        ld_(rows + gap),
+        memory_(static_cast<std::size_t>((ld_ * (cols - 1) + rows) * element_size(type))) {}
+
+  // Values of -most to most; in the gaps one that no product may be made of.
+  void fill(std::mt19937 &random, int most) {
+    std::uniform_int_distribution<int> value(-most, most);
+    for (std::int64_t i = 0; i < ld_ * (cols_ - 1) + rows_; ++i)
+      store(data() + i * element_size(type_), type_, i % ld_ < rows_ ? value(random) : in_gaps);
+  }
+  int get(std::int64_t i, std::int64_t j) const { return load(data() + (i + j * ld_) * element_size(type_), type_); }
+  bool gaps_are_as_filled() const {
+    for (std::int64_t j = 0; j + 1 < cols_; ++j)
+      for (std::int64_t i = rows_; i < ld_; ++i)
+        if (get(i, j) != in_gaps) return false;
+    return true;
+  }
+  std::int64_t ld() const { return ld_; }
+  char *data() const { return memory_.data(); }
+
+ private:
+  static constexpr int in_gaps = 4;
+
+  sg_dtype type_;
+  std::int64_t rows_, cols_, ld_;
+  guarded_memory memory_;
+};
+
+class cpu_tiles : public testing::Test {
+ protected:
+  void try_product(const types &t, const kernel &panels, const tiling &tiles, std::int64_t m, std::int64_t n,
+                   std::int64_t k, sg_op op_a, sg_op op_b, double alpha, double beta) {
+    const bool turned_a = op_a != SG_OP_N, turned_b = op_b != SG_OP_N;
+    const std::int64_t gap = (m + n + k) % 3;
+    operand a(t.in, turned_a ? k : m, turned_a ? m : k, gap), b(t.in, turned_b ? n : k, turned_b ? k : n, gap),
+        c(t.out, m, n, gap);
+    a.fill(random_, 3);
+    b.fill(random_, 3);
+    c.fill(random_, 3);
+    // Along k, row after row of op(A) and column after column of op(B).
+    std::vector<int> left, right, expected;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t l = 0; l < k; ++l) left.push_back(turned_a ? a.get(l, i) : a.get(i, l));
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t l = 0; l < k; ++l) right.push_back(turned_b ? b.get(j, l) : b.get(l, j));
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < m; ++i)
+        expected.push_back(static_cast<int>(beta) * c.get(i, j) +
+                           static_cast<int>(alpha) * std::inner_product(&left[static_cast<std::size_t>(i * k)],
+                                                                        &left[static_cast<std::size_t>(i * k)] + k,
+                                                                        &right[static_cast<std::size_t>(j * k)], 0));
+    const product p = {.m = m,
+                       .n = n,
+                       .k = k,
+                       .op_a = op_a,
+                       .op_b = op_b,
+                       .alpha = {alpha, 0},
+                       .beta = {beta, 0},
+                       .a = a.data(),
+                       .b = b.data(),
+                       .c = c.data(),
+                       .lda = a.ld(),
+                       .ldb = b.ld(),
+                       .ldc = c.ld()};
+    ASSERT_EQ(run_tiles(p, t.in, t.out, panels, tiles, space_), SG_STATUS_OK);
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < m; ++i)
+        ASSERT_EQ(c.get(i, j), expected[static_cast<std::size_t>(i + j * m)])
+            << m << "x" << n << "x" << k << " ops " << op_a << op_b << " beta " << beta << " at " << i << ", " << j;
+    ASSERT_TRUE(c.gaps_are_as_filled()) << m << "x" << n << "x" << k;
+  }
+
+  // Sides around the edges of a tile's rows, of strips and of tiles; depths around those of a row of a tile.
+  void try_every_edge(const types &t, const kernel &panels) {
+    const tiling small = {.kept = 64, .m = 96, .n = 64, .k = 128};
+    const std::int64_t sides[] = {1, 15, 16, 17, 31, 32, 33, 64, 65, 131};
+    const std::int64_t depths[] = {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300};
+    int turn = 0;
+    for (const std::int64_t m : sides)
+      for (const std::int64_t n : sides)
+        for (const std::int64_t k : depths) {
+          ++turn;
+          try_product(t, panels, small, m, n, k, turn % 2 ? SG_OP_N : SG_OP_T, turn / 2 % 2 ? SG_OP_N : SG_OP_T,
+                      turn % 5 ? 1 : -2, turn % 3 - 1);
+          if (HasFatalFailure()) return;
+        }
+  }
+
+  // A product too deep for its panels to be kept.
+  void try_deep(const types &t, const kernel &panels) {
+    const tiling small = {.kept = 2048, .m = 96, .n = 64, .k = 128};
+    try_product(t, panels, small, 100, 70, 9000, SG_OP_N, SG_OP_N, 1, 1);
+    try_product(t, panels, small, 70, 100, 9000, SG_OP_T, SG_OP_T, 1, 0);
+  }
+
+  std::mt19937 random_{17};
+  workspace space_;
+};
+
+TEST_F(cpu_tiles, in_f32) {
+  const kernel f32 = plain_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
+  for (const types &t : {types{SG_DTYPE_F32, SG_DTYPE_F32}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}})
+    try_every_edge(t, f32);
+  try_deep({SG_DTYPE_I8, SG_DTYPE_I32}, f32);
+}
+
+TEST_F(cpu_tiles, of_bf16_with_amx) {
+  const kernel amx = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
+  if (!amx) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
+  try_every_edge({SG_DTYPE_BF16, SG_DTYPE_F32}, amx);
+  try_every_edge({SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, amx);
+  try_deep({SG_DTYPE_BF16, SG_DTYPE_F32}, amx);
+}
+
+TEST_F(cpu_tiles, of_i8_with_amx) {
+  const kernel amx = amx_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
+  if (!amx) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
+  try_every_edge({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
+  try_deep({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
+}
+
+}  // namespace
+}  // namespace sg::cpu
