@@ -90,7 +90,11 @@ typedef struct sg_submit {
 /** Initial value of an sg_submit. */
 #define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL}
 
-/** What a finished job did. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. */
+/**
+ * What a finished job did. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. On a GPU
+ * a command that is alone in its stream is timed by the device (a product, from 0.3 ms on); otherwise the host reads the
+ * time when it learns that the command has ended, some 10 to 20 us later.
+ */
 typedef struct sg_job_statistics {
   size_t struct_size;       /**< sizeof(sg_job_statistics), set by SG_JOB_STATISTICS_INIT. */
   int64_t start_ns;         /**< Start of the first command; 0 when none ran. */

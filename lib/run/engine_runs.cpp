@@ -139,8 +139,8 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       const sg_backend_gemm product = launcher_.product_of(running, plan.text->commands[command]);
       const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
-      if (!room || product.in_type != first.in_type ||
-          product.out_type != first.out_type || product.compute != first.compute)
+      if (!room || product.in_type != first.in_type || product.out_type != first.out_type ||
+          product.compute != first.compute)
         return false;
       batch->commands.push_back(command);
       batch->products.push_back(product);
@@ -232,7 +232,18 @@ void engine::command_ended(flight &f) noexcept {
     std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
   else
     ended(f.index);
+  start_after_others(f);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
+}
+
+// A backend that was made to wait for other streams does not know until when.
+void engine::start_after_others(flight &f) noexcept {
+  if (!lanes_.device_ordered() || f.batch) return;
+  const schedule &s = *f.about->plan->text;
+  const command &c = s.commands[f.index];
+  for (std::uint32_t w = 0; w < c.waits; ++w)
+    f.start_ns = std::max(f.start_ns, f.about->run->flights[s.waits[c.first_wait + w]].end_ns);
+  f.start_ns = std::min(f.start_ns, f.end_ns);
 }
 
 void engine::end_run(job &running) noexcept {

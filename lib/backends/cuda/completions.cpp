@@ -71,17 +71,19 @@ completions::~completions() {
 }
 
 void completions::destroy(completion *x) noexcept {
-  if (x->start != nullptr) cudaEventDestroy(x->start);
   if (x->end != nullptr) cudaEventDestroy(x->end);
   if (x->untimed_end != nullptr) cudaEventDestroy(x->untimed_end);
   delete x;
 }
 
 completion *completions::take() noexcept {
+  bool alone = false;
   {
     const std::lock_guard lock(lock_);
+    alone = first_ == nullptr;
     if (completion *x = free_) {
       free_ = x->next;
+      x->alone = alone;
       return x;
     }
   }
@@ -90,9 +92,9 @@ completion *completions::take() noexcept {
     fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
     return nullptr;
   }
+  x->alone = alone;
   cudaError_t error = cudaEventCreateWithFlags(&x->untimed_end, cudaEventDisableTiming);
   if (error == cudaSuccess && owner_.timed()) error = cudaEventCreateWithFlags(&x->end, cudaEventDefault);
-  if (error == cudaSuccess && owner_.timed()) error = cudaEventCreateWithFlags(&x->start, cudaEventDefault);
   if (owner_.check(error, "creating an event") == SG_STATUS_OK) return x;
   destroy(x);
   return nullptr;
@@ -254,8 +256,7 @@ void completions::tell(completion &x) noexcept {
   } else if (owner_.timed()) {
     // In order: what is timed by the host seems to end later than it does.
     result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
-    result.start_ns =
-        x.has_start ? owner_.time_of(x.start) : std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
+    result.start_ns = std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;
   }
   x.done.fn(x.done.user, &result);

@@ -34,10 +34,10 @@ struct completion {
   bool marked = false;  // an event behind it is recorded
   bool ended = false;   // it is known to have ended, as `outcome` says
   sg_status outcome = SG_STATUS_OK;
-  cudaEvent_t start = nullptr, end = nullptr, untimed_end = nullptr;
+  cudaEvent_t end = nullptr, untimed_end = nullptr;
+  bool alone = false;         // nothing was in the stream when it was taken
   bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's clock tells the time
-  bool has_start = false;     // the start event is recorded
-  std::int64_t start_ns = 0;  // otherwise, unless 0, when it was enqueued, into an idle stream
+  std::int64_t start_ns = 0;  // when it was enqueued
   bool watched = false;       // the thread waits for it
   bool told = false;
   sg_backend_done done{nullptr, nullptr};

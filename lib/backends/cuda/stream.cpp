@@ -117,20 +117,19 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
   if (const sg_status status = owner_.usable()) return status;
   const current here(owner_.context());
   completion *told = nullptr;
-  sg_status status = SG_STATUS_OK;
   if (done.fn != nullptr) {
     told = completions_.take();
     if (told == nullptr) return SG_STATUS_OUT_OF_MEMORY;
     told->done = done;
-    // Only behind another stream's command is an event needed: on a busy stream a command starts when the one before it
-    // ends, on an idle one at once.
-    told->timed = how == timing::exact && owner_.timed();
+    // On a busy stream a command starts when the one before it ends, on an idle one at once; when it waited for another
+    // stream, who made it wait knows that stream's times. A timed event keeps the next command from starting while
+    // this one ends: of copies both ways of 8 MiB each, measured on an H200, two of them beside each took 3%, one 1.5%,
+    // and an untimed one nothing (no record is kept).
+    told->timed = how == timing::exact && told->alone && !waits_ && owner_.timed();
     told->marked = how != timing::in_bunch;
-    told->has_start = told->timed && waits_;
-    told->start_ns = told->has_start ? 0 : now_ns();
-    if (told->has_start) status = owner_.check(cudaEventRecord(told->start, native_), "recording an event");
+    told->start_ns = now_ns();
   }
-  if (status == SG_STATUS_OK) status = enqueue();
+  sg_status status = enqueue();
   if (status == SG_STATUS_OK && told != nullptr && told->marked)
     status = owner_.check(cudaEventRecord(completions::end_of(*told), native_), "recording an event");
   if (status == SG_STATUS_OK) {
