@@ -94,7 +94,6 @@ class engine {
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
   void command_ended(flight &f) noexcept;
-  void start_after_others(flight &f) noexcept;
   void end_run(job &running) noexcept;
   void stage(flight &f) noexcept;
 

@@ -232,18 +232,7 @@ void engine::command_ended(flight &f) noexcept {
     std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
   else
     ended(f.index);
-  start_after_others(f);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
-}
-
-// A backend that was made to wait for other streams does not know until when.
-void engine::start_after_others(flight &f) noexcept {
-  if (!lanes_.device_ordered() || f.batch) return;
-  const schedule &s = *f.about->plan->text;
-  const command &c = s.commands[f.index];
-  for (std::uint32_t w = 0; w < c.waits; ++w)
-    f.start_ns = std::max(f.start_ns, f.about->run->flights[s.waits[c.first_wait + w]].end_ns);
-  f.start_ns = std::min(f.start_ns, f.end_ns);
 }
 
 void engine::end_run(job &running) noexcept {

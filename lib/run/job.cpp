@@ -9,6 +9,7 @@
 #include "run/context.hpp"
 #include "run/engine.hpp"
 #include "run/graph_program.hpp"
+#include "run/schedule_run.hpp"
 
 namespace sg {
 
@@ -137,12 +138,29 @@ void job::become_part(job &of, std::int32_t index) noexcept {
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void job::ran(const flight &command) noexcept {
-  commands_run_ += command.commands;
+void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }
+
+void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
-  if (start_ns_ == unset || command.start_ns < start_ns_) start_ns_ = command.start_ns;
+  const std::int64_t start_ns = std::clamp(not_before_ns, command.start_ns, command.end_ns);
+  if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;
   if (command.end_ns > end_ns()) end_ns_.store(command.end_ns, std::memory_order_relaxed);
-  busy_ns_ += (command.end_ns - command.start_ns) / command.company;
+  busy_ns_ += (command.end_ns - start_ns) / command.company;
+}
+
+// A backend that was made to wait for another stream may not know until when. All that was waited for has ended by now.
+void job::add_times() noexcept {
+  if (commands_run_ == 0) return;
+  if (!run) return add_time(single, ready_ns());
+  const schedule &s = *plan->text;
+  for (std::size_t i = 0; i < s.commands.size(); ++i) {
+    const command &c = s.commands[i];
+    std::int64_t others_end_ns = ready_ns();
+    for (std::uint32_t w = 0; w < c.waits; ++w)
+      others_end_ns = std::max(others_end_ns, run->flights[s.waits[c.first_wait + w]].end_ns);
+    add_time(run->flights[i], others_end_ns);
+  }
+  for (const auto &batch : run->batches) add_time(batch->whole, ready_ns());
 }
 
 void job::fetch() const noexcept {

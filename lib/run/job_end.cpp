@@ -61,6 +61,7 @@ void job::finish() noexcept {
     fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
   status_ = status;
+  add_times();
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();

@@ -91,9 +91,9 @@ class operand {
         ld_(rows + gap),
         memory_(static_cast<std::size_t>((ld_ * (cols - 1) + rows) * element_size(type))) {}
 
-  // Values of -most to most; in the gaps one that no product may be made of.
-  void fill(std::mt19937 &random, int most) {
-    std::uniform_int_distribution<int> value(-most, most);
+  // In the gaps a value that no product may be made of.
+  void fill(std::mt19937 &random, int least, int most) {
+    std::uniform_int_distribution<int> value(least, most);
     for (std::int64_t i = 0; i < ld_ * (cols_ - 1) + rows_; ++i)
       store(data() + i * element_size(type_), type_, i % ld_ < rows_ ? value(random) : in_gaps);
   }
@@ -123,21 +123,24 @@ class cpu_tiles : public testing::Test {
     const std::int64_t gap = (m + n + k) % 3;
     operand a(t.in, turned_a ? k : m, turned_a ? m : k, gap), b(t.in, turned_b ? n : k, turned_b ? k : n, gap),
         c(t.out, m, n, gap);
-    a.fill(random_, 3);
-    b.fill(random_, 3);
-    c.fill(random_, 3);
-    // Along k, row after row of op(A) and column after column of op(B).
-    std::vector<int> left, right, expected;
+    const int least = t.in == SG_DTYPE_I8 ? -128 : -3, most = t.in == SG_DTYPE_I8 ? 127 : 3;
+    a.fill(random_, least, most);
+    b.fill(random_, least, most);
+    c.fill(random_, least, most);
+    // Along k, row after row of op(A) and column after column of op(B). Sums of i8 are modulo 2^32.
+    std::vector<std::uint32_t> left, right;
     for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t l = 0; l < k; ++l) left.push_back(turned_a ? a.get(l, i) : a.get(i, l));
+      for (std::int64_t l = 0; l < k; ++l) left.push_back(std::uint32_t(turned_a ? a.get(l, i) : a.get(i, l)));
     for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t l = 0; l < k; ++l) right.push_back(turned_b ? b.get(j, l) : b.get(l, j));
+      for (std::int64_t l = 0; l < k; ++l) right.push_back(std::uint32_t(turned_b ? b.get(j, l) : b.get(l, j)));
+    std::vector<int> expected;
     for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t i = 0; i < m; ++i)
-        expected.push_back(static_cast<int>(beta) * c.get(i, j) +
-                           static_cast<int>(alpha) * std::inner_product(&left[static_cast<std::size_t>(i * k)],
-                                                                        &left[static_cast<std::size_t>(i * k)] + k,
-                                                                        &right[static_cast<std::size_t>(j * k)], 0));
+      for (std::int64_t i = 0; i < m; ++i) {
+        const std::uint32_t sum = std::inner_product(left.begin() + i * k, left.begin() + (i + 1) * k,
+                                                     right.begin() + j * k, std::uint32_t{0});
+        expected.push_back(
+            int(std::uint32_t(int(alpha)) * sum + std::uint32_t(int(beta)) * std::uint32_t(c.get(i, j))));
+      }
     const product p = {.m = m,
                        .n = n,
                        .k = k,
@@ -182,6 +185,25 @@ class cpu_tiles : public testing::Test {
     try_product(t, panels, small, 70, 100, 9000, SG_OP_T, SG_OP_T, 1, 0);
   }
 
+  // Sums beyond 2^31.
+  void try_wrap(const types &t, const kernel &panels) {
+    constexpr std::int64_t m = 3, n = 2, k = 140001;
+    const std::vector<std::int8_t> a(m * k, -128), b(k * n, -128);
+    std::vector<std::int32_t> c(m * n, -1);
+    const product p = {.m = m,
+                       .n = n,
+                       .k = k,
+                       .alpha = {1, 0},
+                       .a = a.data(),
+                       .b = b.data(),
+                       .c = c.data(),
+                       .lda = m,
+                       .ldb = k,
+                       .ldc = m};
+    ASSERT_EQ(run_tiles(p, t.in, t.out, panels, {}, space_), SG_STATUS_OK);
+    EXPECT_EQ(c, std::vector<std::int32_t>(m * n, int(std::uint32_t{k} * 16384u)));
+  }
+
   std::mt19937 random_{17};
   workspace space_;
 };
@@ -191,6 +213,7 @@ TEST_F(cpu_tiles, in_f32) {
   for (const types &t : {types{SG_DTYPE_F32, SG_DTYPE_F32}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}})
     try_every_edge(t, f32);
   try_deep({SG_DTYPE_I8, SG_DTYPE_I32}, f32);
+  try_wrap({SG_DTYPE_I8, SG_DTYPE_I32}, f32);
 }
 
 TEST_F(cpu_tiles, of_bf16_with_amx) {
@@ -206,6 +229,7 @@ TEST_F(cpu_tiles, of_i8_with_amx) {
   if (!amx) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
   try_every_edge({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
   try_deep({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
+  try_wrap({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
 }
 
 }  // namespace

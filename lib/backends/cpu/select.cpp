@@ -129,8 +129,8 @@ double rate_of(sg_dtype in) noexcept {
   switch (in) {
     case SG_DTYPE_F64:
     case SG_DTYPE_C128: return f32 / 2;
-    case SG_DTYPE_BF16: return way.direct ? 2 * f32 : 0.85 * f32;
-    case SG_DTYPE_I8: return way.direct ? 4 * f32 : 0.85 * f32;
+    case SG_DTYPE_BF16: return way.direct || way.large ? 2 * f32 : 0.85 * f32;
+    case SG_DTYPE_I8: return way.direct || way.large ? 4 * f32 : 0.85 * f32;
     case SG_DTYPE_F8_E4M3:
     case SG_DTYPE_F8_E5M2: return way.large ? 2 * f32 : 0.85 * f32;
     case SG_DTYPE_F16: return 0.85 * f32;

@@ -66,8 +66,8 @@ class stream {
   stream(device &owner, cudaStream_t native, bool own) noexcept
       : owner_(owner), native_(native), own_(own), completions_(owner, native) {}
   static sg_status start(stream *fresh, stream **out) noexcept;
-  // Of a command that does something: its end by an event, where it is alone in its stream; or by when the host learns
-  // of it, which may be together with that of the commands behind it.
+  // Of a command that does something: its end by an event, where it is alone in its stream and waits for no other; or by
+  // when the host learns of it, which may be together with that of the commands behind it.
   enum class timing { none, in_bunch, rough, exact };
   static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
   template <class Enqueue>
