@@ -139,8 +139,8 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       const sg_backend_gemm product = launcher_.product_of(running, plan.text->commands[command]);
       const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
-      if (!room || product.in_type != first.in_type || product.out_type != first.out_type ||
-          product.compute != first.compute)
+      if (!room || product.in_type != first.in_type ||
+          product.out_type != first.out_type || product.compute != first.compute)
         return false;
       batch->commands.push_back(command);
       batch->products.push_back(product);

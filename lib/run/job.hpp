@@ -128,7 +128,7 @@ class alignas(64) job final : public object {
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
   // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
   void issued(lane_bits lanes) noexcept;  // or it is nothing but what it follows in those lanes
-  void announce_issued() noexcept;        // or that it failed to be: of a job in a native lane
+  void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane
   void expect_end(std::int64_t at_ns) noexcept { expected_ns_.store(at_ns, std::memory_order_relaxed); }
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
   void work_ended() noexcept { release_end(); }  // or will never begin; the job ends when those it follows have
@@ -182,7 +182,7 @@ class alignas(64) job final : public object {
   lane_slot *native = nullptr;  // the lane that it goes into whatever else there is, while its submission waits
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
-  job *next = nullptr;  // the engine's, in its inbox and lists
+  job *next = nullptr;          // the engine's, in its inbox and lists
 
  private:
   friend class job_pool;

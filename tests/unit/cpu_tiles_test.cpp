@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend's products by tiles, with every kernel for panels that this processor has: at the edges of panels,
-// every op, on operands that end where memory that cannot be read begins. Whole numbers, compared exactly.
+// every op, on operands beside memory that cannot be read. Whole numbers, compared exactly.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -15,30 +12,10 @@
 #include "backends/cpu/pack.hpp"
 #include "backends/cpu/tiles.hpp"
 #include "backends/cpu/workspace.hpp"
+#include "support/guarded.hpp"
 
 namespace sg::cpu {
 namespace {
-
-// `bytes` bytes that end at a page's end; the next page cannot be read or written.
-class guarded_memory {
- public:
-  explicit guarded_memory(std::size_t bytes) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const std::size_t whole = (bytes + page - 1) / page * page;
-    mapped_ = whole + page;
-    base_ = static_cast<char *>(::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (base_ == MAP_FAILED || ::mprotect(base_ + whole, page, PROT_NONE) != 0) throw std::bad_alloc();
-    data_ = base_ + whole - bytes;
-  }
-  guarded_memory(const guarded_memory &) = delete;
-  guarded_memory &operator=(const guarded_memory &) = delete;
-  ~guarded_memory() { ::munmap(base_, mapped_); }
-  char *data() const { return data_; }
-
- private:
-  char *base_, *data_;
-  std::size_t mapped_;
-};
 
 struct types {
   sg_dtype in, out;
@@ -84,12 +61,12 @@ int load(const char *at, sg_dtype type) {
 // Column major, with a gap behind each column but the last.
 class operand {
  public:
-  operand(sg_dtype type, std::int64_t rows, std::int64_t cols, std::int64_t gap)
+  operand(sg_dtype type, std::int64_t rows, std::int64_t cols, std::int64_t gap, sg_test::flush where)
       : type_(type),
         rows_(rows),
         cols_(cols),
         ld_(rows + gap),
-        memory_(static_cast<std::size_t>((ld_ * (cols - 1) + rows) * element_size(type))) {}
+        memory_(static_cast<std::size_t>((ld_ * (cols - 1) + rows) * element_size(type)), where) {}
 
   // In the gaps a value that no product may be made of.
   void fill(std::mt19937 &random, int least, int most) {
@@ -105,14 +82,14 @@ class operand {
     return true;
   }
   std::int64_t ld() const { return ld_; }
-  char *data() const { return memory_.data(); }
+  char *data() const { return reinterpret_cast<char *>(memory_.data()); }
 
  private:
   static constexpr int in_gaps = 4;
 
   sg_dtype type_;
   std::int64_t rows_, cols_, ld_;
-  guarded_memory memory_;
+  sg_test::guarded memory_;
 };
 
 class cpu_tiles : public testing::Test {
@@ -121,8 +98,9 @@ class cpu_tiles : public testing::Test {
                    std::int64_t k, sg_op op_a, sg_op op_b, double alpha, double beta) {
     const bool turned_a = op_a != SG_OP_N, turned_b = op_b != SG_OP_N;
     const std::int64_t gap = (m + n + k) % 3;
-    operand a(t.in, turned_a ? k : m, turned_a ? m : k, gap), b(t.in, turned_b ? n : k, turned_b ? k : n, gap),
-        c(t.out, m, n, gap);
+    const auto where = m % 2 ? sg_test::flush::to_end : sg_test::flush::to_start;
+    operand a(t.in, turned_a ? k : m, turned_a ? m : k, gap, where),
+        b(t.in, turned_b ? n : k, turned_b ? k : n, gap, where), c(t.out, m, n, gap, where);
     const int least = t.in == SG_DTYPE_I8 ? -128 : -3, most = t.in == SG_DTYPE_I8 ? 127 : 3;
     a.fill(random_, least, most);
     b.fill(random_, least, most);
@@ -208,28 +186,24 @@ class cpu_tiles : public testing::Test {
   workspace space_;
 };
 
+constexpr types bf16 = {SG_DTYPE_BF16, SG_DTYPE_F32}, f8 = {SG_DTYPE_F8_E5M2, SG_DTYPE_F32},
+                i8 = {SG_DTYPE_I8, SG_DTYPE_I32};
+
 TEST_F(cpu_tiles, in_f32) {
   const kernel f32 = plain_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
-  for (const types &t : {types{SG_DTYPE_F32, SG_DTYPE_F32}, {SG_DTYPE_BF16, SG_DTYPE_F32}, {SG_DTYPE_I8, SG_DTYPE_I32}})
-    try_every_edge(t, f32);
-  try_deep({SG_DTYPE_I8, SG_DTYPE_I32}, f32);
-  try_wrap({SG_DTYPE_I8, SG_DTYPE_I32}, f32);
+  for (const types &t : {types{SG_DTYPE_F32, SG_DTYPE_F32}, bf16, i8}) try_every_edge(t, f32);
+  try_deep(i8, f32);
+  try_wrap(i8, f32);
 }
 
-TEST_F(cpu_tiles, of_bf16_with_amx) {
-  const kernel amx = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
-  if (!amx) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
-  try_every_edge({SG_DTYPE_BF16, SG_DTYPE_F32}, amx);
-  try_every_edge({SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, amx);
-  try_deep({SG_DTYPE_BF16, SG_DTYPE_F32}, amx);
-}
-
-TEST_F(cpu_tiles, of_i8_with_amx) {
-  const kernel amx = amx_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
-  if (!amx) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
-  try_every_edge({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
-  try_deep({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
-  try_wrap({SG_DTYPE_I8, SG_DTYPE_I32}, amx);
+TEST_F(cpu_tiles, with_amx) {
+  const kernel of_bf16 = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32), of_i8 = amx_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
+  if (!of_bf16 || !of_i8) GTEST_SKIP() << "this processor has no AMX, or the system does not grant it";
+  for (const types &t : {bf16, f8}) try_every_edge(t, of_bf16);
+  try_deep(bf16, of_bf16);
+  try_every_edge(i8, of_i8);
+  try_deep(i8, of_i8);
+  try_wrap(i8, of_i8);
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ inline __m512i widened(const source &from, std::int64_t across, std::int64_t alo
   return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, at));
 }
 
-// 16 across by 64 bytes along, from (across, along); `deep`: a vector holds one across, otherwise one step along.
+// 16 across by 64 bytes along, from (across, along): a vector is one across where what lies along is contiguous,
+// otherwise the elements of one 32-bit step along.
 template <int element_bytes>
 inline void load(rows16 &to, const source &from, std::int64_t across, std::int64_t along) noexcept {
   if (from.along_is_contiguous) {
