@@ -38,7 +38,7 @@ typedef struct sg_plan_prediction {
 typedef enum sg_plan_format {
   SG_PLAN_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
   SG_PLAN_JSON = 1,    /**< One JSON object with the same and every command with its start and end. */
-  SG_PLAN_TIMELINE = 2 /**< A row per lane, a column per slot of time. */
+  SG_PLAN_TIMELINE = 2 /**< A row per lane and per host worker, a column per slot of time. */
 } sg_plan_format;
 
 /**

@@ -89,7 +89,7 @@ std::string action_text(const schedule &s, const command &c) {
          (is_operand ? std::string(" of ") + names[operand % operands_of_problem] : "");
 }
 
-// a..z, A..Z, 0..9, over and over, by the number of the command within its lane.
+// a..z, A..Z, 0..9, over and over, by the number of the command within its row.
 char letter_of(std::size_t number) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   return letters[number % (sizeof letters - 1)];
@@ -155,7 +155,8 @@ std::string list_commands(const schedule &s, const timeline &t) {
   for (std::size_t i = 0; i < s.commands.size(); ++i) {
     const command &c = s.commands[i];
     out += text("%5zu  %11s  %11s  %-12s %s", i, seconds_text(t.commands[i].start).c_str(),
-                seconds_text(t.commands[i].end).c_str(), lane_text(c.where).c_str(), action_text(s, c).c_str());
+                seconds_text(t.commands[i].end).c_str(), lane_text(t.commands[i].where).c_str(),
+                action_text(s, c).c_str());
     for (std::uint32_t w = 0; w < c.waits; ++w)
       out += text("%s%u", w == 0 ? "  after " : ", ", s.waits[c.first_wait + w]);
     out += "\n";
@@ -165,7 +166,7 @@ std::string list_commands(const schedule &s, const timeline &t) {
 
 std::string timeline_text(const schedule &s, const timeline &t, double slot_seconds, int columns) {
   if (s.commands.empty() || t.seconds <= 0) return "";
-  const lane_numbers numbers(s);
+  const lane_numbers numbers(t.commands);
   columns = std::clamp(columns, 1, 1000);
   if (slot_seconds <= 0) slot_seconds = t.seconds / columns;
   // A slot that is a rounding error long is none.
@@ -174,7 +175,7 @@ std::string timeline_text(const schedule &s, const timeline &t, double slot_seco
   std::vector<std::vector<double>> longest(rows.size(), std::vector<double>(std::size_t(columns), 0));
   std::vector<std::size_t> letters(rows.size(), 0);
   for (std::size_t i = 0; i < s.commands.size(); ++i) {
-    const std::size_t row = std::size_t(numbers.of(s.commands[i].where));
+    const std::size_t row = std::size_t(numbers.of(t.commands[i].where));
     const char letter = letter_of(letters[row]++);
     const double start = t.commands[i].start / slot_seconds, end = t.commands[i].end / slot_seconds;
     for (int slot = std::max(0, int(start)); slot < std::min<double>(columns, end); ++slot) {

@@ -18,8 +18,8 @@ std::string describe_json(const schedule &s, const device_model &model);
 // Every command: start, end, lane, what it does, and what it waits for.
 std::string list_commands(const schedule &s, const timeline &t);
 
-// One row for each lane, one column for each slot of time; a command is shown by a letter, idle time by a dot.
-// slot_seconds 0: the time is cut into `columns` slots.
+// One row for each lane and each host worker, one column for each slot of time; a command is shown by a letter, idle
+// time by a dot. slot_seconds 0: the time is cut into `columns` slots.
 std::string timeline_text(const schedule &s, const timeline &t, double slot_seconds = 0, int columns = 72);
 
 }  // namespace sg

@@ -25,12 +25,15 @@ class chain_builder {
   chain_builder(std::span<const problem> problems, std::span<const schedule *const> parts, std::int64_t memory_limit,
                 int lanes)
       : parts_(parts), lanes_(lanes), builder_(problems), ends_(parts.size()) {
+    std::int64_t workers = 0;
     for (const schedule *part : parts) {
+      workers = std::max<std::int64_t>(workers, part->lanes[int(lane_kind::staging)]);
       device_stride_ = std::max(device_stride_, round_up(part->device_bytes, 256));
       staging_stride_ = std::max(staging_stride_, round_up(part->staging_bytes, 256));
     }
     generations_ = device_stride_ > 0 ? std::clamp<std::int64_t>(memory_limit / device_stride_, 1, most_generations)
                                       : most_generations;
+    builder_.use_workers(workers);
   }
 
   schedule run() {
@@ -63,23 +66,30 @@ class chain_builder {
         if (v->buffer >= 0) v->buffer = buffers[v->buffer];
       std::vector<std::uint32_t> waits;
       for (std::uint32_t w = 0; w < old.waits; ++w) waits.push_back(renumbered[part.waits[old.first_wait + w]]);
-      // Each lane enters memory that an earlier problem used when that one is over on every lane.
+      // Each lane enters memory that an earlier problem used when that one is over on every lane; where a lane is in no
+      // order, so does each command that waits for nothing of its own problem.
       const std::size_t number = std::size_t(numbers.of(old.where));
-      if (!begun[number] && g >= std::size_t(generations_))
+      const bool enters = in_order(old.where) ? !begun[number] : old.waits == 0;
+      if (enters && g >= std::size_t(generations_))
         waits.insert(waits.end(), ends_[g - generations_].begin(), ends_[g - generations_].end());
       begun[number] = true;
       renumbered.push_back(builder_.add(c, waits));
-      builder_.merge(ends_[g], renumbered.back());
+      // What this one waits for ends before it does, and what packs before the copy that follows.
+      std::erase_if(ends_[g], [&](std::uint32_t end) {
+        return !in_order(builder_.command_at(end).where) && std::find(waits.begin(), waits.end(), end) != waits.end();
+      });
+      if (c.kind != command_kind::pack) builder_.merge(ends_[g], renumbered.back());
     }
-    // A problem that uses no memory of its own passes on whom the next one in its place must wait for.
-    if (g >= std::size_t(generations_))
+    // A problem without commands passes on whom the next one in its place must wait for; others came after them.
+    if (part.commands.empty() && g >= std::size_t(generations_))
       for (std::uint32_t end : ends_[g - generations_]) builder_.merge(ends_[g], end);
   }
 
   std::span<const schedule *const> parts_;
   int lanes_;
   schedule_builder builder_;
-  std::vector<std::vector<std::uint32_t>> ends_;  // of each problem: its last command on each lane
+  std::vector<std::vector<std::uint32_t>>
+      ends_;  // of each problem: its last command on each lane, and what nothing of it waits for
   std::int64_t device_stride_ = 0, staging_stride_ = 0, generations_ = 1;
 };
 

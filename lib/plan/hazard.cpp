@@ -4,32 +4,42 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/dependents.hpp"
 #include "plan/lanes.hpp"
 
 namespace sg {
 namespace {
 
-// For each command, how many commands of each lane have ended before it starts.
+// For each command, how many commands of each lane that is in order have ended before it starts.
 class order {
  public:
-  explicit order(const schedule &s) : numbers_(s), lanes_(numbers_.count()), clocks_(s.commands.size() * lanes_) {
+  explicit order(const schedule &s)
+      : numbers_(s), after_(s), lanes_(numbers_.count()), clocks_(s.commands.size() * lanes_) {
     std::vector<std::int64_t> last(lanes_, -1);  // latest command of each lane
-    position_.resize(s.commands.size());
+    position_.resize(s.commands.size(), out_of_order);
     lane_.resize(s.commands.size());
     for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
       const command &c = s.commands[i];
       lane_[i] = numbers_.of(c.where);
-      if (last[lane_[i]] >= 0) join(i, std::uint32_t(last[lane_[i]]));
       for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) join(i, s.waits[w]);
-      position_[i] = last[lane_[i]] < 0 ? 1 : position_[last[lane_[i]]] + 1;
-      last[lane_[i]] = i;
+      if (!in_order(c.where)) continue;
+      std::int64_t &latest = last[lane_[i]];
+      if (latest >= 0) join(i, std::uint32_t(latest));
+      position_[i] = latest < 0 ? 1 : position_[latest] + 1;
+      latest = i;
     }
   }
 
   // a < b. Has a ended when b starts?
-  bool before(std::uint32_t a, std::uint32_t b) const { return clocks_[b * lanes_ + lane_[a]] >= position_[a]; }
+  bool before(std::uint32_t a, std::uint32_t b) const {
+    if (position_[a] != out_of_order) return clocks_[b * lanes_ + lane_[a]] >= position_[a];
+    const auto after = after_.of(a);
+    return std::any_of(after.begin(), after.end(), [&](std::uint32_t d) { return d == b || (d < b && before(d, b)); });
+  }
 
  private:
+  static constexpr std::uint32_t out_of_order = 0;
+
   void join(std::uint32_t to, std::uint32_t from) {
     for (std::size_t l = 0; l < lanes_; ++l)
       clocks_[to * lanes_ + l] = std::max(clocks_[to * lanes_ + l], clocks_[from * lanes_ + l]);
@@ -38,6 +48,7 @@ class order {
   }
 
   lane_numbers numbers_;
+  dependents after_;
   std::size_t lanes_;
   std::vector<std::uint32_t> clocks_, position_;
   std::vector<int> lane_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves a schedule free of races: any two commands that touch overlapping regions, one of them writing, are ordered by
-// their lanes and waits. Also finds what is wrong in its form: waits that point forwards, views that leave their
-// buffer.
+// their waits, and by their lanes where these are in order. Also finds what is wrong in its form: waits that point
+// forwards, views that leave their buffer.
 #pragma once
 
 #include <string>

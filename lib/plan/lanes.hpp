@@ -11,11 +11,14 @@ namespace sg {
 
 class lane_numbers {
  public:
-  explicit lane_numbers(const schedule &s) {
+  explicit lane_numbers(const schedule &s) : lane_numbers(s.commands) {}
+  // Of whatever has a lane, its member `where`.
+  template <class Placed>
+  explicit lane_numbers(const std::vector<Placed> &all) {
     int width[lane_kinds] = {0, 0, 0, 0};
-    for (const command &c : s.commands) {
-      int &w = width[int(c.where.kind)];
-      w = std::max(w, c.where.index + 1);
+    for (const Placed &x : all) {
+      int &w = width[int(x.where.kind)];
+      w = std::max(w, x.where.index + 1);
     }
     for (int kind = 0; kind < lane_kinds; ++kind) first_[kind + 1] = first_[kind] + width[kind];
   }

@@ -14,7 +14,6 @@ class panel_holder {
   bool is_held(std::int32_t panel) const { return slot_of_[panel] >= 0; }
   // A slot for the panel: a free one, else the one whose panel is needed last (of those, the one idle for longest).
   std::int32_t choose(std::int32_t panel, std::int64_t step) const;
-  std::int32_t panel_in(std::int32_t slot) const { return slots_[slot].panel; }
   // Puts the panel into the slot; what was there is gone.
   void take(std::int32_t panel, std::int32_t slot);
 

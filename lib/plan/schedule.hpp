@@ -11,12 +11,13 @@
 
 namespace sg {
 
-// Commands of one lane run in the order of the schedule; lanes run beside each other.
+// Commands of one lane run in the order of the schedule, but for staging; lanes run beside each other.
 enum class lane_kind : std::uint8_t {
   copy_in,   // host to device engine
   copy_out,  // device to host engine
   compute,   // compute stream `index`
-  staging,   // host worker `index`: packs pageable memory into pinned slots and back
+  staging,   // host workers, who pack pageable memory into pinned slots and back: whoever is free takes the first
+             // command that may go, so one who is held up holds up nothing else
 };
 inline constexpr int lane_kinds = 4;
 
@@ -25,6 +26,7 @@ struct lane {
   std::uint16_t index = 0;
   bool operator==(const lane &) const = default;
 };
+constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 enum class command_kind : std::uint8_t {
   copy_in,   // in0 (host or staging) -> out (device)
@@ -93,7 +95,7 @@ struct schedule {
   std::vector<std::uint32_t> waits;                // indices of commands
   std::int64_t device_bytes = 0;                   // size of the device arena
   std::int64_t staging_bytes = 0;                  // size of the staging arena
-  std::uint16_t lanes[lane_kinds] = {0, 0, 0, 0};  // lanes used of each kind
+  std::uint16_t lanes[lane_kinds] = {0, 0, 0, 0};  // lanes used of each kind; of staging, workers
   double flops = 0, bytes_in = 0, bytes_out = 0;   // work and bytes over the link
   double predicted_seconds = 0;                    // by the simulator, on the model that it was planned for
   double bound_seconds = 0;                        // the least time that the model's rates allow (see cost.hpp)

@@ -129,8 +129,9 @@ void schedule_builder::finish_sums(command &last, range items, block c) const {
 }
 
 void schedule_builder::merge(std::vector<std::uint32_t> &list, std::uint32_t index) const {
+  const lane where = s_.commands[index].where;
   for (std::uint32_t &known : list)
-    if (s_.commands[known].where == s_.commands[index].where) {
+    if (known == index || (in_order(where) && s_.commands[known].where == where)) {
       known = std::max(known, index);
       return;
     }
@@ -140,7 +141,7 @@ void schedule_builder::merge(std::vector<std::uint32_t> &list, std::uint32_t ind
 std::uint32_t schedule_builder::add(command c, std::span<const std::uint32_t> waits) {
   scratch_.clear();
   for (std::uint32_t wait : waits)
-    if (!(s_.commands[wait].where == c.where)) merge(scratch_, wait);
+    if (!in_order(c.where) || !(s_.commands[wait].where == c.where)) merge(scratch_, wait);
   std::sort(scratch_.begin(), scratch_.end());
   c.first_wait = std::uint32_t(s_.waits.size());
   c.waits = std::uint32_t(scratch_.size());

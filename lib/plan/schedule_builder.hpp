@@ -81,9 +81,12 @@ class schedule_builder {
   // The last command that writes the block of C in these items applies the epilogue; the bias lies on the device.
   void finish_sums(command &last, range items, block c) const;
 
-  // Appends. Of the waits only the latest of each other lane is kept: lanes are in order.
+  // Appends. Of the waits only the latest of each other lane that is in order is kept.
   std::uint32_t add(command c, std::span<const std::uint32_t> waits = {});
-  // Adds a command to a list that keeps the latest of each lane.
+  const command &command_at(std::uint32_t index) const { return s_.commands[index]; }
+  // So many workers may pack and unpack.
+  void use_workers(std::int64_t count) { s_.lanes[int(lane_kind::staging)] = std::uint16_t(count); }
+  // Adds a command to a list that keeps the latest of each lane that is in order.
   void merge(std::vector<std::uint32_t> &list, std::uint32_t index) const;
 
   schedule finish(std::string strategy);

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 
 #include "plan/cost.hpp"
+#include "plan/dependents.hpp"
 #include "plan/lanes.hpp"
 
 namespace sg {
@@ -29,7 +32,8 @@ struct running {
 
 class simulation {
  public:
-  simulation(const schedule &s, const device_model &model) : s_(s), model_(model), numbers_(s) {
+  simulation(const schedule &s, const device_model &model)
+      : s_(s), model_(model), numbers_(s), dependents_(s), busy_workers_(std::size_t(model.staging_workers), false) {
     const std::size_t count = s.commands.size();
     work_.resize(count);
     blockers_.resize(count);
@@ -39,11 +43,14 @@ class simulation {
     for (std::uint32_t i = 0; i < count; ++i) {
       work_[i] = work_of(s.commands[i]);
       work_[i].turn = turn;
-      turn += s.commands[i].where.kind == lane_kind::staging ? model.staging_gap : model.launch_gap;
+      turn += is_staging(i) ? model.staging_gap : model.launch_gap;
       blockers_[i] = s.commands[i].waits;
-      queues_[numbers_.of(s.commands[i].where)].commands.push_back(i);
+      out_.commands[i].where = s.commands[i].where;
+      if (!is_staging(i))
+        queues_[numbers_.of(s.commands[i].where)].commands.push_back(i);
+      else if (blockers_[i] == 0)
+        stageable_.push(i);
     }
-    index_dependents();
   }
 
   timeline run() {
@@ -104,38 +111,36 @@ class simulation {
     return w;
   }
 
-  void index_dependents() {
-    dependents_first_.assign(s_.commands.size() + 1, 0);
-    for (std::uint32_t wait : s_.waits) ++dependents_first_[wait + 1];
-    for (std::size_t i = 1; i < dependents_first_.size(); ++i) dependents_first_[i] += dependents_first_[i - 1];
-    dependents_.resize(s_.waits.size());
-    std::vector<std::uint32_t> fill(dependents_first_.begin(), dependents_first_.end() - 1);
-    for (std::uint32_t i = 0; i < s_.commands.size(); ++i) {
-      const command &c = s_.commands[i];
-      for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) dependents_[fill[s_.waits[w]]++] = i;
-    }
-  }
+  bool is_staging(std::uint32_t i) const { return s_.commands[i].where.kind == lane_kind::staging; }
 
   // Begins every command that nothing holds back; returns when the next one held back by its turn only may begin.
   double start_what_can() {
     double next_turn = HUGE_VAL;
     for (;;) {
       int chosen = -1;
+      std::uint32_t first = UINT32_MAX;
       next_turn = HUGE_VAL;
+      const auto may_begin = [&](std::uint32_t i) {
+        if (work_[i].turn <= now_) return true;
+        next_turn = std::min(next_turn, work_[i].turn);
+        return false;
+      };
       for (int l = 0; l < int(queues_.size()); ++l) {
         const queue &q = queues_[l];
         if (q.busy || q.head == q.commands.size()) continue;
         const std::uint32_t i = q.commands[q.head];
-        if (blockers_[i] > 0 || engine_taken(s_.commands[i].where.kind)) continue;
-        if (work_[i].turn > now_) {
-          next_turn = std::min(next_turn, work_[i].turn);
-          continue;
-        }
+        if (blockers_[i] > 0 || engine_taken(s_.commands[i].where.kind) || !may_begin(i)) continue;
         // Lanes that compete for one engine get it in the order of the schedule.
-        if (chosen < 0 || i < queues_[chosen].commands[queues_[chosen].head]) chosen = l;
+        if (i < first) chosen = l, first = i;
       }
-      if (chosen < 0) return next_turn;
-      begin(queues_[chosen]);
+      const auto worker = std::find(busy_workers_.begin(), busy_workers_.end(), false);
+      if (!stageable_.empty() && worker != busy_workers_.end() && stageable_.top() < first &&
+          may_begin(stageable_.top()))
+        stage(std::size_t(worker - busy_workers_.begin()));
+      else if (chosen >= 0)
+        begin(queues_[chosen]);
+      else
+        return next_turn;
     }
   }
 
@@ -153,6 +158,15 @@ class simulation {
     const double delay = q.free_since == now_ ? work_[i].delay_queued : work_[i].delay_idle;
     out_.commands[i].start = now_;
     active_.push_back({i, now_ + delay, work_[i].amount});
+  }
+
+  void stage(std::size_t worker) {
+    const std::uint32_t i = stageable_.top();
+    stageable_.pop();
+    busy_workers_[worker] = true;
+    out_.commands[i].start = now_;
+    out_.commands[i].where.index = std::uint16_t(worker);
+    active_.push_back({i, now_, work_[i].amount});
   }
 
   void set_rates() {
@@ -219,10 +233,15 @@ class simulation {
 
   void end(std::uint32_t i) {
     out_.commands[i].end = now_;
-    queue &q = queues_[numbers_.of(s_.commands[i].where)];
-    q.busy = false;
-    q.free_since = now_;
-    for (std::uint32_t d = dependents_first_[i]; d < dependents_first_[i + 1]; ++d) --blockers_[dependents_[d]];
+    if (is_staging(i)) {
+      busy_workers_[out_.commands[i].where.index] = false;
+    } else {
+      queue &q = queues_[numbers_.of(s_.commands[i].where)];
+      q.busy = false;
+      q.free_since = now_;
+    }
+    for (const std::uint32_t d : dependents_.of(i))
+      if (--blockers_[d] == 0 && is_staging(d)) stageable_.push(d);
   }
 
   void finish() {
@@ -238,10 +257,12 @@ class simulation {
   const schedule &s_;
   const device_model &model_;
   lane_numbers numbers_;
+  dependents dependents_;
   std::vector<work> work_;
   std::vector<std::uint32_t> blockers_;  // waits that have not ended
-  std::vector<std::uint32_t> dependents_first_, dependents_;
   std::vector<queue> queues_;
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> stageable_;  // by any free worker
+  std::vector<bool> busy_workers_;
   std::vector<running> active_;
   std::vector<std::uint32_t> ended_;
   double now_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a schedule in virtual time. Lanes are queues; copies contend for the link, kernels for the chip, host workers
-// for the host's memory: whatever is active at a moment shares its resource, and progresses accordingly until the next
-// event.
+// Runs a schedule in virtual time. Lanes are queues, but for the one of host workers, of whom the model says how many
+// there are; copies contend for the link, kernels for the chip, host workers for the host's memory: whatever is active
+// at a moment shares its resource, and progresses accordingly until the next event.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,7 @@ namespace sg {
 
 struct interval {
   double start = 0, end = 0;  // seconds from the start of the schedule
+  lane where;                 // of what host workers do: which one did it
 };
 
 struct timeline {

@@ -2,7 +2,6 @@
 #include "plan/stream.hpp"
 
 #include <algorithm>
-#include <deque>
 
 #include "plan/panel_holder.hpp"
 #include "plan/stream_memory.hpp"
@@ -73,7 +72,7 @@ class bias_holder {
 
 class stream_build {
  public:
-  stream_build(const problem &p, const stream_layout &layout, const device_model &model, int lanes, worker_use use)
+  stream_build(const problem &p, const stream_layout &layout, const device_model &model, int lanes)
       : p_(p),
         layout_(layout),
         lanes_(lanes),
@@ -83,22 +82,14 @@ class stream_build {
         c_(builder_, operand_name::c, layout, layout.c),
         bias_(builder_, p),
         sums_(builder_, p, layout),
-        moves_(builder_, 0, model, {pageable_in(), pageable_out()}, use) {}
+        moves_(builder_, 0, model, {pageable_in(), pageable_out()}) {}
 
   schedule run() {
     for (std::size_t i = 0; i < layout_.steps.size(); ++i) add_step(layout_.steps[i], std::int64_t(i));
-    while (!leaving_.empty()) store_next();
     return builder_.finish(layout_.name);
   }
 
  private:
-  // Panels of C that are final, and how many chunks had been packed by then. Host workers take what they do in order,
-  // so an unpacking is put behind the packings that it would hold up while it waits for its product.
-  struct leaving {
-    std::int32_t panel;
-    std::int64_t chunks_in;
-  };
-
   static double bytes_if_pageable(const problem &p, const operand &x) {
     return x.place == SG_MEMORY_PAGEABLE ? problem::bytes(x, p.batch) : 0;
   }
@@ -113,13 +104,10 @@ class stream_build {
     for (std::int32_t i = range.first; i < range.first + range.count; ++i) {
       if (h.is_held(i)) continue;
       const std::int32_t slot = h.choose(i, step);
-      if (name == operand_name::c)
-        while (is_leaving(h.panel_in(slot))) store_next();
       h.take(i, slot);
       if (!loads) continue;
       auto &users = h.users(i);
-      const std::uint32_t last = moves_.in(name, x.panels[i], h.place(i), users);
-      h.ready(i) = {last};
+      h.ready(i) = {moves_.in(name, x.panels[i], h.place(i), users)};
       users.clear();
     }
   }
@@ -148,19 +136,8 @@ class stream_build {
     else
       add_product(s, lane_index, waits);
     if (s.stores && layout_.c.how != residency::device)
-      for (std::int32_t i = s.c.first; i < s.c.first + s.c.count; ++i) leaving_.push_back({i, moves_.chunks_in()});
-    while (!leaving_.empty() && moves_.chunks_in() >= leaving_.front().chunks_in + moves_.chunks_ahead()) store_next();
-  }
-
-  bool is_leaving(std::int32_t panel) const {
-    return std::any_of(leaving_.begin(), leaving_.end(), [&](const leaving &l) { return l.panel == panel; });
-  }
-
-  void store_next() {
-    const std::int32_t i = leaving_.front().panel;
-    leaving_.pop_front();
-    const std::uint32_t last = moves_.out(operand_name::c, layout_.c.panels[i], c_.place(i), c_.users(i));
-    c_.users(i).assign(1, last);
+      for (std::int32_t i = s.c.first; i < s.c.first + s.c.count; ++i)
+        c_.users(i) = {moves_.out(operand_name::c, layout_.c.panels[i], c_.place(i), c_.users(i))};
   }
 
   void used(const stream_step &s, std::uint32_t command) {
@@ -231,14 +208,12 @@ class stream_build {
   bias_holder bias_;
   accumulator_ring sums_;
   transfers moves_;
-  std::deque<leaving> leaving_;
 };
 
 }  // namespace
 
-schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes,
-                      worker_use use) {
-  return stream_build(p, layout, model, lanes, use).run();
+schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes) {
+  return stream_build(p, layout, model, lanes).run();
 }
 
 }  // namespace sg

@@ -50,7 +50,6 @@ struct stream_layout {
 };
 
 // lanes: compute lanes that panels of C are dealt to.
-schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes,
-                      worker_use use = worker_use::together);
+schedule build_stream(const problem &p, const stream_layout &layout, const device_model &model, int lanes);
 
 }  // namespace sg

@@ -130,8 +130,7 @@ class stream_search {
 
   schedule stage(const stream_layout &layout) const {
     best_schedule staged(terms_.model);
-    for (worker_use use : {worker_use::together, worker_use::apart})
-      staged.offer(build_stream(p_, layout, terms_.model, lanes_, use));
+    staged.offer(build_stream(p_, layout, terms_.model, lanes_));
     return staged.take();
   }
 

@@ -66,7 +66,7 @@ command move(command_kind kind, lane where, std::int32_t group, const view &from
   return c;
 }
 
-constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0};
+constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0}, workers{lane_kind::staging, 0};
 
 }  // namespace
 
@@ -90,21 +90,14 @@ std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {
   return ceil_div(rectangle.rows, rows) * ceil_div(rectangle.cols, cols);
 }
 
-staging_ring::staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes)
-    : builder_(builder), workers_(workers), bytes_of_(std::size_t(workers.size)), slot_bytes_(slot_bytes) {
+staging_ring::staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes)
+    : builder_(builder), workers_(workers), slot_bytes_(slot_bytes) {
   slots_.resize(std::size_t(slots));
   for (slot &s : slots_) s.buffers[SG_DTYPE_I8] = builder.add_staging_buffer(SG_DTYPE_I8, slot_bytes);
 }
 
-lane staging_ring::next_worker(std::int64_t bytes) {
-  const auto least = std::min_element(bytes_of_.begin(), bytes_of_.end());
-  *least += bytes;
-  ++chunks_;
-  return {lane_kind::staging, std::uint16_t(workers_.first + (least - bytes_of_.begin()))};
-}
-
 std::int64_t staging_ring::first_bytes() const noexcept {
-  const std::int64_t third = std::min<std::int64_t>(2, 3 * chunks_ / workers_.size);
+  const std::int64_t third = std::min<std::int64_t>(2, 3 * chunks_ / workers_);
   return std::max(slot_bytes_ >> (2 - third), std::min(slot_bytes_, least_first_bytes));
 }
 
@@ -114,27 +107,19 @@ std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
   return s.buffers[type] = builder_.add_alias(s.buffers[SG_DTYPE_I8], type);
 }
 
-transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes,
-                     worker_use use)
+transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes)
     : builder_(builder), group_(group) {
   if (bytes.in + bytes.out <= 0) return;
-  const std::int64_t workers = model.staging_workers;
-  const bool both = bytes.in > 0 && bytes.out > 0;
-  const bool apart = both && use == worker_use::apart && workers > 1;
-  const std::int64_t share = std::lround(double(workers) * bytes.in / (bytes.in + bytes.out));
-  const std::int64_t packing = apart ? std::clamp<std::int64_t>(share, 1, workers - 1) : workers;
-  const auto add_ring = [&](range own, double amount) {
+  builder.use_workers(model.staging_workers);
+  for (const double amount : {bytes.in, bytes.out}) {
     const auto large = std::clamp(std::int64_t(amount / few_chunks), least_slot_bytes, most_slot_bytes);
     const std::int64_t slot_bytes = round_up(std::min(large, std::int64_t(amount) + 1), 256);
-    const auto needed = std::int64_t(std::min(1e6, std::ceil(amount / double(slot_bytes))));
-    const std::int64_t slots = std::clamp<std::int64_t>(needed, 1, slots_per_worker(slot_bytes) * own.size);
-    rings_.emplace_back(builder, own, slots, slot_bytes);
-    return slots;
-  };
-  const std::int64_t slots_in = add_ring({0, packing}, bytes.in);
-  add_ring(apart ? range{packing, workers - packing} : range{0, workers}, bytes.out);
-  // When so many chunks more have been packed, the slots before them are free: their copies are done.
-  if (both && !apart) chunks_ahead_ = slots_in;
+    // Panels of less than a slot take one, too.
+    const auto needed = std::int64_t(std::min(1e6, 2 * std::ceil(amount / double(slot_bytes))));
+    const std::int64_t slots =
+        std::clamp<std::int64_t>(needed, 1, slots_per_worker(slot_bytes) * model.staging_workers);
+    rings_.emplace_back(builder, model.staging_workers, slots, slot_bytes);
+  }
 }
 
 std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
@@ -191,16 +176,13 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
   staging_ring &ring = rings_[0];
   std::uint32_t last = 0;
   const auto bytes = [&] { return ring.first_bytes(); };
-  const auto bytes_of = [&](const view &v) { return v.rows * v.cols * size_of(from); };
   for_chunks({r.host, from}, {r.device, type}, bytes, [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    const lane worker = ring.next_worker(bytes_of(host));
-    before.push_back(builder_.add(move(command_kind::pack, worker, group_, host, staged), slot.users));
+    before.push_back(builder_.add(move(command_kind::pack, workers, group_, host, staged), slot.users));
     last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
     slot.users = {last};
-    ++chunks_in_;
   });
   return last;
 }
@@ -208,7 +190,6 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
   staging_ring &ring = rings_[1];
   std::uint32_t last = 0;
-  const auto bytes_of = [&](const view &v) { return v.rows * v.cols * size_of(type); };
   const auto bytes = [&] { return ring.slot_bytes(); };
   for_chunks({r.host, type}, {r.device, type}, bytes, [&](const view &host, const view &device) {
     staging_ring::slot &slot = ring.next_slot();
@@ -216,8 +197,7 @@ std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
     last = builder_.add(move(command_kind::copy_out, out_lane, group_, device, staged), before);
-    const lane worker = ring.next_worker(bytes_of(host));
-    slot.users = {builder_.add(move(command_kind::unpack, worker, group_, staged, host), {{last}})};
+    slot.users = {builder_.add(move(command_kind::unpack, workers, group_, staged, host), {{last}})};
   });
   return last;
 }

@@ -36,7 +36,7 @@ struct device_place {
   std::int64_t item_stride = 0;
 };
 
-// Pinned slots used in turn, each by the worker that has had the fewest bytes.
+// Pinned slots used in turn.
 class staging_ring {
  public:
   struct slot {
@@ -44,26 +44,19 @@ class staging_ring {
     std::vector<std::uint32_t> users;          // who must be done before it is filled again
   };
 
-  staging_ring(schedule_builder &builder, range workers, std::int64_t slots, std::int64_t slot_bytes);
+  staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes);
 
-  slot &next_slot() { return slots_[next_slot_++ % slots_.size()]; }
-  lane next_worker(std::int64_t bytes);
+  slot &next_slot() { return slots_[std::size_t(chunks_++) % slots_.size()]; }
   std::int32_t buffer_of(slot &s, sg_dtype type);
   std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
   std::int64_t first_bytes() const noexcept;  // of the next chunk to come in: a whole slot, but at first
 
  private:
   schedule_builder &builder_;
-  range workers_;
-  std::vector<std::int64_t> bytes_of_;  // each worker
+  std::int64_t workers_, slot_bytes_;
   std::int64_t chunks_ = 0;
-  std::int64_t slot_bytes_;
-  std::size_t next_slot_ = 0;
   std::vector<slot> slots_;
 };
-
-// How host workers are divided between packing and unpacking.
-enum class worker_use : std::uint8_t { together, apart };
 
 // Pageable bytes to come in each direction.
 struct pageable_bytes {
@@ -72,18 +65,13 @@ struct pageable_bytes {
 
 class transfers {
  public:
-  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes,
-            worker_use use);
+  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
 
   // Appends the copies of a panel; returns the last one on the copy lane. `waits`: who must be done with the place.
   std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
   // `waits`: who must have written the place.
   std::uint32_t out(operand_name name, const panel &what, const device_place &from,
                     std::span<const std::uint32_t> waits);
-
-  // Chunks packed so far, and how many are packed ahead of the copies while workers both pack and unpack.
-  std::int64_t chunks_in() const noexcept { return chunks_in_; }
-  std::int64_t chunks_ahead() const noexcept { return chunks_ahead_; }
 
  private:
   struct rectangle {
@@ -96,7 +84,6 @@ class transfers {
   schedule_builder &builder_;
   std::int32_t group_;
   std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
-  std::int64_t chunks_in_ = 0, chunks_ahead_ = 0;
 };
 
 }  // namespace sg

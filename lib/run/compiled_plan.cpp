@@ -57,22 +57,28 @@ bool compiled_plan::is_scattered(const command &product) const noexcept {
 
 compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
                              std::shared_ptr<const schedule> made, const device_model &model)
-    : problems(std::move(planned)), request(asked), text(std::move(made)), needs_event(text->commands.size(), false) {
+    : problems(std::move(planned)),
+      request(asked),
+      text(std::move(made)),
+      after(*text),
+      needs_event(text->commands.size(), false) {
   const auto &commands = text->commands;
+  std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
+    if (!on_device(c.kind)) continue;
+    ++of_device;
     auto list = std::find_if(lanes.begin(), lanes.end(), [&](const lane_list &l) { return l.where == c.where; });
     if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{c.where, {}});
     list->commands.push_back(i);
     for (std::uint32_t w = 0; w < c.waits; ++w) {
       const std::uint32_t before = text->waits[c.first_wait + w];
-      if (on_device(c.kind) && on_device(commands[before].kind) && !(commands[before].where == c.where))
-        needs_event[before] = true;
+      if (on_device(commands[before].kind) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
   if (!is_single()) find_joinable(model);
   const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
-  wants_core = lane_seconds > long_command_seconds * static_cast<double>(commands.size());
+  wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
   if (!is_single() || commands[0].kind != command_kind::gemm) return;
   const command &product = commands[0];
   const auto buffer_of = [&](const view &v) -> const buffer & {

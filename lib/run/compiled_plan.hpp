@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "plan/dependents.hpp"
 #include "plan/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
@@ -22,7 +23,7 @@ struct compiled_plan {
 
   bool is_single() const noexcept { return text->commands.size() == 1; }
 
-  // The commands of one lane, in order.
+  // The commands of one lane of the device, in order.
   struct lane_list {
     lane where;
     std::vector<std::uint32_t> commands;
@@ -32,6 +33,7 @@ struct compiled_plan {
   plan_request request;
   std::shared_ptr<const schedule> text;
   std::vector<lane_list> lanes;
+  dependents after;
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
   // The engine's: what ran in its place when the device had less memory than it needs.

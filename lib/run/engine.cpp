@@ -184,15 +184,18 @@ void engine::step() noexcept {
   }
   if (sweep_wanted_.load(std::memory_order_acquire) && sweep_wanted_.exchange(false)) drop_cancelled();
   hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
-  for (int priority = priorities - 1; priority >= 0; --priority) {
-    auto &running = running_[static_cast<std::size_t>(priority)];
-    for (std::size_t i = 0; i < running.size();) {
-      job &j = *running[i];
-      advance(j);
-      if (i < running.size() && running[i] == &j) ++i;  // else it has ended and is gone from the list
+  do {
+    memory_came_back_ = false;
+    for (int priority = priorities - 1; priority >= 0; --priority) {
+      auto &running = running_[static_cast<std::size_t>(priority)];
+      for (std::size_t i = 0; i < running.size();) {
+        job &j = *running[i];
+        advance(j);
+        if (i < running.size() && running[i] == &j) ++i;  // else it has ended and is gone from the list
+      }
+      start_ready(priority);
     }
-    start_ready(priority);
-  }
+  } while (memory_came_back_);  // for which a run of higher priority may wait, that nothing else would start
   note_saturation();
 }
 

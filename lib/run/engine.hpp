@@ -87,7 +87,8 @@ class engine {
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
-  bool issue(job &running, std::uint32_t command) noexcept;  // false: no lane is free
+  void give_to_workers(job &running) noexcept;
+  bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
   // The same with whatever else may be one call with it; false: it has to go out by itself.
   bool issue_together(job &running, std::uint32_t command, lane_slot &slot) noexcept;
   static void batch_told(void *user, const sg_backend_result *result);
@@ -114,7 +115,8 @@ class engine {
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there
   std::atomic<std::uint32_t> requests_{0};
 
-  bool hurried_ = false;  // in this step
+  bool hurried_ = false;           // in this step
+  bool memory_came_back_ = false;  // the same: of a run that ended
   lane_set lanes_;
   launcher launcher_;
   job_group_pool groups_;

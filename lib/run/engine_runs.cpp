@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/bf16.hpp"
 #include "base/copy_past_caches.hpp"
@@ -47,6 +48,7 @@ void engine::advance(job &running) noexcept {
   schedule_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail(SG_STATUS_CANCELLED, "cancelled while it ran; C may be partly written");
+  if (!running.failed()) give_to_workers(running);
   // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
   // lane's last one.
   for (auto &lane : run.lanes) lane.held_up = false;
@@ -71,7 +73,7 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
   const schedule_run &run = *running.run;
   const schedule &s = *running.plan->text;
   const command &c = s.commands[index];
-  const bool ordered_by_device = lanes_.device_ordered() && on_device(c.kind);
+  const bool ordered_by_device = lanes_.device_ordered();
   if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
@@ -82,15 +84,36 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
   return true;
 }
 
+// What host workers may begin now.
+void engine::give_to_workers(job &running) noexcept {
+  schedule_run &run = *running.run;
+  if (run.stageable.empty()) return;
+  flight *first = nullptr;
+  for (const std::uint32_t command : run.stageable) {
+    flight &f = run.flights[command];
+    f.begin(running, command, nullptr, 1);
+    f.next = std::exchange(first, &f);
+    run.steps[command] = schedule_run::step::enqueued;
+    ++run.in_flight;
+  }
+  run.stageable.clear();
+  try {
+    stager_.add(first);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    for (flight *next = nullptr; first; first = next) {
+      next = first->next;
+      piece_of(*first, status, last_error(), 0, 0, 1);
+    }
+  }
+}
+
 bool engine::issue(job &running, std::uint32_t index) noexcept {
   schedule_run &run = *running.run;
   const command &c = running.plan->text->commands[index];
   flight &f = run.flights[index];
-  lane_slot *slot = nullptr;
-  if (on_device(c.kind)) {
-    slot = lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
-    if (!slot) return false;
-  }
+  lane_slot *slot = lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
+  if (!slot) return false;
   if (coalesce_ && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
       issue_together(running, index, *slot))
     return true;
@@ -101,14 +124,8 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   run.steps[index] = schedule_run::step::enqueued;
   ++run.in_flight;
   progress.busy = true;
-  std::int32_t unmade = 1;  // pieces that no call has been made for, and the one that is this function's own
+  std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
   try {
-    if (!slot) {
-      f.pieces.store(unmade, std::memory_order_relaxed);
-      stager_.add(f);
-      return true;
-    }
-    unmade = 2;
     lanes_.entered(*slot, 0);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
     progress.started = true;
@@ -139,8 +156,8 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       const sg_backend_gemm product = launcher_.product_of(running, plan.text->commands[command]);
       const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
-      if (!room || product.in_type != first.in_type ||
-          product.out_type != first.out_type || product.compute != first.compute)
+      if (!room || product.in_type != first.in_type || product.out_type != first.out_type ||
+          product.compute != first.compute)
         return false;
       batch->commands.push_back(command);
       batch->products.push_back(product);
@@ -224,9 +241,12 @@ void engine::command_ended(flight &f) noexcept {
   schedule_run &run = *running.run;
   const auto ended = [&](std::uint32_t command) {
     run.steps[command] = schedule_run::step::ended;
-    run.lanes[run.lane_of[command]].busy = false;
+    if (run.lane_of[command] != UINT32_MAX) run.lanes[run.lane_of[command]].busy = false;
     --run.in_flight;
     ++run.ended;
+    for (const std::uint32_t after : running.plan->after.of(command))
+      if (!on_device(running.plan->text->commands[after].kind) && --run.blockers[after] == 0)
+        run.stageable.push_back(after);
   };
   if (f.batch)
     std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
@@ -248,6 +268,7 @@ void engine::end_run(job &running) noexcept {
   }
   device_memory_.give_back(running.operands.device_arena);
   staging_memory_.give_back(running.operands.staging_arena);
+  memory_came_back_ = true;
   running.work_ended();
 }
 
@@ -255,6 +276,7 @@ void engine::end_run(job &running) noexcept {
 void engine::stage(flight &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
+  if (f.about->failed()) return piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);
   try {
     const schedule &s = *f.about->plan->text;
     const command &c = s.commands[f.index];

@@ -142,10 +142,12 @@ void job::ran(const flight &command) noexcept { commands_run_ += command.command
 
 void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
-  const std::int64_t start_ns = std::clamp(not_before_ns, command.start_ns, command.end_ns);
+  // What it waited for may have ended later by the host's clock than itself by the device's.
+  const std::int64_t start_ns = std::max(not_before_ns, command.start_ns);
+  const std::int64_t end = std::max(start_ns, command.end_ns);
   if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;
-  if (command.end_ns > end_ns()) end_ns_.store(command.end_ns, std::memory_order_relaxed);
-  busy_ns_ += (command.end_ns - start_ns) / command.company;
+  if (end > end_ns()) end_ns_.store(end, std::memory_order_relaxed);
+  busy_ns_ += (end - start_ns) / command.company;
 }
 
 // A backend that was made to wait for another stream may not know until when. All that was waited for has ended by now.

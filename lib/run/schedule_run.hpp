@@ -39,7 +39,9 @@ class schedule_run {
 
   std::vector<step> steps;                  // by command
   std::vector<lane_progress> lanes;         // by compiled_plan::lanes
-  std::vector<std::uint32_t> lane_of;       // by command: its lane in compiled_plan::lanes
+  std::vector<std::uint32_t> lane_of;       // by command of the device: its lane in compiled_plan::lanes
+  std::vector<std::uint32_t> blockers;      // by command of host workers: what it waits for that has not ended
+  std::vector<std::uint32_t> stageable;     // commands of host workers that may go out
   std::unique_ptr<flight[]> flights;        // by command
   std::vector<lane_slot *> slots;           // by command: the backend stream that it went to
   std::vector<sg_backend_event *> events;   // by command; nullptr where none is needed

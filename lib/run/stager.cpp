@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "run/job.hpp"
 #include "run/process.hpp"
 
 namespace sg {
@@ -19,23 +20,41 @@ stager::~stager() {
   for (std::thread &thread : threads_) thread.join();
 }
 
-void stager::add(flight &work) {
+void stager::start_thread() {
+  threads_.reserve(static_cast<std::size_t>(wanted_));
+  const signals_blocked quiet;
+  threads_.emplace_back([this] { this->work(); });
+  pthread_setname_np(threads_.back().native_handle(), "sg-staging");
+}
+
+void stager::insert(flight &work) noexcept {
+  const auto goes_before = [&](const flight &other) {
+    return other.about == work.about ? work.index < other.index : work.about->priority > other.about->priority;
+  };
+  flight **place = &first_;
+  while (*place && !goes_before(**place)) place = &(*place)->next;
+  work.next = *place;
+  *place = &work;
+}
+
+void stager::add(flight *first) {
+  int count = 0;
+  for (const flight *work = first; work; work = work->next) ++count;
   std::unique_lock lock(lock_);
-  if (idle_ == 0 && static_cast<int>(threads_.size()) < wanted_) {
-    try {
-      threads_.reserve(static_cast<std::size_t>(wanted_));
-      const signals_blocked quiet;
-      threads_.emplace_back([this] { this->work(); });
-      pthread_setname_np(threads_.back().native_handle(), "sg-staging");
-    } catch (const std::system_error &e) {
-      if (threads_.empty()) throw error(SG_STATUS_OUT_OF_MEMORY, "a staging thread could not be started: %s", e.what());
-    }
+  try {
+    for (int awake = count - idle_; awake > 0 && static_cast<int>(threads_.size()) < wanted_; --awake) start_thread();
+  } catch (const std::system_error &e) {
+    if (threads_.empty()) throw error(SG_STATUS_OUT_OF_MEMORY, "a staging thread could not be started: %s", e.what());
   }
-  work.next = nullptr;
-  (first_ ? last_->next : first_) = &work;
-  last_ = &work;
-  lock.unlock();  // so that the woken thread need not wait for it
-  changed_.notify_one();
+  for (flight *next = nullptr; first; first = next) {
+    next = first->next;
+    insert(*first);
+  }
+  const bool for_all = count >= idle_;
+  lock.unlock();  // so that the woken threads need not wait for it
+  // All at once: the first one awake may be given this thread's core.
+  if (for_all) return changed_.notify_all();
+  for (; count > 0; --count) changed_.notify_one();
 }
 
 void stager::work() {

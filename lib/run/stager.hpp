@@ -18,17 +18,20 @@ class stager {
   stager(int workers, std::function<void(flight &)> move) : wanted_(workers), move_(std::move(move)) {}
   ~stager();  // nothing is queued any more
 
-  // Throws sg::error when no thread can be started.
-  void add(flight &work);
+  // A list (by `next`) of commands of one job. They go behind other jobs' commands of their priority, and among
+  // themselves in the order of the schedule. Throws sg::error when no thread can be started; then none was taken.
+  void add(flight *first);
 
  private:
+  void start_thread();
+  void insert(flight &work) noexcept;
   void work();
 
   const int wanted_;
   const std::function<void(flight &)> move_;
   std::mutex lock_;
   std::condition_variable changed_;
-  flight *first_ = nullptr, *last_ = nullptr;
+  flight *first_ = nullptr;
   int idle_ = 0;
   bool closing_ = false;
   std::vector<std::thread> threads_;

@@ -160,6 +160,33 @@ TEST(gemm_memory_limits, less_memory_than_any_operand) {
   EXPECT_GT(bytes_moved.size(), 1u) << "the limits made no difference, so they were not tested";
 }
 
+// What runs has all the memory; whoever waits for it is started when it comes back, of whichever priority.
+TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "sim:h200";
+  options.memory_limit = std::uint64_t{3} << 20;
+  options.staging_threads = 2;
+  context on;
+  ASSERT_OK(sg_context_create(&options, on.out()));
+  constexpr std::int64_t size = 40, depth = 384 * size;
+  const std::vector<double> a(size * depth, 1), b(depth * size, 2);
+  std::vector<std::vector<double>> c(6, std::vector<double>(size * size, -1));
+  for (int round = 0; round < 3; ++round) {
+    std::vector<job> jobs(c.size());
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      const sg_gemm_desc wanted = product(a.data(), b.data(), c[i].data(), size, size, depth);
+      sg_submit how = SG_SUBMIT_INIT;
+      how.priority = std::int32_t(i % 3) - 1;
+      ASSERT_OK(sg_gemm_async(on, &wanted, &how, jobs[i].out()));
+    }
+    for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}));
+    for (auto &result : c) {
+      ASSERT_EQ(std::vector<double>(size * size, 2.0 * depth), result);
+      std::fill(result.begin(), result.end(), -1);
+    }
+  }
+}
+
 TEST(gemm_memory_limits, a_limit_that_no_tile_fits) {
   const context context = open_context("sim:h200");
   gemm_case g;

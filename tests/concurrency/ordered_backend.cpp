@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend as a plugin that claims memory of its own, so that streams and events order what the core would
 // otherwise order itself, as on a GPU: jobs follow each other on the "device", on real threads that ThreadSanitizer
-// sees. A native stream is a stream made by this table, a native event an event. As on a GPU, the start of a command
-// behind another stream's is not known: it is reported far too early.
+// sees. A native stream is a stream made by this table, a native event an event. As on a GPU, the times of a command
+// behind another stream's may not fit that one's: they are reported far too early.
 #include <memory>
 #include <mutex>
 #include <set>
@@ -59,11 +59,12 @@ sg_status stream_wait(sg_backend_stream *stream, sg_backend_event *event) {
   return sg_cpu_backend()->stream_wait(stream, event);
 }
 
-void tell_an_early_start(void *user, const sg_backend_result *result) {
+void tell_early_times(void *user, const sg_backend_result *result) {
   const std::unique_ptr<sg_backend_done> done(static_cast<sg_backend_done *>(user));
   constexpr std::int64_t hour = 3'600'000'000'000;
   sg_backend_result early = *result;
   if (early.start_ns != 0) early.start_ns -= hour;
+  if (early.end_ns != 0) early.end_ns -= hour;
   done->fn(done->user, &early);
 }
 
@@ -77,7 +78,7 @@ sg_status with_its_start(sg_backend_stream *stream, sg_backend_done done, Enqueu
   }
   if (!waited || done.fn == nullptr) return enqueue(done);
   auto told = std::make_unique<sg_backend_done>(done);
-  const sg_status status = enqueue({tell_an_early_start, told.get()});
+  const sg_status status = enqueue({tell_early_times, told.get()});
   if (status == SG_STATUS_OK) told.release();
   return status;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's times where the device orders: the backend of ordered_backend.cpp reports the start of a command that waits
-// for another stream an hour too early, and the library knows better.
+// A job's times where the device orders: the backend of ordered_backend.cpp reports the start and the end of a command
+// that waits for another stream an hour too early, and the library knows better.
 #include "native_stream.hpp"
 
 namespace sg_test {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plan/lanes.hpp"
 #include "plan/planner.hpp"
 #include "problems.hpp"
 
@@ -71,13 +72,13 @@ TEST(describe, list_has_a_line_for_each_command) {
   EXPECT_NE(list.find("after"), std::string::npos);
 }
 
-TEST(describe, timeline_has_a_row_for_each_lane) {
+TEST(describe, timeline_has_a_row_for_each_lane_and_worker) {
   const described d;
   const timeline t = simulate(d.s, d.model);
   for (int columns : {1, 10, 72, 500}) {
     const std::string picture = timeline_text(d.s, t, 0, columns);
-    int lanes = 0;
-    for (int kind = 0; kind < lane_kinds; ++kind) lanes += d.s.lanes[kind];
+    const int lanes = lane_numbers(t.commands).count();
+    EXPECT_GE(lanes, 4);
     EXPECT_EQ(std::count(picture.begin(), picture.end(), '\n'), lanes + 1);
     EXPECT_EQ(picture.find('\n'), std::size_t(columns) + 14);
   }

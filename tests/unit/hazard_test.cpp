@@ -32,7 +32,7 @@ bool ordered(const schedule &s, std::uint32_t from, std::uint32_t to) {
   reached[from] = true;
   for (std::uint32_t i = from + 1; i <= to; ++i) {
     for (std::uint32_t j = from; j < i; ++j)
-      if (reached[j] && s.commands[j].where == s.commands[i].where) reached[i] = true;
+      if (reached[j] && s.commands[j].where == s.commands[i].where && in_order(s.commands[i].where)) reached[i] = true;
     const command &c = s.commands[i];
     for (std::uint32_t w = 0; w < c.waits; ++w) reached[i] = reached[i] || reached[s.waits[c.first_wait + w]];
   }

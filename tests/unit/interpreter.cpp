@@ -286,9 +286,14 @@ class interpreter {
 void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t seed) {
   std::mt19937 random(seed);
   interpreter machine(s, problems);
+  // Lanes that are in order, and each command of host workers by itself.
   const lane_numbers numbers(s);
   std::vector<std::vector<std::uint32_t>> queues(std::size_t(numbers.count()));
-  for (std::uint32_t i = 0; i < s.commands.size(); ++i) queues[numbers.of(s.commands[i].where)].push_back(i);
+  for (std::uint32_t i = 0; i < s.commands.size(); ++i)
+    if (in_order(s.commands[i].where))
+      queues[std::size_t(numbers.of(s.commands[i].where))].push_back(i);
+    else
+      queues.push_back({i});
   std::vector<std::size_t> heads(queues.size(), 0);
   std::vector<bool> done(s.commands.size(), false);
   for (std::size_t left = s.commands.size(); left > 0; --left) {

@@ -305,6 +305,17 @@ TEST(planner, every_choice_is_right) {
             }
 }
 
+// Each problem waits for the one whose memory it takes over, not for all before it.
+TEST(planner, a_long_group_from_pageable_memory_waits_for_little) {
+  problem_form f;
+  f.m = f.n = f.k = 100;
+  f.in = f.out = SG_DTYPE_F64;
+  f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+  const auto s = make_plan(std::vector<problem>(300, make(f)), h200(), {});
+  EXPECT_LE(s->waits.size(), 8 * s->commands.size());
+  EXPECT_EQ(s->lanes[int(lane_kind::staging)], h200().staging_workers);
+}
+
 TEST(planner, groups_are_right_wherever_they_lie) {
   std::vector<problem> problems;
   for (int i = 0; i < 9; ++i) {

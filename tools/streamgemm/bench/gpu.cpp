@@ -24,7 +24,8 @@ struct gpu_case {
   sg_dtype dtype = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
-  std::int64_t pad = 0;  // of each leading dimension
+  std::int64_t pad = 0;      // of each leading dimension
+  std::int64_t outputs = 1;  // places for C that products in a row write in turn
 
   double flops() const { return 2.0 * double(m) * double(n) * double(k); }
   std::int64_t rows_a() const { return op_a == SG_OP_N ? m : k; }
@@ -36,7 +37,7 @@ struct gpu_case {
   std::int64_t bytes_b() const { return (rows_b() + pad) * cols_b() * size(); }
   std::int64_t bytes_c() const { return (m + pad) * n * size(); }
   static std::int64_t padded(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-  std::int64_t all_bytes() const { return padded(bytes_a()) + padded(bytes_b()) + padded(bytes_c()); }
+  std::int64_t all_bytes() const { return padded(bytes_a()) + padded(bytes_b()) + outputs * padded(bytes_c()); }
 };
 
 // A case's three operands in one block of memory.
@@ -46,25 +47,37 @@ struct operands {
   operands(const gpu_case &x, char *block)
       : of(x), a(block), b(a + gpu_case::padded(x.bytes_a())), c(b + gpu_case::padded(x.bytes_b())) {}
 
-  sg_gemm_desc desc() const {
+  // The product number i of several in a row.
+  sg_gemm_desc desc(std::int64_t i = 0) const {
     sg_gemm_desc desc = SG_GEMM_DESC_INIT;
     const auto view = [this](char *data, std::int64_t rows, std::int64_t cols) {
       return sg_matrix{data, rows, cols, rows + of.pad, of.dtype, SG_LAYOUT_COLUMN_MAJOR};
     };
     desc.a = view(a, of.rows_a(), of.cols_a());
     desc.b = view(b, of.rows_b(), of.cols_b());
-    desc.c = view(c, of.m, of.n);
+    desc.c = view(c + i % of.outputs * gpu_case::padded(of.bytes_c()), of.m, of.n);
     desc.op_a = of.op_a;
     desc.op_b = of.op_b;
     desc.compute = of.compute;
     return desc;
   }
   gpu_product product() const {
-    return {
+    gpu_product product{
         of.m,          of.n, of.k, of.dtype, of.compute, of.op_a, of.op_b, of.rows_a() + of.pad, of.rows_b() + of.pad,
         of.m + of.pad, a,    b,    c};
+    product.outputs = of.outputs;
+    product.output_step = gpu_case::padded(of.bytes_c());
+    return product;
   }
 };
+
+// Towards zero; what is too small for a normal number becomes zero.
+std::uint16_t f16_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::int32_t exponent = std::int32_t(bits >> 23 & 0xff) - 127 + 15;
+  return std::uint16_t(bits >> 16 & 0x8000) |
+         (exponent <= 0 ? 0 : std::uint16_t(exponent << 10 | (bits >> 13 & 0x3ff)));
+}
 
 // Numbers in [-1, 1) of a case's type; by all cores, because there are gigabytes of them.
 void fill(const gpu_case &of, char *memory, std::int64_t bytes, std::uint32_t seed) {
@@ -81,6 +94,8 @@ void fill(const gpu_case &of, char *memory, std::int64_t bytes, std::uint32_t se
           reinterpret_cast<double *>(memory)[i] = value;
         else if (dtype == SG_DTYPE_F32)
           reinterpret_cast<float *>(memory)[i] = value;
+        else if (dtype == SG_DTYPE_F16)
+          reinterpret_cast<std::uint16_t *>(memory)[i] = f16_of(value);
         else
           reinterpret_cast<std::uint16_t *>(memory)[i] = std::uint16_t(std::bit_cast<std::uint32_t>(value) >> 16);
       }
@@ -155,19 +170,24 @@ class gpu_suite {
     }
   }
 
-  // From the device's memory: many products in a row, the time of one.
+  // From the device's memory: many products in a row, the time of one. They read the same A and B and write each its
+  // own C, so none has to wait for another; in a chain they write the same C, so each waits for the one before.
   void resident(const std::vector<gpu_case> &cases) {
-    for (const gpu_case &x : cases) {
-      if (!out_.wants(x.label)) continue;
+    for (const gpu_case &one : cases) {
+      if (!out_.wants(one.label)) continue;
+      const int times = int(std::clamp(0.02 / (one.flops() / 3e14 + 5e-6), 5.0, 500.0));
+      gpu_case x = one;
+      x.outputs = std::clamp<std::int64_t>((std::int64_t{256} << 20) / x.bytes_c(), 2, times);
       const device_block memory(context_.get(), x);
-      const operands at(x, memory.data());
-      const int times = int(std::clamp(0.02 / (x.flops() / 3e14 + 5e-6), 5.0, 500.0));
+      const operands apart(x, memory.data()), chained(one, memory.data());
       bench_case what{x.label, x.flops(), {}};
-      what.variants.push_back({own_variant, [=, this] { return in_a_row(context_.get(), at, times); }});
+      what.variants.push_back({own_variant, [=, this] { return in_a_row(context_.get(), apart, times); }});
+      what.variants.push_back(
+          {"streamgemm, in a chain", [=, this] { return in_a_row(context_.get(), chained, times); }});
       if (!tuned_) tuned_ = open_context({.device = device_, .flags = SG_CONTEXT_TUNE});
-      in_a_row(tuned_.get(), at, 1);  // times the kernels
-      what.variants.push_back({"streamgemm, tuned", [=, this] { return in_a_row(tuned_.get(), at, times); }});
-      add_resident_peers(what, at, times);
+      in_a_row(tuned_.get(), apart, 1);  // times the kernels
+      what.variants.push_back({"streamgemm, tuned", [=, this] { return in_a_row(tuned_.get(), apart, times); }});
+      add_resident_peers(what, apart, times);
       out_.run(what);
     }
   }
@@ -293,11 +313,13 @@ class gpu_suite {
   }
 
   double in_a_row(sg_context *context, const operands &at, int times, const sg_plan_options *options = nullptr) {
-    const sg_gemm_desc desc = at.desc();
     sg_submit submit = SG_SUBMIT_INIT;
     submit.plan = options;
     return timed([&] {
-             for (int i = 0; i < times; ++i) check(sg_gemm_async(context, &desc, &submit, nullptr), "sg_gemm_async");
+             for (int i = 0; i < times; ++i) {
+               const sg_gemm_desc desc = at.desc(i);
+               check(sg_gemm_async(context, &desc, &submit, nullptr), "sg_gemm_async");
+             }
              check(sg_context_synchronize(context), "sg_context_synchronize");
            }) /
            times;
@@ -401,6 +423,7 @@ void run_resident_suite(const suite_request &request, suite_run &run) {
     cases.push_back({"f32 " + size, s.m, s.n, s.k});
     cases.push_back({"tf32 " + size, s.m, s.n, s.k, SG_DTYPE_F32, SG_COMPUTE_TF32});
     cases.push_back({"bf16 " + size, s.m, s.n, s.k, SG_DTYPE_BF16});
+    cases.push_back({"f16 " + size, s.m, s.n, s.k, SG_DTYPE_F16});
   }
   gpu_suite(request, run).resident(cases);
 }

@@ -23,6 +23,8 @@ struct gpu_product {
   void *c;
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;
   double beta = 0;
+  // Of products in a row: how many places for C they write in turn, and the bytes from one to the next.
+  std::int64_t outputs = 1, output_step = 0;
 };
 
 // How many products, all resident, are sent.
@@ -72,7 +74,7 @@ struct gpu_peer_table {
   std::int32_t (*trickle)(const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended);
 };
 
-inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_2";
+inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_3";
 
 const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr without a path. Throws failure.
 void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);

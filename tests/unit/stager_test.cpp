@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which host workers take commands of several jobs.
+#include "run/stager.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "run/job.hpp"
+
+namespace sg {
+namespace {
+
+// One worker, who stops in its first command until it is let go on.
+class one_worker {
+ public:
+  ~one_worker() { finish(); }
+
+  flight *command(job &of, std::uint32_t index, flight *next = nullptr) {
+    flight &f = flights_.emplace_back();
+    f.begin(of, index, nullptr, 1);
+    f.next = next;
+    return &f;
+  }
+  void add(flight *list) {
+    stager_.add(list);
+    std::unique_lock lock(lock_);
+    changed_.wait(lock, [&] { return begun_ > 0; });
+  }
+  // The commands in the order in which they were taken: the job's priority and the index.
+  std::string finish() {
+    std::unique_lock lock(lock_);
+    held_ = false;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return taken_.size() == flights_.size(); });
+    std::string all;
+    for (const flight *f : taken_)
+      all += std::to_string(int(f->about->priority)) + ":" + std::to_string(f->index) + " ";
+    return all;
+  }
+
+ private:
+  void move(flight &f) {
+    std::unique_lock lock(lock_);
+    ++begun_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !held_; });
+    taken_.push_back(&f);
+    changed_.notify_all();
+  }
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool held_ = true;
+  int begun_ = 0;
+  std::vector<const flight *> taken_;
+  std::deque<flight> flights_;
+  stager stager_{1, [this](flight &f) { move(f); }};
+};
+
+TEST(stager, takes_a_job_s_commands_in_the_order_of_its_schedule) {
+  job only;
+  one_worker workers;
+  workers.add(workers.command(only, 0));
+  workers.add(workers.command(only, 7, workers.command(only, 3, workers.command(only, 5))));
+  workers.add(workers.command(only, 4));
+  EXPECT_EQ("0:0 0:3 0:4 0:5 0:7 ", workers.finish());
+}
+
+TEST(stager, takes_jobs_of_higher_priority_first_and_others_as_they_came) {
+  job low, first, second, high;
+  low.priority = -1;
+  high.priority = 1;
+  one_worker workers;
+  workers.add(workers.command(first, 0));
+  workers.add(workers.command(low, 1, workers.command(low, 2)));
+  workers.add(workers.command(first, 30));
+  workers.add(workers.command(second, 20));
+  workers.add(workers.command(high, 9));
+  workers.add(workers.command(first, 31));
+  EXPECT_EQ("0:0 1:9 0:30 0:20 0:31 -1:1 -1:2 ", workers.finish());
+}
+
+}  // namespace
+}  // namespace sg
