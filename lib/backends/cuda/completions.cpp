@@ -32,7 +32,7 @@ cudaError_t wait_for(cudaEvent_t event) noexcept {
   for (;;) {
     const cudaError_t state = cudaEventQuery(event);
     if (state != cudaErrorNotReady) return state;
-    const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 16, least_ns, most_ns))};
+    const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 64, least_ns, most_ns))};
     nanosleep(&time, nullptr);
   }
 }
