@@ -27,6 +27,9 @@ struct range {
   std::int64_t end() const noexcept { return first + size; }
 };
 
+// Edges of parts lie on multiples of this, so that parts begin on cache lines and full tiles where the matrix does.
+inline constexpr std::int64_t grain = 16;
+
 // At most `parts` ranges of nearly equal size that cover [0, total); inner edges are multiples of `grain` where that
 // still leaves every range something.
 std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grain = 1);

@@ -6,9 +6,6 @@
 namespace sg {
 namespace {
 
-// Edges of parts lie on multiples of this, so that parts begin on cache lines and full tiles where the matrix does.
-constexpr std::int64_t grain = 16;
-
 std::string times(const std::vector<range> &parts) { return " x" + std::to_string(parts.size()); }
 
 void add_block(schedule_builder &builder, range items, range m, range n, const std::vector<range> &depths,

@@ -9,8 +9,6 @@
 namespace sg {
 namespace {
 
-constexpr std::int64_t grain = 16;
-
 residency residency_of(const operand &x, residency on_host_one) { return on_host(x) ? on_host_one : residency::device; }
 
 // Of operands that are only read.

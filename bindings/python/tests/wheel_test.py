@@ -52,6 +52,7 @@ def main(source):
             "--no-isolation",
             "--skip-dependency-check",
             "-Csetup-args=-Dcuda=disabled",
+            "-Csetup-args=-Doptimization=1",  # what is tried is the package, not its speed
             "-Ccompile-args=-j2",
             f"-Cbuild-dir={folder}/build",
             "-o",

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each defect that planted.c can commit is noticed by the test that is there for it, and by none of them without it.
 planted_test.py SHIM FOLDER-OF-THE-TESTS"""
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -63,14 +64,20 @@ def passes(shim, program, argument, defect):
 def main():
     shim, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     failures = 0
-    for program, argument in sorted(set(DEFECTS.values())):
-        if not passes(shim, folder / program, argument, "none"):
-            failures += 1
-            print(f"{program} {argument} fails without any defect", file=sys.stderr)
-    for defect, (program, argument) in DEFECTS.items():
-        if passes(shim, folder / program, argument, defect):
-            failures += 1
-            print(f"{program} {argument} does not notice: {defect}", file=sys.stderr)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # who does not notice may hang until its time is over
+
+        def attempts(of):
+            """Each of (defect, program, argument), and whether the test succeeds."""
+            return zip(of, pool.map(lambda x: passes(shim, folder / x[1], x[2], x[0]), of))
+
+        for (_, program, argument), succeeds in attempts([("none", *test) for test in sorted(set(DEFECTS.values()))]):
+            if not succeeds:
+                failures += 1
+                print(f"{program} {argument} fails without any defect", file=sys.stderr)
+        for (defect, program, argument), succeeds in attempts([(defect, *test) for defect, test in DEFECTS.items()]):
+            if succeeds:
+                failures += 1
+                print(f"{program} {argument} does not notice: {defect}", file=sys.stderr)
     print(f"{len(DEFECTS)} defects, {failures} failures")
     return 1 if failures else 0
 
