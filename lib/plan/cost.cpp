@@ -37,8 +37,8 @@ double pitched_rate(const device_model &model, double run, bool both_ways, doubl
 }
 
 // Kernels that leave the depth whole (split_k 0) share it all the same where hardly any unit would have a tile: on an
-// H200 64x64x16384 takes 10.6 us in tf32 and 9.4 in bf16, where one multiprocessor would take 85 and 43
-// (resident.json).
+// H200 64x64x16384 takes 11 us in tf32 and 9 in bf16, where one multiprocessor would take 85 and 43 (resident.json).
+// Batches and i8 have other kernels.
 constexpr double few_tiles = 32;  // units for each
 constexpr std::int64_t least_deep_piece = 2048;
 
@@ -56,13 +56,14 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gem
   const std::int64_t whole_m = rate.tile_m > 0 ? rate.tile_m : model.tile_m;
   const std::int64_t whole_n = rate.tile_n > 0 ? rate.tile_n : model.tile_n;
   const std::int64_t split_k = rate.split_k >= 0 ? rate.split_k : model.split_k;
+  const bool may_share = g.batch == 1 && g.in_type != SG_DTYPE_I8;
   kernel_cost best{HUGE_VAL, 1, 0};
   for (const shape &s : shapes) {
     const std::int64_t tile_m = std::max<std::int64_t>(1, whole_m / s.divisor);
     const std::int64_t tile_n = std::max<std::int64_t>(1, whole_n / s.divisor);
     double tiles = double(ceil_div(g.m, tile_m)) * double(ceil_div(g.n, tile_n)) * double(g.batch);
     double depth = double(g.k);
-    const std::int64_t piece = split_k > 0 ? split_k : tiles * few_tiles <= units ? least_deep_piece : 0;
+    const std::int64_t piece = split_k > 0 ? split_k : may_share && tiles * few_tiles <= units ? least_deep_piece : 0;
     if (piece > 0 && tiles < units) {
       const double pieces = std::clamp(std::floor(depth / double(piece)), 1.0, std::floor(units / tiles));
       tiles *= pieces;

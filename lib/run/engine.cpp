@@ -185,7 +185,7 @@ void engine::step() noexcept {
   if (sweep_wanted_.load(std::memory_order_acquire) && sweep_wanted_.exchange(false)) drop_cancelled();
   hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
   do {
-    memory_came_back_ = false;
+    memory_came_back_ = memory_refused_ = false;
     for (int priority = priorities - 1; priority >= 0; --priority) {
       auto &running = running_[static_cast<std::size_t>(priority)];
       for (std::size_t i = 0; i < running.size();) {
@@ -195,7 +195,7 @@ void engine::step() noexcept {
       }
       start_ready(priority);
     }
-  } while (memory_came_back_);  // for which a run of higher priority may wait, that nothing else would start
+  } while (memory_came_back_);  // a run of higher priority may wait for it, that nothing else would start
   note_saturation();
 }
 
@@ -261,7 +261,8 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     return ends_unrun(next);
   }
   if (next.run) {
-    if (!start_run(next)) return false;
+    // What one of higher priority was refused is kept for it.
+    if (memory_refused_ || !start_run(next)) return false;
     from.pop();
     advance(next);
     return true;

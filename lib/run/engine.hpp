@@ -117,6 +117,7 @@ class engine {
 
   bool hurried_ = false;           // in this step
   bool memory_came_back_ = false;  // the same: of a run that ended
+  bool memory_refused_ = false;    // the same: since then, to a run that waits for others' to end
   lane_set lanes_;
   launcher launcher_;
   job_group_pool groups_;

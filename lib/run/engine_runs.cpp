@@ -36,7 +36,10 @@ bool engine::start_run(job &ready) noexcept {
   } catch (...) {
     const sg_status status = status_of_current_exception();
     device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
-    if (status == SG_STATUS_OUT_OF_MEMORY && others) return false;
+    if (status == SG_STATUS_OUT_OF_MEMORY && others) {
+      memory_refused_ = true;
+      return false;
+    }
     ready.fail(status, last_error());  // advance() ends it
   }
   running.push_back(&ready);

@@ -18,8 +18,9 @@ class stager {
   stager(int workers, std::function<void(flight &)> move) : wanted_(workers), move_(std::move(move)) {}
   ~stager();  // nothing is queued any more
 
-  // A list (by `next`) of commands of one job. They go behind other jobs' commands of their priority, and among
-  // themselves in the order of the schedule. Throws sg::error when no thread can be started; then none was taken.
+  // A list (by `next`) of commands of one job. They go behind what other jobs of their priority have queued, but to
+  // their places in the schedule where their own job has. Throws sg::error when no thread can be started; then none was
+  // taken.
   void add(flight *first);
 
  private:

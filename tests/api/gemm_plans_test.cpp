@@ -187,6 +187,37 @@ TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
   }
 }
 
+// A run of high priority that wants all the memory, behind many that take a third of it each: it is not to wait until
+// none of them is left. Whether all are there before the first ones end is the machine's affair: of some attempts one
+// is to show it.
+TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = "sim:h200";
+  options.memory_limit = std::uint64_t{3} << 20;
+  options.staging_threads = 2;
+  context on;
+  ASSERT_OK(sg_context_create(&options, on.out()));
+  constexpr std::int64_t size = 40, most = 384 * size;
+  constexpr std::size_t others = 30;
+  const std::vector<double> a(size * most, 1), b(most * size, 2);
+  std::vector<std::vector<double>> c(others + 1, std::vector<double>(size * size, -1));
+  bool ahead = false;
+  for (int attempt = 0; attempt < 5 && !ahead; ++attempt) {
+    std::vector<job> jobs(c.size());
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      const bool urgent = i == others;
+      const sg_gemm_desc wanted = product(a.data(), b.data(), c[i].data(), size, size, urgent ? most : most / 10);
+      sg_submit how = SG_SUBMIT_INIT;
+      how.priority = urgent ? 1 : 0;
+      ASSERT_OK(sg_gemm_async(on, &wanted, &how, jobs[i].out()));
+    }
+    ASSERT_OK(sg_job_wait(jobs[others], 60 * std::int64_t{1'000'000'000}));
+    ahead = sg_job_wait(jobs[others - 1], 0) == SG_STATUS_TIMEOUT;
+    for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}));
+  }
+  EXPECT_TRUE(ahead) << "it had to wait for all of them every time";
+}
+
 TEST(gemm_memory_limits, a_limit_that_no_tile_fits) {
   const context context = open_context("sim:h200");
   gemm_case g;
