@@ -160,14 +160,19 @@ TEST(gemm_memory_limits, less_memory_than_any_operand) {
   EXPECT_GT(bytes_moved.size(), 1u) << "the limits made no difference, so they were not tested";
 }
 
-// What runs has all the memory; whoever waits for it is started when it comes back, of whichever priority.
-TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
+context with_little_memory() {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = "sim:h200";
   options.memory_limit = std::uint64_t{3} << 20;
   options.staging_threads = 2;
-  context on;
-  ASSERT_OK(sg_context_create(&options, on.out()));
+  context made;
+  EXPECT_OK(sg_context_create(&options, made.out()));
+  return made;
+}
+
+// What runs has all the memory; whoever waits for it is started when it comes back, of whichever priority.
+TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
+  const context on = with_little_memory();
   constexpr std::int64_t size = 40, depth = 384 * size;
   const std::vector<double> a(size * depth, 1), b(depth * size, 2);
   std::vector<std::vector<double>> c(6, std::vector<double>(size * size, -1));
@@ -191,12 +196,7 @@ TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
 // none of them is left. Whether all are there before the first ones end is the machine's affair: of some attempts one
 // is to show it.
 TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
-  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
-  options.device = "sim:h200";
-  options.memory_limit = std::uint64_t{3} << 20;
-  options.staging_threads = 2;
-  context on;
-  ASSERT_OK(sg_context_create(&options, on.out()));
+  const context on = with_little_memory();
   constexpr std::int64_t size = 40, most = 384 * size;
   constexpr std::size_t others = 30;
   const std::vector<double> a(size * most, 1), b(most * size, 2);
