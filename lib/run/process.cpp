@@ -25,7 +25,6 @@ std::atomic<bool> g_exiting{false};
 struct registry_of_contexts {
   std::mutex lock;
   context *first = nullptr;
-  bool handlers_installed = false;
   // Backends that have been used: what their libraries registered for the process's end was registered before our
   // handler.
   std::array<const sg_backend_ops *, 8> known{};
@@ -49,10 +48,13 @@ void after_fork_in_child() noexcept {
   // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
   const auto known = g_contexts.known;
   auto *fresh = new (&g_contexts) registry_of_contexts;
-  fresh->handlers_installed = true;
   fresh->known = known;
   invalidate_all_handles();
 }
+
+// When the library is loaded: a fork beside the first context's registration would leave the lock taken in the child,
+// and no handler there to free it.
+const int g_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 }  // namespace
 
@@ -67,13 +69,9 @@ signals_blocked::~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nul
 bool process_exits() noexcept { return g_exiting.load(std::memory_order_acquire); }
 
 void register_context(context &created) {
+  if (g_fork_handlers != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
   registry_of_contexts &all = g_contexts;
   const std::lock_guard lock(all.lock);
-  if (!all.handlers_installed) {
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
-      throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
-    all.handlers_installed = true;
-  }
   // The handler that was registered last runs first, so each backend's first context registers it again.
   const sg_backend_ops *ops = &created.on().ops();
   if (std::find(all.known.begin(), all.known.end(), ops) == all.known.end()) {

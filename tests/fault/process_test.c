@@ -248,7 +248,7 @@ static void fork_beside_opening(void) {
   for (i = 0; i < 30; ++i) {
     pid_t child;
     int status = 0;
-    pause_us((seed + (unsigned)i) * 97 % 1000);
+    pause_us(i ? (seed + (unsigned)i) * 97 % 1000 : seed * 1777 % 60000);
     child = fork();
     if (child == 0) {
       multiply(open_device("cpu"));
@@ -258,6 +258,30 @@ static void fork_beside_opening(void) {
   }
   __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
   for (i = 0; i < 2; ++i) pthread_join(others[i], NULL);
+}
+
+static pthread_t forking_thread;
+static int stop_forking = 0;
+static void *fork_until_told(void *unused) {
+  while (!__atomic_load_n(&stop_forking, __ATOMIC_ACQUIRE)) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, NULL, 0);
+  }
+  return unused;
+}
+static void end_forking(void) {
+  __atomic_store_n(&stop_forking, 1, __ATOMIC_RELEASE);
+  pthread_join(forking_thread, NULL);
+}
+/* What exit and fork wait for, neither keeps from the other. The forks end when the library has come to rest, before
+ * glibc takes its handlers for fork away: it does so without regard to a fork under way. */
+static void fork_beside_exit(void) {
+  atexit(end_forking); /* registered first, so that it runs last */
+  keep_busy(open_device(device));
+  pthread_create(&forking_thread, NULL, fork_until_told, NULL);
+  pause_us(seed * 7919 % 20000);
+  exit(0);
 }
 
 /* -- signals ------------------------------------------------------------------------------------------------------- */
@@ -414,6 +438,7 @@ static const struct {
     {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
     {"fork_beside_work", fork_beside_work},
     {"fork_beside_opening", fork_beside_opening},
+    {"fork_beside_exit", fork_beside_exit},
     {"signals_while_waiting", signals_while_waiting},
     {"the_submitting_thread_leaves", the_submitting_thread_leaves},
     {"without_standard_streams", without_standard_streams},

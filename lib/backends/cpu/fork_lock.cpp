@@ -43,8 +43,9 @@ void after_fork_in_child() {
   after_fork();
 }
 
-// When this library is loaded, which is after OpenBLAS, whose own handlers so run while it is held.
-[[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork_in_child);
+// When this library is loaded, which is after OpenBLAS, whose own handlers so run while it is held; and before the
+// library's other handlers are installed, which so run first: who holds what they wait for may wait for a product.
+[[gnu::constructor(101)]] void install_handlers() { pthread_atfork(before_fork, after_fork, after_fork_in_child); }
 
 }  // namespace
 
