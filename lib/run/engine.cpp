@@ -40,11 +40,16 @@ void tell_engine(flight &f, sg_status status, const char *message, std::int64_t 
   f.about->owner().executor().piece_of(f, status, message, start_ns, end_ns, pieces);
 }
 
-// Whether this thread has left so many in inboxes, or on cores so much work, that somebody is to look.
-bool has_left_enough(std::int64_t predicted_ns) noexcept {
-  constexpr std::int64_t enough_ns = lane_set::worth_a_core_ns;
+// What a small product in the inbox counts for: its work, on a device as far as it fills it.
+std::int64_t weight_of(const compiled_plan &plan, bool device_ordered) noexcept {
+  return device_ordered ? static_cast<std::int64_t>(double(plan.share) * plan.work_seconds * 1e9) : plan.work_ns();
+}
+
+// Whether this thread has left so many in inboxes, or so much work, that somebody is to look.
+bool has_left_enough(std::int64_t weight_ns) noexcept {
+  constexpr std::int64_t enough_ns = lane_set::worth_a_look_ns;
   thread_local std::int64_t left_ns = 0;
-  left_ns += std::max(predicted_ns, enough_ns / most_left_in_inbox);
+  left_ns += std::max(weight_ns, enough_ns / most_left_in_inbox);
   if (left_ns < enough_ns) return false;
   left_ns = 0;
   return true;
@@ -73,7 +78,7 @@ engine::~engine() {
 
 void engine::push(job &ready) noexcept {
   const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small;
-  const std::int64_t weight = patient && !lanes_.device_ordered() ? ready.plan->work_ns() : 0;
+  const std::int64_t weight = patient ? weight_of(*ready.plan, lanes_.device_ordered()) : 0;
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
   if (patient && saturated_.load() && !has_left_enough(weight)) return;
@@ -273,6 +278,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     wanted.small = coalesce_ && next.plan->small;
     wanted.urgent = hurried_;
     wanted.share = next.plan->share;
+    wanted.seconds = next.plan->text->predicted_seconds;
   }
   lane_slot *slot = lanes_.find(wanted);
   if (!slot) {

@@ -34,6 +34,7 @@ struct lane_demand {
   bool urgent = false;      // somebody waits for it
   std::size_t waiting = 1;  // how many, with this one, wait for such a lane
   float share = 1;          // of the device, that it fills
+  double seconds = 0;       // predicted
   lane_bits behind = 0;     // lanes whose commands of now it comes after
 };
 
@@ -48,8 +49,8 @@ class lane_set {
   // Whether something is in flight whose end will be told, and before which no small product of normal priority is
   // worth another look.
   bool busy_with_small() const noexcept { return device_ordered_ ? computing_now() > 0 : cores_are_full(); }
-  // On cores, so much work is worth a look at the inbox, and a group twice its dispatch.
-  static constexpr std::int64_t worth_a_core_ns = 25'000;
+  // So much work is worth a look at the inbox, and on cores a group twice its dispatch.
+  static constexpr std::int64_t worth_a_look_ns = 25'000;
   // Of so many products of that share of the device, those that fill it a whole number of times: one more would take as
   // long as another round of all. All where they do not fill it once.
   std::size_t in_whole_waves(std::size_t count, float share) const noexcept;
