@@ -99,6 +99,23 @@ TEST(small_on_cores, go_to_the_one_that_is_awake) {
   }
 }
 
+// Of products that fill the device, each.
+TEST_F(spared_units, the_next_one_fills_the_last_wave_of_a_brief_one) {
+  const lane_demand brief{.share = 1, .seconds = 50e-6}, lasting{.share = 1, .seconds = 5e-3};
+  lane_slot *const first = lanes_.find(brief);
+  ASSERT_NE(nullptr, first);
+  lanes_.entered(*first, 1);
+  EXPECT_NE(first, lanes_.find(brief));
+  EXPECT_EQ(first, lanes_.find(lasting)) << "two would take each other's cache for long";
+  lane_slot *const second = lanes_.find(brief);
+  ASSERT_NE(nullptr, second);
+  lanes_.entered(*second, 1);
+  EXPECT_EQ(nullptr, lanes_.find(brief)) << "one runs and one is there when it ends";
+  lanes_.left(*first, 1);
+  EXPECT_EQ(first, lanes_.find(brief));
+  lanes_.left(*second, 1);
+}
+
 class small_on_a_device : public spared_units {
  protected:
   lane_slot *find(lane_demand wanted, float share = 0.01f) {
