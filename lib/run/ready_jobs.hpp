@@ -17,11 +17,12 @@ class ready_jobs {
   std::size_t size() const noexcept { return size_; }
 
   void push(job &ready) noexcept {
-    job_list &list = lists_[ready.submitter % submitters];
+    const std::uint32_t index = list_of(ready.submitter);
+    job_list &list = lists_[index];
     ready.next = nullptr;
     (list.first ? list.last->next : list.first) = &ready;
     list.last = &ready;
-    occupied_ |= 1u << (ready.submitter % submitters);
+    occupied_ |= 1u << index;
     ++size_;
   }
 
@@ -78,7 +79,25 @@ class ready_jobs {
   static constexpr std::size_t most_passed_over = 256;
   struct job_list {
     job *first = nullptr, *last = nullptr;
+    std::uint32_t of = 0;  // the submitter, while it is not empty; of more submitters than lists some share one
   };
+
+  // The list that holds what else that submitter waits for, or one that becomes its own.
+  std::uint32_t list_of(std::uint32_t submitter) noexcept {
+    const std::uint32_t usual = submitter % submitters;
+    const auto is_its_own = [&](std::uint32_t index) {
+      return (occupied_ & 1u << index) && lists_[index].of == submitter;
+    };
+    if (is_its_own(usual)) return usual;
+    for (std::uint32_t left = occupied_; left; left &= left - 1)
+      if (const auto index = static_cast<std::uint32_t>(std::countr_zero(left)); is_its_own(index)) return index;
+    const auto free = static_cast<std::uint32_t>(std::countr_one(occupied_));
+    const bool usual_is_free = !(occupied_ & 1u << usual);
+    if (!usual_is_free && free >= submitters) return usual;
+    const std::uint32_t found = usual_is_free ? usual : free;
+    lists_[found].of = submitter;
+    return found;
+  }
 
   std::uint32_t turn() const noexcept {
     const std::uint32_t from_here = occupied_ >> next_turn_;
