@@ -93,8 +93,7 @@ typedef struct sg_submit {
 /**
  * What a finished job did. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. On a GPU
  * a copy, or a product of 0.3 ms and more, is timed by the device when it finds its stream empty and waits for no other;
- * otherwise the host reads the time when it learns that a command has ended: later by 10 to 20 us, or up to a sixteenth of
- * what it took, but at most 0.2 ms.
+ * otherwise the host reads the time when it learns that a command has ended, mostly 10 to 100 us later.
  */
 typedef struct sg_job_statistics {
   size_t struct_size;       /**< sizeof(sg_job_statistics), set by SG_JOB_STATISTICS_INIT. */
