@@ -72,6 +72,7 @@ void before_fork() {
 void after_fork() {
   if (!loading_here) loading.unlock();
 }
+// After those with a priority (process.cpp), so that it is taken before their locks.
 [[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
 const registry &the_registry() {

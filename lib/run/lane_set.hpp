@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct lane_demand {
   bool urgent = false;      // somebody waits for it
   std::size_t waiting = 1;  // how many, with this one, wait for such a lane
   float share = 1;          // of the device, that it fills
-  double seconds = 0;       // predicted
+  double seconds = std::numeric_limits<double>::infinity();  // predicted, of a product
   lane_bits behind = 0;     // lanes whose commands of now it comes after
 };
 

@@ -49,12 +49,17 @@ void after_fork_in_child() noexcept {
   const auto known = g_contexts.known;
   auto *fresh = new (&g_contexts) registry_of_contexts;
   fresh->known = known;
+  // Where the parent exits, so does this library in the child: what it stands on may be destroyed by now.
   invalidate_all_handles();
 }
 
 // When the library is loaded: a fork beside the first context's registration would leave the lock taken in the child,
-// and no handler there to free it.
-const int g_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+// and no handler there to free it. After the handlers of what the end of work waits for, and before those of what opens
+// contexts, so that a fork takes its locks in their order.
+int g_fork_handlers = 0;
+[[gnu::constructor(102)]] void install_handlers() {
+  g_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 }  // namespace
 

@@ -23,8 +23,8 @@ class signals_blocked {
 // True once exit() has begun: no new work is taken, no callback is called.
 bool process_exits() noexcept;
 
-// Contexts that exit() has to bring to rest. A backend's first context installs the handler for exit; by then the device's
-// libraries are loaded and warm, so theirs run after ours. Throws sg::error.
+// Contexts that exit() has to bring to rest. A backend's first context installs the handler for exit; by then the
+// device's libraries are loaded and warm, so theirs run after ours. Throws sg::error.
 void register_context(context &created);
 void unregister_context(context &retired) noexcept;
 

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -248,7 +249,7 @@ static void fork_beside_opening(void) {
   for (i = 0; i < 30; ++i) {
     pid_t child;
     int status = 0;
-    pause_us(i ? (seed + (unsigned)i) * 97 % 1000 : seed * 1777 % 60000);
+    pause_us((seed + (unsigned)i) * 97 % 1000);
     child = fork();
     if (child == 0) {
       multiply(open_device("cpu"));
@@ -261,28 +262,52 @@ static void fork_beside_opening(void) {
 }
 
 static pthread_t forking_thread;
-static int stop_forking = 0;
+static int forking = 0, stop_forking = 0;
 static void *fork_until_told(void *unused) {
   while (!__atomic_load_n(&stop_forking, __ATOMIC_ACQUIRE)) {
     const pid_t child = fork();
+    int status = 0;
     if (child == 0) _exit(0);
-    waitpid(child, NULL, 0);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   return unused;
 }
 static void end_forking(void) {
   __atomic_store_n(&stop_forking, 1, __ATOMIC_RELEASE);
-  pthread_join(forking_thread, NULL);
+  if (forking) pthread_join(forking_thread, NULL);
 }
 /* What exit and fork wait for, neither keeps from the other. The forks end when the library has come to rest, before
  * glibc takes its handlers for fork away: it does so without regard to a fork under way. */
 static void fork_beside_exit(void) {
   atexit(end_forking); /* registered first, so that it runs last */
   keep_busy(open_device(device));
-  pthread_create(&forking_thread, NULL, fork_until_told, NULL);
+  forking = pthread_create(&forking_thread, NULL, fork_until_told, NULL) == 0;
   pause_us(seed * 7919 % 20000);
   exit(0);
 }
+
+#ifdef __GLIBC__
+/* Handlers for fork that are installed from now on are counted. In place of glibc's function, which pthread_atfork
+ * calls. */
+static int fork_handlers = 0;
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) {
+  typedef int function(void (*)(void), void (*)(void), void (*)(void), void *);
+  function *next;
+  *(void **)&next = dlsym(RTLD_NEXT, "__register_atfork");
+  ++fork_handlers;
+  return next(prepare, parent, child, library);
+}
+/* One that comes with the first context would come too late for a fork beside that. */
+static void fork_handlers_come_with_the_library(void) {
+  const int before = fork_handlers;
+  CHECK(before > 0);
+  multiply(open_device(device));
+  CHECK(fork_handlers == before);
+}
+#else
+static void fork_handlers_come_with_the_library(void) {}
+#endif
 
 /* -- signals ------------------------------------------------------------------------------------------------------- */
 
@@ -439,6 +464,7 @@ static const struct {
     {"fork_beside_work", fork_beside_work},
     {"fork_beside_opening", fork_beside_opening},
     {"fork_beside_exit", fork_beside_exit},
+    {"fork_handlers_come_with_the_library", fork_handlers_come_with_the_library},
     {"signals_while_waiting", signals_while_waiting},
     {"the_submitting_thread_leaves", the_submitting_thread_leaves},
     {"without_standard_streams", without_standard_streams},

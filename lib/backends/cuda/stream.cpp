@@ -188,6 +188,16 @@ sg_status stream::record(cudaEvent_t event) noexcept {
                 [&] { return owner_.check(cudaEventRecord(event, native_), "recording an event"); });
 }
 
+// Where memory is short less will do: cuBLAS then leaves out the kernels that need more.
+sg_status stream::take_workspace() noexcept {
+  constexpr std::uint64_t enough_for_all = 64 << 10;
+  for (std::uint64_t bytes = workspace_bytes(owner_.facts());; bytes /= 8) {
+    const sg_status status = take(bytes, &workspace_);
+    if (status == SG_STATUS_OK) workspace_bytes_ = bytes;
+    if (status != SG_STATUS_OUT_OF_MEMORY || bytes / 8 < enough_for_all) return status;
+  }
+}
+
 sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept {
   const auto check = [](cublasStatus_t status) {
     if (status == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
@@ -195,9 +205,8 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
                 "cuBLAS does not start: %s", blas().text(status));
   };
   if (blas_ == nullptr) {
-    const std::uint64_t bytes = workspace_bytes(owner_.facts());
     if (workspace_ == nullptr)
-      if (const sg_status status = take(bytes, &workspace_)) return status;
+      if (const sg_status status = take_workspace()) return status;
     // No tf32 unless it is asked for, and no sums of parts in a format shorter than f32.
     constexpr auto mode =
         static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
@@ -205,7 +214,7 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
     if (const sg_status status = check(blas().create(&fresh))) return status;
     // The workspace after the stream: setting a stream takes cuBLAS's own workspace back.
     sg_status status = check(blas().set_stream(fresh, native_));
-    if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, bytes));
+    if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, workspace_bytes_));
     if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, mode));
     if (status != SG_STATUS_OK) {
       blas().destroy(fresh);
@@ -224,8 +233,7 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
 sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   cublasHandle_t blas = nullptr;
   if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
-  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_,
-                           workspace_bytes(owner_.facts())};
+  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
   const matmul *known = matmuls_.find(here, what);
   outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
   return SG_STATUS_OK;

@@ -44,6 +44,7 @@ class stream {
   bool is_captured() const noexcept { return captured_; }
   // `units`: multiprocessors that its calls may use; 0: all.
   sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
+  sg_status take_workspace() noexcept;
   // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such product.
   sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
   // Device memory from here to the matching free, in the stream's order.
@@ -93,6 +94,7 @@ class stream {
   std::int32_t units_ = 0;  // of blas_
   matmul_cache matmuls_;
   void *workspace_ = nullptr;
+  std::uint64_t workspace_bytes_ = 0;
   void *pointers_ = nullptr;
   std::int64_t pointer_room_ = 0;
   std::vector<pointer_room> rooms_;
