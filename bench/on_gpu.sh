@@ -1,14 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every suite that needs a GPU, one record each. Usage: on_gpu.sh FOLDER, with `streamgemm` in PATH; PEERS names the module
-# libstreamgemm-bench-cuda.so.
+# Every suite that needs a GPU, one record each, as long as the records in results/ took. Usage: on_gpu.sh FOLDER, with
+# `streamgemm` in PATH; PEERS names the module libstreamgemm-bench-cuda.so; SUITES, if set, the suites.
 set -u
 out=$1
 here=$(dirname "$0")
 mkdir -p "$out"
 for suite in ${SUITES:-host outofcore resident split small heads priority graph}; do
-  seconds=${SECONDS_EACH:-3}
-  [ "$suite" = priority ] && seconds=$((seconds * 7)) # its time is shared by seven scenes, and a percentile wants many samples
+  case $suite in
+    host) seconds=0.6 ;;
+    outofcore) seconds=1 ;;
+    resident) seconds=0.25 ;;
+    priority) seconds=5 ;; # shared by seven scenes, and a percentile wants many samples
+    *) seconds=0.5 ;;
+  esac
   streamgemm bench "$suite" --device cuda:0 --peers "$PEERS" --seconds "$seconds" --json "$out/$suite.json" || exit 1
 done
-[ -f "$out/host.json" ] && python3 "$here/torch_host.py" "$out/host.json"
+[ ! -f "$out/host.json" ] || python3 "$here/torch_host.py" "$out/host.json"
