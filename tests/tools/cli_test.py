@@ -579,7 +579,7 @@ class Bench(Program):
                 "streamgemm, no coalescing"}
         rows = self.rows("small", "cpu")
         ways = {name: case for name, case in rows.items() if not name.startswith("one ")}
-        self.assertEqual(len(ways), 7)
+        self.assertEqual(len(ways), 9)
         for case in (*ways.values(), *self.rows("small", "sim:h200", "--only", "mix").values()):
             self.assertLessEqual(ours, set(case))
             self.assertGreater(case["streamgemm"]["products"], 1)

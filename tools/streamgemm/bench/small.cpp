@@ -124,12 +124,15 @@ void measure_alone(small_suite &suite, const shape &size) {
 void run_small_suite(const suite_request &request, suite_run &run) {
   small_suite suite(request, run);
   const auto many = [&](int count) { return request.quick ? std::max(4, count / 64) : count; };
+  const int few = request.quick ? 2 : 8;  // of deep ones each by itself, its depth shared, may be faster
   const std::vector<small_case> cases = {equal_shapes({64, 64, 1024}, many(512)),
                                          equal_shapes({32, 32, 32}, many(512)),
                                          equal_shapes({128, 128, 128}, many(512)),
                                          equal_shapes({256, 256, 256}, many(256)),
                                          equal_shapes({512, 512, 64}, many(128)),
                                          equal_shapes({512, 512, 512}, many(64)),
+                                         equal_shapes({64, 64, 1024}, few),
+                                         equal_shapes({64, 64, request.quick ? 2048 : 16384}, few),
                                          mix(request.quick ? 32 : 512)};
   for (const small_case &x : cases) measure_ways(suite, x);
   for (int i = 0; i < 2; ++i) measure_submission(suite, cases[std::size_t(i)]);
