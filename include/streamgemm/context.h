@@ -55,9 +55,9 @@ typedef enum sg_context_flags {
   SG_CONTEXT_CHECK_HAZARDS = 1, /**< Prove each schedule free of races before it runs (debugging; costs time). */
   SG_CONTEXT_NO_COALESCING = 2, /**< Never send small products that wait at the same time out as one call. */
   SG_CONTEXT_TUNE = 4           /**< When a product of a new shape first runs, time the device's kernels for it, on its
-                                     operands, and use the fastest from then on. The first one takes up to a hundred
-                                     times as long, one of some microseconds up to a thousand times, and a second
-                                     result's device memory. On cuda devices the choices are kept in
+                                     operands, and use the fastest from then on. The first one takes the time of some
+                                     eighty more, or 0.05 s where that is longer, and a second result's device memory.
+                                     On cuda devices the choices are kept in
                                      $XDG_CACHE_HOME/streamgemm (or ~/.cache/streamgemm), for every later context with
                                      this flag. Without effect where there is nothing to choose. */
 } sg_context_flags;

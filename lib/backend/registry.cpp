@@ -72,7 +72,7 @@ void before_fork() {
 void after_fork() {
   if (!loading_here) loading.unlock();
 }
-// After those with a priority (process.cpp), so that it is taken before their locks.
+// After the handlers with a priority (run/process.cpp), so that a fork takes this lock before theirs.
 [[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
 const registry &the_registry() {

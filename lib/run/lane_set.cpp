@@ -24,9 +24,10 @@ constexpr std::int64_t between_launches_ns = 100'000;
 // One runs, one is there when it ends.
 constexpr std::int32_t large_in_flight = 2;
 // Products that fill the device and take less than that run in streams beside each other: the next one's blocks fill
-// what the last wave of this one's leaves free. Measured on an H200, in a row: 2048^3 in tf32 48.0 and 44.4 us,
-// 11008x512x4096 136 and 120, 1000x3000x777 in f64 118 and 101. Of longer ones the last wave is a small part, and two
-// that run at once take each other's cache: 8192^3 in bf16 1.41 and 1.43 ms (no record is kept).
+// what the last wave of this one's leaves free. On an H200, one after the other and beside each other
+// (bench/results/resident.json, in a chain and not): 2048^3 in tf32 49.6 and 46.1 us, 11008x512x4096 149 and 132,
+// 1000x3000x777 in f64 121 and 107. Of longer ones the last wave is a small part, and two that run at once take each
+// other's cache: 8192^3 in bf16 1.41 and 1.43 ms (no record is kept).
 constexpr double beside_each_other_seconds = 1e-3;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;

@@ -54,8 +54,8 @@ void after_fork_in_child() noexcept {
 }
 
 // When the library is loaded: a fork beside the first context's registration would leave the lock taken in the child,
-// and no handler there to free it. After the handlers of what the end of work waits for, and before those of what opens
-// contexts, so that a fork takes its locks in their order.
+// and no handler there to free it. Handlers run the other way round than they were installed: the registry's, which has
+// no priority, then these, then that of the cpu backend's lock, which work that exit() waits for may need.
 int g_fork_handlers = 0;
 [[gnu::constructor(102)]] void install_handlers() {
   g_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -107,6 +107,7 @@ TEST_F(spared_units, the_next_one_fills_the_last_wave_of_a_brief_one) {
   lanes_.entered(*first, 1);
   EXPECT_NE(first, lanes_.find(brief));
   EXPECT_EQ(first, lanes_.find(lasting)) << "two would take each other's cache for long";
+  EXPECT_EQ(first, lanes_.find({})) << "a recorded graph, or a copy: nobody knows how long it takes";
   lane_slot *const second = lanes_.find(brief);
   ASSERT_NE(nullptr, second);
   lanes_.entered(*second, 1);
