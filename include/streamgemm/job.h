@@ -23,8 +23,9 @@
  * runs, ends with SG_STATUS_DEPENDENCY_FAILED, and its message says that what it wrote is not valid.
  *
  * Small products that are ready at the same time and wait for the device go out as one call, whoever submitted them; each
- * remains a job of its own. Nothing waits for company: an idle device starts the first at once. Those of high priority go
- * ahead of all others, on a stream of the device that has priority there too.
+ * remains a job of its own. (Where only few of them have a long depth, these go one by one on a device, because idle
+ * multiprocessors share a single product's depth but not a batch's.) Nothing waits for company: an idle device starts the
+ * first at once. Those of high priority go ahead of all others, on a stream of the device that has priority there too.
  */
 #ifndef STREAMGEMM_JOB_H
 #define STREAMGEMM_JOB_H

@@ -25,6 +25,7 @@ struct gemm_shape {
   bool reads_c = false;
   std::int32_t units = 0;     // multiprocessors that it may use; 0: all
   bool has_epilogue = false;  // a bias, an activation, or both
+  bool in_group = false;      // others go out in the same call
 };
 
 struct reduce_shape {
@@ -64,6 +65,9 @@ double gemm_seconds(const device_model &model, const gemm_shape &gemm);
 double reduce_seconds(const device_model &model, const reduce_shape &reduce);
 // Independent products in one launch: side by side they fill chip and memory as far as each alone would.
 double group_seconds(const device_model &model, std::span<const gemm_shape> products);
+// How many such products must wait for one launch of all to be faster than each by itself, its depth shared by units
+// that would idle. At least 1.
+std::int64_t least_company(const device_model &model, const gemm_shape &gemm);
 
 // Bytes per second of all packing and unpacking together when `workers` are at it.
 double staging_rate_of(const device_model &model, int workers);

@@ -158,6 +158,10 @@ class resident_search {
     for (int parts = 2; parts <= terms_.lanes; ++parts)
       for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
         if (possible(kind, parts)) offer(kind, parts);
+    // A batch leaves its items' depth whole; few of a long depth are faster one by one.
+    if (p_.batch > terms_.lanes && double(p_.batch) * terms_.model.launch_gap < cost.seconds &&
+        possible(split_kind::batch, p_.batch))
+      offer(split_kind::batch, p_.batch);
   }
 
   void over_cores(const kernel_cost &cost) {

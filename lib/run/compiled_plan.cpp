@@ -45,7 +45,11 @@ void compiled_plan::find_joinable(const device_model &model) {
     if (!fresh) seconds[i] = seconds[first->second] = 0;
   }
   for (const std::uint32_t before : text->waits) seconds[before] = 0;
-  if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) > 1) joinable = std::move(seconds);
+  const auto count = [&] { return std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }); };
+  const std::int64_t together = count();
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    if (seconds[i] > 0 && sg::least_company(model, shape_of_gemm(*text, commands[i])) > together) seconds[i] = 0;
+  if (count() > 1) joinable = std::move(seconds);
 }
 
 bool compiled_plan::is_scattered(const command &product) const noexcept {
@@ -91,7 +95,9 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   items = product.out.items;
   work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
   small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
-  if (small) prepare_call(product);
+  if (!small) return;
+  least_company = static_cast<std::size_t>(sg::least_company(model, shape_of_gemm(*text, product)));
+  prepare_call(product);
 }
 
 void compiled_plan::prepare_call(const command &product) {

@@ -20,6 +20,23 @@ bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
   return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
 }
 
+// Moves those to the front that are faster each by itself, because too few have as long a depth as theirs, and returns
+// how many they are.
+std::size_t faster_apart(std::vector<job *> &members) noexcept {
+  const auto least = [](const job *member) { return member->plan->least_company; };
+  const auto needs_more = [&](const job *x, const job *y) { return least(x) > least(y); };
+  const auto all_alike = [&](const job *member) { return least(member) == least(members.front()); };
+  if (!std::all_of(members.begin(), members.end(), all_alike)) std::sort(members.begin(), members.end(), needs_more);
+  std::size_t apart = 0;
+  while (apart < members.size()) {
+    std::size_t as_deep = apart;  // as members[apart] at least: all up to here
+    while (as_deep < members.size() && least(members[as_deep]) == least(members[apart])) ++as_deep;
+    if (least(members[apart]) <= as_deep) break;
+    apart = as_deep;
+  }
+  return apart;
+}
+
 }  // namespace
 
 // Sends `first` out with whatever else waits and may be one call with it.
@@ -60,11 +77,16 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
         items += member.plan->items;
         return items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       });
-  if (group->members.size() == 1) {
+  auto &members = group->members;
+  const lane_bits behind = first.behind();
+  std::size_t apart = faster_apart(members);
+  if (members.size() - apart == 1) ++apart;
+  for (std::size_t i = 0; i < apart; ++i) start_single(*members[i], slot);
+  members.erase(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(apart));
+  if (members.empty())
     groups_.give_back(*group);
-    return start_single(first, slot);
-  }
-  launch_group(*group, first.behind(), slot);
+  else
+    launch_group(*group, behind, slot);
 }
 
 void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept {

@@ -187,6 +187,27 @@ TEST_F(one_launch, takes_the_time_of_one) {
   EXPECT_LT(seconds_ * 20, apart);
 }
 
+// One launch would leave their depth to a unit each, while the others idle.
+TEST(few_products, are_one_launch_unless_their_depth_is_long) {
+  constexpr std::int32_t count = 4;
+  constexpr std::int64_t deep = 16384;
+  const auto run = [&](std::int64_t depth) {
+    const context in = open_context("sim:h200?fail-launch=2", 0);
+    buffer memory;
+    void *data = nullptr;
+    EXPECT_OK(sg_buffer_create(in, (deep + count) * sizeof(double), memory.out()));
+    EXPECT_OK(sg_buffer_data(memory, &data));
+    auto *operand = static_cast<double *>(data);
+    std::vector<sg_gemm_desc> descs;
+    for (int i = 0; i < count; ++i) descs.push_back(product(operand, operand, operand + deep + i, 1, 1, depth));
+    job all;
+    EXPECT_OK(sg_gemm_grouped_async(in, descs.data(), count, nullptr, all.out()));
+    return sg_job_wait(all, SG_FOREVER);
+  };
+  EXPECT_OK(run(4));
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run(deep));
+}
+
 ON_EACH_DEVICE(gemm_grouped);
 
 }  // namespace

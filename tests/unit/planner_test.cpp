@@ -155,6 +155,22 @@ TEST(planner, a_large_resident_product_is_left_whole) {
   EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
 }
 
+// As one batch nobody shares an item's depth; measured on an H200, 8 of these took 613 us so and 97 one by one.
+TEST(planner, few_deep_items_are_products_of_their_own) {
+  problem_form f;
+  f.m = f.n = 64, f.k = 16384;
+  for (const int batch : {2, 3, 8, 20}) {
+    f.batch = batch;
+    const schedule s = plan(make(f), h200());
+    EXPECT_EQ(s.strategy, "split-batch x" + std::to_string(batch));
+    EXPECT_EQ(s.commands.size(), std::size_t(batch));
+  }
+  f.batch = 512;
+  EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
+  f.batch = 8, f.k = 256;
+  EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
+}
+
 TEST(planner, cores_share_products_from_512_cubed) {
   problem_form f;
   f.m = f.n = f.k = 256;
