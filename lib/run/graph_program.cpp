@@ -55,6 +55,16 @@ bool may_join(const recorded_work &x, const recorded_work &y) noexcept {
          x.plan->compute == y.plan->compute;
 }
 
+// Whether too few of the same rank have as long a depth for one call with them to be faster (compiled_plan::least_company).
+bool is_faster_apart(std::size_t one, const std::vector<recorded_work> &works, const std::vector<std::int32_t> &rank) {
+  const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
+  if (works[one].kind != work_kind::schedule || least(one) <= 1) return false;
+  std::size_t as_deep = 0;
+  for (std::size_t i = 0; i < works.size(); ++i)
+    as_deep += rank[i] == rank[one] && may_join(works[one], works[i]) && least(i) >= least(one);
+  return least(one) > as_deep;
+}
+
 // Small products that come after equally many others are one step. Steps are in an order in which they may run.
 std::vector<step> steps_of(const std::vector<recorded_work> &works) {
   const auto before = order_of(works);
@@ -67,6 +77,8 @@ std::vector<step> steps_of(const std::vector<recorded_work> &works) {
   std::stable_sort(by_rank.begin(), by_rank.end(), [&](std::int32_t x, std::int32_t y) {
     return rank[static_cast<std::size_t>(x)] < rank[static_cast<std::size_t>(y)];
   });
+  std::vector<bool> apart(works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) apart[i] = is_faster_apart(i, works, rank);
   std::vector<step> steps;
   std::size_t first_of_rank = 0;
   std::int32_t present = 0;
@@ -80,8 +92,11 @@ std::vector<step> steps_of(const std::vector<recorded_work> &works) {
       present = rank[i];
       first_of_rank = steps.size();
     }
-    const auto found = std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(first_of_rank), steps.end(),
-                                    [&](const step &s) { return may_join(works[static_cast<std::size_t>(s.works.front())], works[i]); });
+    const auto found =
+        std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(first_of_rank), steps.end(), [&](const step &s) {
+          const auto first = static_cast<std::size_t>(s.works.front());
+          return !apart[i] && !apart[first] && may_join(works[first], works[i]);
+        });
     step_of[i] = static_cast<std::int32_t>(found - steps.begin());
     if (found == steps.end()) steps.emplace_back();
     step &joined = steps[static_cast<std::size_t>(step_of[i])];
