@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The tests that need a GPU, on it, and compute-sanitizer over a part of them; a line each. CI has no GPU: its tests skip
+# these. Usage: tests/on_gpu.sh BUILD [DEVICE], with CUDA's tools in PATH. Exits with 1 when one fails.
+set -u
+build=$1 device=${2:-cuda:0} failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+program() { find "$build" -type f -name "$1" | head -1; }
+SG_TEST_GATE=$(program libsg_test_gate.so)
+export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device" SG_TEST_GATE
+
+run() { # what it is called, and the command
+  name=$1
+  shift
+  "$@" >"$log" 2>&1
+  status=$?
+  echo "$name: exit $status, $(grep -c '^\[       OK' "$log") passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
+  [ $status = 0 ] && return
+  failed=1
+  grep -E '^\[  FAILED|Failure|=========' "$log" | head -20
+}
+
+for suite in conformance bad_input_test bad_product_test callback_test copy_test dispatch_test epilogue_test failure_test \
+  gemm_grouped_test gemm_plans_test gemm_rules_test gemm_types_test graph_test job_test narrowing_test order_test overlap_test \
+  plan_test queue_test repeat_test stream_test textbook_test interop_test; do
+  run $suite "$(program $suite)"
+done
+for mode in exit_beside_a_large_product exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
+  for seed in 1 2 3; do run "process_test $mode $seed" "$(program process_test)" $mode "$device" $seed; done
+done
+
+# The library's own kernels: reductions, epilogues, splits, pointers, conversions of f8 and i8, narrow copies.
+own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*'
+run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
+run 'memcheck of graph_test' compute-sanitizer --tool memcheck --error-exitcode 9 "$(program graph_test)"
+own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*'
+run "racecheck of conformance $own" compute-sanitizer --tool racecheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
+exit $failed
