@@ -41,13 +41,33 @@ bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   return difference == 0;
 }
 
+// Odd numbers without a pattern, one for each part.
+std::uint64_t mix(const sg_gemm_desc &d) noexcept {
+  const auto word = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
+  const std::uint64_t choices = word(d.op_a) | word(d.op_b) << 4 | word(d.compute) << 8 | word(d.a.dtype) << 16 |
+                                word(d.c.dtype) << 24 | word(d.c.layout) << 32;
+  return word(d.c.rows) * 0x9E3779B97F4A7C15ull + word(d.c.cols) * 0xC2B2AE3D27D4EB4Full +
+         word(d.a.rows) * 0x165667B19E3779F9ull + word(d.a.cols) * 0xD6E8FEB86659FD93ull +
+         word(d.a.ld + 3 * d.b.ld + 5 * d.c.ld) * 0xFF51AFD7ED558CCDull + choices * 0xA0761D6478BD642Full;
+}
+
 }  // namespace
 
-recent_product &recent_product::like(const sg_gemm_desc &desc) noexcept {
-  constexpr std::size_t places = 8;
-  thread_local recent_product latest[places];
-  const auto mixed = static_cast<std::uint64_t>(desc.c.rows * 5 + desc.c.cols * 3 + desc.a.rows + desc.a.cols);
-  return latest[mixed / 8 % places];
+// Not in the thread's own storage, which comes off its stack.
+struct recent_product::table {
+  static constexpr std::size_t ways = 4;
+  recent_product sets[16][ways];
+  std::size_t turn = 0;
+};
+
+recent_product &recent_product::like(const sg_gemm_desc &desc) {
+  thread_local std::unique_ptr<table> latest;
+  if (!latest) latest = std::make_unique<table>();
+  const std::uint64_t mixed = mix(desc);
+  auto &set = latest->sets[mixed >> 60];
+  for (recent_product &one : set)
+    if (one.mixed_ == mixed) return one;
+  return set[++latest->turn % table::ways];
 }
 
 bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
@@ -77,6 +97,7 @@ void recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return;
   context_ = on.number();
   form_ = desc;
+  mixed_ = mix(desc);
   where_ = product.where;
   count_ = static_cast<int>(list_accesses(product, touched_));
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products that a thread has submitted lately. One that differs from such a one in its addresses only needs no second
-// check of its shape and no second look for its plan, which are more than a third of a submission's instructions.
+// check of its shape and no second look for its plan, which are more than a third of a submission's instructions. Sixty-four
+// are remembered: a server's requests come in some dozen shapes.
 #pragma once
 
 #include <streamgemm/gemm.h>
@@ -18,8 +19,8 @@ namespace sg {
 
 class recent_product {
  public:
-  // The calling thread's place for products like this one.
-  static recent_product &like(const sg_gemm_desc &desc) noexcept;
+  // The calling thread's place for products like this one. Throws std::bad_alloc.
+  static recent_product &like(const sg_gemm_desc &desc);
 
   // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it
   // touches.
@@ -32,8 +33,10 @@ class recent_product {
                 const std::shared_ptr<const compiled_plan> &plan) noexcept;
 
  private:
+  struct table;
   std::uint64_t context_ = 0;  // its number; 0: none
   sg_gemm_desc form_{};        // its addresses mean nothing
+  std::uint64_t mixed_ = 0;    // of its parts: tells most products apart
   problem_binding where_;      // likewise
   int count_ = 3;              // operands: A, B and C of the column-major problem, and its bias if it has one
   access touched_[4];          // as if each lay at address 0

@@ -100,6 +100,16 @@ TEST_P(repeats, one_change_at_a_time) {
   }
 }
 
+// More of them than are remembered, in turn and each twice in a row.
+TEST_P(repeats, many_shapes) {
+  for (int round = 0; round < 3; ++round)
+    for (std::int64_t m = 1; m <= 6; ++m)
+      for (std::int64_t columns = 1; columns <= 6; ++columns)
+        for (std::int64_t k = 1; k <= 6; ++k)
+          for (int times = 0; times <= round; ++times)
+            check("a shape of many", product(a_.data(), b_.data(), c_.data(), m, columns, k));
+}
+
 // Contexts come and go, and one may lie where another lay.
 TEST_P(repeats, other_contexts) {
   for (int round = 0; round < 5; ++round) {
