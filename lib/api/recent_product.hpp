@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products that a thread has submitted lately. One that differs from such a one in its addresses only needs no second
-// check of its shape and no second look for its plan, which are more than a third of a submission's instructions. Sixty-four
-// are remembered: a server's requests come in some dozen shapes.
+// check of its shape and no second look for its plan, which are more than a third of a submission's instructions.
+// Sixty-four are remembered: a server's requests come in some dozen shapes.
 #pragma once
 
 #include <streamgemm/gemm.h>
