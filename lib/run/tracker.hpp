@@ -106,7 +106,7 @@ class tracker {
   };
 
   struct table {
-    static constexpr int first_shift = 10, last_shift = 63;
+    static constexpr int first_shift = 7, last_shift = 63;
     level levels[last_shift + 1];
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
     bool order(const demand &wanted);
