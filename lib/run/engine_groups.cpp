@@ -81,12 +81,23 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   const lane_bits behind = first.behind();
   std::size_t apart = faster_apart(members);
   if (members.size() - apart == 1) ++apart;
-  for (std::size_t i = 0; i < apart; ++i) start_single(*members[i], slot);
+  if (apart > 0) start_single(*members[0], slot);
+  for (std::size_t i = 1; i < apart; ++i) start_beside(*members[i], slot);
   members.erase(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(apart));
   if (members.empty())
     groups_.give_back(*group);
   else
     launch_group(*group, behind, slot);
+}
+
+// In the lane that is the least busy, else in the one that was found for all of them.
+void engine::start_beside(job &ready, lane_slot &slot) noexcept {
+  const compiled_plan &plan = *ready.plan;
+  lane_slot *const other = lanes_.find({.priority = ready.priority,
+                                        .share = plan.share,
+                                        .seconds = plan.text->predicted_seconds,
+                                        .behind = ready.behind()});
+  start_single(ready, other ? *other : slot);
 }
 
 void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept {

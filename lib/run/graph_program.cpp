@@ -55,7 +55,8 @@ bool may_join(const recorded_work &x, const recorded_work &y) noexcept {
          x.plan->compute == y.plan->compute;
 }
 
-// Whether too few of the same rank have as long a depth for one call with them to be faster (compiled_plan::least_company).
+// Whether too few of the same rank have as long a depth for one call with them to be faster
+// (compiled_plan::least_company).
 bool is_faster_apart(std::size_t one, const std::vector<recorded_work> &works, const std::vector<std::int32_t> &rank) {
   const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
   if (works[one].kind != work_kind::schedule || least(one) <= 1) return false;
