@@ -15,8 +15,10 @@ run() { # what it is called, and the command
   shift
   "$@" >"$log" 2>&1
   status=$?
-  echo "$name: exit $status, $(grep -c '^\[       OK' "$log") passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
-  [ $status = 0 ] && return
+  passed=$(grep -c '^\[       OK' "$log")
+  echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
+  case $name in process_test*) passed=1 ;; esac # it counts none
+  [ $status = 0 ] && [ "$passed" -gt 0 ] && return
   failed=1
   grep -E '^\[  FAILED|Failure|=========' "$log" | head -20
 }

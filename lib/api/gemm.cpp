@@ -30,13 +30,13 @@ void give_work(context &on, job &work, std::vector<checked_gemm> &&products, con
 void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job) {
   checked_submit order(on, submit);
   const bool planners_choice = !order.plan() && !order.records() && order.most_lanes() == 0;
-  recent_product &recent = recent_product::like(d);
-  if (planners_choice) {
+  recent_product *const recent = planners_choice ? recent_product::like(on, d) : nullptr;
+  if (recent) {
     problem_binding where;
     access accesses[4];
-    if (recent.again(on, d, where, accesses))
-      return submit_product(on, where, recent.plan(), accesses, static_cast<std::size_t>(recent.operand_count()), order,
-                            out_job);
+    if (recent->again(on, d, where, accesses))
+      return submit_product(on, where, recent->plan(), accesses, static_cast<std::size_t>(recent->operand_count()),
+                            order, out_job);
   }
   places known;
   const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));
@@ -45,7 +45,7 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   if (order.records()) order.about(product.shape, wanted);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
-  if (planners_choice) recent.remember(on, d, product, plan);
+  if (recent) recent->remember(on, d, product, plan);
   submit_product(on, std::move(product), plan, order, out_job);
 }
 

@@ -2,6 +2,7 @@
 #include "api/recent_product.hpp"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -9,6 +10,7 @@
 #include "api/accesses.hpp"
 #include "api/operand_bytes.hpp"
 #include "base/dtype.hpp"
+#include "base/thread_owned.hpp"
 
 namespace sg {
 
@@ -41,33 +43,43 @@ bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   return difference == 0;
 }
 
-// Odd numbers without a pattern, one for each part.
-std::uint64_t mix(const sg_gemm_desc &d) noexcept {
+// By odd numbers without a pattern, one for each part.
+std::uint64_t mix(const context &on, const sg_gemm_desc &d) noexcept {
   const auto word = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   const std::uint64_t choices = word(d.op_a) | word(d.op_b) << 4 | word(d.compute) << 8 | word(d.a.dtype) << 16 |
-                                word(d.c.dtype) << 24 | word(d.c.layout) << 32;
-  return word(d.c.rows) * 0x9E3779B97F4A7C15ull + word(d.c.cols) * 0xC2B2AE3D27D4EB4Full +
-         word(d.a.rows) * 0x165667B19E3779F9ull + word(d.a.cols) * 0xD6E8FEB86659FD93ull +
-         word(d.a.ld + 3 * d.b.ld + 5 * d.c.ld) * 0xFF51AFD7ED558CCDull + choices * 0xA0761D6478BD642Full;
+                                word(d.c.dtype) << 24 | word(d.c.layout) << 32 | word(d.activation) << 40 |
+                                word(d.bias != nullptr) << 48;
+  const std::uint64_t lds = word(d.a.ld) + 3 * word(d.b.ld) + 5 * word(d.c.ld);
+  const std::uint64_t scalars = std::bit_cast<std::uint64_t>(d.alpha.re) + 3 * std::bit_cast<std::uint64_t>(d.beta.re);
+  const std::uint64_t sum = word(d.c.rows) * 0x9E3779B97F4A7C15ull + word(d.c.cols) * 0xC2B2AE3D27D4EB4Full +
+                            word(d.a.rows) * 0x165667B19E3779F9ull + word(d.a.cols) * 0xD6E8FEB86659FD93ull +
+                            lds * 0xFF51AFD7ED558CCDull + (choices + word(d.batch)) * 0xA0761D6478BD642Full +
+                            (scalars + on.number()) * 0xE7037ED1A0B428DBull;
+  return (sum ^ sum >> 32) * 0x9E3779B97F4A7C15ull;
 }
+
+// A plan of more is not kept: finding it again takes little beside its run.
+constexpr std::size_t most_commands = 64;
 
 }  // namespace
 
-// Not in the thread's own storage, which comes off its stack.
 struct recent_product::table {
   static constexpr std::size_t ways = 4;
-  recent_product sets[16][ways];
-  std::size_t turn = 0;
+  struct set {
+    recent_product places[ways];
+    std::size_t turn = 0;
+  };
+  set sets[16];
 };
 
-recent_product &recent_product::like(const sg_gemm_desc &desc) {
-  thread_local std::unique_ptr<table> latest;
-  if (!latest) latest = std::make_unique<table>();
-  const std::uint64_t mixed = mix(desc);
-  auto &set = latest->sets[mixed >> 60];
-  for (recent_product &one : set)
-    if (one.mixed_ == mixed) return one;
-  return set[++latest->turn % table::ways];
+recent_product *recent_product::like(const context &on, const sg_gemm_desc &desc) {
+  table *const latest = thread_owned<table>::get();
+  if (!latest) return nullptr;
+  const std::uint64_t mixed = mix(on, desc);
+  table::set &set = latest->sets[mixed >> 60];
+  for (recent_product &one : set.places)
+    if (one.mixed_ == mixed) return &one;
+  return &set.places[set.turn++ % table::ways];
 }
 
 bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
@@ -95,9 +107,10 @@ void recent_product::remember(const context &on, const sg_gemm_desc &desc, const
                               const std::shared_ptr<const compiled_plan> &plan) noexcept {
   const problem &p = product.shape;
   if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return;
+  if (plan->text->commands.size() > most_commands) return;
   context_ = on.number();
   form_ = desc;
-  mixed_ = mix(desc);
+  mixed_ = mix(on, desc);
   where_ = product.where;
   count_ = static_cast<int>(list_accesses(product, touched_));
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};

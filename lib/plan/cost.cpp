@@ -70,7 +70,7 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gem
     std::int64_t piece = split_k;
     if (piece == 0 && g.in_type != SG_DTYPE_I8 && tiles * few_tiles <= units) piece = least_deep_piece;
     double efficiency = s.efficiency;
-    if (is_batch && s.divisor > 1)
+    if (is_batch && s.divisor > 1 && g.in_type != SG_DTYPE_I8)
       efficiency *= std::clamp(lone_tile_efficiency * tiles / units, lone_tile_efficiency, 1.0);
     if (!is_batch && piece > 0 && tiles < units) {
       const double pieces = std::clamp(std::floor(depth / double(piece)), 1.0, std::floor(units / tiles));
@@ -181,10 +181,10 @@ double group_seconds(const device_model &model, std::span<const gemm_shape> prod
   return model.launch_gap * kernels + std::max({longest, chip, memory});
 }
 
-std::int64_t least_company(const device_model &model, const gemm_shape &gemm) {
+std::size_t least_company(const device_model &model, const gemm_shape &gemm) {
   if (model.lanes_are_cores) return 1;
   const double apart = std::max(model.launch_gap, gemm_cost(model, gemm).seconds);
-  return std::max<std::int64_t>(1, std::int64_t(seconds_in_group(model, gemm) / apart));
+  return std::size_t(std::clamp(seconds_in_group(model, gemm) / apart, 1.0, 1e9));
 }
 
 double staging_rate_of(const device_model &model, int workers) {

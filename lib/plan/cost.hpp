@@ -67,7 +67,7 @@ double reduce_seconds(const device_model &model, const reduce_shape &reduce);
 double group_seconds(const device_model &model, std::span<const gemm_shape> products);
 // How many such products must wait for one launch of all to be faster than each by itself, its depth shared by units
 // that would idle. At least 1.
-std::int64_t least_company(const device_model &model, const gemm_shape &gemm);
+std::size_t least_company(const device_model &model, const gemm_shape &gemm);
 
 // Bytes per second of all packing and unpacking together when `workers` are at it.
 double staging_rate_of(const device_model &model, int workers);

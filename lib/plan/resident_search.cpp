@@ -159,7 +159,9 @@ class resident_search {
       for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
         if (possible(kind, parts)) offer(kind, parts);
     // A batch leaves its items' depth whole; few of a long depth are faster one by one.
-    if (p_.batch > terms_.lanes && double(p_.batch) * terms_.model.launch_gap < cost.seconds &&
+    gemm_shape item = shape_of_whole(p_);
+    item.batch = 1;
+    if (!p_.no_product && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < least_company(terms_.model, item) &&
         possible(split_kind::batch, p_.batch))
       offer(split_kind::batch, p_.batch);
   }

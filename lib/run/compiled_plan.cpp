@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "plan/cost.hpp"
+#include "run/company.hpp"
 #include "run/lower.hpp"
 
 namespace sg {
@@ -45,11 +46,29 @@ void compiled_plan::find_joinable(const device_model &model) {
     if (!fresh) seconds[i] = seconds[first->second] = 0;
   }
   for (const std::uint32_t before : text->waits) seconds[before] = 0;
-  const auto count = [&] { return std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }); };
-  const std::int64_t together = count();
-  for (std::size_t i = 0; i < commands.size(); ++i)
-    if (seconds[i] > 0 && sg::least_company(model, shape_of_gemm(*text, commands[i])) > together) seconds[i] = 0;
-  if (count() > 1) joinable = std::move(seconds);
+  leave_apart(model, seconds);
+  if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) > 1) joinable = std::move(seconds);
+}
+
+// Takes away the seconds of products that are faster each by itself.
+void compiled_plan::leave_apart(const device_model &model, std::vector<float> &seconds) const {
+  struct one {
+    std::tuple<sg_dtype, sg_dtype, sg_compute> type;
+    std::size_t least, index;
+  };
+  std::vector<one> all;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    if (seconds[i] == 0) continue;
+    const gemm_shape shape = shape_of_gemm(*text, text->commands[i]);
+    all.push_back({{shape.in_type, shape.out_type, shape.compute}, sg::least_company(model, shape), i});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const one &x, const one &y) { return std::tie(x.type, y.least) < std::tie(y.type, x.least); });
+  for (std::size_t first = 0, end; first < all.size(); first = end) {
+    for (end = first; end < all.size() && all[end].type == all[first].type;) ++end;
+    const std::size_t apart = faster_apart(end - first, [&](std::size_t i) { return all[first + i].least; });
+    for (std::size_t i = first; i < first + apart; ++i) seconds[all[i].index] = 0;
+  }
 }
 
 bool compiled_plan::is_scattered(const command &product) const noexcept {
@@ -80,7 +99,8 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
       if (on_device(commands[before].kind) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
-  if (!is_single()) find_joinable(model);
+  // What the planner cut a problem into is apart for a reason.
+  if (problems.size() > 1) find_joinable(model);
   const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
   if (!is_single() || commands[0].kind != command_kind::gemm) return;
@@ -96,7 +116,7 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
   small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
   if (!small) return;
-  least_company = static_cast<std::size_t>(sg::least_company(model, shape_of_gemm(*text, product)));
+  least_company = sg::least_company(model, shape_of_gemm(*text, product));
   prepare_call(product);
 }
 

@@ -63,6 +63,7 @@ struct compiled_plan {
  private:
   void prepare_call(const command &product);
   void find_joinable(const device_model &model);
+  void leave_apart(const device_model &model, std::vector<float> &seconds) const;
   bool is_scattered(const command &product) const noexcept;
 };
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "run/company.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
 
@@ -20,21 +21,14 @@ bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
   return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
 }
 
-// Moves those to the front that are faster each by itself, because too few have as long a depth as theirs, and returns
-// how many they are.
-std::size_t faster_apart(std::vector<job *> &members) noexcept {
-  const auto least = [](const job *member) { return member->plan->least_company; };
+// Moves those to the front that go each by itself, and returns how many they are.
+std::size_t part_apart(std::vector<job *> &members) noexcept {
+  // Few units have nobody to share a depth with.
+  const auto least = [](const job *member) { return member->units > 0 ? 1 : member->plan->least_company; };
   const auto needs_more = [&](const job *x, const job *y) { return least(x) > least(y); };
-  const auto all_alike = [&](const job *member) { return least(member) == least(members.front()); };
-  if (!std::all_of(members.begin(), members.end(), all_alike)) std::sort(members.begin(), members.end(), needs_more);
-  std::size_t apart = 0;
-  while (apart < members.size()) {
-    std::size_t as_deep = apart;  // as members[apart] at least: all up to here
-    while (as_deep < members.size() && least(members[as_deep]) == least(members[apart])) ++as_deep;
-    if (least(members[apart]) <= as_deep) break;
-    apart = as_deep;
-  }
-  return apart;
+  const auto as_first = [&](const job *member) { return least(member) == least(members.front()); };
+  if (!std::all_of(members.begin(), members.end(), as_first)) std::sort(members.begin(), members.end(), needs_more);
+  return faster_apart(members.size(), [&](std::size_t i) { return least(members[i]); });
 }
 
 }  // namespace
@@ -77,27 +71,50 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
         items += member.plan->items;
         return items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       });
-  auto &members = group->members;
-  const lane_bits behind = first.behind();
-  std::size_t apart = faster_apart(members);
-  if (members.size() - apart == 1) ++apart;
-  if (apart > 0) start_single(*members[0], slot);
-  for (std::size_t i = 1; i < apart; ++i) start_beside(*members[i], slot);
-  members.erase(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(apart));
-  if (members.empty())
+  if (group->members.size() == 1) {
     groups_.give_back(*group);
-  else
-    launch_group(*group, behind, slot);
+    return start_single(first, slot);
+  }
+  const lane_bits behind = first.behind();
+  const std::size_t apart = part_apart(group->members);
+  if (apart == 0) return launch_group(*group, behind, slot);
+  if (apart == group->members.size()) return start_apart(from, *group, &slot);
+  job_group *rest = nullptr;
+  try {
+    rest = &groups_.take();
+    rest->members.assign(group->members.begin() + static_cast<std::ptrdiff_t>(apart), group->members.end());
+    group->members.resize(apart);
+  } catch (const std::bad_alloc &) {
+    if (rest) groups_.give_back(*rest);
+    return launch_group(*group, behind, slot);
+  }
+  // The short ones first, which are over soon.
+  if (rest->members.size() > 1) {
+    launch_group(*rest, behind, slot);
+  } else {
+    start_single(*rest->members.front(), slot);
+    groups_.give_back(*rest);
+  }
+  start_apart(from, *group, nullptr);
 }
 
-// In the lane that is the least busy, else in the one that was found for all of them.
-void engine::start_beside(job &ready, lane_slot &slot) noexcept {
-  const compiled_plan &plan = *ready.plan;
-  lane_slot *const other = lanes_.find({.priority = ready.priority,
-                                        .share = plan.share,
-                                        .seconds = plan.text->predicted_seconds,
-                                        .behind = ready.behind()});
-  start_single(ready, other ? *other : slot);
+// As many as lanes have room for, the first of them in the lane that was granted already, if one was. The others wait
+// on.
+void engine::start_apart(ready_jobs &from, job_group &group, lane_slot *granted) noexcept {
+  for (job *member : group.members) {
+    const compiled_plan &plan = *member->plan;
+    lane_slot *const slot = granted ? granted
+                                    : lanes_.find({.priority = member->priority,
+                                                   .share = plan.share,
+                                                   .seconds = plan.text->predicted_seconds,
+                                                   .behind = member->behind()});
+    granted = nullptr;
+    if (slot)
+      start_single(*member, *slot);
+    else
+      from.push(*member);
+  }
+  groups_.give_back(group);
 }
 
 void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept {

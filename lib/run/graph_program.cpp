@@ -2,7 +2,9 @@
 #include "run/graph_program.hpp"
 
 #include <algorithm>
+#include <tuple>
 
+#include "run/company.hpp"
 #include "run/lower.hpp"
 
 namespace sg {
@@ -55,15 +57,26 @@ bool may_join(const recorded_work &x, const recorded_work &y) noexcept {
          x.plan->compute == y.plan->compute;
 }
 
-// Whether too few of the same rank have as long a depth for one call with them to be faster
-// (compiled_plan::least_company).
-bool is_faster_apart(std::size_t one, const std::vector<recorded_work> &works, const std::vector<std::int32_t> &rank) {
-  const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
-  if (works[one].kind != work_kind::schedule || least(one) <= 1) return false;
-  std::size_t as_deep = 0;
+// Which of the products that may be one call go each by itself.
+std::vector<bool> apart_of(const std::vector<recorded_work> &works, const std::vector<std::int32_t> &rank) {
+  std::vector<std::size_t> small;
   for (std::size_t i = 0; i < works.size(); ++i)
-    as_deep += rank[i] == rank[one] && may_join(works[one], works[i]) && least(i) >= least(one);
-  return least(one) > as_deep;
+    if (works[i].kind == work_kind::schedule && works[i].plan->small && works[i].units == 0) small.push_back(i);
+  const auto kind = [&](std::size_t i) {
+    const compiled_plan &plan = *works[i].plan;
+    return std::tuple(rank[i], plan.in_type, plan.out_type, plan.compute);
+  };
+  const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
+  std::sort(small.begin(), small.end(), [&](std::size_t x, std::size_t y) {
+    return std::tuple(kind(x), least(y), x) < std::tuple(kind(y), least(x), y);
+  });
+  std::vector<bool> apart(works.size());
+  for (std::size_t first = 0, end; first < small.size(); first = end) {
+    for (end = first; end < small.size() && kind(small[end]) == kind(small[first]);) ++end;
+    const std::size_t count = faster_apart(end - first, [&](std::size_t i) { return least(small[first + i]); });
+    for (std::size_t i = first; i < first + count; ++i) apart[small[i]] = true;
+  }
+  return apart;
 }
 
 // Small products that come after equally many others are one step. Steps are in an order in which they may run.
@@ -78,8 +91,7 @@ std::vector<step> steps_of(const std::vector<recorded_work> &works) {
   std::stable_sort(by_rank.begin(), by_rank.end(), [&](std::int32_t x, std::int32_t y) {
     return rank[static_cast<std::size_t>(x)] < rank[static_cast<std::size_t>(y)];
   });
-  std::vector<bool> apart(works.size());
-  for (std::size_t i = 0; i < works.size(); ++i) apart[i] = is_faster_apart(i, works, rank);
+  const std::vector<bool> apart = apart_of(works, rank);
   std::vector<step> steps;
   std::size_t first_of_rank = 0;
   std::int32_t present = 0;

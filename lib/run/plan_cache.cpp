@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/thread_owned.hpp"
 #include "plan/hazard.hpp"
 #include "plan/planner.hpp"
 
@@ -47,20 +48,24 @@ void prove_sound(const schedule &s) {
 
 }  // namespace
 
-plan_cache::memo &plan_cache::memo_of(const problem &shape) noexcept {
-  constexpr std::size_t places = 8;
-  thread_local memo latest[places];
-  return latest[static_cast<std::size_t>(shape.m * 5 + shape.n * 3 + shape.k) / 8 % places];
+struct plan_cache::memos {
+  static constexpr std::size_t count = 8;
+  memo latest[count];
+};
+
+plan_cache::memo *plan_cache::memo_of(const problem &shape) {
+  memos *const own = thread_owned<memos>::get();
+  return own ? &own->latest[static_cast<std::size_t>(shape.m * 5 + shape.n * 3 + shape.k) / 8 % memos::count] : nullptr;
 }
 
 std::shared_ptr<const compiled_plan> plan_cache::get(const problem *problems, std::size_t count,
                                                      const plan_request &request, const device_model &model,
                                                      bool check) {
-  memo &latest = memo_of(problems[0]);
-  if (count == 1 && latest.cache == number_ && latest.shape == problems[0] && latest.request == request)
-    return latest.plan;
+  memo *const latest = count == 1 ? memo_of(problems[0]) : nullptr;
+  if (latest && latest->cache == number_ && latest->shape == problems[0] && latest->request == request)
+    return latest->plan;
   auto plan = look_up(problems, count, request, model, check);
-  if (count == 1) latest = {number_, problems[0], request, plan};
+  if (latest) *latest = {number_, problems[0], request, plan};
   return plan;
 }
 

@@ -36,7 +36,8 @@ class plan_cache {
     plan_request request;
     std::shared_ptr<const compiled_plan> plan;
   };
-  static memo &memo_of(const problem &shape) noexcept;
+  struct memos;
+  static memo *memo_of(const problem &shape);  // nullptr when the thread's objects have ended
 
   inline static std::atomic<std::uint64_t> count_{0};
   const std::uint64_t number_ = ++count_;

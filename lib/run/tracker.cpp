@@ -164,7 +164,7 @@ inline bool tracker::table::order(const demand &wanted) {
 }
 
 inline void tracker::table::insert(const footprint &bytes, job &who, const moment &now) {
-  const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1) + 1, first_shift, last_shift);
+  const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1) + 1, first_shift, last_shift) | 1;
   levels[shift].insert(shift, bytes, who, now);
   used |= std::uint64_t{1} << shift;
 }

@@ -191,21 +191,25 @@ TEST_F(one_launch, takes_the_time_of_one) {
 TEST(few_products, are_one_launch_unless_their_depth_is_long) {
   constexpr std::int32_t count = 4;
   constexpr std::int64_t deep = 16384;
-  const auto run = [&](std::int64_t depth) {
-    const context in = open_context("sim:h200?fail-launch=2", 0);
+  const auto run = [&](const char *device, std::int64_t depth, int short_ones) {
+    const context in = open_context(device, 0);
     buffer memory;
     void *data = nullptr;
-    EXPECT_OK(sg_buffer_create(in, (deep + count) * sizeof(double), memory.out()));
+    EXPECT_OK(sg_buffer_create(in, std::size_t(deep + count + short_ones) * sizeof(double), memory.out()));
     EXPECT_OK(sg_buffer_data(memory, &data));
     auto *operand = static_cast<double *>(data);
     std::vector<sg_gemm_desc> descs;
-    for (int i = 0; i < count; ++i) descs.push_back(product(operand, operand, operand + deep + i, 1, 1, depth));
+    for (int i = 0; i < count + short_ones; ++i)
+      descs.push_back(product(operand, operand, operand + deep + i, 1, 1, i < count ? depth : 4));
     job all;
-    EXPECT_OK(sg_gemm_grouped_async(in, descs.data(), count, nullptr, all.out()));
+    EXPECT_OK(sg_gemm_grouped_async(in, descs.data(), count + short_ones, nullptr, all.out()));
     return sg_job_wait(all, SG_FOREVER);
   };
-  EXPECT_OK(run(4));
-  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run(deep));
+  EXPECT_OK(run("sim:h200?fail-launch=2", 4, 0));
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=2", deep, 0));
+  // Beside a hundred short ones, which are one launch more.
+  EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=5", deep, 100));
+  EXPECT_OK(run("sim:h200?fail-launch=6", deep, 100));
 }
 
 ON_EACH_DEVICE(gemm_grouped);

@@ -131,6 +131,7 @@ static void exit_behind_release(void) {
   exit(0);
 }
 
+static sg_context *kept = NULL;
 static void submit_while_exiting(void) {
   /* Runs after the library's own handler or before it: the answer is then SHUTDOWN or OK, and nothing hangs. */
   static double a, b, c;
@@ -139,12 +140,38 @@ static void submit_while_exiting(void) {
   sg_job *job = NULL;
   const sg_gemm_desc desc = product(&a, &b, &c, 1);
   options.device = device;
+  if (sg_gemm_async(kept, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER);
   if (sg_context_create(&options, &context) != SG_STATUS_OK) return;
   if (sg_gemm_async(context, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER);
 }
 static void a_handler_that_submits(void) {
   atexit(submit_while_exiting); /* registered first, so that it runs last */
-  keep_busy(open_device(device));
+  kept = open_device(device);
+  multiply(kept);
+  keep_busy(kept);
+}
+
+/* What the library remembers for a thread goes before other libraries' ends of that thread run. */
+static pthread_key_t at_the_end;
+static void multiply_at_the_end(void *context) {
+  multiply((sg_context *)context);
+  multiply((sg_context *)context);
+}
+static void *multiply_and_leave(void *context) {
+  multiply((sg_context *)context);
+  CHECK(pthread_setspecific(at_the_end, context) == 0);
+  return NULL;
+}
+static void products_at_a_thread_s_end(void) {
+  sg_context *context = open_device(device);
+  int i;
+  CHECK(pthread_key_create(&at_the_end, multiply_at_the_end) == 0);
+  for (i = 0; i < 20; ++i) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, multiply_and_leave, context) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+  }
+  REQUIRE_OK(sg_context_release(context));
 }
 
 static void *wait_for_ever(void *job) {
@@ -460,6 +487,7 @@ static const struct {
     {"return_without_releasing", return_without_releasing},
     {"exit_behind_release", exit_behind_release},
     {"a_handler_that_submits", a_handler_that_submits},
+    {"products_at_a_thread_s_end", products_at_a_thread_s_end},
     {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
     {"fork_beside_work", fork_beside_work},
     {"fork_beside_opening", fork_beside_opening},

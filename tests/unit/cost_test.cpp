@@ -73,8 +73,8 @@ TEST(cost, small_products_leave_the_chip_empty) {
   EXPECT_LT(tiles(132 * 20 + 1) / tiles(132 * 20), 1.01);
 }
 
-// Measured on an H200 in f32: a product of 64x64x16384 takes 20 us, 2 of them as one batch 300, 8 as one 600; 8 of 64x64x1024
-// as one 30, one by one 75.
+// Measured on an H200 in f32: a product of 64x64x16384 takes 20 us, 2 of them as one batch 300, 8 as one 600; 8 of
+// 64x64x1024 as one 30, one by one 75.
 TEST(cost, a_batch_leaves_the_depth_whole) {
   gemm_shape deep{64, 64, 16384, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false};
   const double one = gemm_seconds(h200(), deep);
@@ -86,14 +86,14 @@ TEST(cost, a_batch_leaves_the_depth_whole) {
   EXPECT_NEAR(group_seconds(h200(), few), gemm_seconds(h200(), deep), 1e-6);
   EXPECT_LT(group_seconds(h200(), many), 512 * one);
   deep.batch = 1;
-  const std::int64_t worthwhile = least_company(h200(), deep);
-  EXPECT_GT(worthwhile, 16);
-  EXPECT_LT(worthwhile, 100);
-  EXPECT_EQ(1, least_company(h200(), {64, 64, 64, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false}));
-  EXPECT_EQ(1, least_company(h200(), cube(4096))) << "it fills the chip by itself";
+  const std::size_t worthwhile = least_company(h200(), deep);
+  EXPECT_GT(worthwhile, 16u);
+  EXPECT_LT(worthwhile, 100u);
+  EXPECT_EQ(1u, least_company(h200(), {64, 64, 64, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false}));
+  EXPECT_EQ(1u, least_company(h200(), cube(4096))) << "it fills the chip by itself";
   device_model cores = h200();
   cores.lanes_are_cores = true;
-  EXPECT_EQ(1, least_company(cores, deep)) << "nobody to share the depth with";
+  EXPECT_EQ(1u, least_company(cores, deep)) << "nobody to share the depth with";
 }
 
 // A bias or an activation is a kernel more, which goes over the sums once; not on cores, where they are in cache.
