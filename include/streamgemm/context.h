@@ -79,8 +79,9 @@ typedef struct sg_context_options {
   uint32_t flags;        /**< sg_context_flags. */
   uint32_t reserved;     /**< 0. */
   int32_t commands_in_flight; /**< Commands handed to the device at a time (to each worker on cpu), beside those of runs
-                              of several commands and those that follow others on the device. Few let small products
-                              gather and urgent ones overtake; 0: as the shapes suggest. */
+                              of several commands, those that follow others on the device, and products by themselves
+                              that together fill no more than the device. Few let small products gather and urgent
+                              ones overtake; 0: as the shapes suggest. */
   sg_when_full when_full; /**< What a submission does at the job limit. */
   uint64_t job_limit;    /**< Jobs that may be in flight (submitted and not ended); 0: no limit, the queue grows. */
 } sg_context_options;

@@ -72,7 +72,7 @@ struct recent_product::table {
   set sets[16];
 };
 
-recent_product *recent_product::like(const context &on, const sg_gemm_desc &desc) {
+recent_product *recent_product::like(const context &on, const sg_gemm_desc &desc) noexcept {
   table *const latest = thread_owned<table>::get();
   if (!latest) return nullptr;
   const std::uint64_t mixed = mix(on, desc);

@@ -19,9 +19,8 @@ namespace sg {
 
 class recent_product {
  public:
-  // The calling thread's place for products like this one; nullptr when the thread's objects have ended. Throws
-  // std::bad_alloc.
-  static recent_product *like(const context &on, const sg_gemm_desc &desc);
+  // The calling thread's place for products like this one; nullptr when it has none (thread_owned).
+  static recent_product *like(const context &on, const sg_gemm_desc &desc) noexcept;
 
   // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it
   // touches.

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <new>
+
 namespace sg {
 
 // A T of each thread's own. Not a thread_local itself: that would come off every thread's stack, and be read after its
-// end, because exit handlers and other libraries' ends of a thread run after its objects are gone.
+// end, because exit handlers and other libraries' ends of a thread run after its objects are gone. (One that a thread
+// first asks for in such a place is never given back.)
 template <class T>
 class thread_owned {
  public:
-  // The calling thread's, made when it first asks; nullptr when its objects have ended. Throws std::bad_alloc.
-  static T *get() {
+  // The calling thread's, made when it first asks; nullptr when it has ended, or when there is no memory for it.
+  static T *get() noexcept {
     if (own_ || has_ended_) return own_;
-    T *const made = new T;
     thread_local const ender at_end;
-    return own_ = made;
+    return own_ = new (std::nothrow) T;
   }
 
  private:

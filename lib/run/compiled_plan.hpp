@@ -39,8 +39,8 @@ struct compiled_plan {
   // The engine's: what ran in its place when the device had less memory than it needs.
   mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
-  // By command: seconds of a small product that waits for nothing and that nothing waits for, which may go out in one
-  // call with others; 0 for any other command. Empty: no two commands are such products.
+  // By command of a plan of several problems: seconds of a small product that waits for nothing and that nothing waits
+  // for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such products.
   std::vector<float> joinable;
 
   // Of a single product.

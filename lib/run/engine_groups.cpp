@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's groups: small products that wait together go out as one call, and end one by one.
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <new>
 
 #include "base/error.hpp"
@@ -21,14 +23,18 @@ bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
   return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
 }
 
-// Moves those to the front that go each by itself, and returns how many they are.
+// Moves those to the front that go each by itself, and returns how many they are; both parts stay in order.
 std::size_t part_apart(std::vector<job *> &members) noexcept {
   // Few units have nobody to share a depth with.
-  const auto least = [](const job *member) { return member->units > 0 ? 1 : member->plan->least_company; };
-  const auto needs_more = [&](const job *x, const job *y) { return least(x) > least(y); };
-  const auto as_first = [&](const job *member) { return least(member) == least(members.front()); };
-  if (!std::all_of(members.begin(), members.end(), as_first)) std::sort(members.begin(), members.end(), needs_more);
-  return faster_apart(members.size(), [&](std::size_t i) { return least(members[i]); });
+  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->least_company; };
+  std::array<std::size_t, most_members> least;
+  const auto end = std::transform(members.begin(), members.end(), least.begin(), least_of);
+  std::sort(least.begin(), end, std::greater<>());
+  const std::size_t apart = faster_apart(members.size(), [&](std::size_t i) { return least[i]; });
+  if (apart > 0 && apart < members.size())  // the last one apart needs more company than any that is not
+    std::stable_partition(members.begin(), members.end(),
+                          [&](const job *member) { return least_of(member) >= least[apart - 1]; });
+  return apart;
 }
 
 }  // namespace
@@ -88,7 +94,11 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
     if (rest) groups_.give_back(*rest);
     return launch_group(*group, behind, slot);
   }
-  // The short ones first, which are over soon.
+  if (group->members.front() == &first) {  // its turn it is
+    start_single(first, slot);
+    group->members.erase(group->members.begin());
+  }
+  // Then the short ones, which are over soon.
   if (rest->members.size() > 1) {
     launch_group(*rest, behind, slot);
   } else {
@@ -99,20 +109,23 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
 }
 
 // As many as lanes have room for, the first of them in the lane that was granted already, if one was. The others wait
-// on.
+// on, ahead of those who come later.
 void engine::start_apart(ready_jobs &from, job_group &group, lane_slot *granted) noexcept {
-  for (job *member : group.members) {
-    const compiled_plan &plan = *member->plan;
+  std::size_t next = 0;
+  for (; next < group.members.size(); ++next) {
+    job &member = *group.members[next];
     lane_slot *const slot = granted ? granted
-                                    : lanes_.find({.priority = member->priority,
-                                                   .share = plan.share,
-                                                   .seconds = plan.text->predicted_seconds,
-                                                   .behind = member->behind()});
+                                    : lanes_.find({.priority = member.priority,
+                                                   .share = member.plan->share,
+                                                   .seconds = member.plan->text->predicted_seconds,
+                                                   .behind = member.behind()});
     granted = nullptr;
-    if (slot)
-      start_single(*member, *slot);
-    else
-      from.push(*member);
+    if (!slot) break;
+    start_single(member, *slot);
+  }
+  for (std::size_t i = group.members.size(); i-- > next;) {
+    if (group.members[i]->behind()) lane_full_.store(true, std::memory_order_relaxed);
+    from.put_back(*group.members[i]);
   }
   groups_.give_back(group);
 }

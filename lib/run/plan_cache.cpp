@@ -53,7 +53,7 @@ struct plan_cache::memos {
   memo latest[count];
 };
 
-plan_cache::memo *plan_cache::memo_of(const problem &shape) {
+plan_cache::memo *plan_cache::memo_of(const problem &shape) noexcept {
   memos *const own = thread_owned<memos>::get();
   return own ? &own->latest[static_cast<std::size_t>(shape.m * 5 + shape.n * 3 + shape.k) / 8 % memos::count] : nullptr;
 }

@@ -37,7 +37,7 @@ class plan_cache {
     std::shared_ptr<const compiled_plan> plan;
   };
   struct memos;
-  static memo *memo_of(const problem &shape);  // nullptr when the thread's objects have ended
+  static memo *memo_of(const problem &shape) noexcept;  // nullptr when the thread has none (thread_owned)
 
   inline static std::atomic<std::uint64_t> count_{0};
   const std::uint64_t number_ = ++count_;

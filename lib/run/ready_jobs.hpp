@@ -26,6 +26,17 @@ class ready_jobs {
     ++size_;
   }
 
+  // The other end of its submitter's list: for one that was taken out and found no lane.
+  void put_back(job &ready) noexcept {
+    const std::uint32_t index = list_of(ready.submitter);
+    job_list &list = lists_[index];
+    ready.next = list.first;
+    if (!list.first) list.last = &ready;
+    list.first = &ready;
+    occupied_ |= 1u << index;
+    ++size_;
+  }
+
   // Whose turn it is; there is one.
   job &front() const noexcept { return *lists_[turn()].first; }
   // Takes the front out; the next submitter has its turn.

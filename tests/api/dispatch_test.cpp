@@ -107,47 +107,51 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
   EXPECT_GE(most_alike, 10);
 }
 
-// Beside short ones that go out together: four of a long depth, which one call would not share among idle units.
-TEST(dispatch, few_of_a_long_depth_go_out_one_by_one) {
-  constexpr std::size_t few = 4, many = 60, n = 200, depth = 16384;
+// Those of a long depth, which one call would not share among idle units; `in_turn` of all products is such a one.
+void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t in_turn) {
+  constexpr std::size_t n = 200, depth = 16384;
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = "sim:h200";
+  options.compute_lanes = lanes;
   options.commands_in_flight = 1;
   context in;
   ASSERT_OK(sg_context_create(&options, in.out()));
-  std::vector<double> host(3 * n * n + few + many, 1.0);
+  std::vector<double> host(3 * n * n + count, 1.0);
   const std::size_t bytes = host.size() * sizeof(double);
   buffer memory;
   void *data = nullptr;
   ASSERT_OK(sg_buffer_create(in, bytes, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n;
+  const auto is_deep = [&](std::size_t i) { return i % in_turn == in_turn / 2; };
   std::int32_t most = 0;
   for (int attempt = 0; attempt < 100 && most < 10; ++attempt) {
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
     ASSERT_OK(sg_context_synchronize(in));
-    std::vector<job> jobs(few + many);
+    std::vector<job> jobs(count);
     sg_gemm_desc desc = product(a, b, c, n, n, n);  // takes the simulated device some milliseconds of the world's time
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, nullptr));
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      desc = product(a, b, results + i, 1, 1, i % 16 == 5 ? depth : 2);
+    for (std::size_t i = 0; i < count; ++i) {
+      desc = product(a, b, results + i, 1, 1, is_deep(i) ? depth : 2);
       ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
       ASSERT_OK(sg_job_stats(jobs[i], &seen));
-      if (i % 16 == 5)
+      if (is_deep(i))
         ASSERT_EQ(1, seen.company) << i;
       else
         most = std::max(most, seen.company);
     }
-    std::vector<double> sums(few + many);
+    std::vector<double> sums(count);
     ASSERT_OK(sg_copy(in, sums.data(), results, sums.size() * sizeof(double), nullptr));
-    for (std::size_t i = 0; i < sums.size(); ++i) ASSERT_EQ(i % 16 == 5 ? double(depth) : 2.0, sums[i]) << i;
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(is_deep(i) ? double(depth) : 2.0, sums[i]) << i;
   }
   EXPECT_GE(most, 10);
 }
+TEST(dispatch, few_of_a_long_depth_go_out_one_by_one) { expect_deep_ones_apart(0, 64, 16); }
+TEST(dispatch, those_of_a_long_depth_wait_for_room_in_a_lane) { expect_deep_ones_apart(1, 75, 3); }
 
 TEST(dispatch, coalescing_can_be_switched_off) {
   const context in = open_with(SG_CONTEXT_NO_COALESCING);
