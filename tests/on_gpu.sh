@@ -7,8 +7,8 @@ build=$1 device=${2:-cuda:0} failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 program() { find "$build" -type f -name "$1" | head -1; }
-SG_TEST_GATE=$(program libsg_test_gate.so)
-export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device" SG_TEST_GATE
+export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
+export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 
 run() { # what it is called, and the command
   name=$1

@@ -35,8 +35,8 @@ class recent_product {
  private:
   struct table;
   std::uint64_t context_ = 0;  // its number; 0: none
-  sg_gemm_desc form_{};        // its addresses mean nothing
   std::uint64_t mixed_ = 0;    // of its parts: tells most products apart
+  sg_gemm_desc form_{};        // its addresses mean nothing
   problem_binding where_;      // likewise
   int count_ = 3;              // operands: A, B and C of the column-major problem, and its bias if it has one
   access touched_[4];          // as if each lay at address 0

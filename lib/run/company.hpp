@@ -3,7 +3,10 @@
 // needs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <tuple>
+#include <vector>
 
 namespace sg {
 
@@ -20,6 +23,21 @@ std::size_t faster_apart(std::size_t count, Least &&least) noexcept {
     best_time = time;
   }
   return best;
+}
+
+// Of products by number, those that go each by itself. Only those of one `kind(i)` may be one call.
+template <class Kind, class Least>
+std::vector<std::size_t> those_apart(std::vector<std::size_t> products, Kind &&kind, Least &&least) {
+  std::sort(products.begin(), products.end(), [&](std::size_t x, std::size_t y) {
+    return std::tuple(kind(x), least(y), x) < std::tuple(kind(y), least(x), y);
+  });
+  std::vector<std::size_t> result;
+  for (std::size_t first = 0, end; first < products.size(); first = end) {
+    for (end = first; end < products.size() && kind(products[end]) == kind(products[first]);) ++end;
+    const std::size_t apart = faster_apart(end - first, [&](std::size_t i) { return least(products[first + i]); });
+    for (std::size_t i = first; i < first + apart; ++i) result.push_back(products[i]);
+  }
+  return result;
 }
 
 }  // namespace sg

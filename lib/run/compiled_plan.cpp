@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "plan/cost.hpp"
 #include "run/company.hpp"
@@ -52,23 +53,18 @@ void compiled_plan::find_joinable(const device_model &model) {
 
 // Takes away the seconds of products that are faster each by itself.
 void compiled_plan::leave_apart(const device_model &model, std::vector<float> &seconds) const {
-  struct one {
-    std::tuple<sg_dtype, sg_dtype, sg_compute> type;
-    std::size_t least, index;
-  };
-  std::vector<one> all;
+  std::vector<std::size_t> all, least(seconds.size());
+  const auto shape = [&](std::size_t i) { return shape_of_gemm(*text, text->commands[i]); };
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (seconds[i] == 0) continue;
-    const gemm_shape shape = shape_of_gemm(*text, text->commands[i]);
-    all.push_back({{shape.in_type, shape.out_type, shape.compute}, sg::least_company(model, shape), i});
+    all.push_back(i);
+    least[i] = sg::least_company(model, shape(i));
   }
-  std::sort(all.begin(), all.end(),
-            [](const one &x, const one &y) { return std::tie(x.type, y.least) < std::tie(y.type, x.least); });
-  for (std::size_t first = 0, end; first < all.size(); first = end) {
-    for (end = first; end < all.size() && all[end].type == all[first].type;) ++end;
-    const std::size_t apart = faster_apart(end - first, [&](std::size_t i) { return all[first + i].least; });
-    for (std::size_t i = first; i < first + apart; ++i) seconds[all[i].index] = 0;
-  }
+  const auto kind = [&](std::size_t i) {
+    const gemm_shape it = shape(i);
+    return std::tuple(it.in_type, it.out_type, it.compute);
+  };
+  for (const std::size_t i : those_apart(std::move(all), kind, [&](std::size_t x) { return least[x]; })) seconds[i] = 0;
 }
 
 bool compiled_plan::is_scattered(const command &product) const noexcept {

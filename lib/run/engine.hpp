@@ -82,6 +82,7 @@ class engine {
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
+  void send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexcept;
   void start_apart(ready_jobs &from, job_group &group, lane_slot *granted) noexcept;
   void launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept;
 

@@ -81,22 +81,28 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
     groups_.give_back(*group);
     return start_single(first, slot);
   }
+  send_out(from, *group, slot);
+}
+
+// What goes in one call does; the others each by itself. It is the first one's turn.
+void engine::send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexcept {
+  job &first = *group.members.front();
   const lane_bits behind = first.behind();
-  const std::size_t apart = part_apart(group->members);
-  if (apart == 0) return launch_group(*group, behind, slot);
-  if (apart == group->members.size()) return start_apart(from, *group, &slot);
+  const std::size_t apart = part_apart(group.members);
+  if (apart == 0) return launch_group(group, behind, slot);
+  if (apart == group.members.size()) return start_apart(from, group, &slot);
   job_group *rest = nullptr;
   try {
     rest = &groups_.take();
-    rest->members.assign(group->members.begin() + static_cast<std::ptrdiff_t>(apart), group->members.end());
-    group->members.resize(apart);
+    rest->members.assign(group.members.begin() + static_cast<std::ptrdiff_t>(apart), group.members.end());
+    group.members.resize(apart);
   } catch (const std::bad_alloc &) {
     if (rest) groups_.give_back(*rest);
-    return launch_group(*group, behind, slot);
+    return launch_group(group, behind, slot);
   }
-  if (group->members.front() == &first) {  // its turn it is
+  if (group.members.front() == &first) {
     start_single(first, slot);
-    group->members.erase(group->members.begin());
+    group.members.erase(group.members.begin());
   }
   // Then the short ones, which are over soon.
   if (rest->members.size() > 1) {
@@ -105,7 +111,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
     start_single(*rest->members.front(), slot);
     groups_.give_back(*rest);
   }
-  start_apart(from, *group, nullptr);
+  start_apart(from, group, nullptr);
 }
 
 // As many as lanes have room for, the first of them in the lane that was granted already, if one was. The others wait

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "run/company.hpp"
 #include "run/lower.hpp"
@@ -67,15 +68,8 @@ std::vector<bool> apart_of(const std::vector<recorded_work> &works, const std::v
     return std::tuple(rank[i], plan.in_type, plan.out_type, plan.compute);
   };
   const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
-  std::sort(small.begin(), small.end(), [&](std::size_t x, std::size_t y) {
-    return std::tuple(kind(x), least(y), x) < std::tuple(kind(y), least(x), y);
-  });
   std::vector<bool> apart(works.size());
-  for (std::size_t first = 0, end; first < small.size(); first = end) {
-    for (end = first; end < small.size() && kind(small[end]) == kind(small[first]);) ++end;
-    const std::size_t count = faster_apart(end - first, [&](std::size_t i) { return least(small[first + i]); });
-    for (std::size_t i = first; i < first + count; ++i) apart[small[i]] = true;
-  }
+  for (const std::size_t i : those_apart(std::move(small), kind, least)) apart[i] = true;
   return apart;
 }
 

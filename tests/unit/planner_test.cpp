@@ -155,7 +155,7 @@ TEST(planner, a_large_resident_product_is_left_whole) {
   EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
 }
 
-// As one batch nobody shares an item's depth; measured on an H200, 8 of these took 613 us so and 97 one by one.
+// As one batch nobody shares an item's depth: 8 of these take cuBLAS 623 us so and 97 on 4 streams (small.json).
 TEST(planner, few_deep_items_are_products_of_their_own) {
   problem_form f;
   f.m = f.n = 64, f.k = 16384;

@@ -19,7 +19,7 @@ namespace sg::cli {
 namespace {
 
 // Products that move less run once untimed before each measured run: cores and threads that have idled while the
-// variant before ran take milliseconds to come back.
+// variant before ran are slow at first.
 constexpr double most_bytes_of_short = 1 << 30;
 
 struct gpu_case {
