@@ -9,7 +9,7 @@ mkdir -p "$out"
 for suite in ${SUITES:-host outofcore resident split small heads priority graph}; do
   case $suite in
     host) seconds=0.6 ;;
-    outofcore) seconds=1 ;;
+    outofcore | small) seconds=1 ;;
     resident) seconds=0.25 ;;
     priority) seconds=5 ;; # shared by seven scenes, and a percentile wants many samples
     *) seconds=0.5 ;;

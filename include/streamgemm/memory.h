@@ -14,7 +14,7 @@ SG_BEGIN_DECLS
 /**
  * Allocates host memory that the device copies from and to at full speed, aligned to 4096 bytes, uninitialised.
  * @param bytes Size; 0 gives a unique pointer that may be freed.
- * @param[out] out_memory The memory, to be freed by sg_host_free; NULL on failure. It outlives the context if need be.
+ * @param[out] out_memory The memory, until sg_host_free; NULL on failure. The end of the context frees what is left.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
  * May block for long (pinning a GiB takes a large part of a second). Any thread. Since 0.1.
  */

@@ -11,6 +11,11 @@ namespace sg {
 class deadline {
  public:
   explicit deadline(std::int64_t timeout_ns) noexcept;  // from now; negative: never
+  static deadline at(std::int64_t ns) noexcept {
+    deadline then(-1);
+    then.at_ns_ = ns;
+    return then;
+  }
   bool passed() const noexcept;
   std::int64_t at_ns() const noexcept { return at_ns_; }  // INT64_MAX: never
 

@@ -4,6 +4,7 @@
 
 #include <streamgemm/backend.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,10 @@ struct compiled_plan {
                 const device_model &model);
 
   bool is_single() const noexcept { return text->commands.size() == 1; }
+  std::int64_t predicted_ns() const noexcept {
+    constexpr double most_seconds = 1e8;
+    return static_cast<std::int64_t>(std::min(text->predicted_seconds, most_seconds) * 1e9);
+  }
 
   // The commands of one lane of the device, in order.
   struct lane_list {

@@ -30,7 +30,8 @@ device_model settled(const device &on, const context_settings &settings) {
 ref<context> context::create(const context_settings &settings) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   auto opened = open_device(settings.device.empty() ? nullptr : settings.device.c_str());
-  if (settings.tune && opened->ops().tune) opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
+  if (settings.tune && opened->ops().tune)
+    opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
   device_model model = settled(*opened, settings);
   std::unique_ptr<context> made(new context(std::move(opened), std::move(model), settings));
   register_context(*made);
@@ -133,27 +134,35 @@ void context::submit(ref<job> given, const submission &order, const access *acce
 
 void context::synchronize() noexcept {
   const job_ends ends;
-  const auto wait_for = [&](auto &&condition) {
-    for (std::uint32_t seen = ends.count();; seen = ends.count()) {
-      {
-        const std::lock_guard lock(submission_lock_);
-        if (condition()) return;
-      }
-      ends.wait(seen, deadline(-1));
-    }
+  const auto holds = [this](auto &&condition) {
+    const std::lock_guard lock(submission_lock_);
+    return condition();
   };
   std::uint32_t mine = 0;
-  wait_for([&] {  // a new generation for what comes
+  const auto opened = [&] {  // a new generation for what comes
     mine = in_flight_.present();
     return in_flight_.open_next();
-  });
-  poll_until(
-      [&] {
-        const std::lock_guard lock(submission_lock_);
-        return in_flight_.ended_up_to(mine);
-      },
-      long_poll_ns);
-  wait_for([&] { return in_flight_.ended_up_to(mine); });
+  };
+  for (std::uint32_t seen = ends.count(); !holds(opened); seen = ends.count()) ends.wait(seen, deadline(-1));
+
+  const auto over = [&] { return in_flight_.ended_up_to(mine); };
+  const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
+  ask_for(long_poll_ns);
+  // Every end wakes this thread. It asks the device itself when the last command should end, but does not ask for most
+  // of the time where one short command follows the other.
+  std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
+  for (std::uint32_t seen = ends.count(); !holds(over); seen = ends.count()) {
+    const std::int64_t now_ns = monotonic_ns(), left_ns = engine_->expected_end_ns() - now_ns;
+    std::int64_t wake_ns = INT64_MAX;
+    if (polls() && left_ns > long_poll_ns) {
+      wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;
+    } else if (polls() && left_ns > 0 && now_ns >= ask_again_ns) {
+      ask_for(ask_for_ns(left_ns));
+      ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
+      continue;
+    }
+    ends.wait(seen, deadline::at(wake_ns));
+  }
 }
 
 namespace {

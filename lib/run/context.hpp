@@ -136,6 +136,10 @@ class context final : public object {
     for (const deadline enough(ns); !done() && !enough.passed();) poll();
   }
   static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
+  // For how long to ask about what should end so soon, or should have ended: it may be as late again.
+  static constexpr std::int64_t ask_for_ns(std::int64_t left_ns) noexcept {
+    return std::max(short_poll_ns, std::min(2 * left_ns, left_ns + long_poll_ns / 2));
+  }
   // Frees a buffer once every job submitted so far has ended: on the service's thread.
   void condemn(device_buffer &gone) noexcept;
   void free_condemned() noexcept;  // any thread without the submission lock

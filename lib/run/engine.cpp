@@ -134,7 +134,7 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
 
 void engine::flight_ended(flight &f) noexcept {
   const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
-  if (f.lane) leave(*f.lane, f.share);
+  if (f.lane) leave(*f.lane, f);
   if (f.about->run) {
     push_to(ended_, f);
   } else {
@@ -145,9 +145,9 @@ void engine::flight_ended(flight &f) noexcept {
 }
 
 // Before anybody learns of the end: who does may submit the next one, which is not to wait for another core.
-void engine::leave(lane_slot &lane, float share) noexcept {
+void engine::leave(lane_slot &lane, const flight &ended) noexcept {
   lanes_.awake(&lane);
-  lanes_.left(lane, share);
+  lanes_.left(lane, ended.share, ended.predicted_ns);
 }
 
 void engine::lane_is_told() noexcept {
@@ -310,7 +310,10 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     piece_of(f, status, last_error(), 0, 0, 1);
   }
   if (enqueued && lanes_.device_ordered()) {
-    ready.expect_end(lanes_.expected_end(slot, c ? ready.plan->text->predicted_seconds : 0));
+    f.predicted_ns = c ? ready.plan->predicted_ns() : 0;
+    const std::int64_t end_ns = lanes_.expect(slot, f.predicted_ns);
+    expected_end_ns_.store(end_ns, std::memory_order_relaxed);
+    ready.expect_end(end_ns, f.predicted_ns);
     ready.issued(bit_of_lane(slot.index));
   }
   if (ready.native) ready.announce_issued();

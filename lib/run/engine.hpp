@@ -44,6 +44,8 @@ class engine {
   void push(job &ready) noexcept;  // takes over the engine's reference
   void sweep() noexcept;           // some job was cancelled
   void hurry() noexcept;           // somebody waits: what has gathered is to go out
+  // When what was given to the device last should have ended, on CLOCK_MONOTONIC. Any thread.
+  std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
   // A lane over a stream of the caller's. Any thread; waits for the engine's. False: there is no room.
   bool admit(lane_slot &native) noexcept;
   void dismiss(lane_slot &native) noexcept;  // nothing of it is in flight
@@ -69,8 +71,9 @@ class engine {
   void flight_ended(flight &f) noexcept;
   void pump() noexcept;
   void device_news() noexcept;
-  void leave(lane_slot &lane, float share) noexcept;  // its thread, which is awake, has ended a command there
-  void lane_is_told() noexcept;                       // and has told of it
+  // The thread of the command's lane, which is awake, has ended it there,
+  void leave(lane_slot &lane, const flight &ended) noexcept;
+  void lane_is_told() noexcept;  // and has told of it
 
   // ---- with the token ----
   void step() noexcept;
@@ -116,6 +119,7 @@ class engine {
   std::atomic<bool> hurry_wanted_{false};
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there
   std::atomic<std::uint32_t> requests_{0};
+  std::atomic<std::int64_t> expected_end_ns_{0};
 
   bool hurried_ = false;           // in this step
   bool memory_came_back_ = false;  // the same: of a run that ended

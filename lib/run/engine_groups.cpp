@@ -157,16 +157,19 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
   }
   if (enqueued) {
     if (lanes_.device_ordered()) {
-      const std::int64_t end_ns = lanes_.expected_end(slot, group.members.front()->plan->text->predicted_seconds);
+      const std::int64_t predicted_ns = group.members.front()->plan->predicted_ns();
+      const std::int64_t end_ns = lanes_.expect(slot, predicted_ns);
+      expected_end_ns_.store(end_ns, std::memory_order_relaxed);
+      group.members.front()->single.predicted_ns = predicted_ns;
       for (job *member : group.members) {
-        member->expect_end(end_ns);
+        member->expect_end(end_ns, predicted_ns);
         member->issued(bit_of_lane(slot.index));
       }
     }
     return part_of(group);
   }
   // One of them may be at fault; each by itself tells which.
-  lanes_.left(slot, 0);
+  lanes_.left(slot, 0, 0);
   for (job *member : group.members) start_single(*member, slot);
   groups_.give_back(group);
 }
@@ -188,7 +191,7 @@ void engine::group_told(void *user, const sg_backend_result *result) {
 void engine::part_of(job_group &group) noexcept {
   if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<context>::share(&group.members.front()->owner());
-  leave(*group.lane, 0);
+  leave(*group.lane, group.members.front()->single);
   end_members(group, *keep);
   groups_.give_back(group);
   lane_is_told();

@@ -43,7 +43,9 @@ bool engine::start_run(job &ready) noexcept {
     ready.fail(status, last_error());  // advance() ends it
   }
   running.push_back(&ready);
-  ready.expect_end(monotonic_ns() + static_cast<std::int64_t>(ready.plan->text->predicted_seconds * 1e9));
+  const std::int64_t predicted_ns = ready.plan->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
+  expected_end_ns_.store(end_ns, std::memory_order_relaxed);
+  ready.expect_end(end_ns, predicted_ns);
   return true;
 }
 
@@ -190,7 +192,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
   lanes_.entered(slot, 0);
   if (batch->commands.size() < 2 || !launcher_.launch(*batch, {batch_told, batch})) {
     run.apart = run.apart || batch->commands.size() > 1;
-    lanes_.left(slot, 0);
+    lanes_.left(slot, 0, 0);
     run.batches.pop_back();
     return false;
   }

@@ -23,7 +23,8 @@ struct lane_slot {
   std::uint32_t index = 0;                 // its bit in job::behind()
   bool of_events = false;                  // nothing but points goes into it
   std::atomic<std::int32_t> in_flight{0};  // commands
-  std::int64_t busy_until_ns = 0;          // as predicted, on CLOCK_MONOTONIC; the engine's
+  // When what is in flight should end, on CLOCK_MONOTONIC: its first command began then, and all take so long.
+  std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};
 };
 
 struct flight {
@@ -34,6 +35,7 @@ struct flight {
   std::int32_t commands = 1;            // in that call
   lane_slot *lane = nullptr;            // nullptr on a staging worker
   float share = 0;                      // of the device, that the command fills
+  std::int64_t predicted_ns = 0;        // of a free-standing command; that of a group is its first member's
   std::int32_t company = 1;             // products that went out in one call
   std::atomic<std::int32_t> pieces{0};  // backend calls that have not ended
   std::int64_t start_ns = 0, end_ns = 0;
@@ -45,6 +47,7 @@ struct flight {
     commands = 1;
     lane = where;
     share = 0;
+    predicted_ns = 0;
     company = 1;
     start_ns = end_ns = 0;
     pieces.store(calls, std::memory_order_relaxed);

@@ -170,37 +170,40 @@ void job::fetch() const noexcept {
   for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
 }
 
-// Asks the device until the job has ended, for some time around that when it should; sleeps until then.
-void job::ask_device(const deadline &until) noexcept {
-  const auto ask_for = [&](std::int64_t ns) { owner_->poll_until([&] { return done() || until.passed(); }, ns); };
-  if (expected_ns_.load(std::memory_order_relaxed) == 0) ask_for(context::short_poll_ns);  // it is not even in a lane
-  const std::int64_t left_ns = expected_ns_.load(std::memory_order_relaxed) - monotonic_ns();
-  if (left_ns > context::long_poll_ns) {
-    const std::uint32_t state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
-    const std::int64_t callers_ns = std::max<std::int64_t>(0, until.at_ns() - monotonic_ns());
-    if (!(state & done_bit))
-      futex_wait(state_, state, deadline(std::min(left_ns - context::long_poll_ns / 2, callers_ns)));
-  }
-  ask_for(std::clamp(2 * left_ns, context::short_poll_ns, context::long_poll_ns));
-}
-
+// Sleeps until shortly before the job should end, and then asks the device; who is late is told.
 bool job::wait(const deadline &until) noexcept {
-  std::uint32_t state = state_.load(std::memory_order_acquire);
-  if (!(state & done_bit) && owner_->polls()) {
-    ask_device(until);
-    state = state_.load(std::memory_order_acquire);
-  }
-  while (!(state & done_bit)) {
-    if (until.passed()) return false;
-    if (!(state & waited_bit)) {
-      state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
-      continue;
+  bool asked_before_lane = false, asked = false;
+  for (;;) {
+    const std::uint32_t state = state_.load(std::memory_order_acquire);
+    if (state & done_bit) break;
+    std::int64_t wake_ns = until.at_ns();
+    if (owner_->polls()) {
+      const std::int64_t expected_ns = expected_ns_.load(std::memory_order_relaxed), now_ns = monotonic_ns();
+      std::int64_t ask_ns = 0;
+      if (expected_ns == 0)  // it is not even in a lane
+        ask_ns = std::exchange(asked_before_lane, true) ? 0 : context::short_poll_ns;
+      else if (expected_ns - now_ns > context::long_poll_ns)
+        wake_ns = std::min(wake_ns, expected_ns - context::long_poll_ns / 2);
+      else if (!std::exchange(asked, true))
+        ask_ns = context::ask_for_ns(expected_ns - now_ns);
+      if (ask_ns > 0) {
+        owner_->poll_until([&] { return done() || until.passed(); }, ask_ns);
+        continue;
+      }
     }
-    futex_wait(state_, state, until);
-    state = state_.load(std::memory_order_acquire);
+    if (until.passed()) return false;
+    if (state & waited_bit)
+      futex_wait(state_, state, deadline::at(wake_ns));
+    else
+      state_.fetch_or(waited_bit, std::memory_order_acq_rel);
   }
   owner_->host_has_seen(end_ns());
   return true;
+}
+
+void job::expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept {
+  expected_ns_.store(at_ns, std::memory_order_relaxed);
+  if (at_ns != 0 && predicted_ns > context::long_poll_ns) announce_issued();
 }
 
 void job::announce_issued() noexcept {

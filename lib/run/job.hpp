@@ -129,7 +129,8 @@ class alignas(64) job final : public object {
   // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
   void issued(lane_bits lanes) noexcept;  // or it is nothing but what it follows in those lanes
   void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane
-  void expect_end(std::int64_t at_ns) noexcept { expected_ns_.store(at_ns, std::memory_order_relaxed); }
+  // Its work, of that length, should end then, on CLOCK_MONOTONIC. Who waits for long work is woken to see it.
+  void expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept;
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
   void work_ended() noexcept { release_end(); }  // or will never begin; the job ends when those it follows have
   bool cancel_requested() const noexcept {
@@ -202,7 +203,6 @@ class alignas(64) job final : public object {
   void finish() noexcept;
   void add_times() noexcept;
   void add_time(const flight &command, std::int64_t not_before_ns) noexcept;
-  void ask_device(const deadline &until) noexcept;
 
   ref<context> owner_;
   std::shared_ptr<const compiled_plan> plan_;

@@ -199,14 +199,20 @@ void lane_set::launched(bool small) noexcept {
   if (device_ordered_ && small) latest_launch_ns_ = monotonic_ns();
 }
 
-std::int64_t lane_set::expected_end(lane_slot &slot, double seconds) const noexcept {
+std::int64_t lane_set::expect(lane_slot &slot, std::int64_t predicted_ns) noexcept {
   if (!ops_.poll) return 0;
-  slot.busy_until_ns = std::max(slot.busy_until_ns, monotonic_ns()) + static_cast<std::int64_t>(seconds * 1e9);
-  return slot.busy_until_ns;
+  const std::int64_t now_ns = monotonic_ns();
+  if (slot.in_flight.load(std::memory_order_relaxed) == 1) slot.begun_ns.store(now_ns, std::memory_order_relaxed);
+  const std::int64_t all_ns = slot.predicted_ns.fetch_add(predicted_ns, std::memory_order_relaxed) + predicted_ns;
+  return std::max(slot.begun_ns.load(std::memory_order_relaxed) + all_ns, now_ns + predicted_ns);
 }
 
-void lane_set::left(lane_slot &slot, float share) noexcept {
+void lane_set::left(lane_slot &slot, float share, std::int64_t predicted_ns) noexcept {
   share_.fetch_sub(in_1024ths(share), std::memory_order_relaxed);
+  if (ops_.poll && predicted_ns > 0) {
+    slot.predicted_ns.fetch_sub(predicted_ns, std::memory_order_relaxed);
+    slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next one's
+  }
   slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
 }
 

@@ -70,9 +70,9 @@ class lane_set {
 
   void entered(lane_slot &slot, float share) noexcept;
   void launched(bool small) noexcept;  // just now
-  // When a command of that length, in the lane behind what is there, should have ended; 0 where nobody would ask.
-  std::int64_t expected_end(lane_slot &slot, double seconds) const noexcept;
-  void left(lane_slot &slot, float share) noexcept;  // any thread
+  // When the command that has entered last should end, on CLOCK_MONOTONIC; 0 where nobody would ask.
+  std::int64_t expect(lane_slot &slot, std::int64_t predicted_ns) noexcept;
+  void left(lane_slot &slot, float share, std::int64_t predicted_ns) noexcept;  // any thread
   // The thread of a core's lane, which has just ended a command, looks for the next one until it falls asleep. Any
   // thread.
   void awake(lane_slot *slot) noexcept {

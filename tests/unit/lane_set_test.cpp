@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors that long products leave free while products of high priority come, and when submitters need not
-// look.
+// Multiprocessors that long products leave free while products of high priority come, when submitters need not look,
+// and when commands should end.
 #include "run/lane_set.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/registry.hpp"
+#include "base/futex.hpp"
 
 namespace sg {
 namespace {
@@ -79,7 +80,7 @@ TEST(busy_with_small, on_cores_while_each_has_what_it_may_have_ahead) {
   EXPECT_EQ(4u, taken.size());
   EXPECT_TRUE(lanes.busy_with_small());
   for (lane_slot *slot : taken) {
-    lanes.left(*slot, 0);
+    lanes.left(*slot, 0, 0);
     EXPECT_FALSE(lanes.busy_with_small()) << "a core has room: nobody else may look for it";
   }
 }
@@ -112,9 +113,42 @@ TEST_F(spared_units, the_next_one_fills_the_last_wave_of_a_brief_one) {
   ASSERT_NE(nullptr, second);
   lanes_.entered(*second, 1);
   EXPECT_EQ(nullptr, lanes_.find(brief)) << "one runs and one is there when it ends";
-  lanes_.left(*first, 1);
+  lanes_.left(*first, 1, 0);
   EXPECT_EQ(first, lanes_.find(brief));
-  lanes_.left(*second, 1);
+  lanes_.left(*second, 1, 0);
+}
+
+// When commands should end, where somebody would ask: an hour each, so that no machine is too slow.
+TEST(expected_ends, begin_anew_with_each_end) {
+  sg_backend_ops ops = *find_backend("sim")->ops;
+  ops.poll = [](sg_backend_device *) {};
+  const device asked(ops, {"sim", "h200"});
+  lane_set lanes(asked, asked.model(), 0);
+  lane_slot *const slot = lanes.find({});
+  ASSERT_NE(nullptr, slot);
+  constexpr std::int64_t hour = 3'600'000'000'000;
+  const auto hours_left = [](std::int64_t end_ns) { return double(end_ns - monotonic_ns()) / double(hour); };
+  const auto enter = [&] {
+    lanes.entered(*slot, 1);
+    return hours_left(lanes.expect(*slot, hour));
+  };
+  EXPECT_NEAR(1, enter(), 0.1);
+  EXPECT_NEAR(2, enter(), 0.1);
+  lanes.left(*slot, 1, hour);
+  EXPECT_NEAR(2, enter(), 0.1) << "the second one has just begun";
+  slot->begun_ns.fetch_sub(3 * hour);
+  EXPECT_NEAR(1, enter(), 0.1) << "the others are late: this one takes its time all the same";
+  for (int i = 0; i < 3; ++i) lanes.left(*slot, 1, hour);
+  EXPECT_NEAR(1, enter(), 0.1) << "nothing is before it";
+}
+
+TEST(expected_ends, are_unknown_where_nobody_asks) {
+  const device plain(*find_backend("sim")->ops, {"sim", "h200"});
+  lane_set lanes(plain, plain.model(), 0);
+  lane_slot *const slot = lanes.find({});
+  lanes.entered(*slot, 1);
+  EXPECT_EQ(0, lanes.expect(*slot, 1'000'000));
+  lanes.left(*slot, 1, 0);
 }
 
 class small_on_a_device : public spared_units {

@@ -18,10 +18,6 @@ namespace sg::cli {
 
 namespace {
 
-// Products that move less run once untimed before each measured run: cores and threads that have idled while the
-// variant before ran are slow at first.
-constexpr double most_bytes_of_short = 1 << 30;
-
 struct gpu_case {
   std::string label;
   std::int64_t m, n, k;
@@ -279,9 +275,7 @@ class gpu_suite {
     what.bytes_out = double(x.m * x.n * x.size());
     prediction latest;
     what.own = &latest;
-    const bool is_short = what.bytes_in + what.bytes_out < most_bytes_of_short;
     what.variants.push_back({own_variant, [=, this, &latest] {
-                               if (is_short) run(at, nullptr, nullptr);
                                seen->poison();
                                const double seconds = timed([&] { run(at, nullptr, &latest); });
                                seen->compare(own_variant);
@@ -295,7 +289,6 @@ class gpu_suite {
         if (name.ends_with("pinning") == pinned && name.starts_with("cuBLASXt") && pinned) continue;
         if (peers_->host(peer, &product) < 0) continue;
         what.variants.push_back({name, [=, this] {
-                                   if (is_short) peers_->host(peer, &product);
                                    seen->poison();
                                    const double seconds = peers_->host(peer, &product);
                                    seen->compare(name);

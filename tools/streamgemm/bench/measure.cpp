@@ -75,12 +75,19 @@ std::vector<double> timed_calls(int count, const std::function<void(int)> &call)
   return seconds;
 }
 
+// What takes less runs once untimed just before each timed run: cores, threads and caches that have idled, or served
+// others, meanwhile are slow at first, by hundreds of microseconds.
+constexpr double most_seconds_of_brief = 0.05;
+
 std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits,
                                const std::function<void()> &tell) {
-  double round = 0;  // seconds of one round, from the warm-up's second runs
+  double round = 0;            // seconds of one round, from the warm-up's second runs
+  std::vector<bool> warms_up;  // by variant
   for (const bench_variant &variant : what.variants) {
     variant.run();
-    round += timed([&] { variant.run(); });
+    const double seconds = timed([&] { variant.run(); });
+    warms_up.push_back(seconds < most_seconds_of_brief);
+    round += seconds * (warms_up.back() ? 2 : 1);
     let_threads_go_idle();
   }
   const int samples = std::clamp(int(limits.seconds / round), limits.min_samples, limits.max_samples);
@@ -88,6 +95,7 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
   std::vector<std::vector<double>> seconds(what.variants.size());
   for (int i = 0; i < samples; ++i)
     for (std::size_t v = 0; v < what.variants.size(); ++v) {
+      if (warms_up[v]) what.variants[v].run();
       seconds[v].push_back(what.variants[v].run());
       tell();
       let_threads_go_idle();
@@ -110,7 +118,8 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .more = {}});
   }
   if (what.own)
-    rows.front().more = {{"predicted_seconds", what.own->predicted_seconds}, {"device_seconds", what.own->device_seconds}};
+    rows.front().more = {{"predicted_seconds", what.own->predicted_seconds},
+                         {"device_seconds", what.own->device_seconds}};
   return rows;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the variants of a case side by side: warm-up first, then rounds in which each variant runs once, so that a
-// slow spell of the machine falls on all of them; medians.
+// Measures the variants of a case side by side: warm-up first, then rounds in which each variant runs once (after an
+// untimed run, if it is brief), so that a slow spell of the machine falls on all of them; medians.
 #pragma once
 
 #include <functional>
