@@ -6,23 +6,37 @@
 
 #include "plan/dependents.hpp"
 #include "plan/lanes.hpp"
+#include "plan/loose_copies.hpp"
 
 namespace sg {
 namespace {
 
-// For each command, how many commands of each lane that is in order have ended before it starts.
+// For each command, how many commands of each lane that is in order have ended before it starts; loose copies are
+// counted with the next one that is not.
 class order {
  public:
   explicit order(const schedule &s)
       : numbers_(s), after_(s), lanes_(numbers_.count()), clocks_(s.commands.size() * lanes_) {
-    std::vector<std::int64_t> last(lanes_, -1);  // latest command of each lane
+    const std::vector<bool> loose = loose_copies(s);
+    std::vector<std::int64_t> last(lanes_, -1);             // latest command of each lane that is not loose
+    std::vector<std::vector<std::uint32_t>> since(lanes_);  // loose ones behind it
     position_.resize(s.commands.size(), out_of_order);
+    next_in_order_.resize(s.commands.size(), none);
     lane_.resize(s.commands.size());
     for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
       const command &c = s.commands[i];
       lane_[i] = numbers_.of(c.where);
       for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) join(i, s.waits[w]);
       if (!in_order(c.where)) continue;
+      if (loose[i]) {
+        since[lane_[i]].push_back(i);
+        continue;
+      }
+      for (const std::uint32_t before : since[lane_[i]]) {
+        join(i, before);
+        next_in_order_[before] = i;
+      }
+      since[lane_[i]].clear();
       std::int64_t &latest = last[lane_[i]];
       if (latest >= 0) join(i, std::uint32_t(latest));
       position_[i] = latest < 0 ? 1 : position_[latest] + 1;
@@ -34,11 +48,12 @@ class order {
   bool before(std::uint32_t a, std::uint32_t b) const {
     if (position_[a] != out_of_order) return clocks_[b * lanes_ + lane_[a]] >= position_[a];
     const auto after = after_.of(a);
-    return std::any_of(after.begin(), after.end(), [&](std::uint32_t d) { return d == b || (d < b && before(d, b)); });
+    const auto passes_on = [&](std::uint32_t d) { return d == b || (d < b && before(d, b)); };
+    return passes_on(next_in_order_[a]) || std::any_of(after.begin(), after.end(), passes_on);
   }
 
  private:
-  static constexpr std::uint32_t out_of_order = 0;
+  static constexpr std::uint32_t out_of_order = 0, none = UINT32_MAX;
 
   void join(std::uint32_t to, std::uint32_t from) {
     for (std::size_t l = 0; l < lanes_; ++l)
@@ -51,6 +66,7 @@ class order {
   dependents after_;
   std::size_t lanes_;
   std::vector<std::uint32_t> clocks_, position_;
+  std::vector<std::uint32_t> next_in_order_;  // of its lane, of a loose copy
   std::vector<int> lane_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/cost.hpp"
+#include "plan/loose_copies.hpp"
 #include "run/company.hpp"
 #include "run/lower.hpp"
 
@@ -80,7 +81,8 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
       request(asked),
       text(std::move(made)),
       after(*text),
-      needs_event(text->commands.size(), false) {
+      needs_event(text->commands.size(), false),
+      loose(loose_copies(*text)) {
   const auto &commands = text->commands;
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {

@@ -41,6 +41,7 @@ struct compiled_plan {
   dependents after;
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
+  std::vector<bool> loose;  // copies that may go before earlier ones of their lane
   // The engine's: what ran in its place when the device had less memory than it needs.
   mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves

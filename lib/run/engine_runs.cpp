@@ -16,6 +16,7 @@ namespace sg {
 
 namespace {
 
+constexpr std::size_t most_overtaken = 64;  // copies: about as many as there are chunks in slots
 constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
 
 void narrow(const narrowing &n) noexcept {
@@ -68,9 +69,27 @@ void engine::advance(job &running) noexcept {
       command = list[lane.next];
     }
     if (!first) break;
-    if (!may_go(running, command) || !issue(running, command)) first->held_up = true;
+    if ((!may_go(running, command) || !issue(running, command)) && !issue_loose(running, *first))
+      first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
+}
+
+// The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
+// next would have to wait for them.
+bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept {
+  const schedule_run &run = *running.run;
+  const compiled_plan &plan = *running.plan;
+  const auto &list = plan.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
+  if (!lanes_.device_ordered() || plan.text->commands[list[lane.next]].kind != command_kind::copy_in) return false;
+  if (!lanes_.runs_dry(command_kind::copy_in)) return false;
+  const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
+  for (std::size_t at = lane.next + 1; at < end; ++at) {
+    const std::uint32_t later = list[at];
+    if (plan.loose[later] && run.steps[later] == schedule_run::step::waiting && run.waits_ended(*plan.text, later))
+      return issue(running, later);
+  }
+  return false;
 }
 
 // Whether everything that the command waits for has ended, or is ahead of it on the device.
@@ -123,12 +142,10 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
       issue_together(running, index, *slot))
     return true;
   schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
-  ++progress.next;
+  run.goes_out(*running.plan, index);
   f.begin(running, index, slot, 2);
   run.slots[index] = slot;
-  run.steps[index] = schedule_run::step::enqueued;
   ++run.in_flight;
-  progress.busy = true;
   std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
   try {
     lanes_.entered(*slot, 0);
@@ -197,10 +214,8 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     return false;
   }
   for (const std::uint32_t command : batch->commands) {
-    schedule_run::lane_progress &progress = run.lanes[run.lane_of[command]];
-    run.steps[command] = schedule_run::step::enqueued;
-    ++progress.next;
-    progress.busy = progress.started = true;
+    run.goes_out(plan, command);
+    run.lanes[run.lane_of[command]].started = true;
   }
   run.in_flight += f.commands;
   piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the batch could not end before it was counted

@@ -14,6 +14,8 @@ namespace {
 // Commands that a stream of a device may hold: enough that the device never waits for the host, and few enough that the
 // driver takes them at once (from some dozens on, CUDA's calls wait for the device).
 constexpr std::int32_t device_depth = 12;
+// Copies of chunks, of some 40 us each, that keep an engine busy until the host has learnt of the first one's end.
+constexpr std::int32_t copies_ahead = 3;
 // Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
@@ -155,6 +157,11 @@ lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alon
                     : priority > 0                   ? urgent_
                                                      : compute_[where.index % compute_.size()].get();
   return slot->in_flight.load(std::memory_order_acquire) < device_depth ? slot : nullptr;
+}
+
+bool lane_set::runs_dry(command_kind copies) const noexcept {
+  const lane_slot *slot = copies == command_kind::copy_in ? copy_in_ : copy_out_;
+  return slot->in_flight.load(std::memory_order_acquire) < copies_ahead;
 }
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {

@@ -2,6 +2,7 @@
 // One run of a schedule of several commands: which have gone out, which have ended, and which may go next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -34,6 +35,19 @@ class schedule_run {
     bool held_up = false;     // for engine::advance(): the next command cannot go out now
   };
 
+  // The command goes out. Its lane's next one is the first that has not; commands go out before it only if loose.
+  void goes_out(const compiled_plan &plan, std::uint32_t command) noexcept {
+    steps[command] = step::enqueued;
+    lane_progress &lane = lanes[lane_of[command]];
+    const auto &list = plan.lanes[lane_of[command]].commands;
+    while (lane.next < list.size() && steps[list[lane.next]] != step::waiting) ++lane.next;
+    lane.busy = true;
+  }
+  bool waits_ended(const schedule &s, std::uint32_t command) const noexcept {
+    const auto first = s.waits.begin() + s.commands[command].first_wait;
+    return std::all_of(first, first + s.commands[command].waits,
+                       [this](std::uint32_t before) { return steps[before] == step::ended; });
+  }
   bool idle() const noexcept { return in_flight == 0; }
   bool complete() const noexcept { return ended == steps.size(); }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "plan/direct.hpp"
+#include "plan/loose_copies.hpp"
 #include "plan/split.hpp"
 #include "plan/stream_layouts.hpp"
 #include "plan/stream_memory.hpp"
@@ -26,13 +27,29 @@ schedule streamed(std::int64_t limit, sg_memory_kind host = SG_MEMORY_PINNED) {
   return build_stream(p, layout, shipped_model("h200"), 2);
 }
 
+// Pageable panels of several chunks, which one worker's three slots stage.
+schedule streamed_by_chunks() {
+  problem_form f;
+  f.m = 700, f.n = 1400, f.k = 700;
+  f.in = f.out = SG_DTYPE_F64;
+  f.a = f.b = f.c = SG_MEMORY_PAGEABLE;
+  const problem p = make(f);
+  stream_layout layout = tile_layout(p, {700, 700, 700, axis::m});
+  fit_slots(p, layout, std::int64_t(13) << 20);
+  device_model model = shipped_model("h200");
+  model.staging_workers = 1;
+  return build_stream(p, layout, model, 2);
+}
+
 // Reachability by plain search, as the reference for "ordered".
 bool ordered(const schedule &s, std::uint32_t from, std::uint32_t to) {
+  const std::vector<bool> loose = loose_copies(s);
   std::vector<bool> reached(s.commands.size(), false);
   reached[from] = true;
   for (std::uint32_t i = from + 1; i <= to; ++i) {
     for (std::uint32_t j = from; j < i; ++j)
-      if (reached[j] && s.commands[j].where == s.commands[i].where && in_order(s.commands[i].where)) reached[i] = true;
+      if (reached[j] && s.commands[j].where == s.commands[i].where && in_order(s.commands[i].where) && !loose[i])
+        reached[i] = true;
     const command &c = s.commands[i];
     for (std::uint32_t w = 0; w < c.waits; ++w) reached[i] = reached[i] || reached[s.waits[c.first_wait + w]];
   }
@@ -46,25 +63,61 @@ schedule without_wait(schedule s, std::uint32_t index, std::uint32_t wait) {
   return s;
 }
 
+// Each wait guards memory, so that leaving out one that nothing else implies is a race.
+void expect_every_needed_wait_is_missed(const schedule &s) {
+  ASSERT_TRUE(check_hazards(s).empty());
+  int found = 0, dropped = 0;
+  for (std::uint32_t i = 0; i < s.commands.size(); ++i)
+    for (std::uint32_t w = 0; w < s.commands[i].waits; ++w) {
+      const schedule defective = without_wait(s, i, w);
+      const std::uint32_t awaited = s.waits[s.commands[i].first_wait + w];
+      const bool still_ordered = ordered(defective, awaited, i);
+      const bool hazardous = !check_hazards(defective).empty();
+      EXPECT_EQ(hazardous, !still_ordered) << "command " << i << " not after " << awaited;
+      found += hazardous;
+      ++dropped;
+    }
+  EXPECT_GT(found, dropped / 2);
+}
+
 TEST(hazard, every_needed_wait_is_missed) {
   for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
-    for (std::int64_t limit : {std::int64_t(3 * 1024), std::int64_t(9 * 1024), std::int64_t(1) << 30}) {
-      const schedule s = streamed(limit, host);
-      ASSERT_TRUE(check_hazards(s).empty());
-      int found = 0, dropped = 0;
-      for (std::uint32_t i = 0; i < s.commands.size(); ++i)
-        for (std::uint32_t w = 0; w < s.commands[i].waits; ++w) {
-          const schedule defective = without_wait(s, i, w);
-          const std::uint32_t awaited = s.waits[s.commands[i].first_wait + w];
-          const bool still_ordered = ordered(defective, awaited, i);
-          const bool hazardous = !check_hazards(defective).empty();
-          // Each wait guards memory, so that leaving out one that nothing else implies is a race.
-          EXPECT_EQ(hazardous, !still_ordered) << "command " << i << " not after " << awaited;
-          found += hazardous;
-          ++dropped;
-        }
-      EXPECT_GT(found, dropped / 2);
-    }
+    for (std::int64_t limit : {std::int64_t(3 * 1024), std::int64_t(9 * 1024), std::int64_t(1) << 30})
+      expect_every_needed_wait_is_missed(streamed(limit, host));
+}
+
+TEST(hazard, every_needed_wait_of_chunks_is_missed) {
+  const schedule s = streamed_by_chunks();
+  const std::vector<bool> loose = loose_copies(s);
+  EXPECT_GE(std::count(loose.begin(), loose.end(), true), 3);
+  expect_every_needed_wait_is_missed(s);
+}
+
+// The last chunk of a panel, which its product waits for, is after all the others; a loose one is after none.
+TEST(hazard, loose_copies_are_in_no_order) {
+  const schedule s = streamed_by_chunks();
+  const std::vector<bool> loose = loose_copies(s);
+  const auto first = std::uint32_t(std::find(loose.begin(), loose.end(), true) - loose.begin());
+  const auto second = std::uint32_t(std::find(loose.begin() + first + 1, loose.end(), true) - loose.begin());
+  ASSERT_LT(second, s.commands.size());
+  const auto same_place = [&](std::uint32_t later) {
+    schedule moved = s;
+    moved.commands[later].out.buffer = s.commands[first].out.buffer;
+    moved.commands[later].out.offset = s.commands[first].out.offset;
+    return moved;
+  };
+  const auto meets = [&](const std::vector<hazard> &all, std::uint32_t later) {
+    return std::any_of(all.begin(), all.end(), [&](const hazard &h) { return h.first == first && h.second == later; });
+  };
+  const auto last =
+      std::uint32_t(std::find_if(s.commands.begin() + second, s.commands.end(),
+                                 [&](const command &c) {
+                                   return c.kind == command_kind::copy_in && !loose[&c - s.commands.data()];
+                                 }) -
+                    s.commands.begin());
+  ASSERT_LT(last, s.commands.size());
+  EXPECT_TRUE(meets(check_hazards(same_place(second)), second));
+  EXPECT_FALSE(meets(check_hazards(same_place(last)), last));
 }
 
 TEST(hazard, parts_on_two_lanes_must_not_overlap) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "plan/lanes.hpp"
+#include "plan/loose_copies.hpp"
 
 namespace sg::test {
 namespace {
@@ -286,22 +289,31 @@ class interpreter {
 void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t seed) {
   std::mt19937 random(seed);
   interpreter machine(s, problems);
-  // Lanes that are in order, and each command of host workers by itself.
+  // Lanes that are in order, and each command of host workers and each loose copy by itself; the next copy of such a
+  // one's lane waits for it.
   const lane_numbers numbers(s);
-  std::vector<std::vector<std::uint32_t>> queues(std::size_t(numbers.count()));
-  for (std::uint32_t i = 0; i < s.commands.size(); ++i)
-    if (in_order(s.commands[i].where))
-      queues[std::size_t(numbers.of(s.commands[i].where))].push_back(i);
-    else
+  const std::vector<bool> loose = loose_copies(s);
+  std::vector<std::vector<std::uint32_t>> queues(std::size_t(numbers.count())), loose_before(s.commands.size());
+  std::vector<std::vector<std::uint32_t>> loose_since(queues.size());  // by lane
+  for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
+    const auto lane = std::size_t(numbers.of(s.commands[i].where));
+    if (loose[i]) loose_since[lane].push_back(i);
+    if (in_order(s.commands[i].where) && !loose[i]) {
+      queues[lane].push_back(i);
+      loose_before[i] = std::exchange(loose_since[lane], {});
+    } else {
       queues.push_back({i});
+    }
+  }
   std::vector<std::size_t> heads(queues.size(), 0);
   std::vector<bool> done(s.commands.size(), false);
   for (std::size_t left = s.commands.size(); left > 0; --left) {
     std::vector<std::size_t> able;
     for (std::size_t l = 0; l < queues.size(); ++l) {
       if (heads[l] == queues[l].size()) continue;
-      const command &c = s.commands[queues[l][heads[l]]];
-      bool waits = false;
+      const std::uint32_t next = queues[l][heads[l]];
+      const command &c = s.commands[next];
+      bool waits = std::any_of(loose_before[next].begin(), loose_before[next].end(), [&](auto i) { return !done[i]; });
       for (std::uint32_t w = 0; w < c.waits; ++w) waits |= !done[s.waits[c.first_wait + w]];
       if (!waits) able.push_back(l);
     }

@@ -226,8 +226,14 @@ sg_status onednn_warm_up() noexcept {
   const float zeros[n * n] = {};
   float results[n * n] = {};
   workspace space;
-  for (const kernel &x : {onednn_kernel(SG_DTYPE_F32, SG_DTYPE_F32), onednn_kernel(SG_DTYPE_BF16, SG_DTYPE_F32),
-                          onednn_kernel(SG_DTYPE_I8, SG_DTYPE_I32)})
+  kernel all[3];
+  {
+    const std::lock_guard lock(fork_lock());  // oneDNN looks at the processor, for the first time
+    all[0] = onednn_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
+    all[1] = onednn_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
+    all[2] = onednn_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
+  }
+  for (const kernel &x : all)
     for (const sg_op op_a : {SG_OP_N, SG_OP_T})
       for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
         if (!x) continue;

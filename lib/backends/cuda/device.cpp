@@ -181,7 +181,8 @@ sg_status device::check(cudaError_t error, const char *what) noexcept {
 }
 
 // cudaEventElapsedTime answers in a float of milliseconds, too coarse over long spans: the clock's own event is moved
-// on.
+// on. When that one happened is known by when the host learnt of it, some tens of microseconds late; an event that would
+// have ended after now shows by how much at least.
 std::int64_t device::time_of(cudaEvent_t event) noexcept {
   const std::lock_guard lock(clock_lock_);
   float milliseconds = 0;
@@ -189,15 +190,16 @@ std::int64_t device::time_of(cudaEvent_t event) noexcept {
     cudaGetLastError();
     return 0;
   }
+  const auto since_ns = static_cast<std::int64_t>(double(milliseconds) * 1e6);
+  clock_ns_ = std::min(clock_ns_, now_ns() - since_ns);
+  const std::int64_t found = clock_ns_ + since_ns;
   if (milliseconds > 1000 && cudaEventRecord(clock_event_, memory_stream_) == cudaSuccess) {
-    const std::int64_t found = clock_ns_ + static_cast<std::int64_t>(double(milliseconds) * 1e6);
     float back = 0;
     if (cudaEventSynchronize(clock_event_) == cudaSuccess &&
         cudaEventElapsedTime(&back, event, clock_event_) == cudaSuccess)
       clock_ns_ = found + static_cast<std::int64_t>(double(back) * 1e6);
-    return found;
   }
-  return clock_ns_ + static_cast<std::int64_t>(double(milliseconds) * 1e6);
+  return found;
 }
 
 void device::add(stream &x) noexcept {

@@ -98,8 +98,10 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   const double memory = memory_khz > 0 ? 2.0 * memory_khz * 1e3 * facts.memoryBusWidth / 8 * 0.83 : 500e9;
   const double link = link_rate(facts);
   const rates rate = rates_of(facts, clock);
-  // Enough threads for the link, and some cores left to the caller.
-  const int workers = std::clamp(cores() * 3 / 4, 1, 12);
+  // Enough threads for the link, and half of the cores left to the caller. More of them take memory bandwidth from the
+  // copies: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve; tf32
+  // 16384^3 50 and 48, bf16 8192^3 6.1 with eight to twelve and 7.3 to 8.1 with six (no record is kept).
+  const int workers = std::clamp(cores() / 2, 1, 8);
 
   json_text json;
   json.add("{\"name\": \"cuda:%d\", \"unified_memory\": false, \"lanes_are_cores\": false,\n", ordinal);
@@ -122,8 +124,8 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
     json.add("%s{\"run_bytes\": %d, \"one_way_bytes_per_second\": %.4g, \"both_ways_bytes_per_second\": %.4g}",
              &run == runs ? "" : ",\n   ", run.bytes, run.one_way * link, run.both_ways * link);
   json.add(
-      "]},\n \"staging\": [{\"workers\": 4, \"bytes_per_second\": 30e9}, "
-      "{\"workers\": 8, \"bytes_per_second\": 54e9}, {\"workers\": 12, \"bytes_per_second\": 62e9}],\n"
+      "]},\n \"staging\": [{\"workers\": 4, \"bytes_per_second\": 34e9}, "
+      "{\"workers\": 8, \"bytes_per_second\": 67e9}, {\"workers\": 12, \"bytes_per_second\": 70e9}],\n"
       // Of an H200's host: a chunk and its copy took 30 to 35 us together; twelve threads, GB/s: runs of 32 KiB 124,
       // 4 KiB 110, 1 KiB 78, 512 bytes 60 (no record is kept).
       " \"staging_gap_seconds\": 25e-6, \"staging_run_bytes\": 500,\n");
