@@ -92,6 +92,7 @@ class engine {
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
+  bool waits_are_over(const job &running, std::uint32_t command) const noexcept;
   bool issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept;  // false: there is none
   void give_to_workers(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free

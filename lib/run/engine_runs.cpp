@@ -75,6 +75,17 @@ void engine::advance(job &running) noexcept {
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }
 
+// Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command may
+// be still to come when it has been told.
+bool engine::waits_are_over(const job &running, std::uint32_t index) const noexcept {
+  const schedule &s = *running.plan->text;
+  const auto first = s.waits.begin() + s.commands[index].first_wait;
+  return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
+    return running.run->steps[before] == schedule_run::step::ended &&
+           (!ops_.stream_begin_at || !on_device(s.commands[before].kind));
+  });
+}
+
 // The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
 // next would have to wait for them.
 bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept {
@@ -86,7 +97,7 @@ bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) 
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];
-    if (plan.loose[later] && run.steps[later] == schedule_run::step::waiting && run.waits_ended(*plan.text, later))
+    if (plan.loose[later] && run.steps[later] == schedule_run::step::waiting && waits_are_over(running, later))
       return issue(running, later);
   }
   return false;

@@ -128,7 +128,7 @@ class alignas(64) job final : public object {
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
   // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
   void issued(lane_bits lanes) noexcept;  // or it is nothing but what it follows in those lanes
-  void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane
+  void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane; or of long work, with its end
   // Its work, of that length, should end then, on CLOCK_MONOTONIC. Who waits for long work is woken to see it.
   void expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept;
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }

@@ -2,7 +2,6 @@
 // One run of a schedule of several commands: which have gone out, which have ended, and which may go next.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -42,11 +41,6 @@ class schedule_run {
     const auto &list = plan.lanes[lane_of[command]].commands;
     while (lane.next < list.size() && steps[list[lane.next]] != step::waiting) ++lane.next;
     lane.busy = true;
-  }
-  bool waits_ended(const schedule &s, std::uint32_t command) const noexcept {
-    const auto first = s.waits.begin() + s.commands[command].first_wait;
-    return std::all_of(first, first + s.commands[command].waits,
-                       [this](std::uint32_t before) { return steps[before] == step::ended; });
   }
   bool idle() const noexcept { return in_flight == 0; }
   bool complete() const noexcept { return ended == steps.size(); }

@@ -193,12 +193,9 @@ std::int64_t device::time_of(cudaEvent_t event) noexcept {
   const auto since_ns = static_cast<std::int64_t>(double(milliseconds) * 1e6);
   clock_ns_ = std::min(clock_ns_, now_ns() - since_ns);
   const std::int64_t found = clock_ns_ + since_ns;
-  if (milliseconds > 1000 && cudaEventRecord(clock_event_, memory_stream_) == cudaSuccess) {
-    float back = 0;
-    if (cudaEventSynchronize(clock_event_) == cudaSuccess &&
-        cudaEventElapsedTime(&back, event, clock_event_) == cudaSuccess)
-      clock_ns_ = found + static_cast<std::int64_t>(double(back) * 1e6);
-  }
+  if (milliseconds > 1000 && cudaEventRecord(clock_event_, memory_stream_) == cudaSuccess &&
+      cudaEventSynchronize(clock_event_) == cudaSuccess)
+    clock_ns_ = now_ns();
   return found;
 }
 

@@ -84,9 +84,9 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
   double round = 0;            // seconds of one round, from the warm-up's second runs
   std::vector<bool> warms_up;  // by variant
   for (const bench_variant &variant : what.variants) {
-    variant.run();
-    const double seconds = timed([&] { variant.run(); });
-    warms_up.push_back(seconds < most_seconds_of_brief);
+    const double measured = variant.run();
+    const double seconds = timed([&] { variant.run(); });  // with what surrounds what is measured
+    warms_up.push_back(measured < most_seconds_of_brief);
     round += seconds * (warms_up.back() ? 2 : 1);
     let_threads_go_idle();
   }
