@@ -15,9 +15,10 @@ namespace {
 template <class Add>
 void for_each_access(const checked_gemm &g, Add &&add) {
   const problem &p = g.shape;
-  const auto list = [&](const operand &o, int which, bool writes, bool reads) {
+  const auto list = [&](const operand &o, std::size_t which, bool writes, bool reads) {
     for (std::int64_t i = 0; i < pieces_of(o, p.batch); ++i)
-      add(access{footprint_of(o, p.batch, g.where.operands[which], i), writes, reads, has_exact_footprint(o, p.batch)});
+      add(access{footprint_of(o, p.batch, g.where.operands[which], i), writes, reads, has_exact_footprint(o, p.batch)},
+          which);
   };
   if (!p.no_product) {
     list(p.a, 0, false, true);
@@ -25,6 +26,18 @@ void for_each_access(const checked_gemm &g, Add &&add) {
   }
   list(p.c, 2, true, !p.beta_zero);
   if (p.has_bias()) list(p.bias, 3, false, true);
+}
+
+// Whether the second is now part of the first.
+bool joined(access &first, const access &second) noexcept {
+  footprint &bytes = first.bytes;
+  const bool without_gaps = bytes.pitch == bytes.run && second.bytes.pitch == second.bytes.run;
+  if (!without_gaps || bytes.hi != second.bytes.lo || first.writes != second.writes || first.reads != second.reads ||
+      first.exact != second.exact)
+    return false;
+  bytes.hi = second.bytes.hi;
+  bytes.run = bytes.pitch = static_cast<std::int64_t>(bytes.hi - bytes.lo);
+  return true;
 }
 
 [[noreturn]] void refuse_overlap(const char *name, const char *input, const footprint &read, const footprint &written) {
@@ -40,14 +53,18 @@ void require_apart(std::vector<owned_bytes> all, const char *what) {
 
 }  // namespace
 
-void list_accesses(const checked_gemm &g, std::vector<access> &out) {
-  for_each_access(g, [&](const access &a) { out.push_back(a); });
-}
-
 std::size_t list_accesses(const checked_gemm &g, access *out) {
   std::size_t count = 0;
-  for_each_access(g, [&](const access &a) { out[count++] = a; });
+  for_each_access(g, [&](const access &a, std::size_t) { out[count++] = a; });
   return count;
+}
+
+void access_list::add(const checked_gemm &g) {
+  for_each_access(g, [&](const access &a, std::size_t which) {
+    if (latest_[which] > 0 && joined(all_[latest_[which] - 1], a)) return;
+    all_.push_back(a);
+    latest_[which] = all_.size();
+  });
 }
 
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
@@ -82,7 +99,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
 
 void check_items_apart(const checked_gemm &g, const char *what) {
   std::vector<owned_bytes> written;
-  for_each_access(g, [&](const access &a) {
+  for_each_access(g, [&](const access &a, std::size_t) {
     if (a.writes) written.push_back({a.bytes, written.size(), true});
   });
   require_apart(std::move(written), what);
@@ -91,7 +108,7 @@ void check_items_apart(const checked_gemm &g, const char *what) {
 void check_products_apart(const std::vector<checked_gemm> &products) {
   std::vector<owned_bytes> all;
   for (std::size_t i = 0; i < products.size(); ++i)
-    for_each_access(products[i], [&](const access &a) { all.push_back({a.bytes, i, a.writes}); });
+    for_each_access(products[i], [&](const access &a, std::size_t) { all.push_back({a.bytes, i, a.writes}); });
   require_apart(std::move(all), "an operand that one of descs writes and an operand of another");
 }
 

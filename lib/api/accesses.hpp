@@ -2,6 +2,7 @@
 // What checked products read and write, and the rule that nothing which is written overlaps anything else.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -10,9 +11,21 @@
 
 namespace sg {
 
-// What the product reads and writes: appended, or, without pointer arrays, put into an array of four; their number.
-void list_accesses(const checked_gemm &g, std::vector<access> &out);
+// What a product without pointer arrays reads and writes, put into an array of four; their number.
 std::size_t list_accesses(const checked_gemm &g, access *out);
+
+// What any number of products read and write. Where an operand begins at the end of its predecessor's, both are one
+// access: a group whose matrices lie behind each other costs its submitter few.
+class access_list {
+ public:
+  void add(const checked_gemm &g);
+  const access *data() const noexcept { return all_.data(); }
+  std::size_t size() const noexcept { return all_.size(); }
+
+ private:
+  std::vector<access> all_;
+  std::array<std::size_t, operands_of_problem> latest_{};  // the number in all_ of each operand's latest; 0: none yet
+};
 
 // Throws when C overlaps an input or the bias, whichever item of either it is. `name`: the descriptor's; `by_rows`: the
 // caller's C is row major, so that A and B have changed places.

@@ -63,7 +63,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   places known;
   plan_request request = order.limited(check_plan_options(order.plan(), "submit->plan", known));
   std::vector<checked_gemm> products;
-  std::vector<access> accesses;
+  access_list accesses;
   products.reserve(static_cast<std::size_t>(count));
   // An array of structs has one stride, that of the program's own version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
@@ -80,7 +80,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     if (i == 0) request = request_for(d, product.shape, request);
     if (product.nothing_to_do) continue;
     if (d.c_array) check_items_apart(product, "items of one c_array in descs");
-    list_accesses(product, accesses);
+    accesses.add(product);
     products.push_back(std::move(product));
   }
   check_products_apart(products);

@@ -163,8 +163,8 @@ void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<c
   ref<job> work = product_job(to, product.where, plan);
   work->operands.pointers = std::move(product.pointers);
   if (product.shape.c.pointer_array) check_items_apart(product, "items of desc->c_array");
-  std::vector<access> accesses;
-  list_accesses(product, accesses);
+  access_list accesses;
+  accesses.add(product);
   order.go(std::move(work), accesses.data(), accesses.size(), out_job);
 }
 

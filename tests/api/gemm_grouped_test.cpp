@@ -110,6 +110,40 @@ TEST_P(gemm_grouped, shared_inputs) {
   EXPECT_EQ(std::vector<double>(40, 18.0), c);
 }
 
+// Results that lie behind each other: who reads one of them waits, who uses what lies behind the last one does not.
+TEST_P(gemm_grouped, neighbours_are_waited_for_and_no_more) {
+  const context wide = open_context(GetParam(), 2);
+  gated_job gated(wide);
+  SKIP_WITHOUT_GATE(gated);
+  std::vector<double> a(10, 2.0), b(10, 3.0), c(11, 5.0);
+  std::vector<sg_gemm_desc> descs;
+  for (int i = 0; i < 10; ++i) descs.push_back(product(a.data() + i, b.data() + i, c.data() + i, 1, 1, 1));
+  sg_submit options = SG_SUBMIT_INIT;
+  sg_job *const first = gated.get();
+  options.after = &first;
+  options.after_count = 1;
+  ASSERT_OK(sg_gemm_grouped_async(wide, descs.data(), 10, &options, nullptr));
+  double within[10] = {}, behind = 0, one = 1;
+  job readers[10], other, writer;
+  for (int i = 0; i < 10; ++i) {
+    const sg_gemm_desc read = product(c.data() + i, &one, within + i, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(wide, &read, nullptr, readers[i].out()));
+  }
+  const sg_gemm_desc read_behind = product(c.data() + 10, &one, &behind, 1, 1, 1);
+  ASSERT_OK(sg_gemm_async(wide, &read_behind, nullptr, other.out()));
+  const sg_gemm_desc write_input = product(&one, &one, a.data() + 9, 1, 1, 1);
+  ASSERT_OK(sg_gemm_async(wide, &write_input, nullptr, writer.out()));
+  EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}));
+  for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(reader));
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(writer, 5000000));
+  gated.open();
+  for (job &reader : readers) ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
+  ASSERT_OK(sg_job_wait(writer, SG_FOREVER));
+  for (const double x : within) EXPECT_EQ(6, x);
+  EXPECT_EQ(5, behind);
+  EXPECT_EQ(1, a[9]);
+}
+
 // The second member's C is the first one's A, and the other way round; two results in one place.
 TEST_P(gemm_grouped, overlap_between_members_is_refused) {
   double x[1] = {1}, y[1] = {2}, z[1] = {3}, w[1] = {4};
@@ -153,7 +187,8 @@ class one_launch : public testing::Test {
     seconds_ = double(seen.end_ns - seen.start_ns) * 1e-9;
     predicted_ = seen.predicted_seconds;
     job back;
-    EXPECT_OK(sg_copy_async(context_, result.data(), data + at(2, 0), result.size() * sizeof(double), nullptr, back.out()));
+    EXPECT_OK(
+        sg_copy_async(context_, result.data(), data + at(2, 0), result.size() * sizeof(double), nullptr, back.out()));
     EXPECT_OK(sg_job_wait(back, SG_FOREVER));
     for (std::size_t p = 0; p < count; ++p)
       for (std::int64_t i = 0; i < rows(p); ++i)

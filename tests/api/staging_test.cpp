@@ -25,7 +25,8 @@ namespace {
 const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr int patience_ms = 20000;
 
-// Memory of which some parts have no pages until they are given some: whoever reads there waits.
+// A gate (support/gate.h) is memory of its own; this is memory of which some parts have no pages until they are given
+// some: whoever reads there waits.
 class late_memory {
  public:
   late_memory(std::size_t bytes, double value)

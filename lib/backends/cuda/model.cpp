@@ -98,10 +98,10 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   const double memory = memory_khz > 0 ? 2.0 * memory_khz * 1e3 * facts.memoryBusWidth / 8 * 0.83 : 500e9;
   const double link = link_rate(facts);
   const rates rate = rates_of(facts, clock);
-  // Enough threads for the link, and half of the cores left to the caller. More of them take memory bandwidth from the
+  // Enough threads for the link, and some cores left to the caller. More than eight take memory bandwidth from the
   // copies: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve; tf32
   // 16384^3 50 and 48, bf16 8192^3 6.1 with eight to twelve and 7.3 to 8.1 with six (no record is kept).
-  const int workers = std::clamp(cores() / 2, 1, 8);
+  const int workers = std::clamp(cores() * 3 / 4, 1, 8);
 
   json_text json;
   json.add("{\"name\": \"cuda:%d\", \"unified_memory\": false, \"lanes_are_cores\": false,\n", ordinal);
