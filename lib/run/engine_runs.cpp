@@ -93,7 +93,7 @@ bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) 
   const compiled_plan &plan = *running.plan;
   const auto &list = plan.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
   if (!lanes_.device_ordered() || plan.text->commands[list[lane.next]].kind != command_kind::copy_in) return false;
-  if (!lanes_.runs_dry(command_kind::copy_in)) return false;
+  if (!lanes_.copies_in_run_dry()) return false;
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];

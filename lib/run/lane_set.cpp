@@ -159,9 +159,8 @@ lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alon
   return slot->in_flight.load(std::memory_order_acquire) < device_depth ? slot : nullptr;
 }
 
-bool lane_set::runs_dry(command_kind copies) const noexcept {
-  const lane_slot *slot = copies == command_kind::copy_in ? copy_in_ : copy_out_;
-  return slot->in_flight.load(std::memory_order_acquire) < copies_ahead;
+bool lane_set::copies_in_run_dry() const noexcept {
+  return copy_in_->in_flight.load(std::memory_order_acquire) < copies_ahead;
 }
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {

@@ -61,8 +61,8 @@ class lane_set {
   // The lane for a command of a schedule's run; nullptr: it has to wait.
   lane_slot *find(command_kind kind, lane where, int priority, bool alone) noexcept;
 
-  // Whether the lane of such copies would soon have nothing to do.
-  bool runs_dry(command_kind copies) const noexcept;
+  // Whether a device's lane of copies in would soon have nothing to do.
+  bool copies_in_run_dry() const noexcept;
 
   // Lets what is enqueued in `slot` next start after what is in the lanes `behind` now. Throws sg::error.
   void follow(const lane_slot &slot, lane_bits behind) const;
