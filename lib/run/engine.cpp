@@ -97,6 +97,15 @@ void engine::hurry() noexcept {
 // Something in flight has ended.
 void engine::device_news() noexcept {
   saturated_.store(false);
+  if (ops_.poll) {
+    const job *const seen = inbox_.load(std::memory_order_relaxed);
+    if (seen) {
+      for (int i = 0; i < 4; ++i) {
+        for (int k = 0; k < 8; ++k) __builtin_ia32_pause();
+        if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
+      }
+    }
+  }
   pump();
 }
 

@@ -27,6 +27,9 @@ bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
 std::size_t part_apart(std::vector<job *> &members) noexcept {
   // Few units have nobody to share a depth with.
   const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->least_company; };
+  const std::size_t first = least_of(members.front());
+  if (std::all_of(members.begin(), members.end(), [&](const job *member) { return least_of(member) == first; }))
+    return first > members.size() ? members.size() : 0;  // equals, as most are, need no sorting
   std::array<std::size_t, most_members> least;
   const auto end = std::transform(members.begin(), members.end(), least.begin(), least_of);
   std::sort(least.begin(), end, std::greater<>());

@@ -66,8 +66,12 @@ void job::finish() noexcept {
   operands.clear();
   run.reset();
   if (status != SG_STATUS_OK) leave_failure();
-  const std::uint32_t before = state_.fetch_or(done_bit);  // in one order with job_ends' counts
-  if (before & waited_bit) futex_wake_all(state_);
+  const bool anonymous = has_one_ref() && !queue;  // nobody waits for it, or has a callback, or ever will
+  if (anonymous) {
+    state_.store(done_bit, std::memory_order_release);
+  } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
+    futex_wake_all(state_);
+  }
   if (queue) queue->post(ref<job>::share(this));
 
   const bool was_issued = successors_.is_marked();
@@ -79,7 +83,7 @@ void job::finish() noexcept {
     node = next;
   }
   callback_request *reversed = nullptr;
-  for (callback_request *request = callbacks_.close(); request;) {
+  for (callback_request *request = anonymous ? nullptr : callbacks_.close(); request;) {
     callback_request *next = request->next;
     request->next = reversed;
     reversed = request;

@@ -17,17 +17,13 @@ void memory_map::remove(const void *memory) noexcept {
   if (ranges_.erase(reinterpret_cast<std::uintptr_t>(memory)) > 0) state_.store(++states_, std::memory_order_release);
 }
 
-std::optional<sg_memory_kind> memory_map::find(const void *memory, std::uint64_t bytes) const noexcept {
-  thread_local memo latest[4];
+std::optional<sg_memory_kind> memory_map::look_up(std::uintptr_t first, std::uint64_t bytes) const noexcept {
   thread_local unsigned next = 0;
-  const auto first = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uint64_t state = state_.load(std::memory_order_acquire);
-  for (const memo &each : latest)
-    if (each.state == state && each.where.holds(first, bytes)) return each.where.kind;
   const std::lock_guard lock(lock_);
   auto found = ranges_.upper_bound(first);
   if (found == ranges_.begin() || !(--found)->second.holds(first, bytes)) return std::nullopt;
-  latest[next++ % std::size(latest)] = {state, found->second};
+  // Nothing is removed while the lock is held.
+  memos_[next++ % std::size(memos_)] = {state_.load(std::memory_order_relaxed), found->second};
   return found->second.kind;
 }
 

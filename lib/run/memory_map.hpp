@@ -18,23 +18,31 @@ class memory_map {
  public:
   void add(const void *memory, std::uint64_t bytes, sg_memory_kind kind);  // Throws std::bad_alloc.
   void remove(const void *memory) noexcept;                                // before it is freed
-  // Empty when the bytes are not all in memory that was added.
-  std::optional<sg_memory_kind> find(const void *memory, std::uint64_t bytes) const noexcept;
+  // Empty when the bytes are not all in memory that was added. In place: every submission asks for each operand.
+  std::optional<sg_memory_kind> find(const void *memory, std::uint64_t bytes) const noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uint64_t state = state_.load(std::memory_order_acquire);
+    for (const memo &each : memos_)
+      if (each.state == state && each.where.holds(first, bytes)) return each.where.kind;
+    return look_up(first, bytes);
+  }
 
  private:
   struct range {
-    std::uintptr_t lo = 0, hi = 0;
-    sg_memory_kind kind = SG_MEMORY_AUTO;
+    std::uintptr_t lo, hi;
+    sg_memory_kind kind;
     bool holds(std::uintptr_t first, std::uint64_t bytes) const noexcept {
       return first >= lo && first < hi && bytes <= hi - first;
     }
   };
   // What a thread found latest, while nothing has been removed since.
   struct memo {
-    std::uint64_t state = 0;
+    std::uint64_t state;  // 0: none
     range where;
   };
+  std::optional<sg_memory_kind> look_up(std::uintptr_t first, std::uint64_t bytes) const noexcept;
 
+  static inline thread_local constinit memo memos_[4]{};
   inline static std::atomic<std::uint64_t> states_{0};  // a new number for each map, and for each removal from one
   mutable std::mutex lock_;
   std::map<std::uintptr_t, range> ranges_;  // by lo

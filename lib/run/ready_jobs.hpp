@@ -38,10 +38,10 @@ class ready_jobs {
   }
 
   // Whose turn it is; there is one.
-  job &front() const noexcept { return *lists_[turn()].first; }
+  job &front() const noexcept { return *lists_[turn_of(occupied_)].first; }
   // Takes the front out; the next submitter has its turn.
   void pop() noexcept {
-    const std::uint32_t now = turn();
+    const std::uint32_t now = turn_of(occupied_);
     take_first(now);
     next_turn_ = (now + 1) % submitters;
   }
@@ -52,10 +52,9 @@ class ready_jobs {
   void gather(std::size_t most, Wanted &&wanted, Take &&take) noexcept {
     std::array<job *, submitters> before{};  // in each list, the last of those passed over
     std::uint32_t left = occupied_;
-    for (std::size_t taken = 0, passed = 0; left && taken < most && passed < most_passed_over;
-         next_turn_ = (next_turn_ + 1) % submitters) {
-      const std::uint32_t now = next_turn_;
-      if (!(left & 1u << now)) continue;
+    for (std::size_t taken = 0, passed = 0; left && taken < most && passed < most_passed_over;) {
+      const std::uint32_t now = turn_of(left);
+      next_turn_ = (now + 1) % submitters;
       job_list &list = lists_[now];
       job *candidate = before[now] ? before[now]->next : list.first;
       for (; candidate && !wanted(*candidate) && passed < most_passed_over; candidate = candidate->next, ++passed)
@@ -110,10 +109,11 @@ class ready_jobs {
     return found;
   }
 
-  std::uint32_t turn() const noexcept {
-    const std::uint32_t from_here = occupied_ >> next_turn_;
+  // Of some lists, at least one, whose turn it is.
+  std::uint32_t turn_of(std::uint32_t lists) const noexcept {
+    const std::uint32_t from_here = lists >> next_turn_;
     return from_here ? next_turn_ + static_cast<std::uint32_t>(std::countr_zero(from_here))
-                     : static_cast<std::uint32_t>(std::countr_zero(occupied_));
+                     : static_cast<std::uint32_t>(std::countr_zero(lists));
   }
   job &take_first(std::uint32_t index) noexcept {
     job_list &list = lists_[index];
