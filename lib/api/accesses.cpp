@@ -60,11 +60,13 @@ std::size_t list_accesses(const checked_gemm &g, access *out) {
 }
 
 void access_list::add(const checked_gemm &g) {
-  for_each_access(g, [&](const access &a, std::size_t which) {
-    if (latest_[which] > 0 && joined(all_[latest_[which] - 1], a)) return;
-    all_.push_back(a);
-    latest_[which] = all_.size();
-  });
+  for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
+}
+
+void access_list::add(const access &next, std::size_t which) {
+  if (latest_[which] > 0 && joined(all_[latest_[which] - 1], next)) return;
+  all_.push_back(next);
+  latest_[which] = all_.size();
 }
 
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
@@ -105,10 +107,30 @@ void check_items_apart(const checked_gemm &g, const char *what) {
   require_apart(std::move(written), what);
 }
 
-void check_products_apart(const std::vector<checked_gemm> &products) {
-  std::vector<owned_bytes> all;
-  for (std::size_t i = 0; i < products.size(); ++i)
-    for_each_access(products[i], [&](const access &a, std::size_t) { all.push_back({a.bytes, i, a.writes}); });
+void group_accesses::reserve(std::size_t products) {
+  list_.reserve(3 * products);
+  for (std::size_t which = 0; which < 3; ++which) bytes_[which].reserve(products);
+}
+
+void group_accesses::add(const access &a, std::size_t which) {
+  list_.add(a, which);
+  bytes_[which].push_back({a.bytes, products_, a.writes});
+}
+
+void group_accesses::add(const checked_gemm &g) {
+  for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
+  ++products_;
+}
+
+void group_accesses::add(const access *accesses, std::size_t count) {
+  for (std::size_t which = 0; which < count; ++which) add(accesses[which], which);
+  ++products_;
+}
+
+void group_accesses::check_apart() {
+  std::vector<owned_bytes> all = std::move(bytes_[0]);
+  for (std::size_t which = 1; which < bytes_.size(); ++which)
+    all.insert(all.end(), bytes_[which].begin(), bytes_[which].end());
   require_apart(std::move(all), "an operand that one of descs writes and an operand of another");
 }
 

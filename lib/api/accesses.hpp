@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "api/conflict.hpp"
 #include "api/problem_of.hpp"
 #include "run/tracker.hpp"
 
@@ -19,6 +20,8 @@ std::size_t list_accesses(const checked_gemm &g, access *out);
 class access_list {
  public:
   void add(const checked_gemm &g);
+  void add(const access &next, std::size_t which);  // of an operand: 0 to 3, A, B, C and the bias
+  void reserve(std::size_t count) { all_.reserve(count); }
   const access *data() const noexcept { return all_.data(); }
   std::size_t size() const noexcept { return all_.size(); }
 
@@ -32,7 +35,23 @@ class access_list {
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows);
 // Throws when two items of a product's C overlap; `what` names them.
 void check_items_apart(const checked_gemm &g, const char *what);
-// Throws when what one product of a group writes overlaps any operand of another.
-void check_products_apart(const std::vector<checked_gemm> &products);
+
+// What the products of a group read and write, each product added in turn.
+class group_accesses {
+ public:
+  void reserve(std::size_t products);
+  void add(const checked_gemm &g);
+  void add(const access *accesses, std::size_t count);  // of A, B, C and the bias, as far as it has them
+  // Throws when what one product writes overlaps any operand of another. Last.
+  void check_apart();
+  const access_list &list() const noexcept { return list_; }
+
+ private:
+  void add(const access &a, std::size_t which);
+
+  access_list list_;
+  std::array<std::vector<owned_bytes>, operands_of_problem> bytes_;  // by operand
+  std::size_t products_ = 0;
+};
 
 }  // namespace sg

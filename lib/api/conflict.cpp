@@ -9,25 +9,42 @@ namespace {
 
 auto place_of(const owned_bytes &x) { return std::tie(x.bytes.lo, x.bytes.hi, x.bytes.run, x.bytes.pitch, x.writes); }
 
-// Sorts by address; what several read becomes one entry.
-void sort_and_merge(std::vector<owned_bytes> &all) {
-  std::sort(all.begin(), all.end(),
-            [](const owned_bytes &x, const owned_bytes &y) { return place_of(x) < place_of(y); });
-  std::size_t kept = 0;
-  for (const owned_bytes &x : all) {
-    owned_bytes *last = kept > 0 ? &all[kept - 1] : nullptr;
-    if (!last || x.writes || place_of(*last) != place_of(x))
-      all[kept++] = x;
-    else if (last->owner != x.owner)
-      last->owner = several_owners;
+// One of them, by the address that it begins at.
+struct start {
+  std::uintptr_t lo;
+  std::size_t index;
+};
+
+// In order of address. They often come in a few rising runs, A of every product, then B, then C, which are merged.
+std::vector<start> sorted(const std::vector<owned_bytes> &all) {
+  constexpr std::size_t most_runs = 8;
+  const auto before = [&](const start &x, const start &y) {
+    return x.lo != y.lo ? x.lo < y.lo : place_of(all[x.index]) < place_of(all[y.index]);
+  };
+  std::vector<start> starts;
+  std::vector<std::ptrdiff_t> runs{0};  // where each begins
+  starts.reserve(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    starts.push_back({all[i].bytes.lo, i});
+    if (i > 0 && runs.size() <= most_runs && before(starts[i], starts[i - 1]))
+      runs.push_back(static_cast<std::ptrdiff_t>(i));
   }
-  all.resize(kept);
+  if (runs.size() > most_runs) {
+    std::sort(starts.begin(), starts.end(), before);
+    return starts;
+  }
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const auto end = i + 1 < runs.size() ? starts.begin() + runs[i + 1] : starts.end();
+    std::inplace_merge(starts.begin(), starts.begin() + runs[i], end, before);
+  }
+  return starts;
 }
 
 // Those of one kind whose range may reach what comes next.
 class open_ranges {
  public:
   void add(const owned_bytes &x) { open_.push_back(&x); }
+  void clear() noexcept { open_.clear(); }
 
   const owned_bytes *find(const owned_bytes &x) {
     std::erase_if(open_, [&](const owned_bytes *o) { return o->bytes.hi <= x.bytes.lo; });
@@ -44,13 +61,28 @@ class open_ranges {
 }  // namespace
 
 std::optional<conflict> find_conflict(std::vector<owned_bytes> all) {
-  sort_and_merge(all);
   open_ranges written, read;
-  for (const owned_bytes &x : all) {
-    const owned_bytes *other = written.find(x);
-    if (!other && x.writes) other = read.find(x);
-    if (other) return conflict{*other, x};
+  std::uintptr_t reached = 0;  // by what came before
+  owned_bytes *latest = nullptr;
+  for (const start &next : sorted(all)) {
+    owned_bytes &x = all[next.index];
+    const bool again = latest && !x.writes && place_of(*latest) == place_of(x);
+    if (again && latest->owner == x.owner) continue;
+    if (x.bytes.lo >= reached) {
+      written.clear();
+      read.clear();
+    } else {
+      const owned_bytes *other = written.find(x);
+      if (!other && x.writes) other = read.find(x);
+      if (other) return conflict{*other, x};
+    }
+    if (again) {  // what several read is one entry
+      latest->owner = several_owners;
+      continue;
+    }
+    latest = &x;
     (x.writes ? written : read).add(x);
+    reached = std::max(reached, x.bytes.hi);
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include "api/accesses.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
+#include "api/recent_group.hpp"
 #include "api/recent_product.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
@@ -13,24 +14,22 @@
 namespace sg {
 namespace {
 
-// Gives a job the plan and the addresses of a group.
-void give_work(context &on, job &work, std::vector<checked_gemm> &&products, const plan_request &request) {
-  std::vector<problem> shapes;
-  for (const checked_gemm &g : products) shapes.push_back(g.shape);
+// Gives a job the plan of a group, and the operands of each of its products.
+void give_work(job &work, const std::shared_ptr<const compiled_plan> &plan, binding &&where) {
   work.kind = work_kind::schedule;
-  work.give_plan(on.plan_for(shapes.data(), shapes.size(), request));
-  work.operands.first = products[0].where;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    if (i > 0) work.operands.others.push_back(products[i].where);
-    for (auto &list : products[i].pointers) work.operands.pointers.push_back(std::move(list));
-  }
+  work.give_plan(plan);
+  work.operands = std::move(where);
   if (!work.plan->is_single()) work.run = std::make_unique<schedule_run>(*work.plan);
+}
+
+// The planner chooses how, of which only what is submitted says something.
+bool is_planners_choice(const checked_submit &order) {
+  return !order.plan() && !order.records() && order.most_lanes() == 0;
 }
 
 void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job) {
   checked_submit order(on, submit);
-  const bool planners_choice = !order.plan() && !order.records() && order.most_lanes() == 0;
-  recent_product *const recent = planners_choice ? recent_product::like(on, d) : nullptr;
+  recent_product *const recent = is_planners_choice(order) ? recent_product::like(on, d) : nullptr;
   if (recent) {
     problem_binding where;
     access accesses[4];
@@ -45,7 +44,7 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   if (order.records()) order.about(product.shape, wanted);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
-  if (recent) recent->remember(on, d, product, plan);
+  if (recent && recent->remember(on, d, product)) recent->keep(plan);
   submit_product(on, std::move(product), plan, order, out_job);
 }
 
@@ -60,11 +59,23 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   require_range(count, 1, 1 << 20, "count");
   require(descs, "descs");
   checked_submit order(on, submit);
+  recent_group *const recent = is_planners_choice(order) ? recent_group::of_thread() : nullptr;
+  if (recent) {
+    binding where;
+    group_accesses accesses;
+    if (recent->again(on, descs, static_cast<std::size_t>(count), where, accesses)) {
+      accesses.check_apart();
+      ref<job> work = on.new_job();
+      give_work(*work, recent->plan(), std::move(where));
+      return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
+    }
+    recent->forget();
+  }
   places known;
   plan_request request = order.limited(check_plan_options(order.plan(), "submit->plan", known));
-  std::vector<checked_gemm> products;
-  access_list accesses;
-  products.reserve(static_cast<std::size_t>(count));
+  std::vector<problem> shapes;
+  binding where;
+  group_accesses accesses;
   // An array of structs has one stride, that of the program's own version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
@@ -78,15 +89,25 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
     checked_gemm product = check_gemm(on, d, known, true, name);
     if (i == 0) request = request_for(d, product.shape, request);
+    if (recent) recent->add(on, d, product);
     if (product.nothing_to_do) continue;
     if (d.c_array) check_items_apart(product, "items of one c_array in descs");
     accesses.add(product);
-    products.push_back(std::move(product));
+    if (shapes.empty())
+      where.first = product.where;
+    else
+      where.others.push_back(product.where);
+    shapes.push_back(product.shape);
+    for (auto &list : product.pointers) where.pointers.push_back(std::move(list));
   }
-  check_products_apart(products);
+  accesses.check_apart();
   ref<job> work = on.new_job();
-  if (!products.empty()) give_work(on, *work, std::move(products), request);
-  order.go(work, accesses.data(), accesses.size(), out_job);
+  if (!shapes.empty()) {
+    const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
+    give_work(*work, plan, std::move(where));
+    if (recent) recent->keep(plan);
+  }
+  order.go(work, accesses.list().data(), accesses.list().size(), out_job);
 }
 
 template <class Scalar>

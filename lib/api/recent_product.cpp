@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/recent_product.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -103,11 +104,9 @@ bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_
          (count_ < 4 || !overlap(accesses[3].bytes, accesses[2].bytes));
 }
 
-void recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
-                              const std::shared_ptr<const compiled_plan> &plan) noexcept {
+bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) noexcept {
   const problem &p = product.shape;
-  if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return;
-  if (plan->text->commands.size() > most_commands) return;
+  if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return false;
   context_ = on.number();
   form_ = desc;
   mixed_ = mix(on, desc);
@@ -124,7 +123,19 @@ void recent_product::remember(const context &on, const sg_gemm_desc &desc, const
     unaligned_[i] = static_cast<std::uintptr_t>(size_of(o.type) / (is_complex(o.type) ? 2 : 1)) - 1;
     places_[i] = o.place;
   }
-  plan_ = plan;
+  return true;
+}
+
+void recent_product::keep(const std::shared_ptr<const compiled_plan> &plan) noexcept {
+  if (plan->text->commands.size() <= most_commands)
+    plan_ = plan;
+  else
+    context_ = 0;
+}
+
+bool recent_product::is_same(const recent_product &other) const noexcept {
+  return context_ == other.context_ && mixed_ == other.mixed_ && count_ == other.count_ &&
+         std::equal(places_, places_ + count_, other.places_) && same_form(form_, other.form_);
 }
 
 }  // namespace sg

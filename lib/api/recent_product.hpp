@@ -28,9 +28,12 @@ class recent_product {
   int operand_count() const noexcept { return count_; }
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
-  // `product` is what `desc` was checked to be; its plan is one of the planner's own choice.
-  void remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
-                const std::shared_ptr<const compiled_plan> &plan) noexcept;
+  // `product` is what `desc` was checked to be. False: its descriptor does not tell all of it.
+  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) noexcept;
+  // Its plan, which is one of the planner's own choice.
+  void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept;
+  // Whether the two differ in their addresses only.
+  bool is_same(const recent_product &other) const noexcept;
 
  private:
   struct table;

@@ -18,6 +18,8 @@ namespace {
 constexpr double long_command_seconds = 100e-6;
 // A product of this length gains from company: less than a launch on a GPU, some calls' cost on a core.
 constexpr double small_product_seconds = 50e-6;
+// Products of a plan whose calls are kept, of some 300 bytes each.
+constexpr std::size_t most_prepared = 4096;
 
 // Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
 constexpr std::int64_t tile = 128;
@@ -49,7 +51,13 @@ void compiled_plan::find_joinable(const device_model &model) {
   }
   for (const std::uint32_t before : text->waits) seconds[before] = 0;
   leave_apart(model, seconds);
-  if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) > 1) joinable = std::move(seconds);
+  if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) < 2) return;
+  joinable = std::move(seconds);
+  if (commands.size() > most_prepared) return;
+  binding nowhere;
+  nowhere.others.resize(problems.size() - 1);
+  for (std::uint32_t i = 0; i < commands.size(); ++i)
+    if (joinable[i] > 0) prepare_call(i, nowhere);
 }
 
 // Takes away the seconds of products that are faster each by itself.
@@ -115,10 +123,11 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
   if (!small) return;
   least_company = sg::least_company(model, shape_of_gemm(*text, product));
-  prepare_call(product);
+  prepare_call(0, {});
 }
 
-void compiled_plan::prepare_call(const command &product) {
+void compiled_plan::prepare_call(std::uint32_t index, const binding &nowhere) {
+  const command &product = text->commands[index];
   bare_call made{};
   const view *const views[] = {&product.in0, &product.in1, &product.out, &product.bias};
   for (std::size_t i = 0; i < std::size(views); ++i) {
@@ -129,11 +138,13 @@ void compiled_plan::prepare_call(const command &product) {
     made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
   }
   pointer_scratch unused;
-  made.form = lower_gemm(*text, product, binding{}, unused);
+  made.group = product.group;
+  made.form = lower_gemm(*text, product, nowhere, unused);
   made.own_alpha = product.alpha == scalar_role::job;
   made.own_beta = product.beta == scalar_role::job;
   made.has_bias = product.bias.buffer >= 0;
-  bare = made;
+  calls_.resize(text->commands.size());
+  calls_[index] = made;
 }
 
 }  // namespace sg

@@ -15,6 +15,7 @@
 #include "plan/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
+#include "run/binding.hpp"
 
 namespace sg {
 
@@ -58,19 +59,25 @@ struct compiled_plan {
   std::int64_t items = 1;  // of its batch
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
-  // The backend's call without addresses, where it takes nothing else of a job than these and the scalars.
+  // A product's call of the backend without addresses, where it takes nothing else of a job than these and the scalars.
   struct bare_call {
     sg_backend_gemm form;
-    std::array<std::uint8_t, operands_of_problem> operands;  // that are A, B, C and the bias
+    std::int32_t group;                                      // the problem
+    std::array<std::uint8_t, operands_of_problem> operands;  // of it, that are A, B, C and the bias
     bool own_alpha, own_beta, has_bias;                      // the job's scalars
   };
-  std::optional<bare_call> bare;
+  // Of a small single product, or of one that is joinable; nullptr: it has to be lowered.
+  const bare_call *call_of(std::uint32_t command) const noexcept {
+    return command < calls_.size() && calls_[command] ? &*calls_[command] : nullptr;
+  }
 
  private:
-  void prepare_call(const command &product);
+  void prepare_call(std::uint32_t command, const binding &nowhere);
   void find_joinable(const device_model &model);
   void leave_apart(const device_model &model, std::vector<float> &seconds) const;
   bool is_scattered(const command &product) const noexcept;
+
+  std::vector<std::optional<bare_call>> calls_;  // by command; or none at all
 };
 
 constexpr bool on_device(command_kind kind) noexcept {

@@ -186,7 +186,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     std::int64_t items = 0;
     const auto take = [&](std::uint32_t command) {
       if (plan.joinable[command] == 0) return false;  // it may be no product at all
-      const sg_backend_gemm product = launcher_.product_of(running, plan.text->commands[command]);
+      const sg_backend_gemm product = launcher_.product_of(running, command);
       const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
       if (!room || product.in_type != first.in_type || product.out_type != first.out_type ||
@@ -198,6 +198,11 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       items += product.batch;
       return true;
     };
+    if (lanes_.device_ordered()) {
+      const std::size_t left = plan.text->commands.size() - run.ended;
+      batch->commands.reserve(left);
+      batch->products.reserve(left);
+    }
     for (std::size_t l = 0; l < run.lanes.size(); ++l) {
       if (!lanes_.device_ordered() && l != run.lane_of[index]) continue;
       const auto &list = plan.lanes[l].commands;

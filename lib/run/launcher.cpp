@@ -15,7 +15,7 @@ namespace {
 // Whether two single products are one to the backend but for the addresses of A, B and C. Those that add to C are not:
 // when a call fails half-way, all of it is tried again.
 bool differ_in_addresses(const job &x, const job &y) noexcept {
-  const auto &bare = x.plan->bare;
+  const auto *const bare = x.plan->call_of(0);
   if (x.plan != y.plan || !bare || bare->has_bias || bare->form.batch != 1) return false;
   const auto beta_is_zero = [&](const job &z) {
     const sg_scalar &beta = bare->own_beta ? z.operands.first.beta : bare->form.beta;
@@ -89,23 +89,20 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
   return false;
 }
 
-sg_backend_gemm launcher::product_of(const job &single) noexcept {
-  const auto &bare = single.plan->bare;
-  if (!bare) return product_of(single, single.plan->text->commands[0]);
-  const problem_binding &own = single.operands.first;
-  sg_backend_gemm product = bare->form;
-  product.a = own.operands[bare->operands[0]].base;
-  product.b = own.operands[bare->operands[1]].base;
-  product.c = own.operands[bare->operands[2]].base;
-  if (bare->has_bias) product.bias = own.operands[bare->operands[3]].base;
-  if (bare->own_alpha) product.alpha = own.alpha;
-  if (bare->own_beta) product.beta = own.beta;
-  product.compute_units = single.units;
-  return product;
-}
-
-sg_backend_gemm launcher::product_of(const job &whose, const command &c) noexcept {
-  sg_backend_gemm product = lower_gemm(*whose.plan->text, c, whose.operands, pointers_);
+sg_backend_gemm launcher::product_of(const job &whose, std::uint32_t index) noexcept {
+  sg_backend_gemm product;
+  if (const auto *bare = whose.plan->call_of(index)) {
+    const problem_binding &own = whose.operands.problem(bare->group);
+    product = bare->form;
+    product.a = own.operands[bare->operands[0]].base;
+    product.b = own.operands[bare->operands[1]].base;
+    product.c = own.operands[bare->operands[2]].base;
+    if (bare->has_bias) product.bias = own.operands[bare->operands[3]].base;
+    if (bare->own_alpha) product.alpha = own.alpha;
+    if (bare->own_beta) product.beta = own.beta;
+  } else {
+    product = lower_gemm(*whose.plan->text, whose.plan->text->commands[index], whose.operands, pointers_);
+  }
   product.compute_units = whose.units;
   return product;
 }
@@ -118,8 +115,8 @@ bool launcher::launch(job_group &group, sg_backend_done done) {
 }
 
 sg_status launcher::launch_scattered(job_group &group, sg_backend_done done) {
-  sg_backend_gemm all = product_of(*group.members.front());
-  const auto &places = group.members.front()->plan->bare->operands;
+  sg_backend_gemm all = product_of(*group.members.front(), 0);
+  const auto &places = group.members.front()->plan->call_of(0)->operands;
   for (const job *member : group.members) {
     const auto &operands = member->operands.first.operands;
     group.a.push_back(operands[places[0]].base);
@@ -134,7 +131,7 @@ sg_status launcher::launch_scattered(job_group &group, sg_backend_done done) {
 }
 
 sg_status launcher::launch_each(job_group &group, sg_backend_done done) {
-  for (const job *member : group.members) group.products.push_back(product_of(*member));
+  for (const job *member : group.members) group.products.push_back(product_of(*member, 0));
   group.statuses.assign(group.members.size(), SG_STATUS_OK);
   return ops_.gemm_group(group.lane->stream, group.products.data(), static_cast<std::int32_t>(group.products.size()),
                          group.statuses.data(), done);

@@ -31,10 +31,8 @@ class launcher {
 
   // A batch of a schedule's products, of the flight's job, as one call. The same.
   bool launch(product_batch &batch, sg_backend_done done) noexcept;
-  sg_backend_gemm product_of(const job &whose, const command &c) noexcept;  // it has no pointer arrays
-
-  // What a single product is for the backend; it has no pointer arrays.
-  sg_backend_gemm product_of(const job &single) noexcept;
+  // What a product of the job's schedule is for the backend; it has no pointer arrays.
+  sg_backend_gemm product_of(const job &whose, std::uint32_t command) noexcept;
 
  private:
   static void ended(void *user, const sg_backend_result *result);

@@ -60,37 +60,59 @@ class repeats : public on_each_device {
     EXPECT_EQ(expected, rows_of(desc.c)) << what;
   }
 
+  using change = std::function<void(sg_gemm_desc &)>;
+  std::vector<std::pair<const char *, change>> changes() {
+    return {
+        {"nothing", [](sg_gemm_desc &) {}},
+        {"other matrices", [&](sg_gemm_desc &x) { x.a.data = d_.data(); }},
+        {"A and B the same", [&](sg_gemm_desc &x) { x.a.data = x.b.data; }},
+        {"op_a", [](sg_gemm_desc &x) { x.op_a = SG_OP_T; }},
+        {"op_b", [](sg_gemm_desc &x) { x.op_b = SG_OP_T; }},
+        {"layout of A", [](sg_gemm_desc &x) { x.a.layout = SG_LAYOUT_COLUMN_MAJOR; }},
+        {"layout of C", [](sg_gemm_desc &x) { x.c.layout = SG_LAYOUT_COLUMN_MAJOR; }},
+        {"alpha", [](sg_gemm_desc &x) { x.alpha.re = -2; }},
+        {"alpha 0", [](sg_gemm_desc &x) { x.alpha.re = 0; }},
+        {"beta", [](sg_gemm_desc &x) { x.beta.re = 2; }},
+        {"alpha 0 and beta", [](sg_gemm_desc &x) { x.alpha.re = 0, x.beta.re = 2; }},
+        {"bias", [&](sg_gemm_desc &x) { x.bias = a_.data(); }},
+        {"another bias", [&](sg_gemm_desc &x) { x.bias = b_.data() + 1; }},
+        {"bias of the rows", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.bias_shape = SG_BIAS_PER_ROW; }},
+        {"no bias, of the rows", [&](sg_gemm_desc &x) { x.bias_shape = SG_BIAS_PER_ROW; }},
+        {"relu", [](sg_gemm_desc &x) { x.activation = SG_ACTIVATION_RELU; }},
+        {"bias and relu", [&](sg_gemm_desc &x) { x.bias = b_.data(), x.activation = SG_ACTIVATION_RELU; }},
+        {"bias without a product", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.alpha.re = 0, x.beta.re = 1; }},
+        {"ld of A", [](sg_gemm_desc &x) { x.a.ld = n + 3; }},
+        {"ld of C", [](sg_gemm_desc &x) { x.c.ld = n + 1; }},
+        {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = n / 2; }},
+        {"rows", [](sg_gemm_desc &x) { x.a.rows = x.c.rows = n / 2; }},
+    };
+  }
+  // Three of them, each with a C of its own.
+  std::vector<sg_gemm_desc> usual_group() {
+    std::vector<sg_gemm_desc> descs(3, usual());
+    for (std::size_t i = 0; i < descs.size(); ++i) descs[i].c.data = results_[i].data();
+    descs[2].op_b = SG_OP_T;
+    return descs;
+  }
+  void check_group(const char *what, const std::vector<sg_gemm_desc> &descs, sg_context *on = nullptr) {
+    for (std::vector<double> &result : results_) std::fill(result.begin(), result.end(), 3.0);
+    std::vector<std::vector<double>> expected;
+    for (const sg_gemm_desc &desc : descs) expected.push_back(meant(desc));
+    job all;
+    ASSERT_OK(sg_gemm_grouped_async(on ? on : context_.get(), descs.data(), static_cast<std::int32_t>(descs.size()),
+                                    nullptr, all.out()))
+        << what;
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER)) << what;
+    for (std::size_t i = 0; i < descs.size(); ++i) EXPECT_EQ(expected[i], rows_of(descs[i].c)) << what << ' ' << i;
+  }
+
   std::vector<double> a_ = std::vector<double>(2 * elements), b_ = a_, c_ = a_, d_ = std::vector<double>(elements, 1.5);
+  std::vector<double> results_[3] = {a_, a_, a_};
 };
 
 TEST_P(repeats, one_change_at_a_time) {
-  using change = std::function<void(sg_gemm_desc &)>;
-  const std::pair<const char *, change> changes[] = {
-      {"nothing", [](sg_gemm_desc &) {}},
-      {"other matrices", [&](sg_gemm_desc &x) { x.a.data = d_.data(); }},
-      {"A and B the same", [&](sg_gemm_desc &x) { x.a.data = x.b.data; }},
-      {"op_a", [](sg_gemm_desc &x) { x.op_a = SG_OP_T; }},
-      {"op_b", [](sg_gemm_desc &x) { x.op_b = SG_OP_T; }},
-      {"layout of A", [](sg_gemm_desc &x) { x.a.layout = SG_LAYOUT_COLUMN_MAJOR; }},
-      {"layout of C", [](sg_gemm_desc &x) { x.c.layout = SG_LAYOUT_COLUMN_MAJOR; }},
-      {"alpha", [](sg_gemm_desc &x) { x.alpha.re = -2; }},
-      {"alpha 0", [](sg_gemm_desc &x) { x.alpha.re = 0; }},
-      {"beta", [](sg_gemm_desc &x) { x.beta.re = 2; }},
-      {"alpha 0 and beta", [](sg_gemm_desc &x) { x.alpha.re = 0, x.beta.re = 2; }},
-      {"bias", [&](sg_gemm_desc &x) { x.bias = a_.data(); }},
-      {"another bias", [&](sg_gemm_desc &x) { x.bias = b_.data() + 1; }},
-      {"bias of the rows", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.bias_shape = SG_BIAS_PER_ROW; }},
-      {"no bias, of the rows", [&](sg_gemm_desc &x) { x.bias_shape = SG_BIAS_PER_ROW; }},
-      {"relu", [](sg_gemm_desc &x) { x.activation = SG_ACTIVATION_RELU; }},
-      {"bias and relu", [&](sg_gemm_desc &x) { x.bias = b_.data(), x.activation = SG_ACTIVATION_RELU; }},
-      {"bias without a product", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.alpha.re = 0, x.beta.re = 1; }},
-      {"ld of A", [](sg_gemm_desc &x) { x.a.ld = n + 3; }},
-      {"ld of C", [](sg_gemm_desc &x) { x.c.ld = n + 1; }},
-      {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = n / 2; }},
-      {"rows", [](sg_gemm_desc &x) { x.a.rows = x.c.rows = n / 2; }},
-  };
   for (int round = 0; round < 3; ++round) {
-    for (const auto &[what, apply] : changes) {
+    for (const auto &[what, apply] : changes()) {
       sg_gemm_desc changed = usual();
       apply(changed);
       check(what, changed);
@@ -98,6 +120,55 @@ TEST_P(repeats, one_change_at_a_time) {
       check("the usual one", usual());
     }
   }
+}
+
+TEST_P(repeats, one_change_in_a_group) {
+  for (int round = 0; round < 2; ++round) {
+    for (const auto &[what, apply] : changes()) {
+      for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+        std::vector<sg_gemm_desc> changed = usual_group();
+        apply(changed[which]);
+        check_group(what, changed);
+        check_group(what, changed);
+        check_group("the usual one", usual_group());
+      }
+    }
+  }
+}
+
+TEST_P(repeats, groups_of_other_lengths_and_contexts) {
+  const context other = open_context(GetParam());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<sg_gemm_desc> descs = usual_group();
+    check_group("three", descs);
+    check_group("three", descs);
+    check_group("three in another context", descs, other);
+    descs.pop_back();
+    check_group("two", descs);
+    check_group("two", descs);
+    descs.pop_back();
+    check_group("one", descs);
+  }
+}
+
+TEST_P(repeats, what_is_wrong_in_a_group_is_seen) {
+  const auto refused = [&](const char *word, const std::function<void(std::vector<sg_gemm_desc> &)> &spoil) {
+    check_group("a right one first", usual_group());
+    std::vector<sg_gemm_desc> wrong = usual_group();
+    spoil(wrong);
+    sg_job *none = reinterpret_cast<sg_job *>(1);
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_grouped_async(context_, wrong.data(), 3, nullptr, &none));
+    EXPECT_EQ(nullptr, none);
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), word)) << sg_last_error_message();
+    check_group("a right one after it", usual_group());
+  };
+  using group = std::vector<sg_gemm_desc>;
+  refused("descs[1]->a.data", [](group &x) { x[1].a.data = nullptr; });
+  refused("aligned", [](group &x) { x[2].b.data = static_cast<char *>(x[2].b.data) + 4; });
+  refused("descs[0]->c overlaps", [&](group &x) { x[0].c.data = a_.data() + elements - 1; });
+  refused("one of descs writes", [](group &x) { x[1].c.data = x[2].c.data; });
+  refused("one of descs writes", [](group &x) { x[0].a.data = static_cast<double *>(x[2].c.data) + elements - 1; });
+  refused("descs[1].struct_size", [](group &x) { x[1].struct_size = 24; });
 }
 
 // More of them than are remembered, in turn and each twice in a row.
@@ -157,6 +228,13 @@ TEST_P(repeats, other_memory) {
       std::fill(c_.begin(), c_.end(), -1.0);
       ASSERT_OK(sg_gemm(context_, &desc, nullptr));
       EXPECT_EQ(expected, rows_of(desc.c));
+      std::vector<sg_gemm_desc> group = usual_group();
+      group[1].a.data = a;
+      for (std::vector<double> &result : results_) std::fill(result.begin(), result.end(), -1.0);
+      job all;
+      ASSERT_OK(sg_gemm_grouped_async(context_, group.data(), 3, nullptr, all.out()));
+      ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+      EXPECT_EQ(expected, rows_of(group[1].c));
     }
   }
   EXPECT_OK(sg_host_free(context_, pinned));

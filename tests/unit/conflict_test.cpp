@@ -47,6 +47,30 @@ TEST(conflict, agrees_with_comparing_each_pair) {
   EXPECT_LT(found, rounds * 9 / 10);
 }
 
+// Operands as programs lay them out: arrays of A, of B and of C, and products one behind the other; in either, one C that
+// is a byte too long, or is read by another.
+TEST(conflict, is_found_in_rising_runs) {
+  constexpr std::size_t products = 200;
+  for (const bool by_operand : {true, false}) {
+    for (std::size_t wrong = 0; wrong < 2 * products; ++wrong) {
+      std::vector<owned_bytes> all;
+      const auto place = [&](std::size_t product, std::size_t which) {
+        return 4096 + 64 * (by_operand ? which * products + product : product * 3 + which);
+      };
+      for (std::size_t which = 0; which < 3; ++which)
+        for (std::size_t i = 0; i < products; ++i) all.push_back(at(place(i, which), 64, 1, 64, i, which == 2));
+      ASSERT_FALSE(find_conflict(all).has_value());
+      const std::size_t product = wrong / 2;
+      if (wrong % 2 == 0)  // the last C has nothing behind it, the others the next C or the next A
+        all[2 * products + product] = at(place(product, 2), 65, 1, 65, product, true);
+      else
+        all[(product + 1) % products].bytes = all[2 * products + product].bytes;
+      const bool last = wrong % 2 == 0 && product == products - 1;
+      EXPECT_EQ(find_conflict(all).has_value(), !last) << by_operand << ' ' << wrong;
+    }
+  }
+}
+
 // Products of one shared B, and tiles of one matrix.
 TEST(conflict, many_are_compared_in_little_time) {
   constexpr std::size_t products = 100000;
