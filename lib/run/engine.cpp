@@ -97,16 +97,15 @@ void engine::hurry() noexcept {
 // Something in flight has ended.
 void engine::device_news() noexcept {
   saturated_.store(false);
-  if (ops_.poll) {
-    const job *const seen = inbox_.load(std::memory_order_relaxed);
-    if (seen) {
-      for (int i = 0; i < 4; ++i) {
-        for (int k = 0; k < 8; ++k) __builtin_ia32_pause();
-        if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
-      }
-    }
-  }
+  if (ops_.poll) let_submitter_look();
   pump();
+}
+
+// Whoever has left something in the inbox may be about to submit again, and then looks there itself, on the core whose
+// caches hold it: what another core has written takes several times as long to gather.
+void engine::let_submitter_look() const noexcept {
+  for (const deadline next_submission(1000); inbox_.load(std::memory_order_relaxed) && !next_submission.passed();) {
+  }
 }
 
 void engine::sweep() noexcept {

@@ -71,6 +71,7 @@ class engine {
   void flight_ended(flight &f) noexcept;
   void pump() noexcept;
   void device_news() noexcept;
+  void let_submitter_look() const noexcept;
   // The thread of the command's lane, which is awake, has ended it there,
   void leave(lane_slot &lane, const flight &ended) noexcept;
   void lane_is_told() noexcept;  // and has told of it
