@@ -67,7 +67,7 @@ std::optional<conflict> find_conflict(std::vector<owned_bytes> all) {
   for (const start &next : sorted(all)) {
     owned_bytes &x = all[next.index];
     const bool again = latest && !x.writes && place_of(*latest) == place_of(x);
-    if (again && latest->owner == x.owner) continue;
+    if (again && (latest->owner == x.owner || latest->owner == several_owners)) continue;
     if (x.bytes.lo >= reached) {
       written.clear();
       read.clear();

@@ -44,7 +44,7 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   if (order.records()) order.about(product.shape, wanted);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
-  if (recent && recent->remember(on, d, product)) recent->keep(plan);
+  if (recent && recent_product::keeps(*plan) && recent->remember(on, d, product)) recent->keep(plan);
   submit_product(on, std::move(product), plan, order, out_job);
 }
 

@@ -31,8 +31,9 @@ void recent_group::forget() noexcept {
 }
 
 void recent_group::add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) {
+  if (!is_known_) return;
   recent_product one;
-  is_known_ = is_known_ && which_.size() < most_products && one.remember(on, desc, product);
+  is_known_ = which_.size() < most_products && one.remember(on, desc, product);
   if (!is_known_) return;
   auto same = std::find_if(distinct_.begin(), distinct_.end(), [&](const recent_product &x) { return x.is_same(one); });
   if (same == distinct_.end()) {
@@ -44,7 +45,7 @@ void recent_group::add(const context &on, const sg_gemm_desc &desc, const checke
 }
 
 void recent_group::keep(const std::shared_ptr<const compiled_plan> &plan) noexcept {
-  if (is_known_)
+  if (is_known_ && plan->text->commands.size() <= most_products)
     plan_ = plan;
   else
     forget();

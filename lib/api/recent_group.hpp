@@ -29,7 +29,7 @@ class recent_group {
   void forget() noexcept;
   // The next product of the group that comes, checked. Throws std::bad_alloc.
   void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product);
-  // All have been added; their plan is one of the planner's own choice.
+  // All have been added; their plan is one of the planner's own choice. Large ones are not kept.
   void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept;
 
  private:

@@ -126,12 +126,7 @@ bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   return true;
 }
 
-void recent_product::keep(const std::shared_ptr<const compiled_plan> &plan) noexcept {
-  if (plan->text->commands.size() <= most_commands)
-    plan_ = plan;
-  else
-    context_ = 0;
-}
+bool recent_product::keeps(const compiled_plan &plan) noexcept { return plan.text->commands.size() <= most_commands; }
 
 bool recent_product::is_same(const recent_product &other) const noexcept {
   return context_ == other.context_ && mixed_ == other.mixed_ && count_ == other.count_ &&

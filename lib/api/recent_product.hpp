@@ -30,8 +30,9 @@ class recent_product {
 
   // `product` is what `desc` was checked to be. False: its descriptor does not tell all of it.
   bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) noexcept;
-  // Its plan, which is one of the planner's own choice.
-  void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept;
+  // Its plan, which is one of the planner's own choice, and of those that are worth to be kept.
+  void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept { plan_ = plan; }
+  static bool keeps(const compiled_plan &plan) noexcept;
   // Whether the two differ in their addresses only.
   bool is_same(const recent_product &other) const noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex for sections of a microsecond at most: who finds it taken asks some more times before it sleeps, because
-// sleeping and being woken takes longer than the section. Meets BasicLockable.
+// A mutex for sections that are mostly shorter than a microsecond: who finds it taken asks some more times before it
+// sleeps, because sleeping and being woken takes longer than such a section. Meets BasicLockable.
 #pragma once
 
 #include <pthread.h>

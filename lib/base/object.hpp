@@ -23,11 +23,11 @@ class object {
   void add_ref_unshared() noexcept {
     refs_.store(refs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // The last one needs no subtraction: nobody else knows the object.
+  // The last one needs no subtraction: nobody else has a reference, and nobody can get one but from who has.
   void drop_ref() noexcept {
     if (has_one_ref() || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_ref_dropped();
   }
-  // Of an object whose one reference is the caller's: no other thread knows it.
+  // Of an object whose one reference is the caller's: it has no other owner, and will have none but by the caller.
   bool has_one_ref() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
   // Drops several that are not the last.
   void drop_refs(std::int64_t count) noexcept { refs_.fetch_sub(count, std::memory_order_release); }

@@ -28,6 +28,7 @@ Node *take_in_order(std::atomic<Node *> &list) noexcept {
   if (!list.load()) return nullptr;
   for (Node *node = list.exchange(nullptr); node;) {
     Node *next = node->next;
+    if constexpr (requires { node->fetch(); }) node->fetch();
     node->next = in_order;
     in_order = node;
     node = next;
@@ -104,6 +105,7 @@ void engine::device_news() noexcept {
 // Whoever has left something in the inbox may be about to submit again, and then looks there itself, on the core whose
 // caches hold it: what another core has written takes several times as long to gather.
 void engine::let_submitter_look() const noexcept {
+  if (!inbox_.load(std::memory_order_relaxed) || requests_.load(std::memory_order_relaxed) != 0) return;
   for (const deadline next_submission(1000); inbox_.load(std::memory_order_relaxed) && !next_submission.passed();) {
   }
 }

@@ -174,6 +174,23 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   return true;
 }
 
+// How many of the run's next commands may be one call with this one, as far as their calls are prepared.
+std::size_t engine::joinable_with(const job &running, std::uint32_t index) noexcept {
+  const compiled_plan &plan = *running.plan;
+  const auto *const first = plan.call_of(index);
+  std::size_t count = 0;
+  for (std::size_t l = 0; first && l < running.run->lanes.size(); ++l) {
+    const auto &list = plan.lanes[l].commands;
+    for (std::size_t at = running.run->lanes[l].next; at < list.size(); ++at, ++count) {
+      const auto *const call = plan.call_of(list[at]);
+      if (!call || call->form.in_type != first->form.in_type || call->form.out_type != first->form.out_type ||
+          call->form.compute != first->form.compute)
+        break;
+    }
+  }
+  return count;
+}
+
 // On cores one lane's products, worth their dispatch and no more; on a device those of all lanes.
 bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) noexcept {
   schedule_run &run = *running.run;
@@ -199,9 +216,9 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       return true;
     };
     if (lanes_.device_ordered()) {
-      const std::size_t left = plan.text->commands.size() - run.ended;
-      batch->commands.reserve(left);
-      batch->products.reserve(left);
+      const std::size_t most = std::min<std::size_t>(joinable_with(running, index), most_items);
+      batch->commands.reserve(most);
+      batch->products.reserve(most);
     }
     for (std::size_t l = 0; l < run.lanes.size(); ++l) {
       if (!lanes_.device_ordered() && l != run.lane_of[index]) continue;

@@ -66,7 +66,8 @@ void job::finish() noexcept {
   operands.clear();
   run.reset();
   if (status != SG_STATUS_OK) leave_failure();
-  const bool anonymous = has_one_ref();  // nobody waits for it, or has a callback, or ever will
+  // Nobody waits for it, or has a callback, or ever will. The tracker knows it still, and adds successors.
+  const bool anonymous = has_one_ref();
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);
   } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
