@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups: products of different shapes, types and scalars as one job.
+#include <fstream>
+#include <string>
+
 #include "support/harness.hpp"
 #include "support/numbers.hpp"
 
@@ -245,6 +248,45 @@ TEST(few_products, are_one_launch_unless_their_depth_is_long) {
   // Beside a hundred short ones, which are one launch more.
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=5", deep, 100));
   EXPECT_OK(run("sim:h200?fail-launch=6", deep, 100));
+}
+
+// Kilobytes that the process has ever mapped.
+long most_mapped() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmPeak:", 0) == 0) return std::stol(line.substr(7));
+  return 0;
+}
+
+// Of a thousand calls, each of one type, none takes memory for all that is left.
+TEST(types_by_turns, take_memory_for_their_own_calls) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers map memory of their own";
+#endif
+  constexpr std::int64_t count = 8000, n = 16, bytes = n * n * 2;
+  const context in = open_context("sim:h200");
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(in, std::size_t(3 * count * bytes), memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  std::vector<sg_gemm_desc> descs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    sg_gemm_desc d = SG_GEMM_DESC_INIT;
+    char *const at = static_cast<char *>(data) + 3 * i * bytes;
+    const sg_dtype type = i % 8 < 4 ? SG_DTYPE_F16 : SG_DTYPE_BF16;
+    d.a = {at, n, n, n, type, SG_LAYOUT_COLUMN_MAJOR};
+    d.b = {at + bytes, n, n, n, type, SG_LAYOUT_COLUMN_MAJOR};
+    d.c = {at + 2 * bytes, n, n, n, type, SG_LAYOUT_COLUMN_MAJOR};
+    descs.push_back(d);
+  }
+  const long before = most_mapped();
+  ASSERT_GT(before, 0);
+  for (int i = 0; i < 2; ++i) {
+    job all;
+    ASSERT_OK(sg_gemm_grouped_async(in, descs.data(), std::int32_t{count}, nullptr, all.out()));
+    ASSERT_OK(sg_job_wait(all, SG_FOREVER));
+  }
+  EXPECT_LT(most_mapped() - before, 500'000);
 }
 
 ON_EACH_DEVICE(gemm_grouped);
