@@ -28,7 +28,6 @@ Node *take_in_order(std::atomic<Node *> &list) noexcept {
   if (!list.load()) return nullptr;
   for (Node *node = list.exchange(nullptr); node;) {
     Node *next = node->next;
-    if constexpr (requires { node->fetch(); }) node->fetch();
     node->next = in_order;
     in_order = node;
     node = next;
