@@ -16,9 +16,10 @@ template <class Add>
 void for_each_access(const checked_gemm &g, Add &&add) {
   const problem &p = g.shape;
   const auto list = [&](const operand &o, std::size_t which, bool writes, bool reads) {
-    for (std::int64_t i = 0; i < pieces_of(o, p.batch); ++i)
-      add(access{footprint_of(o, p.batch, g.where.operands[which], i), writes, reads, has_exact_footprint(o, p.batch)},
-          which);
+    const bool exact = has_exact_footprint(o, p.batch);
+    each_footprint(o, p.batch, g.where.operands[which], [&](const footprint &bytes) {
+      add(access{bytes, writes, reads, exact}, which);
+    });
   };
   if (!p.no_product) {
     list(p.a, 0, false, true);
@@ -45,12 +46,6 @@ bool joined(access &first, const access &second) noexcept {
               reinterpret_cast<void *>(written.lo), reinterpret_cast<void *>(read.lo));
 }
 
-void require_apart(std::vector<owned_bytes> all, const char *what) {
-  if (const auto found = find_conflict(std::move(all)))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s overlap in memory (%p and %p)", what,
-                reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
-}
-
 }  // namespace
 
 std::size_t list_accesses(const checked_gemm &g, access *out) {
@@ -60,6 +55,7 @@ std::size_t list_accesses(const checked_gemm &g, access *out) {
 }
 
 void access_list::add(const checked_gemm &g) {
+  if (!g.pointers.empty()) all_.reserve(all_.size() + 3 * static_cast<std::size_t>(g.shape.batch));
   for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
 }
 
@@ -71,40 +67,37 @@ void access_list::add(const access &next, std::size_t which) {
 
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   const problem &p = g.shape;
-  if (p.no_product && !p.has_bias()) return;
+  if (p.no_product && !p.has_bias() && !p.c.pointer_array) return;  // C alone is touched, in one piece
   const char *const names[] = {by_rows ? "b" : "a", by_rows ? "a" : "b", "c", "bias"};  // what the caller calls them
-  const auto where = [&](const operand &o, std::size_t which, std::int64_t item) {
-    return footprint_of(o, p.batch, g.where.operands[which], item);
-  };
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_product); };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
-    const footprint written = where(p.c, 2, 0);
+    const footprint written = footprint_of(p.c, p.batch, g.where.operands[2]);
     for (const std::size_t which : {0, 1, 3}) {
       if (!is_used(which)) continue;
-      const footprint read = where(*operands[which], which, 0);
+      const footprint read = footprint_of(*operands[which], p.batch, g.where.operands[which]);
       if (overlap(read, written)) refuse_overlap(name, names[which], read, written);
     }
     return;
   }
+  // Each item of C is an owner of its own, behind those that are read.
   std::vector<owned_bytes> all;
-  for (std::size_t which = 0; which < 4; ++which)
-    for (std::int64_t i = 0; is_used(which) && i < pieces_of(*operands[which], p.batch); ++i)
-      all.push_back({where(*operands[which], which, i), which, which == 2});
-  if (const auto found = find_conflict(std::move(all))) {
-    const bool first_reads = !found->first.writes;
-    const owned_bytes &read = first_reads ? found->first : found->second;
-    const owned_bytes &written = first_reads ? found->second : found->first;
-    refuse_overlap(name, names[read.owner < 4 ? read.owner : 0], read.bytes, written.bytes);
+  std::size_t owner_of_item = std::size(operands);
+  for (std::size_t which = 0; which < std::size(operands); ++which) {
+    if (!is_used(which)) continue;
+    all.reserve(all.size() + static_cast<std::size_t>(footprints_of(*operands[which], p.batch)));
+    each_footprint(*operands[which], p.batch, g.where.operands[which], [&](const footprint &bytes) {
+      all.push_back({bytes, which == 2 ? owner_of_item++ : which, which == 2});
+    });
   }
-}
-
-void check_items_apart(const checked_gemm &g, const char *what) {
-  std::vector<owned_bytes> written;
-  for_each_access(g, [&](const access &a, std::size_t) {
-    if (a.writes) written.push_back({a.bytes, written.size(), true});
-  });
-  require_apart(std::move(written), what);
+  const auto found = find_conflict(std::move(all));
+  if (!found) return;
+  if (found->first.writes && found->second.writes)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "items of %s->c_array overlap in memory (%p and %p)", name,
+                reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
+  const owned_bytes &read = found->first.writes ? found->second : found->first;
+  const owned_bytes &written = found->first.writes ? found->first : found->second;
+  refuse_overlap(name, names[read.owner == several_owners ? 0 : read.owner], read.bytes, written.bytes);
 }
 
 void group_accesses::reserve(std::size_t products) {
@@ -131,7 +124,10 @@ void group_accesses::check_apart() {
   std::vector<owned_bytes> all = std::move(bytes_[0]);
   for (std::size_t which = 1; which < bytes_.size(); ++which)
     all.insert(all.end(), bytes_[which].begin(), bytes_[which].end());
-  require_apart(std::move(all), "an operand that one of descs writes and an operand of another");
+  if (const auto found = find_conflict(std::move(all)))
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "an operand that one of descs writes and an operand of another overlap in memory (%p and %p)",
+                reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
 }
 
 }  // namespace sg

@@ -20,8 +20,6 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
   return checked_add(checked_mul(batch - 1, stride, what), one, what);
 }
 
-std::int64_t pieces_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
-
 namespace {
 
 // Each item is one run, and between them others' may lie.
@@ -33,9 +31,9 @@ bool has_exact_footprint(const operand &o, std::int64_t batch) {
   return o.pointer_array || batch == 1 || o.item_stride == 0 || items_are_runs(o);
 }
 
-footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item) {
+footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where) {
   const std::int64_t element = size_of(o.type);
-  if (o.pointer_array) return footprint::rectangle(where.items[item], o.rows * element, o.cols, o.ld * element);
+  if (o.pointer_array) return footprint::rectangle(where.items[0], o.rows * element, o.cols, o.ld * element);
   if (batch == 1 || o.item_stride == 0)
     return footprint::rectangle(where.base, o.rows * element, o.cols, o.ld * element);
   if (items_are_runs(o))
@@ -49,9 +47,9 @@ sg_memory_kind place_of(const context &on, const given_operand &x, const operand
   if (on.on().unified()) return SG_MEMORY_DEVICE;
   if (!pointers_given) return known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
   sg_memory_kind seen = SG_MEMORY_DEVICE;
-  for (std::int64_t i = 0; i < pieces_of(o, batch); ++i) {
+  const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
+  for (std::int64_t i = 0; i < footprints_of(o, batch); ++i) {
     const char *start = o.pointer_array ? where.items[i] : where.base;
-    const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
     const sg_memory_kind kind = on.memory_kind(start, static_cast<std::uint64_t>(bytes));
     if (i > 0 && (kind == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and host memory (item %lld is %p)",

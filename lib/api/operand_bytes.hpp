@@ -17,11 +17,19 @@ std::int64_t span_bytes(const operand &o, const char *what);
 // The same for all items, unless they lie anywhere.
 std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what);
 
-// Footprints that it takes to name all items, and the one number `item`.
-std::int64_t pieces_of(const operand &o, std::int64_t batch);
-// Where items lie with gaps in and between them, their one footprint holds the gaps too: it is not exact.
+// Of all items, or of the first one where they lie anywhere. Where items lie with gaps in and between them it holds the
+// gaps too: it is not exact.
+footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where);
 bool has_exact_footprint(const operand &o, std::int64_t batch);
-footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where, std::int64_t item);
+// Footprints that it takes to name all items.
+inline std::int64_t footprints_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
+// `each(footprint)` gets these.
+template <class Each>
+void each_footprint(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
+  const footprint first = footprint_of(o, batch, where);
+  each(first);
+  for (std::int64_t i = 1; i < footprints_of(o, batch); ++i) each(first.at(where.items[i]));
+}
 
 // The operand's place: by its pointers, unless the caller says. Throws when the two disagree.
 sg_memory_kind place_of(const context &on, const given_operand &x, const operand &o, std::int64_t batch,

@@ -20,6 +20,11 @@ struct footprint {
     return {lo, lo + static_cast<std::uintptr_t>((runs - 1) * pitch + run), run, pitch};
   }
   std::int64_t runs() const noexcept { return (static_cast<std::int64_t>(hi - lo) - run) / pitch + 1; }
+  // The same bytes of a matrix that begins elsewhere.
+  footprint at(const void *start) const noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(start);
+    return {address, address + (hi - lo), run, pitch};
+  }
   bool operator==(const footprint &) const = default;
 };
 

@@ -175,8 +175,10 @@ TEST_P(bad_product, pointer_arrays) {
   };
   check_desc("a hole in a", argument, {"a_array", "1"}, [&](d x) { arrays(x), x.a_array = hole; });
   check_desc("a hole in c", argument, {"c_array", "1"}, [&](d x) { arrays(x), x.c_array = hole; });
-  check_desc("items of c in one place", argument, {"overlap"}, [&](d x) { arrays(x), x.c_array = same; });
-  check_desc("an item of c inside a", argument, {"overlap"}, [&](d x) { arrays(x), x.c_array = crossed; });
+  check_desc("items of c in one place", argument, {"overlap", "c_array"}, [&](d x) { arrays(x), x.c_array = same; });
+  check_desc("items of c in one place, only scaled", argument, {"overlap", "c_array"},
+             [&](d x) { arrays(x), x.c_array = same, x.alpha.re = 0, x.beta.re = 2; });
+  check_desc("an item of c inside a", argument, {"overlap", "->a"}, [&](d x) { arrays(x), x.c_array = crossed; });
 }
 
 TEST_P(bad_product, blas_shaped_calls) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups: products of different shapes, types and scalars as one job.
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -115,36 +116,53 @@ TEST_P(gemm_grouped, shared_inputs) {
 
 // Results that lie behind each other: who reads one of them waits, who uses what lies behind the last one does not.
 TEST_P(gemm_grouped, neighbours_are_waited_for_and_no_more) {
-  const context wide = open_context(GetParam(), 2);
-  gated_job gated(wide);
-  SKIP_WITHOUT_GATE(gated);
-  std::vector<double> a(10, 2.0), b(10, 3.0), c(11, 5.0);
-  std::vector<sg_gemm_desc> descs;
-  for (int i = 0; i < 10; ++i) descs.push_back(product(a.data() + i, b.data() + i, c.data() + i, 1, 1, 1));
-  sg_submit options = SG_SUBMIT_INIT;
-  sg_job *const first = gated.get();
-  options.after = &first;
-  options.after_count = 1;
-  ASSERT_OK(sg_gemm_grouped_async(wide, descs.data(), 10, &options, nullptr));
-  double within[10] = {}, behind = 0, one = 1;
-  job readers[10], other, writer;
-  for (int i = 0; i < 10; ++i) {
-    const sg_gemm_desc read = product(c.data() + i, &one, within + i, 1, 1, 1);
-    ASSERT_OK(sg_gemm_async(wide, &read, nullptr, readers[i].out()));
+  for (const bool by_pointers : {false, true}) {
+    const context wide = open_context(GetParam(), 2);
+    gated_job gated(wide);
+    SKIP_WITHOUT_GATE(gated);
+    std::vector<double> a(10, 2.0), b(10, 3.0), c(11, 5.0);
+    std::vector<sg_gemm_desc> descs;
+    for (int i = 0; i < 10; ++i) descs.push_back(product(a.data() + i, b.data() + i, c.data() + i, 1, 1, 1));
+    sg_submit options = SG_SUBMIT_INIT;
+    sg_job *const first = gated.get();
+    options.after = &first;
+    options.after_count = 1;
+    if (by_pointers) {
+      void *pointers[3][10];
+      for (int i = 0; i < 10; ++i) {
+        pointers[0][i] = descs[std::size_t(i)].a.data;
+        pointers[1][i] = descs[std::size_t(i)].b.data;
+        pointers[2][i] = descs[std::size_t(i)].c.data;
+      }
+      sg_gemm_desc batch = descs[0];
+      batch.batch = 10;
+      batch.a_array = pointers[0];
+      batch.b_array = pointers[1];
+      batch.c_array = pointers[2];
+      ASSERT_OK(sg_gemm_async(wide, &batch, &options, nullptr));
+    } else {
+      ASSERT_OK(sg_gemm_grouped_async(wide, descs.data(), 10, &options, nullptr));
+    }
+    double within[10] = {}, behind = 0, one = 1;
+    job readers[10], other, writer;
+    for (int i = 0; i < 10; ++i) {
+      const sg_gemm_desc read = product(c.data() + i, &one, within + i, 1, 1, 1);
+      ASSERT_OK(sg_gemm_async(wide, &read, nullptr, readers[i].out()));
+    }
+    const sg_gemm_desc read_behind = product(c.data() + 10, &one, &behind, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(wide, &read_behind, nullptr, other.out()));
+    const sg_gemm_desc write_input = product(&one, &one, a.data() + 9, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(wide, &write_input, nullptr, writer.out()));
+    EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}));
+    for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(reader));
+    EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(writer, 5000000));
+    gated.open();
+    for (job &reader : readers) ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
+    ASSERT_OK(sg_job_wait(writer, SG_FOREVER));
+    for (const double x : within) EXPECT_EQ(6, x);
+    EXPECT_EQ(5, behind);
+    EXPECT_EQ(1, a[9]);
   }
-  const sg_gemm_desc read_behind = product(c.data() + 10, &one, &behind, 1, 1, 1);
-  ASSERT_OK(sg_gemm_async(wide, &read_behind, nullptr, other.out()));
-  const sg_gemm_desc write_input = product(&one, &one, a.data() + 9, 1, 1, 1);
-  ASSERT_OK(sg_gemm_async(wide, &write_input, nullptr, writer.out()));
-  EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}));
-  for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(reader));
-  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(writer, 5000000));
-  gated.open();
-  for (job &reader : readers) ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
-  ASSERT_OK(sg_job_wait(writer, SG_FOREVER));
-  for (const double x : within) EXPECT_EQ(6, x);
-  EXPECT_EQ(5, behind);
-  EXPECT_EQ(1, a[9]);
 }
 
 // The second member's C is the first one's A, and the other way round; two results in one place.
@@ -160,6 +178,19 @@ TEST_P(gemm_grouped, overlap_between_members_is_refused) {
   }
   EXPECT_EQ(3, z[0]);
   EXPECT_EQ(1, x[0]);
+}
+
+TEST_P(gemm_grouped, overlap_between_items_of_a_member_is_refused) {
+  double x[1] = {1}, y[1] = {2}, z[1] = {3}, w[1] = {4};
+  void *const one[2] = {x, x}, *const other[2] = {y, y}, *const same[2] = {z, z};
+  sg_gemm_desc descs[2] = {product(x, y, w, 1, 1, 1), product(x, y, z, 1, 1, 1)};
+  descs[1].batch = 2;
+  descs[1].a_array = one;
+  descs[1].b_array = other;
+  descs[1].c_array = same;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_grouped_async(context_, descs, 2, nullptr, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "descs[1]->c_array")) << sg_last_error_message();
+  EXPECT_EQ(4, w[0]);
 }
 
 // Small products of one type on the device are one launch, as faults show that count launches.
