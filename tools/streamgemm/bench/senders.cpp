@@ -86,6 +86,30 @@ round_fn send_grouped(sg_context *context, submissions all) {
   };
 }
 
+round_fn send_pointer_batch(sg_context *context, const submissions &all) {
+  struct scattered_batch {
+    std::vector<void *> a, b, c;
+    sg_gemm_desc desc;
+  };
+  const auto batch = std::make_shared<scattered_batch>();
+  for (const sg_gemm_desc &desc : all) {
+    batch->a.push_back(desc.a.data);
+    batch->b.push_back(desc.b.data);
+    batch->c.push_back(desc.c.data);
+  }
+  batch->desc = all.front();
+  batch->desc.batch = std::int64_t(all.size());
+  batch->desc.a_array = batch->a.data();
+  batch->desc.b_array = batch->b.data();
+  batch->desc.c_array = batch->c.data();
+  return [context, batch] {
+    return timed([&] {
+      submit(context, batch->desc);
+      wait_for_all(context);
+    });
+  };
+}
+
 round_fn send_recorded(sg_context *context, submissions all) {
   sg_graph *made = nullptr;
   check(sg_graph_create(context, &made), "sg_graph_create");

@@ -46,6 +46,10 @@ void measure_ways(small_suite &suite, const small_case &x) {
   suite.add(
       what, set, "streamgemm, one batch",
       x.equal ? send_one_by_one(suite.context(), {set.batch(0, set.count())}) : send_grouped(suite.context(), all));
+  if (x.equal) {
+    suite.add(what, set, "streamgemm, pointer batch", send_pointer_batch(suite.context(), all));
+    suite.add(what, set, "streamgemm, grouped", send_grouped(suite.context(), all));
+  }
   suite.add(what, set, "streamgemm, recorded graph", send_recorded(suite.context(), all));
   // A device's memory belongs to one context.
   product_set apart(suite.without_coalescing(), x.shapes);
