@@ -59,11 +59,12 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   require_range(count, 1, 1 << 20, "count");
   require(descs, "descs");
   checked_submit order(on, submit);
-  recent_group *const recent = is_planners_choice(order) ? recent_group::of_thread() : nullptr;
+  const auto products = static_cast<std::size_t>(count);
+  recent_group *const recent = is_planners_choice(order) ? recent_group::like(on, descs, products) : nullptr;
   if (recent) {
     binding where;
     group_accesses accesses;
-    if (recent->again(on, descs, static_cast<std::size_t>(count), where, accesses)) {
+    if (recent->again(on, descs, products, where, accesses)) {
       accesses.check_apart();
       ref<job> work = on.new_job();
       give_work(*work, recent->plan(), std::move(where));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group of products that a thread has submitted latest. One that differs from it in its addresses only needs no
-// second check of its shapes and no second look for its plan.
+// Groups of products that a thread has submitted lately. One that differs from such a one in its addresses only needs
+// no second check of its shapes and no second look for its plan. Four are remembered: layers use theirs in turn.
 #pragma once
 
 #include <streamgemm/gemm.h>
@@ -17,8 +17,9 @@ namespace sg {
 
 class recent_group {
  public:
-  // The calling thread's; nullptr when it has none (thread_owned).
-  static recent_group *of_thread() noexcept;
+  // The calling thread's place for groups like this one, as far as its first product says; nullptr when it has none
+  // (thread_owned).
+  static recent_group *like(const context &on, const sg_gemm_desc *descs, std::size_t count) noexcept;
 
   // Whether `descs` are these products at addresses that leave nothing to say to the caller, but for what they are to
   // each other; if so, these, and what all touch. Throws std::bad_alloc.
@@ -33,6 +34,7 @@ class recent_group {
   void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept;
 
  private:
+  struct table;
   static constexpr std::size_t most_distinct = 64, most_products = 4096;
 
   std::vector<recent_product> distinct_;

@@ -83,10 +83,13 @@ recent_product *recent_product::like(const context &on, const sg_gemm_desc &desc
   return &set.places[set.turn++ % table::ways];
 }
 
+bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept {
+  return context_ == on.number() && (desc.bias != nullptr) == (count_ == 4) && same_form(desc, form_);
+}
+
 bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
                            access (&accesses)[4]) const noexcept {
-  if (context_ != on.number() || (desc.bias != nullptr) != (count_ == 4)) return false;
-  if (!same_form(desc, form_)) return false;
+  if (!has_form_of(on, desc)) return false;
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};

@@ -22,6 +22,8 @@ class recent_product {
   // The calling thread's place for products like this one; nullptr when it has none (thread_owned).
   static recent_product *like(const context &on, const sg_gemm_desc &desc) noexcept;
 
+  // Whether `desc` differs from this product in its addresses only.
+  bool has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept;
   // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it
   // touches.
   bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[4]) const noexcept;

@@ -136,6 +136,19 @@ TEST_P(repeats, one_change_in_a_group) {
   }
 }
 
+// More of them than are remembered, in turn; some begin alike.
+TEST_P(repeats, many_groups) {
+  for (int round = 0; round < 4; ++round) {
+    for (std::int64_t i = 0; i < 7; ++i) {
+      std::vector<sg_gemm_desc> descs = usual_group();
+      const std::size_t other = i % 2 == 0 ? 0 : 2;
+      descs[other].a.cols = descs[other].b.rows = 1 + i;
+      if (other == 2) descs[2].b = {descs[2].b.data, n, 1 + i, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+      for (int times = 0; times <= round % 2; ++times) check_group("one of many", descs);
+    }
+  }
+}
+
 TEST_P(repeats, groups_of_other_lengths_and_contexts) {
   const context other = open_context(GetParam());
   for (int round = 0; round < 3; ++round) {
