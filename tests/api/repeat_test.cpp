@@ -87,11 +87,13 @@ class repeats : public on_each_device {
         {"rows", [](sg_gemm_desc &x) { x.a.rows = x.c.rows = n / 2; }},
     };
   }
-  // Three of them, each with a C of its own.
-  std::vector<sg_gemm_desc> usual_group() {
-    std::vector<sg_gemm_desc> descs(3, usual());
-    for (std::size_t i = 0; i < descs.size(); ++i) descs[i].c.data = results_[i].data();
-    descs[2].op_b = SG_OP_T;
+  // Each with a C of its own.
+  std::vector<sg_gemm_desc> usual_group(std::size_t count = 3) {
+    std::vector<sg_gemm_desc> descs(count, usual());
+    for (std::size_t i = 0; i < count; ++i) {
+      descs[i].c.data = results_[i].data();
+      if (i % 3 == 2) descs[i].op_b = SG_OP_T;
+    }
     return descs;
   }
   void check_group(const char *what, const std::vector<sg_gemm_desc> &descs, sg_context *on = nullptr) {
@@ -107,7 +109,7 @@ class repeats : public on_each_device {
   }
 
   std::vector<double> a_ = std::vector<double>(2 * elements), b_ = a_, c_ = a_, d_ = std::vector<double>(elements, 1.5);
-  std::vector<double> results_[3] = {a_, a_, a_};
+  std::vector<std::vector<double>> results_ = std::vector<std::vector<double>>(6, a_);
 };
 
 TEST_P(repeats, one_change_at_a_time) {
@@ -152,15 +154,14 @@ TEST_P(repeats, many_groups) {
 TEST_P(repeats, groups_of_other_lengths_and_contexts) {
   const context other = open_context(GetParam());
   for (int round = 0; round < 3; ++round) {
-    std::vector<sg_gemm_desc> descs = usual_group();
-    check_group("three", descs);
-    check_group("three", descs);
-    check_group("three in another context", descs, other);
-    descs.pop_back();
-    check_group("two", descs);
-    check_group("two", descs);
-    descs.pop_back();
-    check_group("one", descs);
+    check_group("three", usual_group());
+    check_group("three", usual_group());
+    check_group("three in another context", usual_group(), other);
+    for (std::size_t count = 6; count > 0; --count) check_group("shorter and shorter", usual_group(count));
+    for (std::size_t count = 1; count <= 6; ++count) {
+      check_group("longer and longer", usual_group(count));
+      check_group("longer and longer", usual_group(count));
+    }
   }
 }
 
