@@ -55,7 +55,7 @@ std::size_t list_accesses(const checked_gemm &g, access *out) {
 }
 
 void access_list::add(const checked_gemm &g) {
-  if (!g.pointers.empty()) all_.reserve(all_.size() + 3 * static_cast<std::size_t>(g.shape.batch));
+  if (!g.pointers.empty()) all_.reserve(all_.size() + g.pointers.size() * static_cast<std::size_t>(g.shape.batch));
   for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
 }
 
@@ -67,7 +67,7 @@ void access_list::add(const access &next, std::size_t which) {
 
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   const problem &p = g.shape;
-  if (p.no_product && !p.has_bias() && !p.c.pointer_array) return;  // C alone is touched, in one piece
+  if (p.no_product && !p.has_bias() && !p.c.pointer_array) return;  // C alone, whose stride has been checked
   const char *const names[] = {by_rows ? "b" : "a", by_rows ? "a" : "b", "c", "bias"};  // what the caller calls them
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_product); };

@@ -30,8 +30,8 @@ class access_list {
   std::array<std::size_t, operands_of_problem> latest_{};  // the number in all_ of each operand's latest; 0: none yet
 };
 
-// Throws when C overlaps an input or the bias, whichever item of either it is, or two of its items overlap. `name`: the
-// descriptor's; `by_rows`: the caller's C is row major, so that A and B have changed places.
+// Throws when C overlaps an input or the bias, whichever item of either it is, or two items of its pointer array
+// overlap. `name`: the descriptor's; `by_rows`: the caller's C is row major, so that A and B have changed places.
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows);
 
 // What the products of a group read and write, each product added in turn.

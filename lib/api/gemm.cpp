@@ -59,24 +59,22 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   require_range(count, 1, 1 << 20, "count");
   require(descs, "descs");
   checked_submit order(on, submit);
-  const auto products = static_cast<std::size_t>(count);
-  recent_group *const recent = is_planners_choice(order) ? recent_group::like(on, descs, products) : nullptr;
-  if (recent) {
-    binding where;
-    group_accesses accesses;
-    if (recent->again(on, descs, products, where, accesses)) {
+  const bool worth_remembering = is_planners_choice(order);
+  recent_group made;
+  binding where;
+  group_accesses accesses;
+  if (worth_remembering) {
+    if (const auto *recent = recent_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
       accesses.check_apart();
       ref<job> work = on.new_job();
       give_work(*work, recent->plan(), std::move(where));
       return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
     }
-    recent->forget();
+    where.clear();
   }
   places known;
   plan_request request = order.limited(check_plan_options(order.plan(), "submit->plan", known));
   std::vector<problem> shapes;
-  binding where;
-  group_accesses accesses;
   // An array of structs has one stride, that of the program's own version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
@@ -90,7 +88,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
     checked_gemm product = check_gemm(on, d, known, true, name);
     if (i == 0) request = request_for(d, product.shape, request);
-    if (recent) recent->add(on, d, product);
+    if (worth_remembering) made.add(on, d, product);
     if (product.nothing_to_do) continue;
     accesses.add(product);
     if (shapes.empty())
@@ -105,7 +103,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   if (!shapes.empty()) {
     const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
     give_work(*work, plan, std::move(where));
-    if (recent) recent->keep(plan);
+    if (worth_remembering) recent_group::remember(std::move(made), plan);
   }
   order.go(work, accesses.list().data(), accesses.list().size(), out_job);
 }

@@ -23,6 +23,13 @@ places places_of(const problem &p, bool by_rows) {
                  : places{p.a.place, p.b.place, p.c.place, p.bias.place};
 }
 
+void copy_places(const problem &from, problem &to) {
+  to.a.place = from.a.place;
+  to.b.place = from.b.place;
+  to.c.place = from.c.place;
+  to.bias.place = from.bias.place;
+}
+
 // Says what differs between a plan's problem and the one given to run.
 void require_as_planned(const problem &planned, const problem &given) {
   if (planned == given) return;
@@ -136,7 +143,10 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     order.require_within_limit(*plan->plan());
     const auto known = sg::places_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
     sg::checked_gemm product = sg::check_gemm(on, d, known, true, "desc");
+    // What is not touched lies nowhere.
+    if (product.nothing_to_do) sg::copy_places(plan->shape(), product.shape);
     sg::require_as_planned(plan->shape(), product.shape);
+    if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
     sg::submit_product(on, std::move(product), plan->plan(), order, out_job);
   });
 }

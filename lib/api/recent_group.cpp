@@ -2,6 +2,7 @@
 #include "api/recent_group.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/thread_owned.hpp"
 
@@ -12,33 +13,32 @@ struct recent_group::table {
   std::size_t turn = 0;
 };
 
-recent_group *recent_group::like(const context &on, const sg_gemm_desc *descs, std::size_t count) noexcept {
-  table *const latest = thread_owned<table>::get();
+const recent_group *recent_group::find(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
+                                       group_accesses &accesses) {
+  const table *const latest = thread_owned<table>::get();
   if (!latest || descs->struct_size != sizeof *descs) return nullptr;
-  for (recent_group &one : latest->places)
-    if (one.plan_ && one.which_.size() == count && one.distinct_[one.which_[0]].has_form_of(on, *descs)) return &one;
-  return &latest->places[latest->turn++ % std::size(latest->places)];
+  for (const recent_group &one : latest->places) {
+    if (!one.plan_ || one.which_.size() != count) continue;
+    if (one.again(on, descs, where, accesses)) return &one;
+    accesses = {};  // some may be alike
+  }
+  return nullptr;
 }
 
-bool recent_group::again(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
-                         group_accesses &accesses) const {
-  if (!plan_ || count != which_.size()) return false;
-  where.others.resize(count - 1);
-  accesses.reserve(count);
+bool recent_group::again(const context &on, const sg_gemm_desc *descs, binding &where, group_accesses &accesses) const {
+  const std::size_t count = which_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const recent_product &product = distinct_[which_[i]];
+    if (i == 0) {
+      if (!product.has_form_of(on, descs[0])) return false;
+      where.others.resize(count - 1);
+      accesses.reserve(count);
+    }
     access touched[4];
     if (!product.again(on, descs[i], i == 0 ? where.first : where.others[i - 1], touched)) return false;
     accesses.add(touched, static_cast<std::size_t>(product.operand_count()));
   }
   return true;
-}
-
-void recent_group::forget() noexcept {
-  distinct_.clear();
-  which_.clear();
-  is_known_ = true;
-  plan_.reset();
 }
 
 void recent_group::add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) {
@@ -55,11 +55,13 @@ void recent_group::add(const context &on, const sg_gemm_desc &desc, const checke
   which_.push_back(static_cast<std::uint8_t>(same - distinct_.begin()));
 }
 
-void recent_group::keep(const std::shared_ptr<const compiled_plan> &plan) noexcept {
-  if (is_known_ && plan->text->commands.size() <= most_products)
-    plan_ = plan;
-  else
-    forget();
+void recent_group::remember(recent_group &&made, const std::shared_ptr<const compiled_plan> &plan) noexcept {
+  if (!made.is_known_ || plan->text->commands.size() > most_products) return;
+  table *const latest = thread_owned<table>::get();
+  if (!latest) return;
+  recent_group &place = latest->places[latest->turn++ % std::size(latest->places)];
+  place = std::move(made);
+  place.plan_ = plan;
 }
 
 }  // namespace sg

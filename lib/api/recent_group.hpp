@@ -17,25 +17,23 @@ namespace sg {
 
 class recent_group {
  public:
-  // The calling thread's place for groups like this one, as far as its first product says; nullptr when it has none
-  // (thread_owned).
-  static recent_group *like(const context &on, const sg_gemm_desc *descs, std::size_t count) noexcept;
-
-  // Whether `descs` are these products at addresses that leave nothing to say to the caller, but for what they are to
-  // each other; if so, these, and what all touch. Throws std::bad_alloc.
-  bool again(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
-             group_accesses &accesses) const;
+  // One of the calling thread's that `descs` are, at addresses that leave nothing to say to the caller but for what
+  // they are to each other; then these, and what all touch. nullptr: there is none. Throws std::bad_alloc.
+  static const recent_group *find(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
+                                  group_accesses &accesses);
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
-  void forget() noexcept;
-  // The next product of the group that comes, checked. Throws std::bad_alloc.
+  // The next product of a group in the making, checked. Throws std::bad_alloc.
   void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product);
-  // All have been added; their plan is one of the planner's own choice. Large ones are not kept.
-  void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept;
+  // All have been added; their plan is one of the planner's own choice. The calling thread remembers the group, unless
+  // its descriptors do not tell all of it, or it is a large one.
+  static void remember(recent_group &&made, const std::shared_ptr<const compiled_plan> &plan) noexcept;
 
  private:
   struct table;
   static constexpr std::size_t most_distinct = 64, most_products = 4096;
+
+  bool again(const context &on, const sg_gemm_desc *descs, binding &where, group_accesses &accesses) const;
 
   std::vector<recent_product> distinct_;
   std::vector<std::uint8_t> which_;  // of them, by product

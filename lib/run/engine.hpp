@@ -97,9 +97,9 @@ class engine {
   bool issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept;  // false: there is none
   void give_to_workers(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
-  static std::size_t joinable_with(const job &running, std::uint32_t command) noexcept;
   // The same with whatever else may be one call with it; false: it has to go out by itself.
   bool issue_together(job &running, std::uint32_t command, lane_slot &slot) noexcept;
+  static std::size_t joinable_with(const job &running, std::uint32_t command) noexcept;
   static void batch_told(void *user, const sg_backend_result *result);
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);

@@ -136,6 +136,34 @@ TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
   ASSERT_OK(sg_context_synchronize(context_));
 }
 
+// With alpha 0 and beta 1 there is nothing to do; the plan was made for another beta.
+TEST_P(plans, a_run_that_leaves_c_alone) {
+  const sg_plan_options options = on_the_host();
+  for (const bool by_pointers : {false, true}) {
+    void *const a[] = {a_.data()}, *const b[] = {b_.data()}, *const c[] = {c_.data()};
+    sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+    desc.alpha.re = 0;
+    desc.beta.re = 0.5;
+    if (by_pointers) desc.a_array = a, desc.b_array = b, desc.c_array = c;
+    plan p;
+    ASSERT_OK(sg_plan_create(context_, &desc, &options, p.out()));
+    const std::vector<double> before = c_;
+    desc.beta.re = 1;
+    job idle;
+    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, idle.out()));
+    ASSERT_OK(sg_job_wait(idle, SG_FOREVER));
+    EXPECT_EQ(before, c_);
+    sg_gemm_desc wrong = desc;
+    wrong.c.rows = wrong.a.rows = n - 1;
+    EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &wrong, nullptr, nullptr));
+    desc.beta.re = 2;
+    job scaled;
+    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, scaled.out()));
+    ASSERT_OK(sg_job_wait(scaled, SG_FOREVER));
+    for (std::size_t i = 0; i < c_.size(); ++i) EXPECT_EQ(2 * before[i], c_[i]);
+  }
+}
+
 TEST_P(plans, outlive_their_context_handle) {
   plan p = make();
   context_.reset();
