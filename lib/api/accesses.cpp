@@ -55,7 +55,6 @@ std::size_t list_accesses(const checked_gemm &g, access *out) {
 }
 
 void access_list::add(const checked_gemm &g) {
-  if (!g.pointers.empty()) all_.reserve(all_.size() + g.pointers.size() * static_cast<std::size_t>(g.shape.batch));
   for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
 }
 

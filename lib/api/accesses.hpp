@@ -40,7 +40,7 @@ class group_accesses {
   void reserve(std::size_t products);
   void add(const checked_gemm &g);
   void add(const access *accesses, std::size_t count);  // of A, B, C and the bias, as far as it has them
-  // Throws when what one product writes overlaps any operand of another. Last.
+  // Throws when what one product writes overlaps any operand of another. Once, when all have been added.
   void check_apart();
   const access_list &list() const noexcept { return list_; }
 

@@ -102,7 +102,7 @@ void engine::device_news() noexcept {
 }
 
 // Whoever has left something in the inbox may be about to submit again, and then looks there itself, on the core whose
-// caches hold it: what another core has written takes several times as long to gather.
+// caches hold it.
 void engine::let_submitter_look() const noexcept {
   if (!inbox_.load(std::memory_order_relaxed) || requests_.load(std::memory_order_relaxed) != 0) return;
   for (const deadline next_submission(1000); inbox_.load(std::memory_order_relaxed) && !next_submission.passed();) {

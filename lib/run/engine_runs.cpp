@@ -19,6 +19,11 @@ namespace {
 constexpr std::size_t most_overtaken = 64;  // copies: about as many as there are chunks in slots
 constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
 
+// Whether two products may be one call.
+bool alike(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
+  return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
+}
+
 void narrow(const narrowing &n) noexcept {
   for (std::int64_t column = 0; column < n.columns; ++column)
     round_to_bf16(n.to + column * n.count, n.from + column * n.pitch, static_cast<std::size_t>(n.count));
@@ -183,9 +188,7 @@ std::size_t engine::joinable_with(const job &running, std::uint32_t index) noexc
     const auto &list = plan.lanes[l].commands;
     for (std::size_t at = running.run->lanes[l].next; at < list.size(); ++at, ++count) {
       const auto *const call = plan.call_of(list[at]);
-      if (!call || call->form.in_type != first->form.in_type || call->form.out_type != first->form.out_type ||
-          call->form.compute != first->form.compute)
-        break;
+      if (!call || !alike(call->form, first->form)) break;
     }
   }
   return count;
@@ -206,9 +209,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       const sg_backend_gemm product = launcher_.product_of(running, command);
       const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
-      if (!room || product.in_type != first.in_type || product.out_type != first.out_type ||
-          product.compute != first.compute)
-        return false;
+      if (!room || !alike(product, first)) return false;
       batch->commands.push_back(command);
       batch->products.push_back(product);
       seconds += plan.joinable[command];

@@ -86,7 +86,7 @@ void tracker::level::make_room(int shift, const moment &now) {
   for (std::uint32_t number = first_; number != kept; number += 2) put_in(shift, number);
 }
 
-inline void tracker::level::insert(int shift, const footprint &bytes, job &who, const moment &now) {
+void tracker::level::insert(int shift, const footprint &bytes, job &who, const moment &now) {
   if (twice_count_ == 2 * size_) make_room(shift, now);
   const std::uint32_t number = first_ + twice_count_;
   entry &e = at(number);
