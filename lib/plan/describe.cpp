@@ -147,21 +147,19 @@ std::string describe_json(const schedule &s, const device_model &model) {
   json.member("bound_seconds", s.bound_seconds);
   json.member("ratio", ratio_of(s));
   json.member("overlap_efficiency", t.overlap_efficiency);
-  return json.take();
-}
-
-std::string list_commands(const schedule &s, const timeline &t) {
-  std::string out;
+  json.begin_list("timeline");
   for (std::size_t i = 0; i < s.commands.size(); ++i) {
     const command &c = s.commands[i];
-    out += text("%5zu  %11s  %11s  %-12s %s", i, seconds_text(t.commands[i].start).c_str(),
-                seconds_text(t.commands[i].end).c_str(), lane_text(t.commands[i].where).c_str(),
-                action_text(s, c).c_str());
-    for (std::uint32_t w = 0; w < c.waits; ++w)
-      out += text("%s%u", w == 0 ? "  after " : ", ", s.waits[c.first_wait + w]);
-    out += "\n";
+    json.begin_item();
+    json.member("lane", lane_text(t.commands[i].where));
+    json.member("action", action_text(s, c));
+    json.member("start_seconds", t.commands[i].start);
+    json.member("end_seconds", t.commands[i].end);
+    json.member("after", std::span(s.waits).subspan(c.first_wait, c.waits));
+    json.end();
   }
-  return out;
+  json.end_list();
+  return json.take();
 }
 
 std::string timeline_text(const schedule &s, const timeline &t, double slot_seconds, int columns) {

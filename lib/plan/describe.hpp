@@ -12,11 +12,10 @@ namespace sg {
 
 // Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
 std::string describe_text(const schedule &s, const device_model &model);
-// The same as one JSON object: strategy, device, lanes, commands, device_bytes, staging_bytes, flops, bytes_in,
-// bytes_out, predicted_seconds, bound_seconds, ratio, overlap_efficiency, tiles.
+// The same as one JSON object: strategy, device, tiles, lanes, commands (how many of each kind), device_bytes,
+// staging_bytes, flops, bytes_in, bytes_out, predicted_seconds, bound_seconds, ratio, overlap_efficiency; and timeline:
+// each command's lane, action, start_seconds, end_seconds, and the indices of those that it goes after.
 std::string describe_json(const schedule &s, const device_model &model);
-// Every command: start, end, lane, what it does, and what it waits for.
-std::string list_commands(const schedule &s, const timeline &t);
 
 // One row for each lane and each host worker, one column for each slot of time; a command is shown by a letter, idle
 // time by a dot. slot_seconds 0: the time is cut into `columns` slots.

@@ -32,6 +32,16 @@ void json_writer::member(std::string_view key, double value) {
   if (number.find_first_of(".e") == std::string_view::npos) out_ += ".0";
 }
 
+void json_writer::member(std::string_view key, std::span<const std::uint32_t> values) {
+  put_key(key);
+  out_ += '[';
+  for (const std::uint32_t &value : values) {
+    if (&value != values.data()) out_ += ", ";
+    out_ += std::to_string(value);
+  }
+  out_ += ']';
+}
+
 void json_writer::member_truth(std::string_view key, bool value) {
   put_key(key);
   out_ += value ? "true" : "false";

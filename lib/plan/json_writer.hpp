@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ class json_writer {
   void member(std::string_view key, std::int64_t value);
   // The shortest text that reads as the same number; null for what JSON has no number for.
   void member(std::string_view key, double value);
-
+  void member(std::string_view key, std::span<const std::uint32_t> values);
   void member_truth(std::string_view key, bool value);
 
   // What follows belongs to an object inside, until its end.

@@ -552,7 +552,10 @@ class Bench(Program):
         held = {"streamgemm, queue held, median", "streamgemm, queue held, mean"}
         self.assertLessEqual(held, set(cases["one call, gemm f32 32^3"]))
 
+        record["rows"].append({**record["rows"][0], "variant": "added by a script"})
+        path.write_text(json.dumps(record))
         report = self.json_of("report", path)
+        self.assertEqual(report["cases"][0]["variants"][-1]["variant"], "added by a script")
         self.assertEqual([case["case"] for case in report["cases"]], list(cases))
         for case in report["cases"]:
             own = next(v["seconds"] for v in case["variants"] if v["variant"] == "streamgemm")

@@ -65,11 +65,28 @@ TEST(describe, text_names_the_figures) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
-TEST(describe, list_has_a_line_for_each_command) {
+TEST(describe, json_has_every_command_with_its_time_and_what_it_goes_after) {
   const described d;
-  const std::string list = list_commands(d.s, simulate(d.s, d.model));
-  EXPECT_EQ(std::size_t(std::count(list.begin(), list.end(), '\n')), d.s.commands.size());
-  EXPECT_NE(list.find("after"), std::string::npos);
+  const auto commands = nlohmann::json::parse(describe_json(d.s, d.model))["timeline"];
+  ASSERT_EQ(commands.size(), d.s.commands.size());
+  double latest = 0;
+  std::size_t waits = 0, products = 0;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    EXPECT_LE(commands[i]["start_seconds"], commands[i]["end_seconds"]);
+    latest = std::max(latest, commands[i]["end_seconds"].get<double>());
+    ASSERT_EQ(commands[i]["after"].size(), d.s.commands[i].waits);
+    std::uint32_t next = d.s.commands[i].first_wait;
+    for (const std::size_t before : commands[i]["after"]) {
+      ASSERT_EQ(before, d.s.waits[next++]);
+      EXPECT_GE(commands[i]["start_seconds"], commands[before]["end_seconds"]);
+      ++waits;
+    }
+    if (commands[i]["lane"].get<std::string>().starts_with("compute"))
+      products += commands[i]["action"].get<std::string>().starts_with("gemm");
+  }
+  EXPECT_EQ(latest, d.s.predicted_seconds);
+  EXPECT_GT(waits, 0u);
+  EXPECT_GT(products, 0u);
 }
 
 TEST(describe, timeline_has_a_row_for_each_lane_and_worker) {

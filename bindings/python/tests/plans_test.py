@@ -32,7 +32,8 @@ class Plans(unittest.TestCase):
             self.assertIn("strategy", plan.text)
             self.assertEqual(str(plan), plan.text)
             self.assertIn("compute", plan.timeline)
-            self.assertIn("commands", plan.commands)
+            self.assertEqual(sum(plan.commands["commands"].values()), len(plan.commands["timeline"]))
+            self.assertLessEqual(0, plan.commands["timeline"][0]["start_seconds"])
         with self.assertRaises(sg.InvalidHandle):
             plan.text
 
