@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace {
 
@@ -36,13 +37,21 @@ class input {
 };
 
 constexpr int slots = 4;
-enum type { context, stream, event, buffer, job, queue, plan, types };
+enum type { context, stream, event, buffer, job, queue, plan, graph, types };
 void *g_handles[types][slots];  // never cleared: what was released stays as a stale handle
 
 void *g_shared[4];  // contexts that outlive an input; stale when an input has released one too often
 
 // Operands: any offset that the calls below compute stays inside.
 alignas(64) unsigned char g_pool[1 << 20];
+
+// Pointer arrays, used in turn. They and what is submitted again name no device memory, which may be gone by then.
+constexpr int most_items = 4;
+void *g_pointers[32][most_items];
+
+// What was submitted last, to be submitted again.
+constexpr int most_of_group = 3;
+sg_gemm_desc g_latest[most_of_group];
 
 void require(bool good, const char *what, sg_status status) {
   if (good) return;
@@ -59,16 +68,22 @@ sg_status check(sg_status status, const char *what) {
 }
 #define CALL(call) check(call, #call)
 
-// For calls that hand something out: into the slot after a success, NULL after a failure.
+void release_all(void *handle, int of_type);
+
+// For calls that hand something out: into the slot after a success, in place of what it held; NULL after a failure.
 template <class T>
 void keep(void *&slot, sg_status status, T *out, const char *what) {
   check(status, what);
   require((status == SG_STATUS_OK) == (out != nullptr), what, status);
-  if (out) slot = out;
+  if (!out) return;
+  release_all(slot, int((&slot - &g_handles[0][0]) / slots));
+  slot = out;
 }
 
 struct caller {
   input &in;
+  bool lasting = false;  // operands are not to lie in device memory
+  std::size_t arrays_used = 0;
 
   void *&slot(type t) { return g_handles[t][in.below(slots)]; }
   // A handle of the type; now and then of another one.
@@ -82,7 +97,7 @@ struct caller {
   // Host or device memory; a device buffer holds 64 KiB.
   void *anywhere() {
     void *data = nullptr;
-    if (in.below(4) == 3) check(sg_buffer_data(handle<sg_buffer>(buffer), &data), "sg_buffer_data");
+    if (!lasting && in.below(4) == 3) check(sg_buffer_data(handle<sg_buffer>(buffer), &data), "sg_buffer_data");
     return data ? data : memory();
   }
 
@@ -92,6 +107,11 @@ struct caller {
     if (in.below(40) == 0) m.data = nullptr;
     if (in.below(40) == 0) m.rows = in.dimension();
     return m;
+  }
+  void **pointer_array() {
+    void **items = g_pointers[arrays_used++ % std::size(g_pointers)];
+    for (int i = 0; i < most_items; ++i) items[i] = in.below(40) == 0 ? nullptr : memory();
+    return items;
   }
   static sg_dtype result_of(sg_dtype operands) {
     if (operands == SG_DTYPE_I8) return SG_DTYPE_I32;
@@ -115,12 +135,26 @@ struct caller {
       desc.stride_b = in.byte();
       desc.stride_c = in.byte() * 4 - 1;
     }
+    if (const int arrays = in.byte(); desc.batch <= most_items && arrays >= 224) {
+      if (arrays & 1) desc.a_array = pointer_array();
+      if (arrays & 2) desc.b_array = pointer_array();
+      if (arrays & 4) desc.c_array = pointer_array();
+    }
     if (in.below(3) == 0) {
       desc.bias = anywhere();
       desc.bias_shape = in.choice<sg_bias>(2);
       desc.stride_bias = in.byte() - 1;
     }
     if (in.below(3) == 0) desc.activation = in.choice<sg_activation>(3);
+    return desc;
+  }
+  // One of those submitted last, as it was or with other addresses, or a new one, which takes its place.
+  sg_gemm_desc product_of_late(int place) {
+    const int what = in.byte();
+    sg_gemm_desc desc = what & 1 ? g_latest[place] : product();
+    if (what & 2) desc.a.data = memory();
+    if (what & 4) desc.c.data = memory();
+    if (lasting) g_latest[place] = desc;
     return desc;
   }
 
@@ -160,6 +194,8 @@ struct caller {
       s.planning = planning();
       s.options.plan = &s.planning;
     }
+    if (what & 64) s.options.graph = handle<sg_graph>(graph);
+    lasting = what >= 64;
   }
 
   // A context costs threads and a device model: most inputs share one for each sound device, which lives on.
@@ -207,7 +243,7 @@ struct caller {
 
   void create() {
     sg_context *c = handle<sg_context>(context);
-    switch (in.below(5)) {
+    switch (in.below(6)) {
       case 0: {
         sg_stream *out = nullptr;
         const sg_status status = sg_stream_acquire(c, in.below(5) - 2, &out);
@@ -228,6 +264,11 @@ struct caller {
         const sg_status status = sg_queue_create(c, &out);
         return keep(slot(queue), status, out, "sg_queue_create");
       }
+      case 4: {
+        sg_graph *out = nullptr;
+        const sg_status status = sg_graph_create(c, &out);
+        return keep(g_handles[graph][in.below(2)], status, out, "sg_graph_create");  // few, so that some hold much
+      }
       default: {
         sg_plan *out = nullptr;
         sg_gemm_desc desc = product();
@@ -245,9 +286,10 @@ struct caller {
     sg_context *c = handle<sg_context>(context);
     sg_job *out = nullptr;
     sg_status status;
-    switch (in.below(6)) {
+    switch (in.below(8)) {
       case 0: {
-        sg_gemm_desc group[3] = {product(), product(), product()};
+        sg_gemm_desc group[most_of_group];
+        for (int i = 0; i < most_of_group; ++i) group[i] = product_of_late(i);
         status = sg_gemm_grouped_async(c, group, in.below(4), &s.options, &out);
         break;
       }
@@ -266,12 +308,35 @@ struct caller {
         status = sg_plan_run_async(handle<sg_plan>(plan), &desc, &s.options, &out);
         break;
       }
+      case 4:
+        s.options.graph = nullptr;
+        status = sg_graph_run_async(handle<sg_graph>(graph), &s.options, &out);
+        break;
       default: {
-        const sg_gemm_desc desc = product();
+        const sg_gemm_desc desc = product_of_late(0);
         status = sg_gemm_async(c, &desc, &s.options, &out);
       }
     }
-    keep(slot(job), status, out, "a submission");
+    lasting = false;
+    if (!s.options.graph) return keep(slot(job), status, out, "a submission");
+    check(status, "recording");
+    require(out == nullptr, "what is recorded has no job", status);
+  }
+
+  void change_graph() {
+    sg_graph *g = handle<sg_graph>(graph);
+    std::int32_t size = 0;
+    lasting = true;
+    CALL(sg_graph_size(g, &size));
+    const std::int32_t index = in.below(8) ? in.below(std::max<std::int32_t>(1, size)) : in.byte() - 128;
+    if (in.below(4)) {
+      const sg_gemm_desc desc = product_of_late(0);
+      CALL(sg_graph_set_gemm(g, index, &desc));
+    } else {
+      void *dst = memory(), *src = memory();
+      CALL(sg_graph_set_copy(g, index, dst, src));
+    }
+    lasting = false;
   }
 
   void ask() {
@@ -334,7 +399,13 @@ sg_status untyped(void *handle) {
 #define VERBS(t) \
   { untyped<sg_##t, sg_##t##_retain>, untyped<sg_##t, sg_##t##_release> }
 constexpr verbs g_verbs[types] = {VERBS(context), VERBS(stream), VERBS(event), VERBS(buffer),
-                                  VERBS(job),     VERBS(queue),  VERBS(plan)};
+                                  VERBS(job),     VERBS(queue),  VERBS(plan),  VERBS(graph)};
+
+// Every reference there is, but for those to shared contexts.
+void release_all(void *handle, int of_type) {
+  const bool stays = std::find(std::begin(g_shared), std::end(g_shared), handle) != std::end(g_shared);
+  while (handle && !stays && g_verbs[of_type].release(handle) == SG_STATUS_OK) continue;
+}
 
 void caller::count(bool up) {
   const auto t = static_cast<type>(in.below(types));
@@ -348,7 +419,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   input in(data, size);
   caller call{in};
   call.open();
-  while (!in.empty()) switch (in.below(10)) {
+  for (sg_gemm_desc &desc : g_latest) desc = SG_GEMM_DESC_INIT;
+  while (!in.empty()) switch (in.below(11)) {
       case 0: call.open(); break;
       case 1:
       case 2: call.create(); break;
@@ -358,15 +430,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
       case 6: call.count(true); break;
       case 7: call.count(false); break;
       case 8: call.pinned(); break;
+      case 9: call.change_graph(); break;
       default: call.ask();
     }
-  // Every reference goes, but for those to shared contexts.
   if (g_handles[context][0]) (void)sg_context_synchronize(static_cast<sg_context *>(g_handles[context][0]));
   for (int t = types - 1; t >= 0; --t)
-    for (void *&h : g_handles[t]) {
-      const bool stays = std::find(std::begin(g_shared), std::end(g_shared), h) != std::end(g_shared);
-      while (h && !stays && g_verbs[t].release(h) == SG_STATUS_OK) continue;
-      h = nullptr;
-    }
+    for (void *&h : g_handles[t]) release_all(std::exchange(h, nullptr), t);
   return 0;
 }
