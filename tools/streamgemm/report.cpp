@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // streamgemm report: what a benchmark record says, as ratios to this library.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -23,18 +24,21 @@ json load_record(const std::string &path) {
   return record;
 }
 
-// The rows by case, in the record's order; ratio = a variant's seconds by this library's: above 1, this library is
-// faster.
+// The rows by case, in the order in which cases come first (a script may have added rows at the end); ratio = a
+// variant's seconds by this library's: above 1, this library is faster.
 json summary_of(const json &record) {
   json cases = json::array();
   for (const json &row : record.at("rows")) {
     const std::string name = row.at("case");
-    if (cases.empty() || cases.back().at("case") != name)
+    auto its = std::find_if(cases.begin(), cases.end(), [&](const json &one) { return one.at("case") == name; });
+    if (its == cases.end()) {
       cases.push_back({{"case", name}, {"variants", json::array()}});
-    cases.back()["variants"].push_back({{"variant", row.at("variant").get<std::string>()},
-                                        {"seconds", row.at("seconds").get<double>()},
-                                        {"flops", row.at("flops").get<double>()},
-                                        {"bound_seconds", row.at("bound_seconds")}});
+      its = cases.end() - 1;
+    }
+    (*its)["variants"].push_back({{"variant", row.at("variant").get<std::string>()},
+                                  {"seconds", row.at("seconds").get<double>()},
+                                  {"flops", row.at("flops").get<double>()},
+                                  {"bound_seconds", row.at("bound_seconds")}});
   }
   for (json &one : cases) {
     double own = 0;

@@ -66,6 +66,17 @@ std::vector<double> between_stamps(int count, const std::function<void(int)> &ca
   return seconds;
 }
 
+// What takes less runs untimed just before each timed run: cores, threads and caches that have idled, or served others,
+// meanwhile are slow at first.
+constexpr double most_seconds_of_brief = 0.05;
+
+void warm_up(const bench_variant &variant, double seconds) {
+  const auto end = stopwatch::now() + std::chrono::duration<double>(seconds);
+  do {
+    variant.run();
+  } while (stopwatch::now() < end);
+}
+
 }  // namespace
 
 std::vector<double> timed_calls(int count, const std::function<void(int)> &call) {
@@ -75,19 +86,17 @@ std::vector<double> timed_calls(int count, const std::function<void(int)> &call)
   return seconds;
 }
 
-// What takes less runs once untimed just before each timed run: cores, threads and caches that have idled, or served
-// others, meanwhile are slow at first, by hundreds of microseconds.
-constexpr double most_seconds_of_brief = 0.05;
-
 std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits,
                                const std::function<void()> &tell) {
   double round = 0;            // seconds of one round, from the warm-up's second runs
   std::vector<bool> warms_up;  // by variant
   for (const bench_variant &variant : what.variants) {
     const double measured = variant.run();
-    const double seconds = timed([&] { variant.run(); });  // with what surrounds what is measured
     warms_up.push_back(measured < most_seconds_of_brief);
-    round += seconds * (warms_up.back() ? 2 : 1);
+    round += timed([&] {  // with what surrounds what is measured
+      if (warms_up.back()) warm_up(variant, limits.warming_up);
+      variant.run();
+    });
     let_threads_go_idle();
   }
   const int samples = std::clamp(int(limits.seconds / round), limits.min_samples, limits.max_samples);
@@ -95,7 +104,7 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
   std::vector<std::vector<double>> seconds(what.variants.size());
   for (int i = 0; i < samples; ++i)
     for (std::size_t v = 0; v < what.variants.size(); ++v) {
-      if (warms_up[v]) what.variants[v].run();
+      if (warms_up[v]) warm_up(what.variants[v], limits.warming_up);
       seconds[v].push_back(what.variants[v].run());
       tell();
       let_threads_go_idle();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the variants of a case side by side: warm-up first, then rounds in which each variant runs once (after an
-// untimed run, if it is brief), so that a slow spell of the machine falls on all of them; medians.
+// Measures the variants of a case side by side: warm-up first, then rounds in which each variant runs once (after
+// untimed runs, if it is brief), so that a slow spell of the machine falls on all of them; medians.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,8 @@ struct bench_case {
 
 struct measure_limits {
   int min_samples = 5, max_samples = 25;
-  double seconds = 20;  // of a case, roughly
+  double seconds = 20;        // of a case, roughly
+  double warming_up = 0.025;  // seconds that a brief variant runs untimed before each timed run; once at least
 };
 
 // Waits until this process uses no processor time: threads of a library that go on spinning after a call would slow
