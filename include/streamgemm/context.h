@@ -139,7 +139,7 @@ SG_API sg_status sg_context_retain(sg_context *context);
 
 /**
  * Gives a reference back. The context goes when its last reference, its last child (stream, event, buffer, queue,
- * plan, job) and its last work in flight are gone.
+ * plan, graph, job) and its last work in flight are gone.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread. Since 0.1.
  */
 SG_API sg_status sg_context_release(sg_context *context);

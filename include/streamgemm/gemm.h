@@ -83,16 +83,16 @@ SG_API sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg
  * Submits products of different shapes, types and scalars as one job.
  * @param descs `count` >= 1 products without overlap of one's C with another's operands (SG_STATUS_INVALID_ARGUMENT).
  * @param count Number of products.
- * @return As sg_gemm_async, whose rules for the other arguments hold too. Never blocks on work in flight. Any thread.
- * Since 0.1.
+ * @return As sg_gemm_async, whose rules for the other arguments hold too.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *descs, int32_t count,
                                        const sg_submit *submit, sg_job **out_job);
 
 /**
  * BLAS-shaped single precision product: C (m x n) = alpha * op(A) * op(B) + beta * C, all three in `layout`.
- * @return As sg_gemm_async. lda, ldb, ldc are in elements and are never 0 here. Never blocks on work in flight. Any
- * thread. Since 0.1.
+ * @return As sg_gemm_async. lda, ldb, ldc are in elements and are never 0 here.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n,
                                 int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
@@ -100,7 +100,7 @@ SG_API sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_
 
 /**
  * BLAS-shaped double precision product. As sg_sgemm_async.
- * @return As sg_gemm_async. Never blocks on work in flight. Any thread. Since 0.1.
+ * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_dgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n,
                                 int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb,

@@ -82,7 +82,8 @@ SG_API sg_status sg_buffer_size(sg_buffer *buffer, uint64_t *out_bytes);
  * Copies `bytes` bytes; source and destination may lie in host or device memory and may not overlap.
  * @param submit,out_job As in sg_gemm_async; ordered by the same rules.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_OUT_OF_MEMORY,
- * SG_STATUS_SHUTDOWN: not submitted. 0 bytes succeed. Never blocks on work in flight. Any thread. Since 0.1.
+ * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted. 0 bytes succeed.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_copy_async(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit,
                                sg_job **out_job);
@@ -90,7 +91,7 @@ SG_API sg_status sg_copy_async(sg_context *context, void *dst, const void *src, 
 /**
  * Copies `height` runs of `width` bytes, dst_pitch and src_pitch bytes apart. The gaps between runs are not touched.
  * @param dst_pitch,src_pitch In bytes; >= width.
- * @return As sg_copy_async. Never blocks on work in flight. Any thread. Since 0.1.
+ * @return As sg_copy_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src,
                                   uint64_t src_pitch, uint64_t width, uint64_t height, const sg_submit *submit,

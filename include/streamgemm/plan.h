@@ -88,7 +88,7 @@ SG_API sg_status sg_plan_describe(sg_plan *plan, sg_plan_format format, char *te
  * beta is 0 and whether alpha is 0 must be as planned, and the matrices must lie where the plan has them
  * (SG_STATUS_INVALID_ARGUMENT). With alpha 0, beta 1, no bias and no activation the run does nothing.
  * @param submit,out_job As in sg_gemm_async; submit->plan is not used.
- * @return As sg_gemm_async. Never blocks on work in flight. Any thread. Since 0.1.
+ * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */
 SG_API sg_status sg_plan_run_async(sg_plan *plan, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job);
 

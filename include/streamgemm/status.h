@@ -26,10 +26,10 @@ typedef enum sg_status {
   SG_STATUS_NO_DEVICE = -4,         /**< The named device, or any backend for it, is not there; the message says why. */
   SG_STATUS_UNSUPPORTED = -5,       /**< The combination asked for does not exist on this device. */
   SG_STATUS_BUSY = -6,              /**< The object's state does not allow it now (too late to cancel, still in use). */
-  SG_STATUS_CANCELLED = -7,         /**< The job was cancelled, or a job that it depends on was. */
+  SG_STATUS_CANCELLED = -7,         /**< The job was cancelled; or the queue is closed and empty. */
   SG_STATUS_DEADLOCK = -8,          /**< The wait could never end: a callback waits for its own job. */
   SG_STATUS_BACKEND_FAILURE = -9,   /**< The device or its library failed; the message carries its text. */
-  SG_STATUS_DEPENDENCY_FAILED = -10,/**< A job that this one was ordered after failed, so this one did not run. */
+  SG_STATUS_DEPENDENCY_FAILED = -10,/**< A job that it was ordered after failed: it did not run, or wrote nothing valid. */
   SG_STATUS_SHUTDOWN = -11,         /**< The process is exiting; no new work is taken. */
   SG_STATUS_INTERNAL = -12          /**< A fault of the library itself. Please report it with its message. */
 } sg_status;
