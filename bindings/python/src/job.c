@@ -76,6 +76,18 @@ static PyObject *job_wait(PyObject *self, PyObject *args) {
   return Py_BuildValue("(is)", (int)status, status == SG_STATUS_OK ? "" : sg_last_error_message());
 }
 
+/* _poll(): its status as the library knows it, which may know of the end before the thread that completes has told who
+ * listens. */
+static PyObject *job_poll(PyObject *self, PyObject *unused) {
+  job_object *job = (job_object *)self;
+  (void)unused;
+  if (job->status != SG_STATUS_NOT_READY) return PyLong_FromLong(job->status);
+  const sg_status status = sg_job_poll(job->handle);
+  if (status == SG_STATUS_INVALID_HANDLE) return PyLong_FromLong(SG_STATUS_NOT_READY); /* a job of before a fork */
+  if (status == SG_STATUS_OK && !job->condition && !job->wake) job_end(job, status, NULL);
+  return PyLong_FromLong(status);
+}
+
 static PyObject *get_condition(PyObject *self, void *unused) {
   job_object *job = (job_object *)self;
   (void)unused;
@@ -160,6 +172,7 @@ static void job_dealloc(PyObject *self) {
 static PyMethodDef job_methods[] = {
     {"_end", end_listened, METH_VARARGS, NULL},
     {"_wait", job_wait, METH_VARARGS, NULL},
+    {"_poll", job_poll, METH_NOARGS, NULL},
     {"_sleep", job_sleep, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -99,13 +99,14 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         return self._exception
 
     def done(self):
-        return self._status != _raw.SG_STATUS_NOT_READY
+        """Whether it has ended. Its callbacks may still be to run: asking does not run them."""
+        return self._poll() != _raw.SG_STATUS_NOT_READY
 
     def running(self):
         return False  # as an executor has it: nothing here can no longer be cancelled
 
     def cancelled(self):
-        return self._status == _raw.SG_STATUS_CANCELLED
+        return self._poll() == _raw.SG_STATUS_CANCELLED
 
     def cancel(self):
         """Asks that it end early. True: it will end, as cancelled unless its last step was already running; only its
@@ -151,7 +152,7 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         return self.result()
 
     def __repr__(self):
-        return f"<streamgemm.Job {_raw.sg_status_name(self._status)[len('SG_STATUS_'):].lower()} at {id(self):#x}>"
+        return f"<streamgemm.Job {_raw.sg_status_name(self._poll())[len('SG_STATUS_'):].lower()} at {id(self):#x}>"
 
 
 class NoCondition:

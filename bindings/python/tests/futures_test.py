@@ -109,6 +109,30 @@ class Futures(DeviceTest):
         self.assertTrue(first.done() and second.done())
         self.assertTrue(stream.synchronize(300) and stream.done())
 
+    def test_done_does_not_wait_for_callbacks(self):
+        called, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+        gate, told = self.gate(), []
+        self.held_job(gate).add_done_callback(lambda _: (called.set(), go_on.wait(300)))
+        gate.open()
+        self.assertTrue(called.wait(300))  # nobody else's callback runs meanwhile
+        first = self.submit()
+        first.add_done_callback(lambda _: told.append(True))
+        stream, gate = self.context.stream(), self.gate()
+        self.held_job(gate, stream=stream)
+        dropped = self.submit(stream=stream)
+        dropped.add_done_callback(lambda _: told.append(True))
+        self.assertTrue(dropped.cancel())
+        gate.open()
+        self.assertTrue(stream.synchronize(300))
+        self.submit(after=[first], untracked=True).result(300)
+        self.assertTrue(first.done() and not first.cancelled() and "ok" in repr(first))
+        self.assertTrue(dropped.done() and dropped.cancelled())
+        self.assertEqual(told, [])
+        np.testing.assert_array_equal(first.result(0), self.wanted)
+        self.assertRaises(sg.Cancelled, dropped.result, 0)
+        self.assertEqual(told, [True, True])  # by who waited
+
     def test_cancel(self):
         stream = self.context.stream()
         gate = self.gate()
