@@ -182,10 +182,9 @@ void engine::group_told(void *user, const sg_backend_result *result) {
   group.start_ns = result->start_ns;
   group.end_ns = result->end_ns;
   for (std::size_t i = 0; i < group.members.size(); ++i) {
-    if (result->status != SG_STATUS_OK)
-      group.members[i]->fail(result->status, result->message ? result->message : sg_status_name(result->status));
-    else if (!group.statuses.empty() && group.statuses[i] != SG_STATUS_OK)
-      group.members[i]->fail(group.statuses[i], sg_status_name(group.statuses[i]));
+    const sg_status own = group.statuses.empty() ? SG_STATUS_OK : group.statuses[i];
+    const sg_status status = result->status != SG_STATUS_OK ? result->status : own;
+    if (status != SG_STATUS_OK) group.members[i]->fail(status, result->message ? result->message : sg_status_name(status));
   }
   group.home->part_of(group);
 }

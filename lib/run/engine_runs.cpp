@@ -260,7 +260,8 @@ void engine::batch_told(void *user, const sg_backend_result *result) {
   product_batch &batch = *static_cast<product_batch *>(user);
   job &running = *batch.whole.about;
   for (const sg_status status : batch.statuses)
-    if (status != SG_STATUS_OK && result->status == SG_STATUS_OK) running.fail(status, sg_status_name(status));
+    if (status != SG_STATUS_OK && result->status == SG_STATUS_OK)
+      running.fail(status, result->message ? result->message : sg_status_name(status));
   running.owner().executor().piece_of(batch.whole, result->status, result->message, result->start_ns, result->end_ns,
                                       1);
 }

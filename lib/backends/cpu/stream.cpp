@@ -208,19 +208,21 @@ void stream::run_front() noexcept {
   command &what = queue_.front();
   sg_backend_result result = {};
   if (what.done.fn != nullptr) result.start_ns = now_ns();
-  result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what);
+  sg_status alone = SG_STATUS_OK;
+  result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what, alone);
   const sg_backend_done done = what.done;
   if (what.kind == command_kind::wait) what.until.of->release();
   if (what.kind == command_kind::gemm) std::free(what.owned_arrays);
   queue_.pop();
   progress_->advance();
   if (done.fn == nullptr) return;
-  result.message = text_of(result.status);
+  result.message = text_of(result.status != SG_STATUS_OK ? result.status : alone);
   result.end_ns = now_ns();
   done.fn(done.user, &result);
 }
 
-sg_status stream::execute(const command &what) noexcept {
+// `alone`: of a product that fails in its group.
+sg_status stream::execute(const command &what, sg_status &alone) noexcept {
   switch (what.kind) {
     case command_kind::notify: return SG_STATUS_OK;
     case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;
@@ -230,6 +232,7 @@ sg_status stream::execute(const command &what) noexcept {
       for (std::int32_t i = 0; i < what.group.count; ++i) {
         const sg_backend_gemm *const item = &what.group.items[i];
         what.group.statuses[i] = run_gemm(*item, i + 1 < what.group.count ? item + 1 : nullptr, space_);
+        if (what.group.statuses[i] != SG_STATUS_OK) alone = what.group.statuses[i];
       }
       return SG_STATUS_OK;
     case command_kind::reduce: run_reduce(what.reduce); return SG_STATUS_OK;

@@ -45,7 +45,7 @@ class stream {
   void work() noexcept;
   void sleep() noexcept;
   void run_front() noexcept;
-  sg_status execute(const command &what) noexcept;
+  sg_status execute(const command &what, sg_status &alone) noexcept;
   template <class Fill>
   sg_status submit(Fill fill) noexcept;
 

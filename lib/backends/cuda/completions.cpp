@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <new>
 #include <utility>
@@ -30,7 +31,7 @@ cudaError_t wait_for(cudaEvent_t event) noexcept {
   constexpr std::int64_t least_ns = 10'000, most_ns = 200'000;
   const std::int64_t begun_ns = now_ns();
   for (;;) {
-    const cudaError_t state = cudaEventQuery(event);
+    const cudaError_t state = state_of(event);
     if (state != cudaErrorNotReady) return state;
     const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 64, least_ns, most_ns))};
     nanosleep(&time, nullptr);
@@ -61,19 +62,16 @@ completions::~completions() {
     pthread_join(thread_, nullptr);
   }
   const process_end::freeing now;
-  if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
-  const current here(owner_.context());
-  while (free_ != nullptr) {
-    completion *next = free_->next;
-    destroy(free_);
-    free_ = next;
+  if (owner_.usable() == SG_STATUS_OK) {  // not lost, and the process does not exit: CUDA's objects can be freed
+    const current here(owner_.context());
+    for (const completion *x = free_; x != nullptr; x = x->next) destroy_events(*x);
   }
+  while (free_ != nullptr) delete std::exchange(free_, free_->next);
 }
 
-void completions::destroy(completion *x) noexcept {
-  if (x->end != nullptr) cudaEventDestroy(x->end);
-  if (x->untimed_end != nullptr) cudaEventDestroy(x->untimed_end);
-  delete x;
+void completions::destroy_events(const completion &x) noexcept {
+  if (x.end != nullptr) cudaEventDestroy(x.end);
+  if (x.untimed_end != nullptr) cudaEventDestroy(x.untimed_end);
 }
 
 completion *completions::take() noexcept {
@@ -96,11 +94,13 @@ completion *completions::take() noexcept {
   cudaError_t error = cudaEventCreateWithFlags(&x->untimed_end, cudaEventDisableTiming);
   if (error == cudaSuccess && owner_.timed()) error = cudaEventCreateWithFlags(&x->end, cudaEventDefault);
   if (owner_.check(error, "creating an event") == SG_STATUS_OK) return x;
-  destroy(x);
+  destroy_events(*x);
+  delete x;
   return nullptr;
 }
 
 void completions::unused(completion *x) noexcept {
+  std::free(std::exchange(x->reason, nullptr));
   const std::lock_guard lock(lock_);
   x->next = free_;
   free_ = x;
@@ -109,7 +109,7 @@ void completions::unused(completion *x) noexcept {
 void completions::put(completion *x) noexcept {
   x->next = nullptr;
   x->told = x->ended = false;
-  x->outcome = SG_STATUS_OK;
+  x->outcome = cudaSuccess;
   {
     const std::lock_guard lock(lock_);
     (first_ != nullptr ? last_->next : first_) = x;
@@ -129,16 +129,18 @@ completion *completions::first_marked() const noexcept {
   return x;
 }
 
-// Records an event behind all that was put. When that fails they are told so.
+// Records an event behind all that was put. Where that fails nothing but waiting here tells when they end.
 void completions::mark_last() noexcept {
-  const sg_status status = owner_.check(cudaEventRecord(end_of(*last_), stream_), "recording an event");
+  const bool recorded = cudaEventRecord(end_of(*last_), stream_) == cudaSuccess;
   last_->marked = true;
   unmarked_ = 0;
-  if (status != SG_STATUS_OK) note_ended(*last_, status);
+  if (recorded) return;
+  note_ended(*last_, cudaStreamSynchronize(stream_));
+  cudaGetLastError();
 }
 
-// Everything up to that one has ended.
-void completions::note_ended(const completion &last, sg_status outcome) noexcept {
+// Everything up to that one has ended. The text of a failure is made where it is told, which may be on another thread.
+void completions::note_ended(const completion &last, cudaError_t outcome) noexcept {
   for (completion *x = first_;; x = x->next) {
     x->ended = true;
     x->outcome = outcome;
@@ -177,14 +179,14 @@ void completions::work() noexcept {
       continue;
     }
     if (first_marked() == nullptr) mark_last();
-    if (first_->ended) {  // that failed
+    if (first_->ended) {  // no event tells it
       tell_ended(lock);
       continue;
     }
     completion *x = first_marked();
     x->watched = watching_ = true;
     lock.unlock();
-    const sg_status outcome = owner_.check(wait_for(end_of(*x)), "waiting for a command");
+    const cudaError_t outcome = wait_for(end_of(*x));
     lock.lock();
     x->watched = watching_ = false;
     if (x->told) {  // by a poll, which left the record to this thread
@@ -220,9 +222,9 @@ bool completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
     if (!first_->ended) {
       if (first_marked() == nullptr) mark_last();
       const completion *marked = first_marked();
-      const cudaError_t state = cudaEventQuery(end_of(*marked));
+      const cudaError_t state = state_of(end_of(*marked));
       if (state == cudaErrorNotReady) break;
-      note_ended(*marked, owner_.check(state, "waiting for a command"));
+      note_ended(*marked, state);
     }
     tell_first(lock);
     any = true;
@@ -250,7 +252,7 @@ void completions::tell_first(std::unique_lock<std::mutex> &lock) noexcept {
 
 void completions::tell(completion &x) noexcept {
   sg_backend_result result{};
-  result.status = x.outcome;
+  result.status = owner_.check(x.outcome, "waiting for a command");
   if (result.status != SG_STATUS_OK) {
     result.message = failure_text();
   } else if (owner_.timed()) {
@@ -259,7 +261,9 @@ void completions::tell(completion &x) noexcept {
     result.start_ns = std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;
   }
+  if (result.status == SG_STATUS_OK) result.message = x.reason;
   x.done.fn(x.done.user, &result);
+  std::free(std::exchange(x.reason, nullptr));
 }
 
 }  // namespace sg::cuda

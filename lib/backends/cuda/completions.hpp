@@ -33,7 +33,8 @@ struct completion {
   completion *next = nullptr;
   bool marked = false;  // an event behind it is recorded
   bool ended = false;   // it is known to have ended, as `outcome` says
-  sg_status outcome = SG_STATUS_OK;
+  cudaError_t outcome = cudaSuccess;
+  char *reason = nullptr;  // why products of this group failed alone; malloc's
   cudaEvent_t end = nullptr, untimed_end = nullptr;
   bool alone = false;         // nothing was in the stream when it was taken
   bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's clock tells the time
@@ -66,11 +67,11 @@ class completions {
   void work() noexcept;
   completion *first_marked() const noexcept;
   void mark_last() noexcept;
-  void note_ended(const completion &last, sg_status outcome) noexcept;
+  void note_ended(const completion &last, cudaError_t outcome) noexcept;
   bool tell_ended(std::unique_lock<std::mutex> &lock) noexcept;  // whether there was anything to tell
   void tell_first(std::unique_lock<std::mutex> &lock) noexcept;
   void tell(completion &x) noexcept;
-  void destroy(completion *x) noexcept;
+  static void destroy_events(const completion &x) noexcept;
 
   device &owner_;
   const cudaStream_t stream_;

@@ -154,8 +154,7 @@ sg_status event_wrap(sg_backend_device *x, void *native, sg_backend_event **out)
   if (const sg_status status = owner.usable()) return status;
   const current here(owner.context());
   const auto given = static_cast<cudaEvent_t>(native);
-  const cudaError_t state = cudaEventQuery(given);
-  if (state != cudaSuccess) cudaGetLastError();  // not for a later call to find
+  const cudaError_t state = state_of(given);
   if (state == cudaErrorInvalidResourceHandle || state == cudaErrorInvalidValue || state == cudaErrorCapturedEvent)
     return fail(SG_STATUS_INVALID_ARGUMENT, "cuda:%d: %p is no event that can be used: %s", owner.ordinal(), native,
                 cudaGetErrorString(state));
@@ -171,10 +170,8 @@ sg_status event_query(sg_backend_event *x) noexcept {
   device &owner = *of(x).owner;
   if (const sg_status status = owner.usable()) return status;
   const current here(owner.context());
-  const cudaError_t state = cudaEventQuery(of(x).native);
-  if (state != cudaErrorNotReady) return owner.check(state, "asking for an event");
-  cudaGetLastError();
-  return SG_STATUS_NOT_READY;
+  const cudaError_t state = state_of(of(x).native);
+  return state == cudaErrorNotReady ? SG_STATUS_NOT_READY : owner.check(state, "asking for an event");
 }
 
 sg_status copy(sg_backend_stream *x, const sg_backend_copy *what, sg_backend_done done) noexcept {

@@ -30,6 +30,12 @@ sg_status status_of(cudaError_t error) noexcept {
   }
 }
 
+cudaError_t state_of(cudaEvent_t event) noexcept {
+  const cudaError_t state = cudaEventQuery(event);
+  if (state != cudaSuccess) cudaGetLastError();
+  return state;
+}
+
 bool is_sticky(cudaError_t error) noexcept {
   switch (error) {
     case cudaErrorECCUncorrectable:

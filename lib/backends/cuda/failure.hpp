@@ -15,6 +15,10 @@ __attribute__((format(printf, 2, 3))) sg_status fail(sg_status status, const cha
 
 sg_status status_of(cudaError_t error) noexcept;
 
+// Whether the event has happened: cudaSuccess, cudaErrorNotReady or a failure. That it has not is no error for this
+// thread's next launch to answer with, which it may be where only cudaEventQuery is called.
+cudaError_t state_of(cudaEvent_t event) noexcept;
+
 // After one of these the context is lost: every later call on it answers the same.
 bool is_sticky(cudaError_t error) noexcept;
 

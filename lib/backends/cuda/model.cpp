@@ -101,7 +101,8 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   // Enough threads for the link, and some cores left to the caller. More than eight take memory bandwidth from the
   // copies: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve; tf32
   // 16384^3 50 and 48, bf16 8192^3 6.1 with eight to twelve and 7.3 to 8.1 with six (no record is kept).
-  const int workers = std::clamp(cores() * 3 / 4, 1, 8);
+  // At least two: one that waits for a page of the caller's memory does not hold up the other jobs.
+  const int workers = std::clamp(cores() * 3 / 4, 2, 8);
 
   json_text json;
   json.add("{\"name\": \"cuda:%d\", \"unified_memory\": false, \"lanes_are_cores\": false,\n", ordinal);

@@ -2,6 +2,7 @@
 #include "stream.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -130,6 +131,7 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
     told->start_ns = now_ns();
   }
   sg_status status = enqueue();
+  if (told != nullptr) told->reason = std::exchange(reason_, nullptr);
   if (status == SG_STATUS_OK && told != nullptr && told->marked)
     status = owner_.check(cudaEventRecord(completions::end_of(*told), native_), "recording an event");
   if (status == SG_STATUS_OK) {
@@ -161,7 +163,12 @@ sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexce
 
 sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
                              sg_backend_done done) noexcept {
-  return submit(done, timing::rough, [&] { return run_group(*this, items, count, statuses); });
+  return submit(done, timing::rough, [&] {
+    const sg_status status = run_group(*this, items, count, statuses);
+    const bool alone = std::any_of(statuses, statuses + count, [](sg_status x) { return x != SG_STATUS_OK; });
+    if (done.fn != nullptr && status == SG_STATUS_OK && alone) reason_ = strdup(failure_text());
+    return status;
+  });
 }
 
 sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
@@ -262,7 +269,7 @@ sg_status stream::pointer_memory(std::int64_t count, void **out) noexcept {
 
 sg_status stream::find_room(std::int64_t count, const pointer_room *&out) noexcept {
   auto room = std::find_if(rooms_.begin(), rooms_.end(), [&](const pointer_room &x) {
-    return !captured_ && x.capacity >= count && cudaEventQuery(x.copied) == cudaSuccess;
+    return !captured_ && x.capacity >= count && state_of(x.copied) == cudaSuccess;
   });
   try {
     if (room == rooms_.end()) {

@@ -90,6 +90,7 @@ class stream {
   bool captured_ = false;  // into a graph
   completions completions_;
   bool waits_ = false;  // for another stream, before the next command
+  char *reason_ = nullptr;  // why products of the group that is being enqueued failed alone
   cublasHandle_t blas_ = nullptr;
   std::int32_t units_ = 0;  // of blas_
   matmul_cache matmuls_;

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every allocation, launch and call of CUDA's fails in turn, once, several times in a row, or for good. The job that
+// needed it says why or succeeds all the same, results are right, nothing hangs, nothing stays behind; a lost device
+// fails what comes after with the loss as its text, and another context works again.
+#include "faults.h"
+
+#include <chrono>
+#include <thread>
+
+#include "support/gemm_case.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t patience = 60'000'000'000;
+
+// Whether it failed as the device may fail. `seen`: "" or what run_gemm_case() and the like say.
+bool is_fault(const std::string &seen) {
+  const auto has = [&](const char *text) { return seen.find(text) != std::string::npos; };
+  if (seen.empty()) return false;
+  if (!emulated_gpu_is_broken()) ADD_FAILURE() << "without a fault: " << seen;
+  EXPECT_TRUE(has("SG_STATUS_OUT_OF_MEMORY") || has("SG_STATUS_BACKEND_FAILURE") || has("SG_STATUS_DEPENDENCY_FAILED"))
+      << seen;
+  EXPECT_TRUE(has("memory") || has("resources") || has("cuBLAS")) << "no reason: " << seen;
+  return true;
+}
+
+// Jobs one by one, as a group and from a graph, in device memory; each result is 2 * 3 * n in every element.
+class small_products {
+ public:
+  static constexpr int n = 12, count = 24;
+
+  explicit small_products(sg_context *context) : context_(context) {}
+
+  bool run() {
+    std::fill(c_.begin(), c_.end(), -1.0);
+    std::string seen = failure(sg_buffer_create(context_, bytes, memory_.out()), "sg_buffer_create");
+    void *data = nullptr;
+    if (seen.empty()) seen = failure(sg_buffer_data(memory_, &data), "sg_buffer_data");
+    if (seen.empty()) seen = failure(sg_graph_create(context_, &graph_), "sg_graph_create");
+    if (seen.empty()) seen = work(static_cast<double *>(data));
+    sg_graph_release(std::exchange(graph_, nullptr));
+    if (!seen.empty()) return is_fault(seen);
+    EXPECT_EQ(std::vector<double>(c_.size(), 6.0 * n), c_);
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t items = 2 + 3 * count, bytes = items * n * n * sizeof(double);
+
+  static std::string failure(sg_status status, const char *call) {
+    if (status == SG_STATUS_OK) return "";
+    return std::string(call) + ": " + sg_status_name(status) + ": " + sg_last_error_message();
+  }
+
+  std::string work(double *there) {
+    const auto item = [&](int i) { return there + i * n * n; };
+    std::vector<job> jobs;
+    std::string seen;
+    const auto submit = [&](const char *call, auto &&by) {
+      if (!seen.empty()) return;
+      job made;
+      seen = failure(by(made.out()), call);
+      if (made) jobs.push_back(std::move(made));
+    };
+    submit("sg_copy_async", [&](sg_job **out) {
+      return sg_copy_async(context_, there, ab_.data(), ab_.size() * sizeof(double), nullptr, out);
+    });
+    for (int i = 0; i < count; ++i) {
+      const sg_gemm_desc one = product(item(0), item(1), item(2 + i), n, n, n);
+      submit("sg_gemm_async", [&](sg_job **out) { return sg_gemm_async(context_, &one, nullptr, out); });
+    }
+    std::vector<sg_gemm_desc> group;
+    for (int i = 0; i < count; ++i) {
+      sg_gemm_desc one = product(item(0), item(1), item(2 + count + i), n, n, n);
+      one.op_a = i % 2 ? SG_OP_T : SG_OP_N;  // both matrices are constant
+      group.push_back(one);
+    }
+    submit("sg_gemm_grouped_async",
+           [&](sg_job **out) { return sg_gemm_grouped_async(context_, group.data(), count, nullptr, out); });
+    sg_submit record = SG_SUBMIT_INIT;
+    record.graph = graph_;
+    for (int i = 0; i < count && seen.empty(); ++i) {
+      const sg_gemm_desc one = product(item(0), item(1), item(2 + 2 * count + i), n, n, n);
+      seen = failure(sg_gemm_async(context_, &one, &record, nullptr), "recording");
+    }
+    for (int twice = 0; twice < 2; ++twice)
+      submit("sg_graph_run_async", [&](sg_job **out) { return sg_graph_run_async(graph_, nullptr, out); });
+    submit("sg_copy_async", [&](sg_job **out) {
+      return sg_copy_async(context_, c_.data(), item(2), c_.size() * sizeof(double), nullptr, out);
+    });
+    for (const job &each : jobs) {  // all of them, or the next ones would use memory that is gone
+      const std::string ended = failure(sg_job_wait(each, patience), "sg_job_wait");
+      EXPECT_EQ(std::string::npos, ended.find("SG_STATUS_TIMEOUT")) << "it hangs";
+      if (seen.empty()) seen = ended;
+    }
+    return seen;
+  }
+
+  sg_context *context_;
+  buffer memory_;
+  sg_graph *graph_ = nullptr;
+  std::vector<double> c_ = std::vector<double>(std::size_t{3} * count * n * n);
+  std::vector<double> ab_ = [] {
+    std::vector<double> both(std::size_t{2} * n * n, 2.0);
+    std::fill(both.begin() + n * n, both.end(), 3.0);
+    return both;
+  }();
+};
+
+std::vector<gemm_case> cases() {
+  std::vector<gemm_case> all;
+  const auto add = [&](sg_dtype in, sg_dtype out, std::int64_t size) -> gemm_case & {
+    gemm_case g;
+    g.in = in, g.out = out;
+    g.m = size, g.n = size + 3, g.k = size - 2;
+    return all.emplace_back(g);
+  };
+  add(SG_DTYPE_F64, SG_DTYPE_F64, 40).options.tile_m = 16;
+  gemm_case &split = add(SG_DTYPE_F32, SG_DTYPE_F32, 40);
+  split.options.split = SG_SPLIT_K;
+  split.options.parts = 3;
+  split.beta = {1, 0};
+  gemm_case &pinned = add(SG_DTYPE_F32, SG_DTYPE_F32, 32);
+  pinned.place_a = pinned.place_b = pinned.place_c = SG_MEMORY_PINNED;
+  gemm_case &batch = add(SG_DTYPE_F32, SG_DTYPE_F32, 9);
+  batch.form = batch_form::pointers;
+  batch.batch = 5;
+  batch.place_a = batch.place_b = batch.place_c = SG_MEMORY_DEVICE;
+  gemm_case &ended = add(SG_DTYPE_F32, SG_DTYPE_F32, 20);
+  ended.has_bias = true;
+  ended.activation = SG_ACTIVATION_RELU;
+  add(SG_DTYPE_F16, SG_DTYPE_F16, 20).beta = {0.5, 0};
+  add(SG_DTYPE_I8, SG_DTYPE_I32, 21);
+  add(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, 18);
+  return all;
+}
+
+// All of it. How many of its parts failed; none may be wrong.
+int work(sg_context *context) {
+  int faults = 0;
+  for (const gemm_case &g : cases()) {
+    SCOPED_TRACE(g.text());
+    faults += is_fault(run_gemm_case(context, g));
+  }
+  small_products together(context);
+  return faults + together.run();
+}
+
+// A context's end frees what it had, some of it on a thread of its own.
+bool come_down_to(long objects) {
+  for (int tries = 0; tries < 6000 && emulated_gpu_objects() > objects; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return emulated_gpu_objects() == objects;
+}
+
+long settled_objects() {
+  for (long seen = emulated_gpu_objects();;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    if (const long now = emulated_gpu_objects(); std::exchange(seen, now) == now) return now;
+  }
+}
+
+struct breakage {
+  const char *name;
+  emulated_fault how;
+  long more;   // after the first
+  long steps;  // between those tried
+};
+
+class emulated_faults : public testing::TestWithParam<breakage> {};
+
+TEST_P(emulated_faults, each_in_turn) {
+  const breakage &p = GetParam();
+  const bool stays_lost = p.how == EMULATED_LOST || p.how == EMULATED_LOST_AT_CALL;
+  const long before = settled_objects();
+  int reported = 0, survived = 0;
+  for (long n = 1;; n += p.steps) {
+    SCOPED_TRACE(testing::Message() << p.name << ' ' << n);
+    emulated_gpu_break(p.how, n, p.more);
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = "cuda:0";
+    options.flags = SG_CONTEXT_CHECK_HAZARDS;
+    context context;
+    const sg_status opened = sg_context_create(&options, context.out());
+    int faults = 0;
+    if (opened != SG_STATUS_OK) {
+      faults = is_fault(std::string(sg_status_name(opened)) + ": " + sg_last_error_message());
+    } else {
+      faults = work(context);
+    }
+    const bool broken = emulated_gpu_is_broken() != 0;
+    if (broken && stays_lost) {
+      // What comes after finds the device lost, and says so.
+      gemm_case late;
+      if (opened == SG_STATUS_OK) {
+        const std::string seen = run_gemm_case(context, late);
+        EXPECT_NE(std::string::npos, seen.find("illegal memory access")) << seen;
+      }
+      EXPECT_GT(faults, 0) << "nobody was told";
+    }
+    emulated_gpu_break(EMULATED_NONE, 0, 0);
+    if (opened == SG_STATUS_OK && !stays_lost) {
+      EXPECT_EQ(0, work(context)) << "the fault is over";
+    }
+    EXPECT_OK(context.reset());
+    if (!stays_lost) {
+      EXPECT_TRUE(come_down_to(before)) << emulated_gpu_objects() << " objects, before " << before;
+    }
+    if (testing::Test::HasFailure() || !broken) break;
+    ++(faults > 0 ? reported : survived);
+  }
+  const context healthy = open_context("cuda:0");
+  EXPECT_EQ(0, work(healthy)) << "another context";
+  EXPECT_GT(reported, 10) << "hardly anything was tested";
+  RecordProperty("reported", reported);
+  RecordProperty("survived", survived);
+}
+
+INSTANTIATE_TEST_SUITE_P(kinds, emulated_faults,
+                         testing::Values(breakage{"no memory", EMULATED_NO_MEMORY, 0, 1},
+                                         breakage{"no memory for long", EMULATED_NO_MEMORY, 12, 1},
+                                         breakage{"no launch", EMULATED_NO_LAUNCH, 0, 1},
+                                         breakage{"lost", EMULATED_LOST, 0, 1},
+                                         breakage{"lost at a call", EMULATED_LOST_AT_CALL, 0, 7}),
+                         [](const auto &info) { return test_name(info.param.name); });
+
+}  // namespace
+}  // namespace sg_test

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin's own kernels on the emulated GPU.
+#include "kernels.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "backends/sim/arithmetic.hpp"
+#include "backends/sim/element.hpp"
+#include "gpu.hpp"
+
+namespace sg::cuda {
+namespace {
+
+std::byte *at(const void *memory) { return static_cast<std::byte *>(const_cast<void *>(memory)); }
+
+// As a launch answers: with this thread's latest error, whoever has left it.
+template <class Work>
+cudaError_t launch(cudaStream_t in, Work &&work) {
+  if (emulated::enter(emulated::call::command) == cudaSuccess) emulated::enqueue(in, std::forward<Work>(work));
+  return cudaGetLastError();
+}
+
+float with_bits_of(float x, std::uint32_t mask) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & mask); }
+
+// To 11 significant bits, ties away from zero; what would become infinity is cut off.
+float to_tf32(float x) {
+  const float rounded = std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + 0x1000u) & 0xffffe000u);
+  return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffffe000u);
+}
+float to_bf16(float x) {
+  const auto rounded = static_cast<float>(sim::bf16::decode(sim::bf16::encode(x)));
+  return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffff0000u);
+}
+
+void store(const split_panel &what, std::int64_t at, float value) {
+  if (what.format == short_format::tf32)
+    static_cast<float *>(what.dst)[at] = value;
+  else
+    static_cast<std::uint16_t *>(what.dst)[at] = sim::bf16::encode(value);
+}
+
+}  // namespace
+
+cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
+  return launch(in, [what] { sim::add_parts(what, at(what.parts), at(what.c), at(what.bias)); });
+}
+
+cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept {
+  return launch(in, [all = std::vector<product_end>(products, products + count), type] {
+    for (const product_end &p : all)
+      for (std::int64_t item = 0; item < p.batch; ++item) {
+        sg_backend_reduce end{};
+        end.m = p.m, end.n = p.n, end.ldc = p.ldc;
+        end.out_type = type;
+        end.beta = {1, 0};
+        end.bias = p.bias;
+        end.bias_per_row = p.bias_per_row;
+        end.activation = p.activation;
+        const std::byte *bias = p.bias ? at(p.bias) + item * p.stride_bias * sim::bytes_of(type) : nullptr;
+        sim::add_parts(end, nullptr, at(p.c) + item * p.stride_c * sim::bytes_of(type), bias);
+      }
+  });
+}
+
+cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept {
+  return launch(in, [what] {
+    for (std::int64_t run = 0; run < what.height; ++run)
+      std::memcpy(at(what.dst) + run * what.dst_pitch, at(what.src) + run * what.src_pitch,
+                  static_cast<std::size_t>(what.width));
+  });
+}
+
+cudaError_t launch_pointer_fill(const pointer_fill &what, cudaStream_t in) noexcept {
+  return launch(in, [what, items = std::vector<item_bases>(what.items, what.items + what.item_count)] {
+    for (int i = 0; i < what.item_count; ++i)
+      for (int o = 0; o < 3; ++o) what.to[o * what.count + what.first + i] = items[static_cast<std::size_t>(i)].of[o];
+  });
+}
+
+cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcept {
+  return launch(in, [what] {
+    const auto operand = [&](const void *first, const void *const *array, std::int64_t stride, std::int64_t size) {
+      sim::item_list list{at(first), stride * size, {}};
+      for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.places.push_back(at(array[i]));
+      return list;
+    };
+    sg_backend_gemm product = what;  // its end comes by another launch
+    product.bias = nullptr;
+    product.activation = SG_ACTIVATION_NONE;
+    sim::multiply(product, operand(what.a, what.a_array, what.stride_a, 1), operand(what.b, what.b_array, what.stride_b, 1),
+                  operand(what.c, what.c_array, what.stride_c, 4), {});
+  });
+}
+
+cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept {
+  return launch(in, [what] {
+    for (std::int64_t line = 0; line < what.lines; ++line)
+      for (std::int64_t l = 0; l < what.padded_depth; ++l) {
+        const std::int64_t from = what.depth_is_rows ? l + line * what.ld : line + l * what.ld;
+        at(what.dst)[l + line * what.padded_depth] = l < what.depth ? at(what.src)[from] : std::byte{0};
+      }
+  });
+}
+
+cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept {
+  return launch(in, [all = std::vector<f8_panel>(panels, panels + count), from, to] {
+    for (const f8_panel &p : all)
+      for (std::int64_t column = 0; column < p.cols * p.items; ++column)
+        for (std::int64_t i = 0; i < p.rows; ++i) {
+          const std::int64_t item = column / p.cols, j = column % p.cols;
+          const auto bits = static_cast<const std::uint8_t *>(p.src)[item * p.src_stride + j * p.src_ld + i];
+          const double value =
+              from == SG_DTYPE_F8_E4M3 ? sim::f8_e4m3::decode(bits) : sim::f8_e5m2::decode(bits);
+          static_cast<std::uint16_t *>(p.dst)[column * p.dst_ld + i] =
+              to == SG_DTYPE_F16 ? sim::f16::encode(value) : sim::bf16::encode(value);
+        }
+  });
+}
+
+cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
+  return launch(in, [what] {
+    const std::int64_t ld = what.depth_is_rows ? 3 * what.rows : what.rows;
+    const std::int64_t to_next = what.depth_is_rows ? what.rows : what.rows * what.cols;
+    const bool tf32 = what.format == short_format::tf32;
+    for (std::int64_t j = 0; j < what.cols; ++j)
+      for (std::int64_t i = 0; i < what.rows; ++i) {
+        const float value = what.src[i + j * what.ld];
+        const bool finite = std::isfinite(value);
+        const float high = !finite ? value : tf32 ? to_tf32(value) : to_bf16(value);
+        const float again = finite ? high : 0, rest = finite ? value - high : 0;
+        // Of the largest numbers the parts must not add up to more.
+        const bool rounds = std::fabs(value) < 0x1p127f;
+        const float low = tf32 ? (rounds ? to_tf32(rest) : with_bits_of(rest, 0xffffe000u))
+                               : (rounds ? to_bf16(rest) : with_bits_of(rest, 0xffff0000u));
+        store(what, i + j * ld, high);
+        store(what, i + j * ld + to_next, what.second_is_low ? low : again);
+        store(what, i + j * ld + 2 * to_next, what.second_is_low ? again : low);
+      }
+  });
+}
+
+}  // namespace sg::cuda
