@@ -160,6 +160,28 @@ TEST_P(graphs, copies_are_recorded_and_changed) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "index is 1"));
 }
 
+TEST_P(graphs, branches_meet_on_the_device) {
+  constexpr std::size_t bytes = 4 * sizeof(double);
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  auto *const a = static_cast<double *>(data), *square = a + 4, *copy = a + 8, *cube = a + 12;
+  record(product(a, a, square, 2, 2, 2));
+  ASSERT_OK(sg_copy_async(context_, copy, a, bytes, &record_, nullptr));
+  record(product(square, copy, cube, 2, 2, 2));
+  for (double r = 2; r < 6; ++r) {
+    const double diagonal[4] = {r, 0, 0, r};
+    double result[4] = {};
+    job there, back;
+    ASSERT_OK(sg_copy_async(context_, a, diagonal, bytes, nullptr, there.out()));
+    run();
+    ASSERT_OK(sg_copy_async(context_, result, cube, bytes, nullptr, back.out()));
+    ASSERT_OK(sg_job_wait(back, SG_FOREVER));
+    EXPECT_EQ(r * r * r, result[3]);
+  }
+}
+
 TEST_P(graphs, wrong_changes_leave_the_graph_as_it_was) {
   double a[4] = {1, 2, 3, 4}, b[4] = {1, 0, 0, 1}, c[4] = {};
   record(product(a, b, c, 2, 2, 2));

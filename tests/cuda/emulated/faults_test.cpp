@@ -198,6 +198,9 @@ TEST_P(emulated_faults, each_in_turn) {
     } else {
       faults = work(context);
     }
+    if (!stays_lost && p.more == 0) {
+      EXPECT_LE(faults, 1) << "one fault, one job";
+    }
     const bool broken = emulated_gpu_is_broken() != 0;
     if (broken && stays_lost) {
       // What comes after finds the device lost, and says so.

@@ -96,16 +96,22 @@ struct node_list {
       if (reached.count(i)) reached.insert(nodes[i].after.begin(), nodes[i].after.end());
     return reached.count(from) != 0;
   }
-  void run() const {
+  // One of those that wait for nothing first, in turn, then always the latest that may run.
+  void run(unsigned turn) const {
+    std::vector<std::size_t> sources;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].after.empty()) sources.push_back(i);
     std::vector<bool> over(nodes.size());
-    for (std::size_t left = nodes.size(); left > 0; --left)
-      for (std::size_t i = nodes.size(); i-- > 0;) {
-        const auto &after = nodes[i].after;
-        if (over[i] || !std::all_of(after.begin(), after.end(), [&](std::size_t x) { return over[x]; })) continue;
-        nodes[i].work();
-        over[i] = true;
-        break;
-      }
+    const auto may_run = [&](std::size_t i) {
+      const auto &after = nodes[i].after;
+      return !over[i] && std::all_of(after.begin(), after.end(), [&](std::size_t x) { return over[x]; });
+    };
+    for (std::size_t left = nodes.size(); left > 0; --left) {
+      std::size_t next = left == nodes.size() ? sources[turn % sources.size()] : nodes.size() - 1;
+      while (!may_run(next)) --next;
+      nodes[next].work();
+      over[next] = true;
+    }
   }
 };
 
@@ -223,6 +229,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::shared_ptr<const node_list> nodes;
+  unsigned launches = 0;  // by one thread at a time
 };
 
 struct CUevent_st {
@@ -702,7 +709,7 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
 
 API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long) {
   if (const cudaError_t error = enter(call::allocation)) return error;
-  *out = new CUgraphExec_st{graph->nodes};
+  *out = new CUgraphExec_st{graph->nodes, 0};
   emulated::keep(*out);
   return cudaSuccess;
 }
@@ -721,6 +728,6 @@ API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
 API cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
   if (in->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);
-  in->put([nodes = graph->nodes] { nodes->run(); });
+  in->put([nodes = graph->nodes, turn = graph->launches++] { nodes->run(turn); });
   return cudaSuccess;
 }
