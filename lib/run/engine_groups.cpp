@@ -184,7 +184,8 @@ void engine::group_told(void *user, const sg_backend_result *result) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const sg_status own = group.statuses.empty() ? SG_STATUS_OK : group.statuses[i];
     const sg_status status = result->status != SG_STATUS_OK ? result->status : own;
-    if (status != SG_STATUS_OK) group.members[i]->fail(status, result->message ? result->message : sg_status_name(status));
+    if (status != SG_STATUS_OK)
+      group.members[i]->fail(status, result->message ? result->message : sg_status_name(status));
   }
   group.home->part_of(group);
 }

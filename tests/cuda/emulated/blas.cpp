@@ -73,8 +73,8 @@ sg_scalar scalar_at(const void *from, std::int64_t i, cublasComputeType_t comput
 bool has_rows(std::int64_t ld, std::int64_t rows) noexcept { return ld >= std::max<std::int64_t>(1, rows); }
 
 // Whether cuBLAS has it; the stride and array fields are the caller's.
-cublasStatus_t product_of(cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                          cudaDataType type_a, std::int64_t lda, cudaDataType type_b, std::int64_t ldb,
+cublasStatus_t product_of(cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+                          std::int64_t k, cudaDataType type_a, std::int64_t lda, cudaDataType type_b, std::int64_t ldb,
                           cudaDataType type_c, std::int64_t ldc, sg_backend_gemm &out) noexcept {
   const auto in = type_of(type_a), to = type_of(type_c);
   if (type_a != type_b || !in || !to || !sg::sim::is_product(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -97,7 +97,8 @@ sg::sim::item_list strided(const void *first, std::int64_t stride, sg_dtype type
 // Read when the product runs: the array is device memory.
 sg::sim::item_list listed(const void *const *items, std::int64_t count) {
   sg::sim::item_list list;
-  for (std::int64_t i = 0; i < count; ++i) list.places.push_back(static_cast<std::byte *>(const_cast<void *>(items[i])));
+  for (std::int64_t i = 0; i < count; ++i)
+    list.places.push_back(static_cast<std::byte *>(const_cast<void *>(items[i])));
   return list;
 }
 
@@ -145,11 +146,11 @@ API const char *cublasGetStatusString(cublasStatus_t status) {
 
 API cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                                                  std::int64_t m, std::int64_t n, std::int64_t k, const void *alpha,
-                                                 const void *a, cudaDataType type_a, std::int64_t lda, long long stride_a,
-                                                 const void *b, cudaDataType type_b, std::int64_t ldb, long long stride_b,
-                                                 const void *beta, void *c, cudaDataType type_c, std::int64_t ldc,
-                                                 long long stride_c, std::int64_t batch, cublasComputeType_t compute,
-                                                 cublasGemmAlgo_t) {
+                                                 const void *a, cudaDataType type_a, std::int64_t lda,
+                                                 long long stride_a, const void *b, cudaDataType type_b,
+                                                 std::int64_t ldb, long long stride_b, const void *beta, void *c,
+                                                 cudaDataType type_c, std::int64_t ldc, long long stride_c,
+                                                 std::int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
   if (const cublasStatus_t status = entered(call::command)) return status;
   sg_backend_gemm g;
   if (const auto status = product_of(op_a, op_b, m, n, k, type_a, lda, type_b, ldb, type_c, ldc, g)) return status;
@@ -163,13 +164,13 @@ API cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOp
   });
 }
 
-API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m,
-                                   std::int64_t n, std::int64_t k, const void *alpha, const void *a, cudaDataType type_a,
-                                   std::int64_t lda, const void *b, cudaDataType type_b, std::int64_t ldb,
-                                   const void *beta, void *c, cudaDataType type_c, std::int64_t ldc,
+API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                                   std::int64_t m, std::int64_t n, std::int64_t k, const void *alpha, const void *a,
+                                   cudaDataType type_a, std::int64_t lda, const void *b, cudaDataType type_b,
+                                   std::int64_t ldb, const void *beta, void *c, cudaDataType type_c, std::int64_t ldc,
                                    cublasComputeType_t compute, cublasGemmAlgo_t kernel) {
-  return cublasGemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta, c,
-                                       type_c, ldc, 0, 1, compute, kernel);
+  return cublasGemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta,
+                                       c, type_c, ldc, 0, 1, compute, kernel);
 }
 
 API cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t handle, const cublasOperation_t *op_a,
@@ -207,8 +208,8 @@ API cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation
                                           const void *const *b, cudaDataType type_b, std::int64_t ldb, const void *beta,
                                           void *const *c, cudaDataType type_c, std::int64_t ldc, std::int64_t batch,
                                           cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return cublasGemmGroupedBatchedEx_64(handle, &op_a, &op_b, &m, &n, &k, alpha, a, type_a, &lda, b, type_b, &ldb, beta, c,
-                                       type_c, &ldc, 1, &batch, compute);
+  return cublasGemmGroupedBatchedEx_64(handle, &op_a, &op_b, &m, &n, &k, alpha, a, type_a, &lda, b, type_b, &ldb, beta,
+                                       c, type_c, &ldc, 1, &batch, compute);
 }
 
 // --- cublasLt ---
@@ -288,8 +289,9 @@ API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t x)
   delete reinterpret_cast<preference *>(x);
   return CUBLAS_STATUS_SUCCESS;
 }
-API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                                        const void *, std::size_t) {
+API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+                                                        cublasLtMatmulPreferenceAttributes_t, const void *,
+                                                        std::size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -314,8 +316,9 @@ API cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_
   return CUBLAS_STATUS_SUCCESS;
 }
 
-API cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t,
-                                                        void *out, std::size_t size, std::size_t *written) {
+API cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *,
+                                                        cublasLtMatmulAlgoConfigAttributes_t, void *out,
+                                                        std::size_t size, std::size_t *written) {
   std::memset(out, 0, size);  // no reduction scheme
   *written = size;
   return CUBLAS_STATUS_SUCCESS;

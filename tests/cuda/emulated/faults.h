@@ -8,9 +8,9 @@ extern "C" {
 
 typedef enum emulated_fault {
   EMULATED_NONE,
-  EMULATED_NO_MEMORY,  /* an allocation finds no memory, and so do the `more` after it */
-  EMULATED_NO_LAUNCH,  /* a command cannot be enqueued, nor can the `more` after it */
-  EMULATED_LOST,       /* a command that runs reads an illegal address: every call from then on fails */
+  EMULATED_NO_MEMORY,    /* an allocation finds no memory, and so do the `more` after it */
+  EMULATED_NO_LAUNCH,    /* a command cannot be enqueued, nor can the `more` after it */
+  EMULATED_LOST,         /* a command that runs reads an illegal address: every call from then on fails */
   EMULATED_LOST_AT_CALL, /* a call of any kind finds the device lost */
 } emulated_fault;
 
@@ -18,7 +18,8 @@ typedef enum emulated_fault {
 void emulated_gpu_break(emulated_fault how, long nth, long more);
 /* Whether it has come to that. */
 int emulated_gpu_is_broken(void);
-/* Objects of CUDA's that have not been destroyed: streams, events, graphs, pools, handles, allocations, pinned ranges. */
+/* Objects of CUDA's that have not been destroyed: streams, events, graphs, pools, handles, allocations, pinned ranges.
+ */
 long emulated_gpu_objects(void);
 
 #ifdef __cplusplus

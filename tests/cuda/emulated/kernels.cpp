@@ -90,8 +90,8 @@ cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcep
     sg_backend_gemm product = what;  // its end comes by another launch
     product.bias = nullptr;
     product.activation = SG_ACTIVATION_NONE;
-    sim::multiply(product, operand(what.a, what.a_array, what.stride_a, 1), operand(what.b, what.b_array, what.stride_b, 1),
-                  operand(what.c, what.c_array, what.stride_c, 4), {});
+    sim::multiply(product, operand(what.a, what.a_array, what.stride_a, 1),
+                  operand(what.b, what.b_array, what.stride_b, 1), operand(what.c, what.c_array, what.stride_c, 4), {});
   });
 }
 
@@ -112,8 +112,7 @@ cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg
         for (std::int64_t i = 0; i < p.rows; ++i) {
           const std::int64_t item = column / p.cols, j = column % p.cols;
           const auto bits = static_cast<const std::uint8_t *>(p.src)[item * p.src_stride + j * p.src_ld + i];
-          const double value =
-              from == SG_DTYPE_F8_E4M3 ? sim::f8_e4m3::decode(bits) : sim::f8_e5m2::decode(bits);
+          const double value = from == SG_DTYPE_F8_E4M3 ? sim::f8_e4m3::decode(bits) : sim::f8_e5m2::decode(bits);
           static_cast<std::uint16_t *>(p.dst)[column * p.dst_ld + i] =
               to == SG_DTYPE_F16 ? sim::f16::encode(value) : sim::bf16::encode(value);
         }

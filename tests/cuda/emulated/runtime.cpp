@@ -481,7 +481,7 @@ API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
 }
 API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority) {
   return flags == cudaStreamNonBlocking && priority <= 0 && priority >= -5 ? create(out)
-                                                                          : refuse(cudaErrorInvalidValue);
+                                                                           : refuse(cudaErrorInvalidValue);
 }
 
 API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
