@@ -42,8 +42,8 @@ typedef struct sg_backend_graph sg_backend_graph;
 /** How a command ended. */
 typedef struct sg_backend_result {
   sg_status status;    /**< SG_STATUS_OK, or why it failed. */
-  const char *message; /**< Text of a failure, of a product's that failed alone in its group too, valid during the call
-                            of `fn`; NULL when there is none. */
+  const char *message; /**< Text of a failure, valid during the call of `fn`; NULL when there is none. With SG_STATUS_OK:
+                            why products of the group failed alone. */
   int64_t start_ns;    /**< Start on the device's clock, in ns; 0 when the backend does not time commands. Of a command behind a
                             wait for another stream it may be too early: from the end of the one before it. */
   int64_t end_ns;      /**< End on the device's clock, in ns; 0 when the backend does not time commands. */

@@ -83,7 +83,8 @@ static PyObject *job_poll(PyObject *self, PyObject *unused) {
   (void)unused;
   if (job->status != SG_STATUS_NOT_READY) return PyLong_FromLong(job->status);
   const sg_status status = sg_job_poll(job->handle);
-  if (status == SG_STATUS_INVALID_HANDLE) return PyLong_FromLong(SG_STATUS_NOT_READY); /* a job of before a fork */
+  if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT)
+    return PyLong_FromLong(SG_STATUS_NOT_READY); /* of the call, and not of the job, which is of before a fork */
   if (status == SG_STATUS_OK && !job->condition && !job->wake) job_end(job, status, NULL);
   return PyLong_FromLong(status);
 }

@@ -99,7 +99,7 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         return self._exception
 
     def done(self):
-        """Whether it has ended. Its callbacks may still be to run: asking does not run them."""
+        """Whether it has ended. Asking runs no callbacks: they, and who waits in concurrent.futures, may yet be told."""
         return self._poll() != _raw.SG_STATUS_NOT_READY
 
     def running(self):
@@ -139,7 +139,7 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         self.set_result(None)
 
     def __await__(self):
-        if not self.done():
+        if self._status == _raw.SG_STATUS_NOT_READY:  # not done(): callbacks are not to run on the loop's thread
             loop = asyncio.get_running_loop()
             woken = loop.create_future()
             if not self._sleep((loop, woken)):

@@ -221,7 +221,7 @@ void stream::run_front() noexcept {
   done.fn(done.user, &result);
 }
 
-// `alone`: of a product that fails in its group.
+// `alone`: of the first product that fails in its group.
 sg_status stream::execute(const command &what, sg_status &alone) noexcept {
   switch (what.kind) {
     case command_kind::notify: return SG_STATUS_OK;
@@ -232,7 +232,7 @@ sg_status stream::execute(const command &what, sg_status &alone) noexcept {
       for (std::int32_t i = 0; i < what.group.count; ++i) {
         const sg_backend_gemm *const item = &what.group.items[i];
         what.group.statuses[i] = run_gemm(*item, i + 1 < what.group.count ? item + 1 : nullptr, space_);
-        if (what.group.statuses[i] != SG_STATUS_OK) alone = what.group.statuses[i];
+        if (alone == SG_STATUS_OK) alone = what.group.statuses[i];
       }
       return SG_STATUS_OK;
     case command_kind::reduce: run_reduce(what.reduce); return SG_STATUS_OK;

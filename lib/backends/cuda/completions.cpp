@@ -115,7 +115,7 @@ void completions::put(completion *x) noexcept {
     (first_ != nullptr ? last_->next : first_) = x;
     last_ = x;
     unmarked_ = x->marked ? 0 : unmarked_ + 1;
-    if (unmarked_ == most_unmarked) mark_last();
+    if (unmarked_ >= most_unmarked) mark_last();
     used_ns_ = now_ns();
     if (!asleep_) return;
     asleep_ = false;
@@ -129,14 +129,15 @@ completion *completions::first_marked() const noexcept {
   return x;
 }
 
-// Records an event behind all that was put. Where that fails nothing but waiting here tells when they end.
-void completions::mark_last() noexcept {
-  const bool recorded = cudaEventRecord(end_of(*last_), stream_) == cudaSuccess;
+// Records an event behind all that was put. False: it cannot be recorded now.
+bool completions::mark_last() noexcept {
+  if (cudaEventRecord(end_of(*last_), stream_) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
   last_->marked = true;
   unmarked_ = 0;
-  if (recorded) return;
-  note_ended(*last_, cudaStreamSynchronize(stream_));
-  cudaGetLastError();
+  return true;
 }
 
 // Everything up to that one has ended. The text of a failure is made where it is told, which may be on another thread.
@@ -178,15 +179,12 @@ void completions::work() noexcept {
       if (!owner_.polled_within(nap)) tell_ended(lock);  // else whoever polls does, on a core that has all at hand
       continue;
     }
-    if (first_marked() == nullptr) mark_last();
-    if (first_->ended) {  // no event tells it
-      tell_ended(lock);
-      continue;
-    }
-    completion *x = first_marked();
+    const bool has_event = first_marked() != nullptr || mark_last();
+    completion *x = has_event ? first_marked() : last_;
     x->watched = watching_ = true;
     lock.unlock();
-    const cudaError_t outcome = wait_for(end_of(*x));
+    const cudaError_t outcome = has_event ? wait_for(end_of(*x)) : cudaStreamSynchronize(stream_);
+    if (outcome != cudaSuccess) cudaGetLastError();
     lock.lock();
     x->watched = watching_ = false;
     if (x->told) {  // by a poll, which left the record to this thread
@@ -220,7 +218,7 @@ bool completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
   bool any = false;
   while (first_ != nullptr && !busy_) {
     if (!first_->ended) {
-      if (first_marked() == nullptr) mark_last();
+      if (first_marked() == nullptr && !mark_last()) break;  // the thread waits for the stream
       const completion *marked = first_marked();
       const cudaError_t state = state_of(end_of(*marked));
       if (state == cudaErrorNotReady) break;

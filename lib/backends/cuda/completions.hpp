@@ -66,7 +66,7 @@ class completions {
   void rest(std::unique_lock<std::mutex> &lock) noexcept;
   void work() noexcept;
   completion *first_marked() const noexcept;
-  void mark_last() noexcept;
+  bool mark_last() noexcept;
   void note_ended(const completion &last, cudaError_t outcome) noexcept;
   bool tell_ended(std::unique_lock<std::mutex> &lock) noexcept;  // whether there was anything to tell
   void tell_first(std::unique_lock<std::mutex> &lock) noexcept;

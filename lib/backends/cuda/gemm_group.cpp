@@ -136,10 +136,11 @@ sg_status run_plain_group(stream &in, const sg_backend_gemm *items, std::int32_t
       can_be_grouped(items[0]) && run_grouped(in, items, classes) == SG_STATUS_OK)
     return SG_STATUS_OK;
   for (const places &members : classes) {
-    sg_status status = SG_STATUS_OUT_OF_MEMORY;
+    sg_status status = SG_STATUS_OK;
     try {
       status = run_class(in, items, members);
     } catch (const std::bad_alloc &) {  // the others are on their way
+      status = fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");
     }
     for (const std::int32_t index : members) statuses[index] = status;
   }

@@ -139,9 +139,10 @@ sg_memory_kind device::memory_kind(const void *memory, std::uint64_t bytes) noex
   const current here(context_);
   const auto kind_at = [this](const void *where) {
     cudaPointerAttributes facts{};
-    if (cudaPointerGetAttributes(&facts, where) != cudaSuccess) {
-      cudaGetLastError();
-      return SG_MEMORY_PAGEABLE;
+    if (const cudaError_t error = cudaPointerGetAttributes(&facts, where); error != cudaSuccess) {
+      check(error, "asking for the kind of memory");
+      // Of a lost device's memory nobody can tell, so that nothing on the host may read it as its own.
+      return usable() == SG_STATUS_OK ? SG_MEMORY_PAGEABLE : SG_MEMORY_DEVICE;
     }
     switch (facts.type) {
       case cudaMemoryTypeHost: return SG_MEMORY_PINNED;

@@ -164,9 +164,13 @@ sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexce
 sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
                              sg_backend_done done) noexcept {
   return submit(done, timing::rough, [&] {
+    failure_text()[0] = '\0';
     const sg_status status = run_group(*this, items, count, statuses);
-    const bool alone = std::any_of(statuses, statuses + count, [](sg_status x) { return x != SG_STATUS_OK; });
-    if (done.fn != nullptr && status == SG_STATUS_OK && alone) reason_ = strdup(failure_text());
+    sg_status *const end = statuses + count;
+    sg_status *const failed = std::find_if(statuses, end, [](sg_status x) { return x != SG_STATUS_OK; });
+    const bool alike = std::all_of(failed, end, [&](sg_status x) { return x == SG_STATUS_OK || x == *failed; });
+    if (done.fn != nullptr && status == SG_STATUS_OK && failed != end && alike && failure_text()[0] != '\0')
+      reason_ = strdup(failure_text());  // of them all
     return status;
   });
 }

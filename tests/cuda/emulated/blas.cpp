@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
-#include <new>
 #include <optional>
 #include <vector>
 
@@ -36,6 +34,12 @@ cublasStatus_t status_of(cudaError_t error) noexcept {
 // cuBLAS has a runtime of its own: its failures are no latest error of the plugin's.
 cublasStatus_t entered(call kind) noexcept {
   const cudaError_t error = emulated::enter(kind);
+  if (error != cudaSuccess) cudaGetLastError();
+  return status_of(error);
+}
+
+cublasStatus_t reached(cudaStream_t in, std::initializer_list<const void *> memory) {
+  const cudaError_t error = emulated::reach(in, memory);
   if (error != cudaSuccess) cudaGetLastError();
   return status_of(error);
 }
@@ -158,6 +162,7 @@ API cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOp
   g.batch = batch;
   g.alpha = scalar_at(alpha, 0, compute, is_complex);
   g.beta = scalar_at(beta, 0, compute, is_complex);
+  if (const cublasStatus_t status = reached(handle->stream, {a, b, c})) return status;
   return enqueue(handle, [=] {
     sg::sim::multiply(g, strided(a, stride_a, g.in_type), strided(b, stride_b, g.in_type),
                       strided(c, stride_c, g.out_type), {});
@@ -193,6 +198,7 @@ API cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t handle, const cu
     g.alpha = scalar_at(alpha, i, compute, is_complex);
     g.beta = scalar_at(beta, i, compute, is_complex);
   }
+  if (const cublasStatus_t status = reached(handle->stream, {a, b, c})) return status;
   return enqueue(handle, [=] {
     std::int64_t first = 0;
     for (const sg_backend_gemm &g : products) {
@@ -340,8 +346,9 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
   g.alpha = scalar_at(alpha, 0, of(what).compute, false);
   g.beta = scalar_at(beta, 0, of(what).compute, false);
   const std::size_t used = needs.workspaceSize;
+  if (const cublasStatus_t status = reached(in, {a, b, c, d, used > 0 ? workspace : nullptr})) return status;
   return status_of(emulated::enqueue(in, [=] {
-    std::memset(workspace, 0x5a, used);
+    if (used > 0) std::memset(workspace, 0x5a, used);
     if (d != c && g.beta.re != 0)  // column by column: what lies between them stays
       for (std::int64_t j = 0; j < g.n; ++j) {
         const std::int64_t at = j * g.ldc * sg::sim::bytes_of(g.out_type);

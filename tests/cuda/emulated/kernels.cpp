@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <vector>
 
 #include "backends/sim/arithmetic.hpp"
@@ -18,8 +19,9 @@ std::byte *at(const void *memory) { return static_cast<std::byte *>(const_cast<v
 
 // As a launch answers: with this thread's latest error, whoever has left it.
 template <class Work>
-cudaError_t launch(cudaStream_t in, Work &&work) {
-  if (emulated::enter(emulated::call::command) == cudaSuccess) emulated::enqueue(in, std::forward<Work>(work));
+cudaError_t launch(cudaStream_t in, std::initializer_list<const void *> memory, Work &&work) {
+  if (emulated::enter(emulated::call::command) == cudaSuccess && emulated::reach(in, memory) == cudaSuccess)
+    emulated::enqueue(in, std::forward<Work>(work));
   return cudaGetLastError();
 }
 
@@ -45,11 +47,12 @@ void store(const split_panel &what, std::int64_t at, float value) {
 }  // namespace
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
-  return launch(in, [what] { sim::add_parts(what, at(what.parts), at(what.c), at(what.bias)); });
+  return launch(in, {what.parts, what.c, what.bias},
+                [what] { sim::add_parts(what, at(what.parts), at(what.c), at(what.bias)); });
 }
 
 cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept {
-  return launch(in, [all = std::vector<product_end>(products, products + count), type] {
+  return launch(in, {products->c, products->bias}, [all = std::vector<product_end>(products, products + count), type] {
     for (const product_end &p : all)
       for (std::int64_t item = 0; item < p.batch; ++item) {
         sg_backend_reduce end{};
@@ -66,7 +69,7 @@ cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, c
 }
 
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept {
-  return launch(in, [what] {
+  return launch(in, {what.dst, what.src}, [what] {
     for (std::int64_t run = 0; run < what.height; ++run)
       std::memcpy(at(what.dst) + run * what.dst_pitch, at(what.src) + run * what.src_pitch,
                   static_cast<std::size_t>(what.width));
@@ -74,29 +77,32 @@ cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noe
 }
 
 cudaError_t launch_pointer_fill(const pointer_fill &what, cudaStream_t in) noexcept {
-  return launch(in, [what, items = std::vector<item_bases>(what.items, what.items + what.item_count)] {
+  return launch(in, {what.to}, [what, items = std::vector<item_bases>(what.items, what.items + what.item_count)] {
     for (int i = 0; i < what.item_count; ++i)
       for (int o = 0; o < 3; ++o) what.to[o * what.count + what.first + i] = items[static_cast<std::size_t>(i)].of[o];
   });
 }
 
 cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcept {
-  return launch(in, [what] {
-    const auto operand = [&](const void *first, const void *const *array, std::int64_t stride, std::int64_t size) {
-      sim::item_list list{at(first), stride * size, {}};
-      for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.places.push_back(at(array[i]));
-      return list;
-    };
-    sg_backend_gemm product = what;  // its end comes by another launch
-    product.bias = nullptr;
-    product.activation = SG_ACTIVATION_NONE;
-    sim::multiply(product, operand(what.a, what.a_array, what.stride_a, 1),
-                  operand(what.b, what.b_array, what.stride_b, 1), operand(what.c, what.c_array, what.stride_c, 4), {});
-  });
+  const bool lists = what.a_array != nullptr;
+  return launch(
+      in, {lists ? what.a_array : what.a, lists ? what.b_array : what.b, lists ? what.c_array : what.c}, [what] {
+        const auto operand = [&](const void *first, const void *const *array, std::int64_t stride, std::int64_t size) {
+          sim::item_list list{at(first), stride * size, {}};
+          for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.places.push_back(at(array[i]));
+          return list;
+        };
+        sg_backend_gemm product = what;  // its end comes by another launch
+        product.bias = nullptr;
+        product.activation = SG_ACTIVATION_NONE;
+        sim::multiply(product, operand(what.a, what.a_array, what.stride_a, 1),
+                      operand(what.b, what.b_array, what.stride_b, 1), operand(what.c, what.c_array, what.stride_c, 4),
+                      {});
+      });
 }
 
 cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept {
-  return launch(in, [what] {
+  return launch(in, {what.src, what.dst}, [what] {
     for (std::int64_t line = 0; line < what.lines; ++line)
       for (std::int64_t l = 0; l < what.padded_depth; ++l) {
         const std::int64_t from = what.depth_is_rows ? l + line * what.ld : line + l * what.ld;
@@ -106,7 +112,7 @@ cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept {
 }
 
 cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept {
-  return launch(in, [all = std::vector<f8_panel>(panels, panels + count), from, to] {
+  return launch(in, {panels->src, panels->dst}, [all = std::vector<f8_panel>(panels, panels + count), from, to] {
     for (const f8_panel &p : all)
       for (std::int64_t column = 0; column < p.cols * p.items; ++column)
         for (std::int64_t i = 0; i < p.rows; ++i) {
@@ -120,7 +126,7 @@ cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg
 }
 
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
-  return launch(in, [what] {
+  return launch(in, {what.src, what.dst}, [what] {
     const std::int64_t ld = what.depth_is_rows ? 3 * what.rows : what.rows;
     const std::int64_t to_next = what.depth_is_rows ? what.rows : what.rows * what.cols;
     const bool tf32 = what.format == short_format::tf32;

@@ -73,8 +73,8 @@ struct freeing {
 using block = std::unique_ptr<void, freeing>;
 
 block new_block(std::size_t bytes) {
-  block made(::operator new(bytes, alignment));
-  std::memset(made.get(), 0xa5, std::min<std::size_t>(bytes, 4096));  // nobody may count on zeros
+  block made(::operator new(bytes, alignment, std::nothrow));
+  if (made) std::memset(made.get(), 0xa5, std::min<std::size_t>(bytes, 4096));  // nobody may count on zeros
   return made;
 }
 
@@ -85,10 +85,18 @@ struct node_list {
     std::set<std::size_t> after;
   };
   std::vector<node> nodes;
-  std::vector<block> memory;
+  struct sized_block {
+    block memory;
+    std::size_t bytes;
+  };
+  std::vector<sized_block> memory;
 
   bool has(const void *address) const {
-    return std::any_of(memory.begin(), memory.end(), [&](const block &x) { return x.get() == address; });
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(memory.begin(), memory.end(), [&](const sized_block &x) {
+      const auto first = reinterpret_cast<std::uintptr_t>(x.memory.get());
+      return at >= first && at - first < x.bytes;
+    });
   }
   bool leads_to(std::size_t from, const std::set<std::size_t> &ends) const {
     std::set<std::size_t> reached = ends;
@@ -117,6 +125,7 @@ struct node_list {
 
 // A capture that goes on: the graph that it makes, and the streams that have joined it.
 struct capture {
+  bool over = false;
   std::shared_ptr<node_list> into = std::make_shared<node_list>();
   std::vector<CUstream_st *> streams;
 };
@@ -163,7 +172,6 @@ struct context_stack {
   CUcontext current() const { return size == 0 ? nullptr : all[size - 1]; }
 };
 thread_local constinit context_stack t_contexts{};
-thread_local CUstreamCaptureMode t_capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 std::atomic<long> g_retained{0};
 char g_context;
 const auto the_context = reinterpret_cast<CUcontext>(&g_context);
@@ -193,6 +201,7 @@ struct ranges {
   bool add(const void *first, std::size_t bytes, cudaMemoryType type) {
     const std::lock_guard lock(mutex);
     const auto begin = reinterpret_cast<std::uintptr_t>(first);
+    if (begin + bytes < begin) return false;
     const auto next = all.lower_bound(begin);
     if (at(first) != all.end() || (next != all.end() && next->first < begin + bytes)) return false;
     if (type == cudaMemoryTypeDevice) {
@@ -246,18 +255,24 @@ struct CUstream_st {
   bool is_origin = false;
 
   CUstream_st() : thread_([this] { work(); }) {}
-  ~CUstream_st() {
+  ~CUstream_st() { stop(); }
+
+  void stop() {
     {
       const std::lock_guard lock(mutex_);
       closing_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   void put(std::function<void()> command) {
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      if (closing_) {  // its device was lost
+        lock.unlock();
+        return command();
+      }
       commands_.push_back(std::move(command));
       ++put_;
     }
@@ -293,6 +308,14 @@ struct CUstream_st {
   std::thread thread_;
 };
 
+namespace {
+// With the object list's lock.
+std::set<CUstream_st *> &streams_of_device() {
+  static auto *const made = new std::set<CUstream_st *>;
+  return *made;
+}
+}  // namespace
+
 namespace emulated {
 
 cudaError_t refuse(cudaError_t error) noexcept { return t_latest = error; }
@@ -316,6 +339,18 @@ void drop(void *object) {
   if (object_list::only().all.erase(object) == 1) return;
   std::fprintf(stderr, "an object of CUDA's is destroyed that is not there\n");
   std::abort();
+}
+
+cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
+  const auto known = [&](const void *address) {
+    if (address == nullptr || (in->captured_in && in->captured_in->into->has(address))) return true;
+    const std::lock_guard lock(ranges::only().mutex);
+    return ranges::only().at(address) != ranges::only().all.end();
+  };
+  if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
+  std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");
+  g_breakage.lose();
+  return refuse(cudaErrorIllegalAddress);
 }
 
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
@@ -344,8 +379,17 @@ API void emulated_gpu_break(emulated_fault how, long nth, long more) {
   g_breakage.more.store(more);
   g_breakage.happened.store(false);
   if (g_breakage.lost) {
-    ++g_breakage.device;
-    ranges::only().replace_device();
+    {
+      const std::unique_lock none_runs(g_breakage.running);
+      ++g_breakage.device;
+      ranges::only().replace_device();
+    }
+    std::set<CUstream_st *> streams;
+    {
+      const std::lock_guard lock(object_list::only().mutex);
+      streams.swap(streams_of_device());
+    }
+    for (CUstream_st *each : streams) each->stop();
   }
   g_breakage.lost.store(false);
   g_breakage.how.store(how);
@@ -380,10 +424,7 @@ CUresult pop(CUcontext *out) {
   *out = t_contexts.all[--t_contexts.size];
   return CUDA_SUCCESS;
 }
-CUresult exchange_capture_mode(CUstreamCaptureMode *mode) {
-  std::swap(*mode, t_capture_mode);
-  return CUDA_SUCCESS;
-}
+CUresult exchange_capture_mode(CUstreamCaptureMode *) { return CUDA_SUCCESS; }  // no capture forbids anything here
 
 }  // namespace
 
@@ -470,6 +511,8 @@ cudaError_t create(cudaStream_t *out) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUstream_st;
   emulated::keep(*out);
+  const std::lock_guard lock(object_list::only().mutex);
+  streams_of_device().insert(*out);
   return cudaSuccess;
 }
 
@@ -486,6 +529,10 @@ API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, 
 
 API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (const cudaError_t error = enter(call::plain)) return error;
+  {
+    const std::lock_guard lock(object_list::only().mutex);
+    streams_of_device().erase(stream);
+  }
   emulated::drop(stream);
   delete stream;
   return cudaSuccess;
@@ -501,6 +548,7 @@ API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (const cudaError_t error = enter(call::command)) return error;
   const std::lock_guard lock(event->mutex);
+  if (event->captured_in && event->captured_in->over) return refuse(cudaErrorCapturedEvent);
   if (event->captured_in) {
     if (!stream->captured_in) {
       stream->captured_in = event->captured_in;
@@ -617,9 +665,10 @@ API cudaError_t cudaMallocFromPoolAsync(void **out, std::size_t bytes, cudaMemPo
   if (const cudaError_t error = enter(call::allocation)) return error;
   if (bytes > memory_bytes) return refuse(cudaErrorMemoryAllocation);
   block memory = new_block(bytes);
+  if (!memory) return refuse(cudaErrorMemoryAllocation);
   if (stream->captured_in) {  // it is the graph's
     *out = memory.get();
-    stream->captured_in->into->memory.push_back(std::move(memory));
+    stream->captured_in->into->memory.push_back({std::move(memory), bytes});
     return cudaSuccess;
   }
   if (!ranges::only().add(memory.get(), bytes, cudaMemoryTypeDevice)) return refuse(cudaErrorMemoryAllocation);
@@ -661,9 +710,13 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void 
 // --- copies ---
 
 API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *src, std::size_t src_pitch,
-                                  std::size_t width, std::size_t height, cudaMemcpyKind, cudaStream_t in) {
+                                  std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
-  if (width > dst_pitch || width > src_pitch) return refuse(cudaErrorInvalidPitchValue);
+  constexpr std::size_t longest = 2147483647;
+  if (width > dst_pitch || width > src_pitch || (height > 1 && (dst_pitch > longest || src_pitch > longest)))
+    return refuse(cudaErrorInvalidPitchValue);
+  if (kind == cudaMemcpyDeviceToDevice)
+    if (const cudaError_t error = emulated::reach(in, {dst, src})) return error;
   return enqueue(in, [=] {
     for (std::size_t i = 0; i < height; ++i)
       std::memcpy(static_cast<char *>(dst) + i * dst_pitch, static_cast<const char *>(src) + i * src_pitch, width);
@@ -674,6 +727,7 @@ API cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t bytes, c
 }
 API cudaError_t cudaMemsetAsync(void *dst, int value, std::size_t bytes, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
+  if (const cudaError_t error = emulated::reach(in, {dst})) return error;
   return enqueue(in, [=] { std::memset(dst, value, bytes); });
 }
 
@@ -700,6 +754,7 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
     each->tails.clear();
   }
   stream->is_origin = false;
+  made->over = true;
   if (const cudaError_t error = enter(call::plain)) return error;
   if (!joined) return refuse(cudaErrorStreamCaptureUnjoined);
   *out = new CUgraph_st{made->into};
