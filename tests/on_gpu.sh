@@ -6,7 +6,7 @@ set -u
 build=$1 device=${2:-cuda:0} failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-program() { find "$build" -type f -name "$1" | head -1; }
+program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
 export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 
