@@ -42,6 +42,14 @@ double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noex
   return double(g.batch) * std::max(flops / (rate() * facts.multiProcessorCount / 132), bytes / 4.8e12);
 }
 
+// Whether some products of a group failed, all of them in one way, which the text of the latest failure then tells.
+bool fail_alike(const sg_status *statuses, std::int32_t count) noexcept {
+  const sg_status *const end = statuses + count;
+  const sg_status *const failed = std::find_if(statuses, end, [](sg_status x) { return x != SG_STATUS_OK; });
+  return failed != end && failure_text()[0] != '\0' &&
+         std::all_of(failed, end, [&](sg_status x) { return x == SG_STATUS_OK || x == *failed; });
+}
+
 }  // namespace
 
 sg_status stream::create(device &owner, std::int32_t priority, stream **out) noexcept {
@@ -166,11 +174,7 @@ sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, s
   return submit(done, timing::rough, [&] {
     failure_text()[0] = '\0';
     const sg_status status = run_group(*this, items, count, statuses);
-    sg_status *const end = statuses + count;
-    sg_status *const failed = std::find_if(statuses, end, [](sg_status x) { return x != SG_STATUS_OK; });
-    const bool alike = std::all_of(failed, end, [&](sg_status x) { return x == SG_STATUS_OK || x == *failed; });
-    if (done.fn != nullptr && status == SG_STATUS_OK && failed != end && alike && failure_text()[0] != '\0')
-      reason_ = strdup(failure_text());  // of them all
+    if (done.fn != nullptr && status == SG_STATUS_OK && fail_alike(statuses, count)) reason_ = strdup(failure_text());
     return status;
   });
 }

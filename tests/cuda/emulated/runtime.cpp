@@ -1,404 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the driver and the runtime that the plugin calls.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <set>
-#include <shared_mutex>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "faults.h"
+#include "contexts.hpp"
 #include "gpu.hpp"
+#include "state.hpp"
 
 #define API extern "C" __attribute__((visibility("default")))
 
-using emulated::call;
-using emulated::enqueue;
-using emulated::enter;
-using emulated::refuse;
-
-namespace {
-
-constexpr std::size_t memory_bytes = std::size_t{8} << 30;
-constexpr std::align_val_t alignment{256};
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// One recording of an event.
-class moment {
- public:
-  void happen() {
-    {
-      const std::lock_guard lock(mutex_);
-      ns_ = now_ns();
-    }
-    changed_.notify_all();
-  }
-  std::int64_t ns() {  // 0: it has not happened
-    const std::lock_guard lock(mutex_);
-    return ns_;
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ns_ != 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::int64_t ns_ = 0;
-};
-
-struct freeing {
-  void operator()(void *memory) const { ::operator delete(memory, alignment); }
-};
-using block = std::unique_ptr<void, freeing>;
-
-block new_block(std::size_t bytes) {
-  block made(::operator new(bytes, alignment, std::nothrow));
-  if (made) std::memset(made.get(), 0xa5, std::min<std::size_t>(bytes, 4096));  // nobody may count on zeros
-  return made;
-}
-
-// Nodes of a graph, and what each comes after. They run in another order than they were captured in, where they may.
-struct node_list {
-  struct node {
-    std::function<void()> work;
-    std::set<std::size_t> after;
-  };
-  std::vector<node> nodes;
-  struct sized_block {
-    block memory;
-    std::size_t bytes;
-  };
-  std::vector<sized_block> memory;
-
-  bool has(const void *address) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    return std::any_of(memory.begin(), memory.end(), [&](const sized_block &x) {
-      const auto first = reinterpret_cast<std::uintptr_t>(x.memory.get());
-      return at >= first && at - first < x.bytes;
-    });
-  }
-  bool leads_to(std::size_t from, const std::set<std::size_t> &ends) const {
-    std::set<std::size_t> reached = ends;
-    for (std::size_t i = nodes.size(); i-- > 0;)
-      if (reached.count(i)) reached.insert(nodes[i].after.begin(), nodes[i].after.end());
-    return reached.count(from) != 0;
-  }
-  // One of those that wait for nothing first, in turn, then always the latest that may run.
-  void run(unsigned turn) const {
-    std::vector<std::size_t> sources;
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (nodes[i].after.empty()) sources.push_back(i);
-    std::vector<bool> over(nodes.size());
-    const auto may_run = [&](std::size_t i) {
-      const auto &after = nodes[i].after;
-      return !over[i] && std::all_of(after.begin(), after.end(), [&](std::size_t x) { return over[x]; });
-    };
-    for (std::size_t left = nodes.size(); left > 0; --left) {
-      std::size_t next = left == nodes.size() ? sources[turn % sources.size()] : nodes.size() - 1;
-      while (!may_run(next)) --next;
-      nodes[next].work();
-      over[next] = true;
-    }
-  }
-};
-
-// A capture that goes on: the graph that it makes, and the streams that have joined it.
-struct capture {
-  bool over = false;
-  std::shared_ptr<node_list> into = std::make_shared<node_list>();
-  std::vector<CUstream_st *> streams;
-};
-
-// How it is broken. Counting orders nothing: the sanitizers are to see the plugin's order.
-struct breakage {
-  std::atomic<emulated_fault> how{EMULATED_NONE};
-  std::atomic<long> left{0}, more{0};
-  std::atomic<bool> happened{false}, lost{false};
-  std::atomic<int> device{0};  // the how manieth: what was enqueued to a lost one never runs
-  std::shared_mutex running;   // shared by commands that run; when the device is lost none does
-
-  void lose() {
-    const std::unique_lock none_runs(running);
-    lost.store(true);
-  }
-
-  bool strikes(emulated_fault kind) {
-    if (how.load(std::memory_order_relaxed) != kind) return false;
-    const long at = left.fetch_sub(1, std::memory_order_relaxed);
-    if (at > 1 || at < 1 - more.load(std::memory_order_relaxed)) return false;
-    happened.store(true, std::memory_order_relaxed);
-    return true;
-  }
-};
-breakage g_breakage;
-
-// Never destroyed, like all that is shared here: threads outlive exit().
-struct object_list {
-  std::mutex mutex;
-  std::set<void *> all;
-
-  static object_list &only() {
-    static object_list *const made = new object_list;
-    return *made;
-  }
-};
-
-thread_local cudaError_t t_latest = cudaSuccess;
-// Not a vector: the library may need it at the thread's end, after whose destructors it would be read.
-struct context_stack {
-  CUcontext all[16];
-  int size;
-  CUcontext current() const { return size == 0 ? nullptr : all[size - 1]; }
-};
-thread_local constinit context_stack t_contexts{};
-std::atomic<long> g_retained{0};
-char g_context;
-const auto the_context = reinterpret_cast<CUcontext>(&g_context);
-
-// Allocations of the device and pinned ranges of the host, by their addresses.
-struct ranges {
-  struct range {
-    std::size_t bytes;
-    cudaMemoryType type;
-  };
-  std::mutex mutex;
-  std::map<std::uintptr_t, range> all;
-  std::size_t device_bytes = 0;
-
-  static ranges &only() {
-    static ranges *const made = new ranges;
-    return *made;
-  }
-  // With the lock: that which holds the address, or end().
-  std::map<std::uintptr_t, range>::iterator at(const void *address) {
-    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-    auto found = all.upper_bound(wanted);
-    if (found == all.begin()) return all.end();
-    --found;
-    return wanted - found->first < found->second.bytes ? found : all.end();
-  }
-  bool add(const void *first, std::size_t bytes, cudaMemoryType type) {
-    const std::lock_guard lock(mutex);
-    const auto begin = reinterpret_cast<std::uintptr_t>(first);
-    if (begin + bytes < begin) return false;
-    const auto next = all.lower_bound(begin);
-    if (at(first) != all.end() || (next != all.end() && next->first < begin + bytes)) return false;
-    if (type == cudaMemoryTypeDevice) {
-      if (device_bytes + bytes > memory_bytes) return false;
-      device_bytes += bytes;
-    }
-    all.emplace(begin, range{bytes, type});
-    return true;
-  }
-  // What a lost device knew is gone with it.
-  void replace_device() {
-    const std::lock_guard lock(mutex);
-    for (const auto &[address, x] : all)
-      if (x.type == cudaMemoryTypeDevice) freeing()(reinterpret_cast<void *>(address));
-    all.clear();
-    device_bytes = 0;
-  }
-  bool remove(const void *first, cudaMemoryType type) {
-    const std::lock_guard lock(mutex);
-    const auto found = all.find(reinterpret_cast<std::uintptr_t>(first));
-    if (found == all.end() || found->second.type != type) return false;
-    if (type == cudaMemoryTypeDevice) device_bytes -= found->second.bytes;
-    all.erase(found);
-    return true;
-  }
-};
-
-}  // namespace
-
-struct CUmemPoolHandle_st {};
-
-struct CUgraph_st {
-  std::shared_ptr<const node_list> nodes;
-};
-struct CUgraphExec_st {
-  std::shared_ptr<const node_list> nodes;
-  unsigned launches = 0;  // by one thread at a time
-};
-
-struct CUevent_st {
-  bool timed;
-  std::mutex mutex;
-  std::shared_ptr<moment> latest;  // nullptr: it was never recorded
-  std::shared_ptr<capture> captured_in;
-  std::set<std::size_t> captured_after;
-};
-
-struct CUstream_st {
-  std::shared_ptr<capture> captured_in;
-  std::set<std::size_t> tails;  // in the capture: what the next command comes after
-  bool is_origin = false;
-
-  CUstream_st() : thread_([this] { work(); }) {}
-  ~CUstream_st() { stop(); }
-
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      closing_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void put(std::function<void()> command) {
-    {
-      std::unique_lock lock(mutex_);
-      if (closing_) {  // its device was lost
-        lock.unlock();
-        return command();
-      }
-      commands_.push_back(std::move(command));
-      ++put_;
-    }
-    changed_.notify_all();
-  }
-  void synchronize() {
-    std::unique_lock lock(mutex_);
-    const auto all = put_;
-    changed_.wait(lock, [&] { return done_ >= all; });
-  }
-
- private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return closing_ || !commands_.empty(); });
-      if (commands_.empty()) return;
-      const std::function<void()> next = std::move(commands_.front());
-      commands_.pop_front();
-      lock.unlock();
-      next();
-      lock.lock();
-      ++done_;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> commands_;
-  std::uint64_t put_ = 0, done_ = 0;
-  bool closing_ = false;
-  std::thread thread_;
-};
-
-namespace {
-// With the object list's lock.
-std::set<CUstream_st *> &streams_of_device() {
-  static auto *const made = new std::set<CUstream_st *>;
-  return *made;
-}
-}  // namespace
-
-namespace emulated {
-
-cudaError_t refuse(cudaError_t error) noexcept { return t_latest = error; }
-
-cudaError_t enter(call kind) noexcept {
-  if (kind != call::anywhere && (t_contexts.current() != the_context || g_retained.load() == 0))
-    return refuse(cudaErrorDeviceUninitialized);
-  if (g_breakage.strikes(EMULATED_LOST_AT_CALL)) g_breakage.lose();
-  if (g_breakage.lost.load()) return refuse(cudaErrorIllegalAddress);
-  if (kind == call::allocation && g_breakage.strikes(EMULATED_NO_MEMORY)) return refuse(cudaErrorMemoryAllocation);
-  if (kind == call::command && g_breakage.strikes(EMULATED_NO_LAUNCH)) return refuse(cudaErrorLaunchOutOfResources);
-  return cudaSuccess;
-}
-
-void keep(void *object) {
-  const std::lock_guard lock(object_list::only().mutex);
-  object_list::only().all.insert(object);
-}
-void drop(void *object) {
-  const std::lock_guard lock(object_list::only().mutex);
-  if (object_list::only().all.erase(object) == 1) return;
-  std::fprintf(stderr, "an object of CUDA's is destroyed that is not there\n");
-  std::abort();
-}
-
-cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
-  const auto known = [&](const void *address) {
-    if (address == nullptr || (in->captured_in && in->captured_in->into->has(address))) return true;
-    const std::lock_guard lock(ranges::only().mutex);
-    return ranges::only().at(address) != ranges::only().all.end();
-  };
-  if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
-  std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");
-  g_breakage.lose();
-  return refuse(cudaErrorIllegalAddress);
-}
-
-cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
-  auto guarded = [work = std::move(work), device = g_breakage.device.load()] {
-    if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose();
-    const std::shared_lock runs(g_breakage.running);
-    if (device == g_breakage.device.load() && !g_breakage.lost.load()) work();
-  };
-  if (in->captured_in) {
-    auto &nodes = in->captured_in->into->nodes;
-    nodes.push_back({std::move(guarded), std::exchange(in->tails, {})});
-    in->tails.insert(nodes.size() - 1);
-  } else {
-    in->put(std::move(guarded));
-  }
-  return cudaSuccess;
-}
-
-}  // namespace emulated
-
-// --- how it is broken ---
-
-API void emulated_gpu_break(emulated_fault how, long nth, long more) {
-  g_breakage.how.store(EMULATED_NONE);
-  g_breakage.left.store(nth);
-  g_breakage.more.store(more);
-  g_breakage.happened.store(false);
-  if (g_breakage.lost) {
-    {
-      const std::unique_lock none_runs(g_breakage.running);
-      ++g_breakage.device;
-      ranges::only().replace_device();
-    }
-    std::set<CUstream_st *> streams;
-    {
-      const std::lock_guard lock(object_list::only().mutex);
-      streams.swap(streams_of_device());
-    }
-    for (CUstream_st *each : streams) each->stop();
-  }
-  g_breakage.lost.store(false);
-  g_breakage.how.store(how);
-}
-API int emulated_gpu_is_broken(void) { return g_breakage.happened.load(); }
-API long emulated_gpu_objects(void) {
-  const std::scoped_lock lock(object_list::only().mutex, ranges::only().mutex);
-  return static_cast<long>(object_list::only().all.size() + ranges::only().all.size());
-}
+using namespace emulated;
 
 // --- the driver ---
 
@@ -442,6 +61,18 @@ API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **addres
   *answer = found == functions.end() ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   return cudaSuccess;
 }
+
+namespace {
+
+template <class Object>
+cudaError_t destroy(Object *object) {
+  if (const cudaError_t error = enter(call::plain)) return error;
+  drop(object);
+  delete object;
+  return cudaSuccess;
+}
+
+}  // namespace
 
 // --- the device ---
 
@@ -510,9 +141,9 @@ namespace {
 cudaError_t create(cudaStream_t *out) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUstream_st;
-  emulated::keep(*out);
+  keep(*out);
   const std::lock_guard lock(object_list::only().mutex);
-  streams_of_device().insert(*out);
+  object_list::only().streams.insert(*out);
   return cudaSuccess;
 }
 
@@ -531,9 +162,9 @@ API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (const cudaError_t error = enter(call::plain)) return error;
   {
     const std::lock_guard lock(object_list::only().mutex);
-    streams_of_device().erase(stream);
+    object_list::only().streams.erase(stream);
   }
-  emulated::drop(stream);
+  drop(stream);
   delete stream;
   return cudaSuccess;
 }
@@ -568,17 +199,12 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
 API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUevent_st{(flags & cudaEventDisableTiming) == 0, {}, nullptr, nullptr, {}};
-  emulated::keep(*out);
+  keep(*out);
   return cudaSuccess;
 }
 API cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, cudaEventDefault); }
 
-API cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  if (const cudaError_t error = enter(call::plain)) return error;
-  emulated::drop(event);
-  delete event;
-  return cudaSuccess;
-}
+API cudaError_t cudaEventDestroy(cudaEvent_t event) { return destroy(event); }
 
 API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (const cudaError_t error = enter(call::command)) return error;
@@ -635,15 +261,10 @@ API cudaError_t cudaEventElapsedTime(float *out, cudaEvent_t start, cudaEvent_t 
 API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const cudaMemPoolProps *) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUmemPoolHandle_st;
-  emulated::keep(*out);
+  keep(*out);
   return cudaSuccess;
 }
-API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  if (const cudaError_t error = enter(call::plain)) return error;
-  emulated::drop(pool);
-  delete pool;
-  return cudaSuccess;
-}
+API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return destroy(pool); }
 API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *) { return enter(call::plain); }
 API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return enter(call::plain); }
 
@@ -716,7 +337,7 @@ API cudaError_t cudaMemcpy2DAsync(void *dst, std::size_t dst_pitch, const void *
   if (width > dst_pitch || width > src_pitch || (height > 1 && (dst_pitch > longest || src_pitch > longest)))
     return refuse(cudaErrorInvalidPitchValue);
   if (kind == cudaMemcpyDeviceToDevice)
-    if (const cudaError_t error = emulated::reach(in, {dst, src})) return error;
+    if (const cudaError_t error = reach(in, {dst, src})) return error;
   return enqueue(in, [=] {
     for (std::size_t i = 0; i < height; ++i)
       std::memcpy(static_cast<char *>(dst) + i * dst_pitch, static_cast<const char *>(src) + i * src_pitch, width);
@@ -727,7 +348,7 @@ API cudaError_t cudaMemcpyAsync(void *dst, const void *src, std::size_t bytes, c
 }
 API cudaError_t cudaMemsetAsync(void *dst, int value, std::size_t bytes, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
-  if (const cudaError_t error = emulated::reach(in, {dst})) return error;
+  if (const cudaError_t error = reach(in, {dst})) return error;
   return enqueue(in, [=] { std::memset(dst, value, bytes); });
 }
 
@@ -758,28 +379,18 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
   if (const cudaError_t error = enter(call::plain)) return error;
   if (!joined) return refuse(cudaErrorStreamCaptureUnjoined);
   *out = new CUgraph_st{made->into};
-  emulated::keep(*out);
+  keep(*out);
   return cudaSuccess;
 }
 
 API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUgraphExec_st{graph->nodes, 0};
-  emulated::keep(*out);
+  keep(*out);
   return cudaSuccess;
 }
-API cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  if (const cudaError_t error = enter(call::plain)) return error;
-  emulated::drop(graph);
-  delete graph;
-  return cudaSuccess;
-}
-API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  if (const cudaError_t error = enter(call::plain)) return error;
-  emulated::drop(graph);
-  delete graph;
-  return cudaSuccess;
-}
+API cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return destroy(graph); }
+API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return destroy(graph); }
 API cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t in) {
   if (const cudaError_t error = enter(call::command)) return error;
   if (in->captured_in) return refuse(cudaErrorStreamCaptureUnsupported);

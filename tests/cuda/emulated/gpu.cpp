@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu.hpp"
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "contexts.hpp"
+#include "state.hpp"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+namespace emulated {
+
+cudaError_t refuse(cudaError_t error) noexcept { return t_latest = error; }
+
+cudaError_t enter(call kind) noexcept {
+  if (kind != call::anywhere && (t_contexts.current() != the_context || g_retained.load() == 0))
+    return refuse(cudaErrorDeviceUninitialized);
+  if (g_breakage.strikes(EMULATED_LOST_AT_CALL)) g_breakage.lose();
+  if (g_breakage.lost.load()) return refuse(cudaErrorIllegalAddress);
+  if (kind == call::allocation && g_breakage.strikes(EMULATED_NO_MEMORY)) return refuse(cudaErrorMemoryAllocation);
+  if (kind == call::command && g_breakage.strikes(EMULATED_NO_LAUNCH)) return refuse(cudaErrorLaunchOutOfResources);
+  return cudaSuccess;
+}
+
+void keep(void *object) {
+  const std::lock_guard lock(object_list::only().mutex);
+  object_list::only().all.insert(object);
+}
+void drop(void *object) {
+  const std::lock_guard lock(object_list::only().mutex);
+  if (object_list::only().all.erase(object) == 1) return;
+  std::fprintf(stderr, "an object of CUDA's is destroyed that is not there\n");
+  std::abort();
+}
+
+cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
+  const auto known = [&](const void *address) {
+    if (address == nullptr || (in->captured_in && in->captured_in->into->has(address))) return true;
+    const std::lock_guard lock(ranges::only().mutex);
+    return ranges::only().at(address) != ranges::only().all.end();
+  };
+  if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
+  std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");
+  g_breakage.lose();
+  return refuse(cudaErrorIllegalAddress);
+}
+
+cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
+  auto guarded = [work = std::move(work), device = g_breakage.device.load()] {
+    if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose();
+    const std::shared_lock runs(g_breakage.running);
+    if (device == g_breakage.device.load() && !g_breakage.lost.load()) work();
+  };
+  if (in->captured_in) {
+    auto &nodes = in->captured_in->into->nodes;
+    nodes.push_back({std::move(guarded), std::exchange(in->tails, {})});
+    in->tails.insert(nodes.size() - 1);
+  } else {
+    in->put(std::move(guarded));
+  }
+  return cudaSuccess;
+}
+
+}  // namespace emulated
+
+using namespace emulated;
+
+API void emulated_gpu_break(emulated_fault how, long nth, long more) {
+  g_breakage.how.store(EMULATED_NONE);
+  g_breakage.left.store(nth);
+  g_breakage.more.store(more);
+  g_breakage.happened.store(false);
+  if (g_breakage.lost) {
+    {
+      const std::unique_lock none_runs(g_breakage.running);
+      ++g_breakage.device;
+      ranges::only().replace_device();
+    }
+    std::set<CUstream_st *> streams;
+    {
+      const std::lock_guard lock(object_list::only().mutex);
+      streams.swap(object_list::only().streams);
+    }
+    for (CUstream_st *each : streams) each->stop();
+  }
+  g_breakage.lost.store(false);
+  g_breakage.how.store(how);
+}
+API int emulated_gpu_is_broken(void) { return g_breakage.happened.load(); }
+API long emulated_gpu_objects(void) {
+  const std::scoped_lock lock(object_list::only().mutex, ranges::only().mutex);
+  return static_cast<long>(object_list::only().all.size() + ranges::only().all.size());
+}

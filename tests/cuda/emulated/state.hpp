@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the emulated GPU consists of: memory, events, graphs, streams, and how it is broken.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <shared_mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "faults.h"
+
+namespace emulated {
+
+constexpr std::size_t memory_bytes = std::size_t{8} << 30;
+constexpr std::align_val_t alignment{256};
+
+inline std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// One recording of an event.
+class moment {
+ public:
+  void happen() {
+    {
+      const std::lock_guard lock(mutex_);
+      ns_ = now_ns();
+    }
+    changed_.notify_all();
+  }
+  std::int64_t ns() {  // 0: it has not happened
+    const std::lock_guard lock(mutex_);
+    return ns_;
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ns_ != 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t ns_ = 0;
+};
+
+struct freeing {
+  void operator()(void *memory) const { ::operator delete(memory, alignment); }
+};
+using block = std::unique_ptr<void, freeing>;
+
+inline block new_block(std::size_t bytes) {
+  block made(::operator new(bytes, alignment, std::nothrow));
+  if (made) std::memset(made.get(), 0xa5, std::min<std::size_t>(bytes, 4096));  // nobody may count on zeros
+  return made;
+}
+
+// Nodes of a graph, and what each comes after. They run in another order than they were captured in, where they may.
+struct node_list {
+  struct node {
+    std::function<void()> work;
+    std::set<std::size_t> after;
+  };
+  std::vector<node> nodes;
+  struct sized_block {
+    block memory;
+    std::size_t bytes;
+  };
+  std::vector<sized_block> memory;
+
+  bool has(const void *address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(memory.begin(), memory.end(), [&](const sized_block &x) {
+      const auto first = reinterpret_cast<std::uintptr_t>(x.memory.get());
+      return at >= first && at - first < x.bytes;
+    });
+  }
+  bool leads_to(std::size_t from, const std::set<std::size_t> &ends) const {
+    std::set<std::size_t> reached = ends;
+    for (std::size_t i = nodes.size(); i-- > 0;)
+      if (reached.count(i)) reached.insert(nodes[i].after.begin(), nodes[i].after.end());
+    return reached.count(from) != 0;
+  }
+  // One of those that wait for nothing first, in turn, then always the latest that may run.
+  void run(unsigned turn) const {
+    std::vector<std::size_t> sources;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].after.empty()) sources.push_back(i);
+    std::vector<bool> over(nodes.size());
+    const auto may_run = [&](std::size_t i) {
+      const auto &after = nodes[i].after;
+      return !over[i] && std::all_of(after.begin(), after.end(), [&](std::size_t x) { return over[x]; });
+    };
+    for (std::size_t left = nodes.size(); left > 0; --left) {
+      std::size_t next = left == nodes.size() ? sources[turn % sources.size()] : nodes.size() - 1;
+      while (!may_run(next)) --next;
+      nodes[next].work();
+      over[next] = true;
+    }
+  }
+};
+
+// A capture that goes on: the graph that it makes, and the streams that have joined it.
+struct capture {
+  bool over = false;
+  std::shared_ptr<node_list> into = std::make_shared<node_list>();
+  std::vector<CUstream_st *> streams;
+};
+
+// How it is broken. Counting orders nothing: the sanitizers are to see the plugin's order.
+struct breakage {
+  std::atomic<emulated_fault> how{EMULATED_NONE};
+  std::atomic<long> left{0}, more{0};
+  std::atomic<bool> happened{false}, lost{false};
+  std::atomic<int> device{0};  // the how manieth: what was enqueued to a lost one never runs
+  std::shared_mutex running;   // shared by commands that run; when the device is lost none does
+
+  void lose() {
+    const std::unique_lock none_runs(running);
+    lost.store(true);
+  }
+
+  bool strikes(emulated_fault kind) {
+    if (how.load(std::memory_order_relaxed) != kind) return false;
+    const long at = left.fetch_sub(1, std::memory_order_relaxed);
+    if (at > 1 || at < 1 - more.load(std::memory_order_relaxed)) return false;
+    happened.store(true, std::memory_order_relaxed);
+    return true;
+  }
+};
+inline breakage g_breakage;
+
+// Never destroyed, like all that is shared here: threads outlive exit().
+struct object_list {
+  std::mutex mutex;
+  std::set<void *> all;
+  std::set<CUstream_st *> streams;  // of the device that is there
+
+  static object_list &only() {
+    static object_list *const made = new object_list;
+    return *made;
+  }
+};
+
+// Allocations of the device and pinned ranges of the host, by their addresses.
+struct ranges {
+  struct range {
+    std::size_t bytes;
+    cudaMemoryType type;
+  };
+  std::mutex mutex;
+  std::map<std::uintptr_t, range> all;
+  std::size_t device_bytes = 0;
+
+  static ranges &only() {
+    static ranges *const made = new ranges;
+    return *made;
+  }
+  // With the lock: that which holds the address, or end().
+  std::map<std::uintptr_t, range>::iterator at(const void *address) {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    auto found = all.upper_bound(wanted);
+    if (found == all.begin()) return all.end();
+    --found;
+    return wanted - found->first < found->second.bytes ? found : all.end();
+  }
+  bool add(const void *first, std::size_t bytes, cudaMemoryType type) {
+    const std::lock_guard lock(mutex);
+    const auto begin = reinterpret_cast<std::uintptr_t>(first);
+    if (begin + bytes < begin) return false;
+    const auto next = all.lower_bound(begin);
+    if (at(first) != all.end() || (next != all.end() && next->first < begin + bytes)) return false;
+    if (type == cudaMemoryTypeDevice) {
+      if (device_bytes + bytes > memory_bytes) return false;
+      device_bytes += bytes;
+    }
+    all.emplace(begin, range{bytes, type});
+    return true;
+  }
+  // What a lost device knew is gone with it.
+  void replace_device() {
+    const std::lock_guard lock(mutex);
+    for (const auto &[address, x] : all)
+      if (x.type == cudaMemoryTypeDevice) freeing()(reinterpret_cast<void *>(address));
+    all.clear();
+    device_bytes = 0;
+  }
+  bool remove(const void *first, cudaMemoryType type) {
+    const std::lock_guard lock(mutex);
+    const auto found = all.find(reinterpret_cast<std::uintptr_t>(first));
+    if (found == all.end() || found->second.type != type) return false;
+    if (type == cudaMemoryTypeDevice) device_bytes -= found->second.bytes;
+    all.erase(found);
+    return true;
+  }
+};
+
+}  // namespace emulated
+
+struct CUmemPoolHandle_st {};
+
+struct CUgraph_st {
+  std::shared_ptr<const emulated::node_list> nodes;
+};
+struct CUgraphExec_st {
+  std::shared_ptr<const emulated::node_list> nodes;
+  unsigned launches = 0;  // by one thread at a time
+};
+
+struct CUevent_st {
+  bool timed;
+  std::mutex mutex;
+  std::shared_ptr<emulated::moment> latest;  // nullptr: it was never recorded
+  std::shared_ptr<emulated::capture> captured_in;
+  std::set<std::size_t> captured_after;
+};
+
+struct CUstream_st {
+  std::shared_ptr<emulated::capture> captured_in;
+  std::set<std::size_t> tails;  // in the capture: what the next command comes after
+  bool is_origin = false;
+
+  CUstream_st() : thread_([this] { work(); }) {}
+  ~CUstream_st() { stop(); }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void put(std::function<void()> command) {
+    {
+      std::unique_lock lock(mutex_);
+      if (closing_) {  // its device was lost
+        lock.unlock();
+        return command();
+      }
+      commands_.push_back(std::move(command));
+      ++put_;
+    }
+    changed_.notify_all();
+  }
+  void synchronize() {
+    std::unique_lock lock(mutex_);
+    const auto all = put_;
+    changed_.wait(lock, [&] { return done_ >= all; });
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return closing_ || !commands_.empty(); });
+      if (commands_.empty()) return;
+      const std::function<void()> next = std::move(commands_.front());
+      commands_.pop_front();
+      lock.unlock();
+      next();
+      lock.lock();
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> commands_;
+  std::uint64_t put_ = 0, done_ = 0;
+  bool closing_ = false;
+  std::thread thread_;
+};
