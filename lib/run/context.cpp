@@ -133,35 +133,39 @@ void context::submit(ref<job> given, const submission &order, const access *acce
 }
 
 void context::synchronize() noexcept {
-  const job_ends ends;
   const auto holds = [this](auto &&condition) {
     const std::lock_guard lock(submission_lock_);
     return condition();
   };
-  std::uint32_t mine = 0;
-  const auto opened = [&] {  // a new generation for what comes
-    mine = in_flight_.present();
-    return in_flight_.open_next();
+  const auto sleep_until = [&](auto &&watched) {
+    for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings())
+      in_flight_.sleep(seen, deadline(-1));
   };
-  for (std::uint32_t seen = ends.count(); !holds(opened); seen = ends.count()) ends.wait(seen, deadline(-1));
-
+  std::uint32_t mine = 0;
+  sleep_until([&] {  // a new generation for what comes
+    mine = in_flight_.present();
+    return in_flight_.watch_open_next();
+  });
   const auto over = [&] { return in_flight_.ended_up_to(mine); };
+  const auto watched = [&] { return in_flight_.watch_ended_up_to(mine); };
+  if (!polls()) return sleep_until(watched);
+
   const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
   ask_for(long_poll_ns);
-  // Every end wakes this thread. It asks the device itself when the last command should end, but does not ask for most
-  // of the time where one short command follows the other.
+  // It asks the device itself when the last command should end, but does not ask for most of the time where one short
+  // command follows the other.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
-  for (std::uint32_t seen = ends.count(); !holds(over); seen = ends.count()) {
+  for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
     const std::int64_t now_ns = monotonic_ns(), left_ns = engine_->expected_end_ns() - now_ns;
-    std::int64_t wake_ns = INT64_MAX;
-    if (polls() && left_ns > long_poll_ns) {
+    std::int64_t wake_ns = std::max(ask_again_ns, now_ns + long_poll_ns);
+    if (left_ns > long_poll_ns) {
       wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;
-    } else if (polls() && left_ns > 0 && now_ns >= ask_again_ns) {
+    } else if (left_ns > 0 && now_ns >= ask_again_ns) {
       ask_for(ask_for_ns(left_ns));
       ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
       continue;
     }
-    ends.wait(seen, deadline::at(wake_ns));
+    in_flight_.sleep(seen, deadline::at(wake_ns));
   }
 }
 

@@ -6,18 +6,18 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/futex.hpp"
+
 namespace sg {
 
-// Not thread-safe but for ended(): the context's submission lock covers it.
+// Not thread-safe but for what says so: the context's submission lock covers the rest.
 class generations {
  public:
   std::uint32_t present() const noexcept { return present_; }
   // Counts one job more; its generation.
   std::uint32_t count_in() noexcept;
   // Jobs have ended. Any thread.
-  void ended(std::uint32_t generation, std::int64_t count) noexcept {
-    ended_[generation % places].fetch_add(count);  // in one order with job_ends' counts
-  }
+  void ended(std::uint32_t generation, std::int64_t count) noexcept;
   // Lets what comes belong to another generation. False: all counters are in use.
   bool open_next() noexcept;
   // That has jobs in flight; the present one when none has.
@@ -25,18 +25,34 @@ class generations {
   // Whether all jobs of that one, and of those before it, have ended.
   bool ended_up_to(std::uint32_t generation) noexcept;
 
- private:
-  bool none_in_flight(std::uint32_t generation) const noexcept {
-    return begun_[generation % places] == ended_[generation % places].load();
-  }
+  // To sleep until that, or until open_next() can: take the count of wakings, ask with `watch`, and sleep while the
+  // count is the same. One waking may end several sleeps, so whoever wakes asks again.
+  std::uint32_t wakings() const noexcept { return wakings_.load(); }
+  bool watch_ended_up_to(std::uint32_t generation) noexcept;  // false: a waking follows
+  bool watch_open_next() noexcept;                            // likewise
+  // Any thread.
+  void sleep(std::uint32_t wakings, const deadline &until) const noexcept { futex_wait(wakings_, wakings, until); }
 
+ private:
+  static constexpr std::int64_t nobody = INT64_MAX;
   static constexpr std::uint32_t places = 64, most_jobs = 128;  // of a generation, before the next is opened
+
+  struct alignas(64) ends {
+    std::atomic<std::int64_t> count{0};
+    std::atomic<std::int64_t> awaited{nobody};  // the count that somebody sleeps for
+  };
+
+  bool none_in_flight(std::uint32_t generation) const noexcept {
+    return begun_[generation % places] == ended_[generation % places].count.load();
+  }
+  bool watch_none_in_flight(std::uint32_t generation) noexcept;
 
   std::uint32_t present_ = 0, oldest_ = 0, counted_ = 0;
   // What is in flight is what has begun and has not ended. Who submits counts in plain numbers of its own, and writes
   // no cache line that those write whose jobs end.
   std::int64_t begun_[places] = {};
-  alignas(64) std::atomic<std::int64_t> ended_[places] = {};
+  ends ended_[places];
+  alignas(64) std::atomic<std::uint32_t> wakings_{0};  // a futex
 };
 
 }  // namespace sg

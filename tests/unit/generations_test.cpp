@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for all jobs in flight is woken once they have ended: always, and not by every end.
+#include "run/generations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace sg {
+namespace {
+
+constexpr std::int64_t far_too_long_ns = 60'000'000'000;
+
+// What a context does with them: jobs come under a lock, end on any thread, and threads wait for all that has come.
+class jobs_in_flight {
+ public:
+  std::uint32_t begin() {
+    const std::lock_guard lock(lock_);
+    return generations_.count_in();
+  }
+  void end(std::uint32_t generation, std::int64_t count = 1) { generations_.ended(generation, count); }
+
+  // False: nobody has woken this thread in time.
+  bool wait_for_all() {
+    std::uint32_t mine = 0;
+    return sleep([&] {
+             mine = generations_.present();
+             return generations_.watch_open_next();
+           }) &&
+           sleep([&] { return generations_.watch_ended_up_to(mine); });
+  }
+  std::uint32_t wakings() const { return generations_.wakings(); }
+  int sleeps() const { return sleeps_.load(); }
+
+ private:
+  template <class Watched>
+  bool sleep(Watched &&watched) {
+    const deadline until(far_too_long_ns);
+    const auto holds = [&] {
+      const std::lock_guard lock(lock_);
+      return watched();
+    };
+    for (std::uint32_t seen = generations_.wakings(); !holds(); seen = generations_.wakings()) {
+      if (until.passed()) return false;
+      sleeps_.fetch_add(1);
+      generations_.sleep(seen, until);
+    }
+    return true;
+  }
+
+  std::mutex lock_;
+  generations generations_;
+  std::atomic<int> sleeps_{0};
+};
+
+void sleep_until(const jobs_in_flight &all, int sleeps) {
+  while (all.sleeps() < sleeps) std::this_thread::yield();
+}
+
+TEST(generations, nothing_in_flight_is_over_at_once) {
+  jobs_in_flight all;
+  EXPECT_TRUE(all.wait_for_all());
+  EXPECT_EQ(0, all.sleeps());
+}
+
+TEST(generations, one_waking_for_all_that_end_in_order) {
+  jobs_in_flight all;
+  std::vector<std::uint32_t> jobs;
+  for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());  // of several generations
+  ASSERT_NE(jobs.front(), jobs.back());
+  std::thread waits([&] { EXPECT_TRUE(all.wait_for_all()); });
+  sleep_until(all, 1);
+  for (const std::uint32_t generation : jobs) {
+    EXPECT_EQ(0u, all.wakings());
+    all.end(generation);
+  }
+  waits.join();
+  EXPECT_EQ(1u, all.wakings());
+}
+
+TEST(generations, those_that_end_in_no_order) {
+  jobs_in_flight all;
+  std::vector<std::uint32_t> jobs;
+  for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());
+  std::thread waits([&] { EXPECT_TRUE(all.wait_for_all()); });
+  sleep_until(all, 1);
+  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) all.end(*job);
+  waits.join();
+  EXPECT_GE(static_cast<std::uint32_t>(jobs.back() - jobs.front() + 1), all.wakings());
+}
+
+TEST(generations, what_comes_later_is_not_waited_for) {
+  jobs_in_flight all;
+  const std::uint32_t before = all.begin();
+  std::thread waits([&] { EXPECT_TRUE(all.wait_for_all()); });
+  sleep_until(all, 1);
+  const std::uint32_t after = all.begin();
+  EXPECT_NE(before, after);
+  all.end(before);
+  waits.join();
+  std::thread waits_too([&] { EXPECT_TRUE(all.wait_for_all()); });
+  sleep_until(all, 2);
+  all.end(after);
+  waits_too.join();
+}
+
+TEST(generations, each_waiting_thread_needs_one_and_there_are_not_enough) {
+  constexpr int threads = 100;  // more than generations
+  jobs_in_flight all;
+  const std::uint32_t job = all.begin();
+  std::vector<std::thread> waiting;
+  std::vector<std::uint32_t> jobs;
+  for (int i = 0; i < threads; ++i) {
+    waiting.emplace_back([&] { EXPECT_TRUE(all.wait_for_all()); });
+    sleep_until(all, i + 1);
+    jobs.push_back(all.begin());
+  }
+  all.end(job);
+  for (const std::uint32_t other : jobs) all.end(other);
+  for (std::thread &thread : waiting) thread.join();
+}
+
+TEST(generations, many_threads_at_once) {
+  constexpr int rounds = 20'000, submitters = 3, waiters = 3;
+  jobs_in_flight all;
+  std::atomic<int> submitting{submitters};
+  std::vector<std::thread> threads;
+  for (int s = 0; s < submitters; ++s)
+    threads.emplace_back([&, s] {
+      std::mt19937 random(static_cast<unsigned>(s));
+      std::vector<std::uint32_t> mine;
+      for (int i = 0; i < rounds; ++i) {
+        mine.push_back(all.begin());
+        if (random() % 4 != 0) continue;  // some end in a bunch, and in any order
+        while (!mine.empty() && random() % 8 != 0) {
+          std::swap(mine[random() % mine.size()], mine.back());
+          all.end(mine.back());
+          mine.pop_back();
+        }
+      }
+      for (const std::uint32_t job : mine) all.end(job);
+      submitting.fetch_sub(1);
+    });
+  for (int w = 0; w < waiters; ++w)
+    threads.emplace_back([&] {
+      while (submitting.load() > 0) ASSERT_TRUE(all.wait_for_all());
+    });
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_TRUE(all.wait_for_all());
+  EXPECT_GT(all.sleeps(), 0);
+}
+
+}  // namespace
+}  // namespace sg
