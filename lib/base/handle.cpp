@@ -95,18 +95,12 @@ bool change_word(const decoded &d, std::uint64_t change) noexcept {
   return true;
 }
 
-// Takes one pin or reference off; frees the slot when that was the last of either.
-void subtract(const decoded &d, std::uint64_t what) noexcept {
-  std::uint64_t word = d.where->word.load(std::memory_order_relaxed);
-  std::uint64_t next;
-  bool last;
-  do {
-    next = word - what;
-    last = (next & (reference_mask | pin_mask)) == 0;
-    if (last) next = ((d.generation + 1) & generation_mask) << generation_shift;
-  } while (!d.where->word.compare_exchange_weak(word, next, std::memory_order_acq_rel));
-  if (!last) return;
+// Takes one pin off; frees the slot when that was the last and there is no reference: nobody else changes the word then.
+void unpin(const decoded &d) noexcept {
+  const std::uint64_t left = d.where->word.fetch_sub(one_pin, std::memory_order_acq_rel) - one_pin;
+  if ((left & (reference_mask | pin_mask)) != 0) return;
   object *target = d.where->target.exchange(nullptr, std::memory_order_acq_rel);
+  d.where->word.store(((d.generation + 1) & generation_mask) << generation_shift, std::memory_order_release);
   give_slot(d.index);
   target->drop_ref();
 }
@@ -132,7 +126,7 @@ bool release_handle(handle_bits handle, object_type type) noexcept {
   const decoded d = decode(handle, type);
   // A pin first, so that the slot cannot be freed and used anew between the check and the change.
   if (!d.where || !change_word(d, one_pin - one_reference)) return false;
-  subtract(d, one_pin);
+  unpin(d);
   return true;
 }
 
@@ -140,7 +134,7 @@ ref<object> find_object(handle_bits handle, object_type type) noexcept {
   const decoded d = decode(handle, type);
   if (!d.where || !change_word(d, one_pin)) return {};
   auto result = ref<object>::share(d.where->target.load(std::memory_order_acquire));
-  subtract(d, one_pin);
+  unpin(d);
   return result;
 }
 
@@ -152,7 +146,7 @@ object *pin_handle(handle_bits handle, object_type type) noexcept {
 
 void unpin_handle(handle_bits handle) noexcept {
   const auto index = static_cast<std::uint32_t>(handle & slot_mask);
-  subtract({&slot_at(index), index, (handle >> slot_bits) & generation_mask}, one_pin);
+  unpin({&slot_at(index), index, (handle >> slot_bits) & generation_mask});
 }
 
 void invalidate_all_handles() noexcept { g_epoch.fetch_add(1); }

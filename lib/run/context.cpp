@@ -111,8 +111,7 @@ void context::submit(ref<job> given, const submission &order, const access *acce
   job *const work = given.release();  // the engine's
   const auto awaited = ref<job>::adopt(native ? work : nullptr);
   std::exception_ptr failure;
-  {
-    const std::lock_guard lock(submission_lock_);
+  const auto enter_order = [&] {
     work->generation = in_flight_.count_in();
     try {
       put_in_order(*work, order, accesses, access_count);
@@ -122,8 +121,13 @@ void context::submit(ref<job> given, const submission &order, const access *acce
       work->queue = {};
       failure = std::current_exception();
     }
-  }
-  work->submit();  // without the lock, which the engine may want
+  };
+  const auto fetch = [=] {
+    work->fetch();
+    for (std::size_t i = 0; i < access_count; i += 2) __builtin_prefetch(accesses + i);
+  };
+  submission_lock_.run(enter_order, fetch);
+  work->submit();  // not in there: the engine may want to submit
   if (failure) std::rethrow_exception(failure);
   if (!native) return;
   if (taken)
@@ -134,8 +138,9 @@ void context::submit(ref<job> given, const submission &order, const access *acce
 
 void context::synchronize() noexcept {
   const auto holds = [this](auto &&condition) {
-    const std::lock_guard lock(submission_lock_);
-    return condition();
+    bool result = false;
+    submission_lock_.run([&] { result = condition(); });
+    return result;
   };
   const auto sleep_until = [&](auto &&watched) {
     for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings())
@@ -211,14 +216,13 @@ void context::job_ended(const job &ended) noexcept {
 }
 
 void context::condemn(device_buffer &gone) noexcept {
-  {
-    const std::lock_guard lock(submission_lock_);
+  submission_lock_.run([&] {
     gone.last_user_generation = in_flight_.present();
     in_flight_.open_next();
     gone.next_condemned = condemned_;
     condemned_ = &gone;
     condemned_count_.fetch_add(1, std::memory_order_acq_rel);
-  }
+  });
   service_->wake();
 }
 
@@ -226,8 +230,7 @@ void context::free_condemned() noexcept {
   if (condemned_count_.load(std::memory_order_acquire) == 0) return;
   const std::lock_guard one_at_a_time(freeing_lock_);  // who comes second finds the memory free
   device_buffer *free_now = nullptr;
-  {
-    const std::lock_guard lock(submission_lock_);
+  submission_lock_.run_here([&] {
     for (device_buffer **link = &condemned_; *link;) {
       device_buffer *const candidate = *link;
       if (!in_flight_.ended_up_to(candidate->last_user_generation)) {
@@ -239,7 +242,7 @@ void context::free_condemned() noexcept {
       free_now = candidate;
       if (!untold_.none()) tracker_.forget(candidate->data(), candidate->size());
     }
-  }
+  });
   while (free_now) {
     device_buffer *const next = free_now->next_condemned;
     delete free_now;
@@ -250,8 +253,7 @@ void context::free_condemned() noexcept {
 
 void context::forget_failures_in(const void *memory, std::uint64_t bytes) noexcept {
   if (untold_.none()) return;
-  const std::lock_guard lock(submission_lock_);
-  tracker_.forget(memory, bytes);
+  submission_lock_.run([&] { tracker_.forget(memory, bytes); });
 }
 
 void context::post_callback(callback_request *request) noexcept { service_->post(request); }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backend/device.hpp"
-#include "base/brief_mutex.hpp"
+#include "base/combining_mutex.hpp"
 #include "base/object.hpp"
 #include "plan/device_model.hpp"
 #include "plan/problem.hpp"
@@ -149,7 +149,7 @@ class context final : public object {
   std::int64_t device_now_ns() const noexcept;
 
   // What stands between submitting threads: the order of submissions. Completions never take it.
-  brief_mutex &submission_lock() noexcept { return submission_lock_; }
+  combining_mutex &submission_lock() noexcept { return submission_lock_; }
 
   context *next_registered = nullptr, *previous_registered = nullptr;  // process.cpp's list
 
@@ -174,7 +174,7 @@ class context final : public object {
   std::unique_ptr<engine> engine_;
   event_lanes event_lanes_{*this};
   plan_cache plans_;
-  brief_mutex submission_lock_;
+  combining_mutex submission_lock_;
   tracker tracker_;
   untold_failures untold_;
   generations in_flight_;  // guarded by the submission lock, but for what ends

@@ -43,8 +43,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
   };
   if (order.limited) whole->admitted = limit_.enter();
   bool complete = false;
-  {
-    const std::lock_guard lock(submission_lock_);
+  submission_lock_.run_here([&] {
     if (gate) {
       gate->add_ref_unshared();
       gate->generation = in_flight_.count_in();
@@ -75,7 +74,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
       for (const ref<job> &part : parts) part->kind = work_kind::marker;
       whole->queue = {};
     }
-  }
+  });
   let_go(gate);
   for (const ref<job> &part : parts) let_go(part);
   let_go(whole);

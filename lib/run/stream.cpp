@@ -40,8 +40,9 @@ ref<job> stream::end() {
 }
 
 ref<job> stream::latest() const noexcept {
-  const std::lock_guard lock(owner_->submission_lock());
-  return latest_;
+  ref<job> result;
+  owner_->submission_lock().run([&] { result = latest_; });
+  return result;
 }
 
 }  // namespace sg

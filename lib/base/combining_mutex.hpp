@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mutex for sections that are mostly shorter than a microsecond and that many threads enter at once. They queue, and
+// whoever holds it executes, on its own core, the sections of those that wait (flat combining): what the sections write
+// then stays in that core's caches, and no thread has to be woken for the next section to begin.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace sg {
+
+class combining_mutex {
+ public:
+  combining_mutex() noexcept = default;
+  combining_mutex(const combining_mutex &) = delete;
+  combining_mutex &operator=(const combining_mutex &) = delete;
+
+  // Executes `section()`, which must not throw nor enter this mutex, and returns after it: on this thread, or on one
+  // that holds the mutex. `fetch()` is called there some time before it, if at all: it may prefetch what the section
+  // needs, and nothing else.
+  template <class Section, class Fetch>
+  void run(Section &&section, Fetch &&fetch) noexcept {
+    struct sections {
+      Section &section;
+      Fetch &fetch;
+    } both{section, fetch};
+    request mine;
+    mine.what = &both;
+    mine.section = [](void *what) noexcept { static_cast<sections *>(what)->section(); };
+    mine.fetch = [](const void *what) noexcept { static_cast<const sections *>(what)->fetch(); };
+    if (!enter(mine)) return;
+    section();
+    leave(mine);
+  }
+  template <class Section>
+  void run(Section &&section) noexcept {
+    run(section, [] {});
+  }
+  // The same for longer sections: on this thread, so that no other one's call takes so long.
+  template <class Section>
+  void run_here(Section &&section) noexcept {
+    request mine;
+    enter(mine);
+    section();
+    leave(mine);
+  }
+
+ private:
+  enum state : std::uint32_t { waits, sleeps, holds, executed };
+  struct request {  // on its thread's stack until it holds the mutex or is executed
+    std::atomic<request *> next{nullptr};
+    std::atomic<std::uint32_t> now{waits};       // a state; a futex
+    void (*section)(void *) noexcept = nullptr;  // nullptr: its thread's to execute
+    void (*fetch)(const void *) noexcept = nullptr;
+    void *what = nullptr;
+  };
+
+  bool enter(request &mine) noexcept;  // true: this thread holds the mutex; false: its section has been executed
+  void leave(request &mine) noexcept;
+  static void tell(request &waiting, state what) noexcept;
+  static state await(request &mine) noexcept;
+
+  std::atomic<request *> last_{nullptr};  // of the queue, whose first holds the mutex
+};
+
+}  // namespace sg
