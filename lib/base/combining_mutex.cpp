@@ -2,6 +2,7 @@
 #include "base/combining_mutex.hpp"
 
 #include <sched.h>
+#include <time.h>
 
 #include "base/futex.hpp"
 
@@ -9,16 +10,20 @@ namespace sg {
 
 namespace {
 
-// Sections of others that one thread executes before another has to: its own call takes that much longer.
-constexpr int most_of_others = 16;
 // For how long to ask before sleeping: sleeping and being woken takes longer than some sections.
 constexpr std::int64_t asks_for_ns = 10'000;
 
-// Pauses between two questions; from some on, for others that this core has to run.
-class patience {
+// What a thread does between two questions. Now and then it lets another one have the core, and in the end one of lower
+// priority, too.
+class backoff {
  public:
   void pause() noexcept {
-    if (++asked_ % 128 == 0) sched_yield();
+    if (++asked_ % 4096 == 0) {
+      constexpr timespec brief{0, 50'000};
+      nanosleep(&brief, nullptr);
+    } else if (asked_ % 128 == 0) {
+      sched_yield();
+    }
     relax();
   }
 
@@ -31,7 +36,7 @@ class patience {
 #endif
   }
 
-  int asked_ = 0;
+  unsigned asked_ = 0;
 };
 
 }  // namespace
@@ -43,8 +48,14 @@ bool combining_mutex::enter(request &mine) noexcept {
   return await(mine) == holds;
 }
 
-// A request is told last: its memory is its thread's again from then on.
 void combining_mutex::leave(request &mine) noexcept {
+  std::atomic<std::uint32_t>
+      *asleep[combining_limit + 1];  // woken without the mutex, by address: requests go when told
+  int sleepers = 0;
+  const auto tell = [&](request &waiting, state what) {
+    std::atomic<std::uint32_t> &now = waiting.now;
+    if (now.exchange(what, std::memory_order_acq_rel) == sleeps) asleep[sleepers++] = &now;
+  };
   request *latest = &mine;
   for (int others = 0;; ++others) {
     request *next = latest->next.load(std::memory_order_acquire);
@@ -52,25 +63,22 @@ void combining_mutex::leave(request &mine) noexcept {
       request *expected = latest;
       const bool was_last = last_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
       // Somebody has come behind it, and is about to say who.
-      for (patience some; !was_last && !next; next = latest->next.load(std::memory_order_acquire)) some.pause();
+      for (backoff some; !was_last && !next; next = latest->next.load(std::memory_order_acquire)) some.pause();
     }
     if (latest != &mine) tell(*latest, executed);
-    if (!next) return;
-    if (!next->section || others == most_of_others) return tell(*next, holds);
+    const bool executes_next = next && next->section && others < combining_limit;
+    if (next && !executes_next) tell(*next, holds);
+    if (!executes_next) break;
     if (const request *after = next->next.load(std::memory_order_acquire); after && after->fetch)
       after->fetch(after->what);
     next->section(next->what);
     latest = next;
   }
-}
-
-void combining_mutex::tell(request &waiting, state what) noexcept {
-  std::atomic<std::uint32_t> &now = waiting.now;  // for its address: the request may be gone once it is told
-  if (now.exchange(what, std::memory_order_acq_rel) == sleeps) futex_wake_all(now);
+  for (int i = 0; i < sleepers; ++i) futex_wake_all(*asleep[i]);
 }
 
 combining_mutex::state combining_mutex::await(request &mine) noexcept {
-  patience some;
+  backoff some;
   for (const deadline enough(asks_for_ns); !enough.passed();) {
     for (int i = 0; i < 32; ++i, some.pause()) {
       const std::uint32_t now = mine.now.load(std::memory_order_acquire);

@@ -15,9 +15,12 @@ class combining_mutex {
   combining_mutex(const combining_mutex &) = delete;
   combining_mutex &operator=(const combining_mutex &) = delete;
 
-  // Executes `section()`, which must not throw nor enter this mutex, and returns after it: on this thread, or on one
-  // that holds the mutex. `fetch()` is called there some time before it, if at all: it may prefetch what the section
-  // needs, and nothing else.
+  // Sections that one thread executes for others before it hands the mutex on: its own call takes that much longer.
+  static constexpr int combining_limit = 16;
+
+  // Executes `section()` and returns after it: on this thread, or on one that holds the mutex. So it must not throw,
+  // block, enter this mutex, use thread-local state, nor drop what may be the last reference to something. `fetch()` is
+  // called there some time before it, if at all: it may prefetch what the section needs, and nothing else.
   template <class Section, class Fetch>
   void run(Section &&section, Fetch &&fetch) noexcept {
     struct sections {
@@ -47,7 +50,7 @@ class combining_mutex {
 
  private:
   enum state : std::uint32_t { waits, sleeps, holds, executed };
-  struct request {  // on its thread's stack until it holds the mutex or is executed
+  struct request {  // a node of the queue, on its thread's stack until that holds the mutex or its section is executed
     std::atomic<request *> next{nullptr};
     std::atomic<std::uint32_t> now{waits};       // a state; a futex
     void (*section)(void *) noexcept = nullptr;  // nullptr: its thread's to execute
@@ -57,7 +60,6 @@ class combining_mutex {
 
   bool enter(request &mine) noexcept;  // true: this thread holds the mutex; false: its section has been executed
   void leave(request &mine) noexcept;
-  static void tell(request &waiting, state what) noexcept;
   static state await(request &mine) noexcept;
 
   std::atomic<request *> last_{nullptr};  // of the queue, whose first holds the mutex

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -80,7 +81,7 @@ std::shared_ptr<const compiled_plan> context::plan_for(const problem *problems, 
   return plans_.get(problems, count, request, model_, check_hazards_);
 }
 
-void context::put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count) {
+ref<job> context::put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count) {
   // Of several orders after one job the first counts, so those that need its success come first.
   for (std::size_t i = 0; i < order.after_count; ++i) {
     job &before = *order.after[i];
@@ -90,8 +91,8 @@ void context::put_in_order(job &work, const submission &order, const access *acc
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
   if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), untold_);
-  if (order.on) order.on->append(work);
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
+  return order.on ? order.on->append(work) : ref<job>();
 }
 
 void context::come_after_native(stream &in) {
@@ -111,10 +112,11 @@ void context::submit(ref<job> given, const submission &order, const access *acce
   job *const work = given.release();  // the engine's
   const auto awaited = ref<job>::adopt(native ? work : nullptr);
   std::exception_ptr failure;
+  ref<job> replaced;
   const auto enter_order = [&] {
     work->generation = in_flight_.count_in();
     try {
-      put_in_order(*work, order, accesses, access_count);
+      replaced = put_in_order(*work, order, accesses, access_count);
     } catch (...) {
       // Others may already know the record, so it has to end like a job, though one that does nothing.
       work->kind = work_kind::marker;
@@ -146,19 +148,19 @@ void context::synchronize() noexcept {
     for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings())
       in_flight_.sleep(seen, deadline(-1));
   };
-  std::uint32_t mine = 0;
-  sleep_until([&] {  // a new generation for what comes
-    mine = in_flight_.present();
-    return in_flight_.watch_open_next();
+  std::optional<std::uint32_t> mine;
+  sleep_until([&] {  // a new generation for what comes, which another thread may have begun meanwhile
+    if (!mine) mine = in_flight_.present();
+    return in_flight_.present() != *mine || in_flight_.watch_open_next();
   });
-  const auto over = [&] { return in_flight_.ended_up_to(mine); };
-  const auto watched = [&] { return in_flight_.watch_ended_up_to(mine); };
+  const auto over = [&] { return in_flight_.ended_up_to(*mine); };
+  const auto watched = [&] { return in_flight_.watch_ended_up_to(*mine); };
   if (!polls()) return sleep_until(watched);
 
   const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
   ask_for(long_poll_ns);
   // It asks the device itself when the last command should end, but does not ask for most of the time where one short
-  // command follows the other.
+  // command follows the other. When that should be is looked up each millisecond at most: more may be on its way.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
     const std::int64_t now_ns = monotonic_ns(), left_ns = engine_->expected_end_ns() - now_ns;
@@ -216,6 +218,7 @@ void context::job_ended(const job &ended) noexcept {
 }
 
 void context::condemn(device_buffer &gone) noexcept {
+  const auto keep = ref<context>::share(this);  // once in the list the buffer, which holds it too, may be freed
   submission_lock_.run([&] {
     gone.last_user_generation = in_flight_.present();
     in_flight_.open_next();

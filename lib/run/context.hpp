@@ -148,7 +148,7 @@ class context final : public object {
   void host_has_seen(std::int64_t device_ns) noexcept;
   std::int64_t device_now_ns() const noexcept;
 
-  // What stands between submitting threads: the order of submissions. Completions never take it.
+  // What stands between submitting threads: the order of submissions. Completions enter it only to free memory.
   combining_mutex &submission_lock() noexcept { return submission_lock_; }
 
   context *next_registered = nullptr, *previous_registered = nullptr;  // process.cpp's list
@@ -158,7 +158,8 @@ class context final : public object {
   void last_ref_dropped() noexcept override;
   void count_ends(std::uint32_t generation, std::int64_t count) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
-  void put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
+  // Returns what is to be dropped without the submission lock.
+  ref<job> put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
 
   const std::shared_ptr<device> device_;
   const device_model model_;

@@ -22,6 +22,7 @@ void generations::ended(std::uint32_t generation, std::int64_t count) noexcept {
 }
 
 bool generations::open_next() noexcept {
+  oldest();  // else it might fall behind by more generations than there are places
   if (!none_in_flight(present_ + 1)) return false;
   ++present_;
   counted_ = 0;
@@ -56,6 +57,8 @@ bool generations::watch_ended_up_to(std::uint32_t generation) noexcept {
   return true;
 }
 
-bool generations::watch_open_next() noexcept { return watch_none_in_flight(present_ + 1) && open_next(); }
+bool generations::watch_open_next() noexcept {
+  return open_next() || (watch_none_in_flight(present_ + 1) && open_next());
+}
 
 }  // namespace sg

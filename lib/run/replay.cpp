@@ -43,6 +43,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
   };
   if (order.limited) whole->admitted = limit_.enter();
   bool complete = false;
+  ref<job> replaced[2];
   submission_lock_.run_here([&] {
     if (gate) {
       gate->add_ref_unshared();
@@ -56,7 +57,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     whole->add_ref_unshared();
     whole->generation = in_flight_.count_in();
     try {
-      if (gate) put_in_order(*gate, order, nullptr, 0);
+      if (gate) replaced[0] = put_in_order(*gate, order, nullptr, 0);
       for (std::size_t i = 0; i < parts.size(); ++i) {
         submission place;
         place.after = &gate;
@@ -68,7 +69,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
       }
       submission place;
       place.on = order.on;
-      put_in_order(*whole, place, nullptr, 0);
+      replaced[1] = put_in_order(*whole, place, nullptr, 0);
       complete = true;
     } catch (const std::bad_alloc &) {
       for (const ref<job> &part : parts) part->kind = work_kind::marker;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/stream.hpp"
 
+#include <utility>
+
 #include "base/futex.hpp"
 
 namespace sg {
@@ -25,9 +27,9 @@ bool stream::takes(job &work) const noexcept {
   return true;
 }
 
-void stream::append(job &next) {
+ref<job> stream::append(job &next) {
   if (latest_) next.order_after(*latest_, latest_->incarnation(), false);
-  latest_ = ref<job>::share(&next);
+  return std::exchange(latest_, ref<job>::share(&next));
 }
 
 ref<job> stream::end() {

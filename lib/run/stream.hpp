@@ -31,8 +31,9 @@ class stream final : public object {
   // runs elsewhere, between what is in the stream and what the caller puts there once it has ended.
   bool takes(job &work) const noexcept;
 
-  // Orders `next` after the latest submission. The context's submission lock is held.
-  void append(job &next);
+  // Orders `next` after the latest submission, which is returned: it may be the last reference, to be dropped without
+  // the context's submission lock, which is held.
+  ref<job> append(job &next);
   // The latest submission; empty when there was none.
   ref<job> latest() const noexcept;
   // What ends when everything in the stream has ended, the caller's own work in a native stream too; empty when nothing

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One section at a time, each once, whoever executes it; a thread that holds the mutex executes those that wait.
+// One section at a time, each once, whoever executes it; a thread that holds the mutex executes those that wait, in
+// their order and up to its limit.
 #include "base/combining_mutex.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <thread>
 #include <vector>
 
 namespace sg {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(combining_mutex, alone_a_thread_executes_its_own) {
   combining_mutex mutex;
@@ -22,61 +26,83 @@ TEST(combining_mutex, alone_a_thread_executes_its_own) {
   EXPECT_EQ(std::thread::id{}, ran);
 }
 
-// Holds the mutex until another thread waits for it, as far as time can tell, and returns who executed that one's
-// section.
-template <class Enter>
-std::thread::id executor_of(Enter &&enter, std::thread::id &waiting) {
+// What came of threads that waited at once for a mutex which this one held.
+struct outcome {
+  std::vector<std::size_t> order;         // their numbers, as their sections were executed
+  std::vector<std::thread::id> executor;  // by number
+  int fetched = 0;
+};
+
+// Each thread comes some time after the one before, so that they queue in that order; unless the machine is too busy.
+outcome with_waiting(std::size_t threads, const std::function<bool(std::size_t)> &is_here) {
   combining_mutex mutex;
-  std::atomic<bool> held{false}, comes{false};
-  std::thread::id ran;
-  std::thread other([&] {
-    while (!held.load()) std::this_thread::yield();
-    comes.store(true);
-    enter(mutex, [&] { ran = std::this_thread::get_id(); });
-  });
-  waiting = other.get_id();
+  outcome result;
+  result.executor.resize(threads);
+  std::atomic<std::size_t> turn{0};
+  std::atomic<bool> held{false};
+  std::vector<std::thread> all;
+  for (std::size_t t = 0; t < threads; ++t)
+    all.emplace_back([&, t] {
+      const auto section = [&, t] {
+        result.order.push_back(t);
+        result.executor[t] = std::this_thread::get_id();
+      };
+      while (!held.load() || turn.load() != t) std::this_thread::sleep_for(50us);
+      turn.store(t + 1);
+      if (is_here(t))
+        mutex.run_here(section);
+      else
+        mutex.run(section, [&] { ++result.fetched; });
+    });
   mutex.run([&] {
     held.store(true);
-    while (!comes.load()) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (turn.load() != threads) std::this_thread::sleep_for(50us);
+    std::this_thread::sleep_for(2ms);  // the last one sleeps by now
   });
-  other.join();
-  return ran;
+  for (std::thread &thread : all) thread.join();
+  return result;
 }
 
-TEST(combining_mutex, who_holds_it_executes_the_section_of_who_waits) {
-  std::thread::id waiting, ran;
-  for (int attempt = 0; attempt < 1000 && ran != std::this_thread::get_id(); ++attempt)
-    ran = executor_of([](combining_mutex &mutex, auto section) { mutex.run(section); }, waiting);
-  EXPECT_EQ(std::this_thread::get_id(), ran);
+// Retried where threads may not have come to wait in time.
+template <class Expected>
+bool happens(std::size_t threads, const std::function<bool(std::size_t)> &is_here, Expected &&expected) {
+  for (int attempt = 0; attempt < 300; ++attempt)
+    if (expected(with_waiting(threads, is_here))) return true;
+  return false;
+}
+
+constexpr auto none_here = [](std::size_t) { return false; };
+
+TEST(combining_mutex, who_holds_it_executes_the_sections_of_who_waits_in_their_order) {
+  const std::thread::id own = std::this_thread::get_id();
+  EXPECT_TRUE(happens(3, none_here, [&](const outcome &now) {
+    return now.order == std::vector<std::size_t>{0, 1, 2} && now.executor == std::vector<std::thread::id>(3, own);
+  }));
+}
+
+TEST(combining_mutex, what_they_need_is_fetched_before) {
+  EXPECT_TRUE(happens(3, none_here, [](const outcome &now) { return now.fetched == 2; })) << "all but the first";
 }
 
 TEST(combining_mutex, but_not_one_that_is_to_run_on_its_own_thread) {
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    std::thread::id waiting;
-    EXPECT_EQ(executor_of([](combining_mutex &mutex, auto section) { mutex.run_here(section); }, waiting), waiting);
-  }
+  const std::thread::id own = std::this_thread::get_id();
+  for (int attempt = 0; attempt < 20; ++attempt)
+    EXPECT_NE(own, with_waiting(1, [](std::size_t) { return true; }).executor[0]);
+  EXPECT_TRUE(happens(
+      3, [](std::size_t t) { return t == 1; },
+      [&](const outcome &now) {
+        return now.executor[0] == own && now.executor[1] != own && now.executor[2] == now.executor[1];
+      }))
+      << "it then executes those behind it";
 }
 
-TEST(combining_mutex, what_is_fetched_is_fetched_before_its_section) {
-  constexpr int threads = 4, rounds = 20'000;
-  combining_mutex mutex;
-  std::atomic<long> fetched{0};
-  std::vector<std::thread> all;
-  for (int t = 0; t < threads; ++t)
-    all.emplace_back([&] {
-      for (int i = 0; i < rounds; ++i) {
-        bool entered = false;
-        mutex.run([&] { entered = true; },
-                  [&] {
-                    EXPECT_FALSE(entered);
-                    fetched.fetch_add(1);
-                  });
-        EXPECT_TRUE(entered);
-      }
-    });
-  for (std::thread &thread : all) thread.join();
-  EXPECT_LE(fetched.load(), long{threads} * rounds);
+TEST(combining_mutex, beyond_its_limit_it_hands_over) {
+  constexpr std::size_t limit = combining_mutex::combining_limit;
+  const std::thread::id own = std::this_thread::get_id();
+  EXPECT_TRUE(happens(limit + 2, none_here, [&](const outcome &now) {
+    return now.executor[limit - 1] == own && now.executor[limit] != own &&
+           now.executor[limit + 1] == now.executor[limit];
+  }));
 }
 
 TEST(combining_mutex, many_threads_one_section_at_a_time) {
@@ -87,18 +113,21 @@ TEST(combining_mutex, many_threads_one_section_at_a_time) {
   for (int t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
       std::mt19937 random(static_cast<unsigned>(t));
-      const auto section = [&] {
-        EXPECT_EQ(0, inside++);
-        ++sum;
-        --inside;
-      };
       for (int i = 0; i < rounds; ++i) {
         const unsigned dice = random();
+        bool entered = false;
+        const auto section = [&] {
+          EXPECT_EQ(0, inside++);
+          ++sum;
+          --inside;
+          entered = true;
+        };
         if (dice % 8 == 0)
           mutex.run_here(section);
         else
-          mutex.run(section);
-        if (dice % 1024 == 1) std::this_thread::sleep_for(std::chrono::microseconds(50));  // others wait, and sleep
+          mutex.run(section, [&] { EXPECT_FALSE(entered); });
+        EXPECT_TRUE(entered);
+        if (dice % 1024 == 1) std::this_thread::sleep_for(50us);
       }
     });
   for (std::thread &thread : all) thread.join();
@@ -113,7 +142,7 @@ TEST(combining_mutex, long_sections_put_others_to_sleep_and_wake_them) {
   for (int t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
       const auto section = [&] {
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        std::this_thread::sleep_for(200us);
         ++sum;
       };
       for (int i = 0; i < rounds; ++i) t % 2 ? mutex.run(section) : mutex.run_here(section);
