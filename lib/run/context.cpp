@@ -149,9 +149,9 @@ void context::synchronize() noexcept {
       in_flight_.sleep(seen, deadline(-1));
   };
   std::optional<std::uint32_t> mine;
-  sleep_until([&] {  // a new generation for what comes, which another thread may have begun meanwhile
+  sleep_until([&] {
     if (!mine) mine = in_flight_.present();
-    return in_flight_.present() != *mine || in_flight_.watch_open_next();
+    return in_flight_.watch_closed(*mine);
   });
   const auto over = [&] { return in_flight_.ended_up_to(*mine); };
   const auto watched = [&] { return in_flight_.watch_ended_up_to(*mine); };

@@ -57,8 +57,8 @@ bool generations::watch_ended_up_to(std::uint32_t generation) noexcept {
   return true;
 }
 
-bool generations::watch_open_next() noexcept {
-  return open_next() || (watch_none_in_flight(present_ + 1) && open_next());
+bool generations::watch_closed(std::uint32_t generation) noexcept {
+  return present_ != generation || open_next() || (watch_none_in_flight(present_ + 1) && open_next());
 }
 
 }  // namespace sg

@@ -25,11 +25,12 @@ class generations {
   // Whether all jobs of that one, and of those before it, have ended.
   bool ended_up_to(std::uint32_t generation) noexcept;
 
-  // To sleep until that, or until open_next() can: take the count of wakings, ask with `watch`, and sleep while the
-  // count is the same. One waking may end several sleeps, so whoever wakes asks again.
+  // To sleep until something is so: take the count of wakings, ask, and sleep while the count is the same; a waking
+  // follows a false answer. It may be another thread's, so whoever wakes asks again.
   std::uint32_t wakings() const noexcept { return wakings_.load(); }
-  bool watch_ended_up_to(std::uint32_t generation) noexcept;  // false: a waking follows
-  bool watch_open_next() noexcept;                            // likewise
+  // What comes belongs to a later generation than that one: which another may have opened, and otherwise this does.
+  bool watch_closed(std::uint32_t generation) noexcept;
+  bool watch_ended_up_to(std::uint32_t generation) noexcept;
   // Any thread.
   void sleep(std::uint32_t wakings, const deadline &until) const noexcept { futex_wait(wakings_, wakings, until); }
 

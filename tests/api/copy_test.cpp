@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory and copies: pinned, registered and device memory; runs and rectangles in every direction.
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "support/guarded.hpp"
 #include "support/harness.hpp"
@@ -188,6 +190,26 @@ TEST_P(copies, a_released_buffer_lives_until_its_jobs_have_ended) {
   gated.open();
   EXPECT_OK(sg_job_wait(copy, SG_FOREVER));
   EXPECT_EQ(source, back);
+}
+
+// The context goes with the second of them, while the first may still be in its call.
+TEST_P(copies, two_threads_release_the_last_that_a_context_has) {
+  for (int i = 0; i < 20; ++i) {
+    context last = open_context(GetParam());
+    buffer ours, theirs;
+    ASSERT_OK(sg_buffer_create(last, 64, ours.out()));
+    ASSERT_OK(sg_buffer_create(last, 64, theirs.out()));
+    ASSERT_OK(last.reset());
+    std::atomic<int> ready{0};
+    const auto release = [&](buffer &own) {
+      ready.fetch_add(1);
+      while (ready.load() < 2) std::this_thread::yield();
+      EXPECT_OK(own.reset());
+    };
+    std::thread other([&] { release(theirs); });
+    release(ours);
+    other.join();
+  }
 }
 
 ON_EACH_DEVICE(copies);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -25,12 +26,12 @@ class jobs_in_flight {
 
   // False: nobody has woken this thread in time.
   bool wait_for_all() {
-    std::uint32_t mine = 0;
+    std::optional<std::uint32_t> mine;
     return sleep([&] {
-             mine = generations_.present();
-             return generations_.watch_open_next();
+             if (!mine) mine = generations_.present();
+             return generations_.watch_closed(*mine);
            }) &&
-           sleep([&] { return generations_.watch_ended_up_to(mine); });
+           sleep([&] { return generations_.watch_ended_up_to(*mine); });
   }
   std::uint32_t wakings() const { return generations_.wakings(); }
   int sleeps() const { return sleeps_.load(); }
@@ -107,7 +108,7 @@ TEST(generations, what_comes_later_is_not_waited_for) {
   waits_too.join();
 }
 
-TEST(generations, each_waiting_thread_needs_one_and_there_are_not_enough) {
+TEST(generations, more_threads_wait_than_there_are_generations) {
   constexpr int threads = 100;  // more than generations
   jobs_in_flight all;
   const std::uint32_t job = all.begin();
@@ -127,7 +128,7 @@ TEST(generations, each_waiting_thread_needs_one_and_there_are_not_enough) {
 TEST(generations, nobody_is_woken_who_does_not_sleep) {
   generations all;
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(all.watch_open_next());
+    ASSERT_TRUE(all.watch_closed(all.present()));
     const std::uint32_t job = all.count_in();
     all.ended(job, 1);
   }
@@ -146,6 +147,23 @@ TEST(generations, one_waking_each_in_a_place_used_again) {
     waits.join();
     EXPECT_EQ(static_cast<std::uint32_t>(i + 1), all.wakings());
   }
+}
+
+// Who waits for a generation to be closed need not be the one that gets the next.
+TEST(generations, one_that_another_has_closed_is_closed) {
+  generations all;
+  const std::uint32_t oldest = all.count_in();
+  while (all.open_next()) all.count_in();
+  const std::uint32_t full = all.present();
+  EXPECT_FALSE(all.watch_closed(full));
+  EXPECT_EQ(0u, all.wakings());
+  all.ended(oldest, 1);
+  EXPECT_EQ(1u, all.wakings());
+  ASSERT_TRUE(all.open_next());  // another's
+  all.count_in();
+  EXPECT_FALSE(all.open_next());
+  EXPECT_TRUE(all.watch_closed(full));
+  EXPECT_FALSE(all.watch_closed(all.present()));
 }
 
 TEST(generations, the_oldest_is_known_though_nobody_has_asked) {
