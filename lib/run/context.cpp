@@ -191,10 +191,12 @@ context::ends_together::~ends_together() {
   if (count_ > 0) of_.count_ends(generation_, count_);
 }
 
-void context::take_back(job &unused, ref<context> owner) noexcept {
+void context::take_back(job &unused) noexcept {
   ends_together *const all = t_together;
-  if (!all || &all->of_ != owner.get()) return owner->jobs_.give_back(unused);
-  owner.release();
+  if (!all || &all->of_ != this) {
+    jobs_.give_back(unused);
+    return drop_ref();
+  }
   job_pool::link(unused, all->first_unused_);
   all->first_unused_ = &unused;
   if (!all->last_unused_) all->last_unused_ = &unused;

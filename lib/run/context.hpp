@@ -74,8 +74,8 @@ class context final : public object {
   // Of the memory that [memory, memory + bytes) lies in; with unified memory always SG_MEMORY_DEVICE.
   sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
     if (device_->unified()) return SG_MEMORY_DEVICE;
-    const auto known = known_memory_.find(memory, bytes);
-    return known ? *known : device_->memory_kind(memory, bytes);
+    sg_memory_kind known;
+    return known_memory_.find(memory, bytes, known) ? known : device_->memory_kind(memory, bytes);
   }
 
   // Of so many compute units, those that a stream's products can be kept to. Throws SG_STATUS_UNSUPPORTED where the
@@ -103,8 +103,8 @@ class context final : public object {
 
   void post_callback(callback_request *request) noexcept;
   void job_ended(const job &ended) noexcept;
-  // A record that nobody refers to, with its reference to the context.
-  static void take_back(job &unused, ref<context> owner) noexcept;
+  // A record that nobody refers to, with its reference to this context.
+  void take_back(job &unused) noexcept;
   // While it lives, ends of this context's jobs on this thread are counted, and announced, and their records given
   // back, together: each by itself would move cache lines that submitters write too. Its thread holds another reference
   // to the context.

@@ -143,7 +143,7 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
 
 void engine::flight_ended(flight &f) noexcept {
   const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
-  if (f.lane) leave(*f.lane, f);
+  if (f.lane) leave(*f.lane, f.share, f.predicted_ns);
   if (f.about->run) {
     push_to(ended_, f);
   } else {
@@ -154,9 +154,9 @@ void engine::flight_ended(flight &f) noexcept {
 }
 
 // Before anybody learns of the end: who does may submit the next one, which is not to wait for another core.
-void engine::leave(lane_slot &lane, const flight &ended) noexcept {
+void engine::leave(lane_slot &lane, float share, std::int64_t predicted_ns) noexcept {
   lanes_.awake(&lane);
-  lanes_.left(lane, ended.share, ended.predicted_ns);
+  lanes_.left(lane, share, predicted_ns);
 }
 
 void engine::lane_is_told() noexcept {
@@ -304,6 +304,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
 }
 
 void engine::start_single(job &ready, lane_slot &slot) noexcept {
+  ready.plain = false;
   flight &f = ready.single;
   f.begin(ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;

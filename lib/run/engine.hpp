@@ -73,7 +73,7 @@ class engine {
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
   // The thread of the command's lane, which is awake, has ended it there,
-  void leave(lane_slot &lane, const flight &ended) noexcept;
+  void leave(lane_slot &lane, float share, std::int64_t predicted_ns) noexcept;
   void lane_is_told() noexcept;  // and has told of it
 
   // ---- with the token ----

@@ -142,13 +142,10 @@ void engine::start_apart(ready_jobs &from, job_group &group, lane_slot *granted)
 void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept {
   group.home = this;
   group.lane = &slot;
+  group.predicted_ns = 0;
   group.parts.store(2, std::memory_order_release);
   std::int64_t ready_ns = 0;
-  for (job *member : group.members) {
-    ready_ns = std::max(ready_ns, member->ready_ns());
-    member->single.begin(*member, 0, &slot, 0);
-    member->single.company = static_cast<std::int32_t>(group.members.size());
-  }
+  for (const job *member : group.members) ready_ns = std::max(ready_ns, member->ready_ns());
   lanes_.entered(slot, 0);
   bool enqueued = false;
   try {
@@ -163,7 +160,7 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
       const std::int64_t predicted_ns = group.members.front()->plan->predicted_ns();
       const std::int64_t end_ns = lanes_.expect(slot, predicted_ns);
       expected_end_ns_.store(end_ns, std::memory_order_relaxed);
-      group.members.front()->single.predicted_ns = predicted_ns;
+      group.predicted_ns = predicted_ns;
       for (job *member : group.members) {
         member->expect_end(end_ns, predicted_ns);
         member->issued(bit_of_lane(slot.index));
@@ -194,7 +191,7 @@ void engine::group_told(void *user, const sg_backend_result *result) {
 void engine::part_of(job_group &group) noexcept {
   if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<context>::share(&group.members.front()->owner());
-  leave(*group.lane, group.members.front()->single);
+  leave(*group.lane, 0, group.predicted_ns);
   end_members(group, *keep);
   groups_.give_back(group);
   lane_is_told();
@@ -203,12 +200,8 @@ void engine::part_of(job_group &group) noexcept {
 void engine::end_members(job_group &group, context &home) noexcept {
   const context::ends_together counted(home);
   for (std::size_t i = 0; i < group.members.size(); ++i) {
-    if (i + fetched_ahead < group.members.size()) group.members[i + fetched_ahead]->fetch();
-    job &member = *group.members[i];
-    member.single.start_ns = group.start_ns;
-    member.single.end_ns = group.end_ns;
-    member.ran(member.single);
-    member.work_ended();
+    if (i + fetched_ahead < group.members.size()) group.members[i + fetched_ahead]->fetch_first_line();
+    group.members[i]->group_ended(group.start_ns, group.end_ns, group.members.size());
   }
 }
 

@@ -32,39 +32,47 @@ void job_ends::announce() noexcept {
 job::job() noexcept : object(object_type::job) {}
 job::~job() = default;
 
-void job::begin(ref<context> owner) noexcept {
+void job::begin() noexcept {
   revive();
-  owner_ = std::move(owner);
-  state_.store(0, std::memory_order_relaxed);
+  kind = work_kind::marker;
+  priority = 0;
+  follows_on_device = admitted = writes_tracked = plain = false;
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
-  cause_.store(0, std::memory_order_relaxed);
-  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
-  holds_.store(1, std::memory_order_relaxed);     // the work's own
-  behind_.store(0, std::memory_order_relaxed);
-  follows_on_device = false;
-  ready_ns_.store(0, std::memory_order_relaxed);
-  expected_ns_.store(0, std::memory_order_relaxed);
-  status_ = SG_STATUS_OK;
-  dependency_count_ = 0;
-  start_ns_ = unset;
-  busy_ns_ = 0;
+  state_.store(0, std::memory_order_relaxed);
+  failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
+  holds_.store(1, std::memory_order_relaxed);  // the work's own
   end_ns_.store(0, std::memory_order_relaxed);
-  commands_run_ = 0;
-  kind = work_kind::marker;
   plan = nullptr;
-  whole = nullptr;
-  native = nullptr;
-  awaited = recorded = nullptr;
-  priority = 0;
   units = 0;
   tag = 0;
-  admitted = false;
-  writes_tracked = false;
-  failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
+  whole = nullptr;
+  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
+  dependency_count_ = 0;
+  behind_.store(0, std::memory_order_relaxed);
+  ready_ns_.store(0, std::memory_order_relaxed);
+  expected_ns_.store(0, std::memory_order_relaxed);
   const std::uint16_t incarnation = incarnation_.load(std::memory_order_relaxed);
   successors_.reopen(incarnation);
   callbacks_.reopen(incarnation);
+}
+
+// What is neither in the first line nor set by begin().
+void job::clear_rest() noexcept {
+  operands.clear();
+  queue = {};
+  native = nullptr;
+  awaited = recorded = nullptr;
+  single.company = 1;
+  run.reset();
+  program.reset();
+  if (plan_ && !plan_->is_single()) plan_.reset();
+  status_ = SG_STATUS_OK;
+  cause_.store(0, std::memory_order_relaxed);
+  start_ns_ = unset;
+  busy_ns_ = 0;
+  commands_run_ = 0;
+  more_dependencies_.clear();
 }
 
 bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_success) {
@@ -108,7 +116,15 @@ void job::not_before(std::int64_t device_ns) noexcept {
   }
 }
 
-void job::submit() noexcept { release_start(); }
+bool job::looks_plain() const noexcept {
+  return kind == work_kind::schedule && plan->is_single() && operands.others.empty() && operands.pointers.empty() &&
+         !queue && !whole && dependency_count_ == 0 && ready_ns() == 0;
+}
+
+void job::submit() noexcept {
+  plain = looks_plain();
+  release_start();
+}
 
 // The last one needs no subtraction: nobody else is left.
 void job::release_start() noexcept {
@@ -140,6 +156,20 @@ void job::become_part(job &of, std::int32_t index) noexcept {
 
 void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }
 
+void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t company) noexcept {
+  if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
+    end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
+  } else {
+    plain = false;
+    single.commands = 1;
+    single.company = static_cast<std::int32_t>(company);
+    single.start_ns = start_ns;
+    single.end_ns = end_ns;
+    ran(single);
+  }
+  work_ended();
+}
+
 void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
   // What it waited for may have ended later by the host's clock than itself by the device's.
@@ -166,7 +196,7 @@ void job::add_times() noexcept {
 }
 
 void job::fetch() const noexcept {
-  const auto *end = reinterpret_cast<const char *>(&program);
+  const auto *end = reinterpret_cast<const char *>(&pool);
   for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
 }
 
@@ -264,15 +294,10 @@ void job::statistics(sg_job_statistics &out) const noexcept {
 }
 
 void job::last_ref_dropped() noexcept {
-  if (plan_ && !plan_->is_single()) plan_.reset();
-  run.reset();  // of one that was recorded, or refused, and never ended
-  operands.clear();
-  program.reset();
-  queue = {};
-  more_dependencies_.clear();
+  if (!plain) clear_rest();
   const auto incarnation = static_cast<std::uint16_t>(incarnation_.load(std::memory_order_relaxed) + 1);
   incarnation_.store(incarnation, std::memory_order_release);
-  context::take_back(*this, std::move(owner_));
+  owner_->take_back(*this);
 }
 
 }  // namespace sg

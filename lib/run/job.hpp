@@ -3,6 +3,9 @@
 //
 // Life: taken from the pool -> dependencies added -> (all ended, or in a lane that it can follow in) ready -> run by
 // the engine -> finish() -> recycled when the last reference is gone. Until finish() the engine holds one reference.
+//
+// Records go from the core that submits to one that tells of ends, and back. Small products are many, so what both
+// write for each of them is one cache line, the first.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -104,7 +107,7 @@ class alignas(64) job final : public object {
   ~job() override;
 
   // --- the submitter's, before submit ---
-  void begin(ref<context> owner) noexcept;  // a fresh incarnation
+  void begin() noexcept;  // a fresh incarnation
   // Orders this job after `before`; false: that has ended. Of several orders after the same job the first counts.
   // Throws std::bad_alloc. `tag`: the incarnation meant.
   bool order_after(job &before, std::uint16_t tag, bool needs_success);
@@ -140,6 +143,8 @@ class alignas(64) job final : public object {
   std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
+  void group_ended(std::int64_t start_ns, std::int64_t end_ns,
+                   std::size_t company) noexcept;  // its work was part of it
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
   // --- anyone's who holds a reference ---
@@ -155,8 +160,9 @@ class alignas(64) job final : public object {
   void call_back(callback_request *request) noexcept;  // takes it over
   void statistics(sg_job_statistics &out) const noexcept;
   context &owner() const noexcept { return *owner_; }
-  // What a small product needs of the record into this core's caches, to be written: another core wrote it last.
+  // What a submission writes of the record, or an end, into this core's caches: another core wrote it last.
   void fetch() const noexcept;
+  void fetch_first_line() const noexcept { __builtin_prefetch(this, 1); }
 
   // The record keeps the plan of a single command until it is given another: equal products follow each other, and the
   // count of their plan's owners would be written by every core for each of them.
@@ -165,25 +171,6 @@ class alignas(64) job final : public object {
     plan = plan_.get();
   }
   std::shared_ptr<const compiled_plan> shared_plan() const noexcept { return plan ? plan_ : nullptr; }
-
-  // --- the work, set by the submitter and read by the engine. What every small product needs comes first, on few lines
-  // ---
-  work_kind kind = work_kind::marker;
-  std::int8_t priority = 0;             // -1, 0, 1
-  bool follows_on_device = false;       // its one command may be queued on the device behind those it waits for
-  bool admitted = false;                // counted by the context's job limit
-  bool writes_tracked = false;          // the tracker knows of memory that it writes
-  std::int32_t units = 0;               // compute units that its products may use; 0: all
-  std::uint32_t submitter = 0;          // its stream, or its thread: a number to take turns by
-  std::uint32_t generation = 0;         // of context::synchronize
-  const compiled_plan *plan = nullptr;  // see give_plan()
-  std::uint64_t tag = 0;
-  ref<completion_queue> queue;
-  job *whole = nullptr;         // of a part of one; it cannot end before this
-  lane_slot *native = nullptr;  // the lane that it goes into whatever else there is, while its submission waits
-  // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
-  sg_backend_event *awaited = nullptr, *recorded = nullptr;
-  job *next = nullptr;          // the engine's, in its inbox and lists
 
  private:
   friend class job_pool;
@@ -200,37 +187,63 @@ class alignas(64) job final : public object {
   void leave_failure() noexcept;
   void release_start() noexcept;
   void release_end() noexcept;
+  bool looks_plain() const noexcept;
+  void end_in_full(sg_status status) noexcept;
   void finish() noexcept;
+  void clear_rest() noexcept;
   void add_times() noexcept;
   void add_time(const flight &command, std::int64_t not_before_ns) noexcept;
 
-  ref<context> owner_;
-  std::shared_ptr<const compiled_plan> plan_;
-  std::atomic<std::uint32_t> state_{0};  // a futex
+  // --- The record. Its first line: what an end writes of a product that is plain ---
+ public:
+  work_kind kind = work_kind::marker;
+  std::int8_t priority = 0;        // -1, 0, 1
+  bool follows_on_device = false;  // its one command may be queued on the device behind those it waits for
+  bool admitted = false;           // counted by the context's job limit
+  bool writes_tracked = false;     // the tracker knows of memory that it writes
+  // A product with nothing to it but its operands, which comes after no job and goes out in a group. When it ends well
+  // and nobody holds it, its end leaves the lines below alone.
+  bool plain = false;
+  std::uint32_t generation = 0;  // of context::synchronize
+
+ private:
   std::atomic<std::uint16_t> incarnation_{0};
   std::atomic<bool> cancel_{false};
   std::atomic<bool> dependency_failed_{false};
+  std::atomic<std::uint32_t> state_{0};  // a futex
   std::atomic<std::int32_t> failure_{SG_STATUS_OK};
-  sg_status status_ = SG_STATUS_OK;
+  std::atomic<std::int32_t> holds_{0};       // of the end: the work, and predecessors that it follows on the device
+  std::atomic<std::uint32_t> next_free_{0};  // in the pool
+  closing_list<dependency> successors_;
+  std::atomic<std::int64_t> end_ns_{0};
+
+  // --- What else the submission of every product writes ---
+ public:
+  alignas(64) const compiled_plan *plan = nullptr;  // see give_plan()
+  job *next = nullptr;                              // the engine's, in its inbox and lists
+  std::int32_t units = 0;                           // compute units that its products may use; 0: all
+  std::uint32_t submitter = 0;                      // its stream, or its thread: a number to take turns by
+  binding operands;
+  std::uint64_t tag = 0;
+  ref<completion_queue> queue;
+  job *whole = nullptr;  // of a part of one; it cannot end before this
+
+ private:
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
-  std::atomic<std::int32_t> holds_{0};     // of the end: the work, and predecessors that it follows on the device
-  std::atomic<std::uint64_t> cause_{0};
+  int dependency_count_ = 0;
   std::atomic<lane_bits> behind_{0};
   std::atomic<lane_bits> issued_lanes_{0};  // of this incarnation or of an earlier one
-  int dependency_count_ = 0;
   std::atomic<std::int64_t> ready_ns_{0};
   std::atomic<std::int64_t> expected_ns_{0};  // when it should end, on CLOCK_MONOTONIC; 0: not known yet
-  closing_list<dependency> successors_;
   closing_list<callback_request> callbacks_;
-  std::int64_t start_ns_ = unset, busy_ns_ = 0;
-  std::atomic<std::int64_t> end_ns_{0};
-  std::int32_t commands_run_ = 0;
 
+  // --- What stays, or was put back by clear_rest() ---
  public:
-  const job_pool *pool = nullptr;  // that the record belongs to, for good: one for each context
-  std::uint32_t pool_index = 0;    // in the pool
-  std::atomic<std::uint32_t> next_free{0};
-  binding operands;
+  alignas(64) const job_pool *pool = nullptr;  // that the record belongs to: one for each context
+  std::uint32_t pool_index = 0;                // in the pool
+  lane_slot *native = nullptr;  // the lane that it goes into whatever else there is, while its submission waits
+  // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
+  sg_backend_event *awaited = nullptr, *recorded = nullptr;
   flight single;                                 // of a job with one command
   std::unique_ptr<schedule_run> run;             // of a job with several
   std::shared_ptr<const graph_program> program;  // of a graph's run
@@ -239,6 +252,12 @@ class alignas(64) job final : public object {
   sg_backend_copy copy{};
 
  private:
+  context *owner_ = nullptr;  // a record in use keeps a reference to it
+  std::shared_ptr<const compiled_plan> plan_;
+  sg_status status_ = SG_STATUS_OK;
+  std::atomic<std::uint64_t> cause_{0};
+  std::int64_t start_ns_ = unset, busy_ns_ = 0;
+  std::int32_t commands_run_ = 0;
   std::vector<std::unique_ptr<dependency>> more_dependencies_;
   dependency dependencies_[inline_dependencies];
   char message_[240] = "";  // of a failure

@@ -53,6 +53,15 @@ void job::tell() const noexcept {
   if (status_ != SG_STATUS_OK) owner_->untold().told(cause());
 }
 
+void job::end_in_full(sg_status status) noexcept {
+  status_ = status;
+  add_times();
+  if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
+  operands.clear();
+  run.reset();
+  if (status != SG_STATUS_OK) leave_failure();
+}
+
 void job::finish() noexcept {
   // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
   const auto engines = ref<job>::adopt(this);
@@ -60,20 +69,16 @@ void job::finish() noexcept {
   if (dependency_failed())
     fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
-  status_ = status;
-  add_times();
-  if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
-  operands.clear();
-  run.reset();
-  if (status != SG_STATUS_OK) leave_failure();
   // Nobody waits for it, or has a callback, or ever will. The tracker knows it still, and adds successors.
   const bool anonymous = has_one_ref();
+  plain = plain && anonymous && status == SG_STATUS_OK;
+  if (!plain) end_in_full(status);
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);
   } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
     futex_wake_all(state_);
   }
-  if (queue) queue->post(ref<job>::share(this));
+  if (!plain && queue) queue->post(ref<job>::share(this));
 
   const bool was_issued = successors_.is_marked();
   for (dependency *node = successors_.close(); node;) {
@@ -96,7 +101,7 @@ void job::finish() noexcept {
     reversed = next;
   }
   home.job_ended(*this);
-  if (!whole) return;
+  if (plain || !whole) return;
   if (status != SG_STATUS_OK) {
     char text[sizeof message_ + 40];
     std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);

@@ -3,12 +3,12 @@
 // which is one for all where they are one product to the backend.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include <streamgemm/backend.h>
 
 #include "run/flight.hpp"
 #include "run/job.hpp"
@@ -27,7 +27,7 @@ struct job_group {
   job_group *next = nullptr;
   lane_slot *lane = nullptr;
   std::atomic<std::int32_t> parts{0};  // what its end waits for
-  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t predicted_ns = 0, start_ns = 0, end_ns = 0;
   std::vector<job *> members;
   // What they are for the backend: one product whose operands lie scattered, where nothing but addresses tells them
   // apart, otherwise a product of each and its status.

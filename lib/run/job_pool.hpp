@@ -28,7 +28,7 @@ class job_pool {
   using chunk = std::array<job, chunk_records>;
 
   job &at(std::uint32_t index) noexcept;
-  void grow();
+  void grow(context &owner);
 
   std::atomic<std::uint64_t> free_{0};  // index + 1 of the first free record; upper half: a count against ABA
   std::mutex growing_;

@@ -17,14 +17,15 @@ void memory_map::remove(const void *memory) noexcept {
   if (ranges_.erase(reinterpret_cast<std::uintptr_t>(memory)) > 0) state_.store(++states_, std::memory_order_release);
 }
 
-std::optional<sg_memory_kind> memory_map::look_up(std::uintptr_t first, std::uint64_t bytes) const noexcept {
+bool memory_map::look_up(std::uintptr_t first, std::uint64_t bytes, sg_memory_kind &kind) const noexcept {
   thread_local unsigned next = 0;
   const std::lock_guard lock(lock_);
   auto found = ranges_.upper_bound(first);
-  if (found == ranges_.begin() || !(--found)->second.holds(first, bytes)) return std::nullopt;
+  if (found == ranges_.begin() || !(--found)->second.holds(first, bytes)) return false;
   // Nothing is removed while the lock is held.
   memos_[next++ % std::size(memos_)] = {state_.load(std::memory_order_relaxed), found->second};
-  return found->second.kind;
+  kind = found->second.kind;
+  return true;
 }
 
 }  // namespace sg
