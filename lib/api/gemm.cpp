@@ -29,8 +29,8 @@ bool is_planners_choice(const checked_submit &order) {
 
 void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job) {
   checked_submit order(on, submit);
-  recent_product *const recent = is_planners_choice(order) ? recent_product::like(on, d) : nullptr;
-  if (recent) {
+  const bool worth_remembering = is_planners_choice(order);
+  if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d) : nullptr) {
     problem_binding where;
     access accesses[4];
     if (recent->again(on, d, where, accesses))
@@ -44,7 +44,9 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   if (order.records()) order.about(product.shape, wanted);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
-  if (recent && recent_product::keeps(*plan) && recent->remember(on, d, product)) recent->keep(plan);
+  if (worth_remembering && recent_product::keeps(*plan))
+    if (recent_product *const place = recent_product::place_for(on, d); place && place->remember(on, d, product))
+      place->keep(plan);
   submit_product(on, std::move(product), plan, order, out_job);
 }
 

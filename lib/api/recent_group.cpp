@@ -29,8 +29,8 @@ bool recent_group::again(const context &on, const sg_gemm_desc *descs, binding &
   const std::size_t count = which_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const recent_product &product = distinct_[which_[i]];
+    if (!product.has_form_of(on, descs[i])) return false;
     if (i == 0) {
-      if (!product.has_form_of(on, descs[0])) return false;
       where.others.resize(count - 1);
       accesses.reserve(count);
     }

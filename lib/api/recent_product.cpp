@@ -71,16 +71,28 @@ struct recent_product::table {
     std::size_t turn = 0;
   };
   set sets[16];
+  recent_product *latest = nullptr;  // found or placed: as a rule one follows another of its form
+  set &set_of(std::uint64_t mixed) noexcept { return sets[mixed >> 60]; }
 };
 
-recent_product *recent_product::like(const context &on, const sg_gemm_desc &desc) noexcept {
-  table *const latest = thread_owned<table>::get();
-  if (!latest) return nullptr;
+recent_product *recent_product::find(const context &on, const sg_gemm_desc &desc) noexcept {
+  table *const own = thread_owned<table>::get();
+  if (!own || !own->latest) return nullptr;
+  if (own->latest->has_form_of(on, desc)) return own->latest;
   const std::uint64_t mixed = mix(on, desc);
-  table::set &set = latest->sets[mixed >> 60];
+  for (recent_product &one : own->set_of(mixed).places)
+    if (one.mixed_ == mixed && one.has_form_of(on, desc)) return own->latest = &one;
+  return nullptr;
+}
+
+recent_product *recent_product::place_for(const context &on, const sg_gemm_desc &desc) noexcept {
+  table *const own = thread_owned<table>::get();
+  if (!own) return nullptr;
+  const std::uint64_t mixed = mix(on, desc);
+  table::set &set = own->set_of(mixed);
   for (recent_product &one : set.places)
-    if (one.mixed_ == mixed) return &one;
-  return &set.places[set.turn++ % table::ways];
+    if (one.mixed_ == mixed) return own->latest = &one;
+  return own->latest = &set.places[set.turn++ % table::ways];
 }
 
 bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept {
@@ -89,7 +101,6 @@ bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc) co
 
 bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
                            access (&accesses)[4]) const noexcept {
-  if (!has_form_of(on, desc)) return false;
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};
@@ -97,7 +108,7 @@ bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_
   for (int i = 0; i < count_; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(data[i]);
     if (address == 0 || (address & unaligned_[i]) != 0) return false;
-    if (on.memory_kind(data[i], static_cast<std::uint64_t>(bytes_[i])) != places_[i]) return false;
+    if (on.memory_kind(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != places_[i]) return false;
     where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
     accesses[i] = touched_[i];
     accesses[i].bytes.lo += address;

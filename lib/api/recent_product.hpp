@@ -19,12 +19,14 @@ namespace sg {
 
 class recent_product {
  public:
-  // The calling thread's place for products like this one; nullptr when it has none (thread_owned).
-  static recent_product *like(const context &on, const sg_gemm_desc &desc) noexcept;
+  // The calling thread's of the same form; nullptr when it has none.
+  static recent_product *find(const context &on, const sg_gemm_desc &desc) noexcept;
+  // The calling thread's place for one of that form; nullptr when it has none (thread_owned).
+  static recent_product *place_for(const context &on, const sg_gemm_desc &desc) noexcept;
 
   // Whether `desc` differs from this product in its addresses only.
   bool has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept;
-  // Whether `desc` is this product at addresses that leave nothing to say to the caller; if so, these, and what it
+  // Whether `desc`, of this form, has addresses that leave nothing to say to the caller; if so, these, and what it
   // touches.
   bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[4]) const noexcept;
   int operand_count() const noexcept { return count_; }
@@ -49,6 +51,7 @@ class recent_product {
   std::int64_t bytes_[4] = {};
   std::uintptr_t unaligned_[4] = {};  // address bits that are not set
   sg_memory_kind places_[4] = {};
+  mutable memory_map::memo found_[4];  // where its operands were the last time
   std::shared_ptr<const compiled_plan> plan_;
 };
 

@@ -74,8 +74,18 @@ class context final : public object {
   // Of the memory that [memory, memory + bytes) lies in; with unified memory always SG_MEMORY_DEVICE.
   sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
     if (device_->unified()) return SG_MEMORY_DEVICE;
-    sg_memory_kind known;
-    return known_memory_.find(memory, bytes, known) ? known : device_->memory_kind(memory, bytes);
+    const memory_map::memo *const known = known_memory_.find(memory, bytes);
+    return known ? known->kind() : device_->memory_kind(memory, bytes);
+  }
+  // The same for who asks about one piece of memory again and again: what was found the last time.
+  sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes, memory_map::memo &latest) const noexcept {
+    if (device_->unified()) return SG_MEMORY_DEVICE;
+    if (!known_memory_.holds(latest, memory, bytes)) {
+      const memory_map::memo *const known = known_memory_.find(memory, bytes);
+      if (!known) return device_->memory_kind(memory, bytes);
+      latest = *known;
+    }
+    return latest.kind();
   }
 
   // Of so many compute units, those that a stream's products can be kept to. Throws SG_STATUS_UNSUPPORTED where the

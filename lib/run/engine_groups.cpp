@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_members = 1024;  // jobs
 // Members whose records are on their way to this core while one of them ends.
-constexpr std::size_t fetched_ahead = 3;
+constexpr std::size_t fetched_ahead = 8;
 
 // Whether two small products may be one call.
 bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {

@@ -7,9 +7,12 @@
 namespace sg {
 
 void memory_map::add(const void *memory, std::uint64_t bytes, sg_memory_kind kind) {
-  const auto lo = reinterpret_cast<std::uintptr_t>(memory);
+  memo added;
+  added.lo_ = reinterpret_cast<std::uintptr_t>(memory);
+  added.hi_ = added.lo_ + std::max<std::uint64_t>(bytes, 1);
+  added.kind_ = kind;
   const std::lock_guard lock(lock_);
-  ranges_.insert_or_assign(lo, range{lo, lo + std::max<std::uint64_t>(bytes, 1), kind});
+  ranges_.insert_or_assign(added.lo_, added);
 }
 
 void memory_map::remove(const void *memory) noexcept {
@@ -17,15 +20,21 @@ void memory_map::remove(const void *memory) noexcept {
   if (ranges_.erase(reinterpret_cast<std::uintptr_t>(memory)) > 0) state_.store(++states_, std::memory_order_release);
 }
 
-bool memory_map::look_up(std::uintptr_t first, std::uint64_t bytes, sg_memory_kind &kind) const noexcept {
+const memory_map::memo *memory_map::find(const void *memory, std::uint64_t bytes) const noexcept {
+  thread_local memo latest[4];
   thread_local unsigned next = 0;
+  for (const memo &each : latest)
+    if (holds(each, memory, bytes)) return &each;
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const std::lock_guard lock(lock_);
   auto found = ranges_.upper_bound(first);
-  if (found == ranges_.begin() || !(--found)->second.holds(first, bytes)) return false;
-  // Nothing is removed while the lock is held.
-  memos_[next++ % std::size(memos_)] = {state_.load(std::memory_order_relaxed), found->second};
-  kind = found->second.kind;
-  return true;
+  if (found == ranges_.begin()) return nullptr;
+  const memo &before = (--found)->second;
+  if (first >= before.hi_ || bytes > before.hi_ - first) return nullptr;
+  memo &place = latest[next++ % std::size(latest)];
+  place = before;
+  place.state_ = state_.load(std::memory_order_relaxed);  // nothing is removed while the lock is held
+  return &place;
 }
 
 }  // namespace sg

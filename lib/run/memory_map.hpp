@@ -15,39 +15,33 @@ namespace sg {
 // Any thread.
 class memory_map {
  public:
+  // What was found once; good until something is removed.
+  class memo {
+   public:
+    sg_memory_kind kind() const noexcept { return kind_; }
+
+   private:
+    friend memory_map;
+    std::uint64_t state_ = 0;  // 0: nothing
+    std::uintptr_t lo_ = 0, hi_ = 0;
+    sg_memory_kind kind_ = SG_MEMORY_PAGEABLE;
+  };
+
   void add(const void *memory, std::uint64_t bytes, sg_memory_kind kind);  // Throws std::bad_alloc.
   void remove(const void *memory) noexcept;                                // before it is freed
-  // False when the bytes are not all in memory that was added. In place: every submission asks for each operand.
-  bool find(const void *memory, std::uint64_t bytes, sg_memory_kind &kind) const noexcept {
+  // Whether `found` says where all of the bytes are. In place: submissions ask for each operand.
+  bool holds(const memo &found, const void *memory, std::uint64_t bytes) const noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uint64_t state = state_.load(std::memory_order_acquire);
-    for (const memo &each : memos_)
-      if (each.state == state && each.where.holds(first, bytes)) {
-        kind = each.where.kind;
-        return true;
-      }
-    return look_up(first, bytes, kind);
+    return found.state_ == state_.load(std::memory_order_acquire) && first >= found.lo_ && first < found.hi_ &&
+           bytes <= found.hi_ - first;
   }
+  // The calling thread's memo of them; nullptr when they are not all in memory that was added.
+  const memo *find(const void *memory, std::uint64_t bytes) const noexcept;
 
  private:
-  struct range {
-    std::uintptr_t lo, hi;
-    sg_memory_kind kind;
-    bool holds(std::uintptr_t first, std::uint64_t bytes) const noexcept {
-      return first >= lo && first < hi && bytes <= hi - first;
-    }
-  };
-  // What a thread found latest, while nothing has been removed since.
-  struct memo {
-    std::uint64_t state;  // 0: none
-    range where;
-  };
-  bool look_up(std::uintptr_t first, std::uint64_t bytes, sg_memory_kind &kind) const noexcept;
-
-  static inline thread_local constinit memo memos_[4]{};
   inline static std::atomic<std::uint64_t> states_{0};  // a new number for each map, and for each removal from one
   mutable std::mutex lock_;
-  std::map<std::uintptr_t, range> ranges_;  // by lo
+  std::map<std::uintptr_t, memo> ranges_;  // by lo; of no state
   std::atomic<std::uint64_t> state_{++states_};
 };
 
