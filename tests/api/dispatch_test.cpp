@@ -57,7 +57,29 @@ TEST(dispatch, what_waits_goes_out_together) {
   EXPECT_GT(most, 10);
 }
 
-// The same on a device: while a product computes that takes a simulated device some milliseconds of the world's time, the
+// Records of jobs are used again; what was in a group leaves nothing behind for what does nothing.
+TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
+  const context in = open_with(0);
+  if (most_company(in) < 0) GTEST_SKIP() << "userfaultfd is not available here";
+  double unused = 0;
+  std::vector<job> jobs(100);
+  for (job &each : jobs) {
+    const sg_gemm_desc nothing = product(&unused, &unused, &unused, 0, 1, 1);
+    ASSERT_OK(sg_gemm_async(in, &nothing, nullptr, each.out()));
+  }
+  for (const job &each : jobs) {
+    ASSERT_OK(sg_job_wait(each, SG_FOREVER));
+    sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
+    ASSERT_OK(sg_job_stats(each, &seen));
+    EXPECT_EQ(1, seen.company);
+    EXPECT_EQ(0, seen.commands_run);
+    EXPECT_EQ(0, seen.start_ns);
+    EXPECT_EQ(0, seen.busy_seconds);
+    EXPECT_STREQ("nothing to do", seen.strategy);
+  }
+}
+
+// Those that wait for a device, too: while a product computes that takes a simulated device some milliseconds of the world's time, the
 // others gather. A machine may be so slow that none does; then once more.
 TEST(dispatch, what_waits_for_a_device_goes_out_together) {
   constexpr std::size_t count = 60, n = 200;
