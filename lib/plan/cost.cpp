@@ -37,8 +37,8 @@ double pitched_rate(const device_model &model, double run, bool both_ways, doubl
 }
 
 // Kernels that leave the depth whole (split_k 0) share it all the same where hardly any unit would have a tile: on an
-// H200 64x64x16384 takes 10.4 us in tf32 and 9.6 in bf16, where one multiprocessor would take 85 and 43 (resident.json).
-// i8 has other kernels.
+// H200 64x64x16384 takes 10.4 us in tf32 and 9.6 in bf16, where one multiprocessor would take 85 and 43
+// (resident_quick_card.json). i8 has other kernels.
 constexpr double few_tiles = 32;  // units for each
 constexpr std::int64_t least_deep_piece = 2048;
 // Kernels for batches never share the depth, and a unit waits for its memory unless it has some small tiles to turn to.

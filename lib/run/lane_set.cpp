@@ -27,9 +27,9 @@ constexpr std::int64_t between_launches_ns = 100'000;
 constexpr std::int32_t large_in_flight = 2;
 // Products that fill the device and take less than that run in streams beside each other: the next one's blocks fill
 // what the last wave of this one's leaves free. On an H200, one after the other and beside each other
-// (bench/results/resident.json, in a chain and not): 2048^3 in tf32 51.9 and 47.5 us, 11008x512x4096 161 and 139,
-// 1000x3000x777 in f64 119 and 106. Of longer ones the last wave is a small part, and two that run at once take each
-// other's cache: 8192^3 in bf16 1.41 and 1.43 ms (no record is kept).
+// (bench/results/resident_quick_card.json, in a chain and not): 2048^3 in tf32 51.9 and 47.5 us, 11008x512x4096 161 and
+// 139, 1000x3000x777 in f64 119 and 106. Of longer ones the last wave is a small part, and two that run at once take
+// each other's cache: 8192^3 in bf16 1.41 and 1.43 ms (no record is kept).
 constexpr double beside_each_other_seconds = 1e-3;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
