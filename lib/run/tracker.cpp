@@ -16,27 +16,29 @@ inline std::uint32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
   return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (size_ - 1)];
 }
 
-// Links an entry that is in place. A head may have been left from numbers' round before this one: an entry's links lead to
-// earlier ones only.
-inline void tracker::level::put_in(int shift, std::uint32_t number) noexcept {
-  entry &e = at(number);
-  const auto enter = [&](std::uint32_t &head, std::uint32_t side) {
-    e.behind[side] = head - first_ < number + side - first_ ? head : nobody();  // both cells may share a bucket
-    head = number + side;
-  };
-  const std::uintptr_t first = e.bytes.lo >> shift, last = (e.bytes.hi - 1) >> shift;
-  enter(bucket(first), 0);
-  e.behind[1] = nobody();
-  if (first != last) enter(bucket(last), 1);
-  lo_ = std::min(lo_, e.bytes.lo);
-  hi_ = std::max(hi_, e.bytes.hi);
+// Links what has come since the latest look-up: where operands lie apart from those of all jobs in flight there is
+// none, and entries are forgotten that never had a link. A head may have been left from numbers' round before this one:
+// an entry's links lead to earlier ones only.
+void tracker::level::link(int shift) noexcept {
+  const std::uint32_t end = first_ + twice_count_;
+  for (std::uint32_t number = end - twice_unlinked_; number != end; number += 2) {
+    entry &e = at(number);
+    const auto enter = [&](std::uint32_t &head, std::uint32_t side) {
+      e.behind[side] = head - first_ < number + side - first_ ? head : nobody();  // both cells may share a bucket
+      head = number + side;
+    };
+    const std::uintptr_t first = e.bytes.lo >> shift, last = (e.bytes.hi - 1) >> shift;
+    enter(bucket(first), 0);
+    if (first != last) enter(bucket(last), 1);
+  }
+  twice_unlinked_ = 0;
 }
 
 // True when the latest generation has ended, and nobody is to hear of a failure.
 inline bool tracker::level::forget_all(const moment &now) noexcept {
   if (static_cast<std::int32_t>(latest_generation_ - now.oldest) >= 0 || !now.untold.none()) return false;
   first_ += twice_count_;
-  twice_count_ = 0;
+  twice_count_ = twice_unlinked_ = 0;
   lo_ = UINTPTR_MAX;
   hi_ = 0;
   return true;
@@ -44,11 +46,12 @@ inline bool tracker::level::forget_all(const moment &now) noexcept {
 
 // Forgets what came first and has ended, and when that is not half of the ring, whatever else has ended; doubles the
 // ring when that is less than half. Changes nothing when memory runs out.
-void tracker::level::make_room(int shift, const moment &now) {
+void tracker::level::make_room(const moment &now) {
   while (twice_count_ > 0 && at(first_).is_forgotten(now)) {
     first_ += 2;
     twice_count_ -= 2;
   }
+  twice_unlinked_ = std::min(twice_unlinked_, twice_count_);
   if (size_ > 0 && twice_count_ <= size_) return;
   const auto stays = [&](const entry &e) {
     return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.ended()) || e.cause(now.untold) != 0);
@@ -80,23 +83,24 @@ void tracker::level::make_room(int shift, const moment &now) {
     size_ = size;
     std::fill_n(heads_.get(), size, nobody());
   }
-  twice_count_ = kept - first_;
+  twice_count_ = twice_unlinked_ = kept - first_;
   lo_ = UINTPTR_MAX;
   hi_ = 0;
-  for (std::uint32_t number = first_; number != kept; number += 2) put_in(shift, number);
+  for (std::uint32_t number = first_; number != kept; number += 2) reach(at(number).bytes);
 }
 
-void tracker::level::insert(int shift, const footprint &bytes, job &who, const moment &now) {
-  if (twice_count_ == 2 * size_) make_room(shift, now);
+// There is room.
+inline void tracker::level::insert(const footprint &bytes, job &who) noexcept {
   const std::uint32_t number = first_ + twice_count_;
   entry &e = at(number);
-  __builtin_prefetch(&at(number + 4), 1);
+  __builtin_prefetch(&at(number + 4), 1);  // another submitter's core may have it
   e.bytes = bytes;
   e.who = &who;
   e.generation = latest_generation_ = who.generation;
   e.incarnation = who.incarnation();
   twice_count_ += 2;
-  put_in(shift, number);
+  twice_unlinked_ += 2;
+  reach(bytes);
 }
 
 // In one bucket, the latest first; `leaves(entry)`: it is to be removed from there.
@@ -116,6 +120,7 @@ inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
 template <class Visit>
 inline void tracker::level::each_near(int shift, const footprint &bytes, Visit &&leaves) {
   if (is_apart_from(bytes)) return;
+  link(shift);
   const std::uintptr_t first = bytes.lo >> shift, last = (bytes.hi - 1) >> shift;
   if (last - first >= size_) {
     for (std::uint32_t i = 0; i < size_; ++i) each_entry(heads_[i], leaves);
@@ -154,19 +159,26 @@ void tracker::level::remove_covered(int shift, const footprint &bytes, const job
   });
 }
 
-inline bool tracker::table::order(const demand &wanted) {
+inline bool tracker::table::order(const footprint &bytes, job &next, bool reads, const moment &now) {
   bool covered = false;
   for (std::uint64_t left = used; left; left &= left - 1) {
     const int shift = std::countr_zero(left);
-    if (!levels[shift].is_apart_from(wanted.bytes)) covered = levels[shift].order(shift, wanted) || covered;
+    level &here = levels[shift];
+    if (!here.is_apart_from(bytes)) covered = here.order(shift, {bytes, next, reads, now}) || covered;
   }
   return covered;
 }
 
 inline void tracker::table::insert(const footprint &bytes, job &who, const moment &now) {
-  const int shift = std::clamp<int>(std::bit_width(bytes.hi - bytes.lo - 1) + 1, first_shift, last_shift) | 1;
-  levels[shift].insert(shift, bytes, who, now);
-  used |= std::uint64_t{1} << shift;
+  constexpr std::uintptr_t least = (std::uintptr_t{1} << (first_shift - 1)) - 1;
+  const auto width = static_cast<int>(std::bit_width((bytes.hi - bytes.lo - 1) | least));
+  const int shift = std::min(width + 1, last_shift) | 1;
+  level &here = levels[shift];
+  if (here.is_full()) {
+    here.make_room(now);
+    used |= std::uint64_t{1} << shift;
+  }
+  here.insert(bytes, who);
 }
 
 void tracker::table::remove_covered(const footprint &bytes, const job *but) noexcept {
@@ -182,11 +194,11 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
   bool covers_writers = false, covers_readers = false;
   // What must have succeeded first: of two orders after the same job only the first is kept.
   for (const access *a = accesses; a != accesses + count; ++a)
-    if (a->reads) covers_writers = (writers_.order({a->bytes, next, true, now}) && a->writes) || covers_writers;
+    if (a->reads) covers_writers = (writers_.order(a->bytes, next, true, now) && a->writes) || covers_writers;
   for (const access *a = accesses; a != accesses + count; ++a) {
     if (!a->writes) continue;
-    if (!a->reads) covers_writers = writers_.order({a->bytes, next, false, now}) || covers_writers;
-    covers_readers = readers_.order({a->bytes, next, false, now}) || covers_readers;
+    if (!a->reads) covers_writers = writers_.order(a->bytes, next, false, now) || covers_writers;
+    covers_readers = readers_.order(a->bytes, next, false, now) || covers_readers;
     next.writes_tracked = true;
   }
   for (const access *a = accesses; a != accesses + count; ++a)

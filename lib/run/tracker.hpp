@@ -73,10 +73,12 @@ class tracker {
   };
 
   // Footprints of one size.
-  class level {
+  class alignas(64) level {
    public:
     bool is_apart_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
-    void insert(int shift, const footprint &bytes, job &who, const moment &now);
+    bool is_full() const noexcept { return twice_count_ == 2 * size_; }
+    void make_room(const moment &now);
+    void insert(const footprint &bytes, job &who) noexcept;
     bool order(int shift, const demand &wanted);  // true: it covers others
     // Removes what is covered by `bytes` and is not of `but`.
     void remove_covered(int shift, const footprint &bytes, const job *but) noexcept;
@@ -92,14 +94,18 @@ class tracker {
     template <class Visit>
     void each_near(int shift, const footprint &bytes, Visit &&leaves);
     bool forget_all(const moment &now) noexcept;
-    void make_room(int shift, const moment &now);
-    void put_in(int shift, std::uint32_t number) noexcept;
+    void link(int shift) noexcept;
+    void reach(const footprint &bytes) noexcept {
+      lo_ = std::min(lo_, bytes.lo);
+      hi_ = std::max(hi_, bytes.hi);
+    }
 
     // What all footprints lie within: often enough to say that one more meets none of them.
     std::uintptr_t lo_ = UINTPTR_MAX, hi_ = 0;
     // Numbers in use: from this one on, so many. They go round, for the first time soon: that is no rare event.
     std::uint32_t first_ = 0u - 4096, twice_count_ = 0;
-    std::uint32_t size_ = 0;                     // of the ring, and of the buckets: 0, or a power of two
+    std::uint32_t twice_unlinked_ = 0;  // the latest of them: in no bucket yet
+    std::uint32_t size_ = 0;            // of the ring, and of the buckets: 0, or a power of two
     std::uint32_t latest_generation_ = 0;
     std::unique_ptr<entry[]> ring_;
     std::unique_ptr<std::uint32_t[]> heads_;  // a link for each bucket, perhaps to an entry that is gone
@@ -109,7 +115,7 @@ class tracker {
     static constexpr int first_shift = 7, last_shift = 63;  // both odd
     level levels[last_shift + 1];
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
-    bool order(const demand &wanted);
+    bool order(const footprint &bytes, job &next, bool reads, const moment &now);
     void insert(const footprint &bytes, job &who, const moment &now);
     void remove_covered(const footprint &bytes, const job *but) noexcept;
   };
