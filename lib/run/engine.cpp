@@ -288,6 +288,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     wanted.urgent = hurried_;
     wanted.share = next.plan->share;
     wanted.seconds = next.plan->text->predicted_seconds;
+    wanted.work_seconds = next.plan->work_seconds;
   }
   lane_slot *slot = lanes_.find(wanted);
   if (!slot) {

@@ -19,9 +19,12 @@ constexpr std::int32_t copies_ahead = 3;
 // Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
-// While the device computes, what fills it so many times is worth a launch, whose cost the submitter pays; or the
-// latest launch was so long ago that nobody is in a hurry.
+// While the device computes, what fills it so many times, and for so long by prediction, is worth a launch, whose cost
+// the submitter pays; or the latest launch was so long ago that nobody is in a hurry. Small products take some ten times
+// what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4 us and not 0.34, of 128^3 20 and not
+// 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us.
 constexpr float worth_a_launch = 2;
+constexpr double worth_a_launch_seconds = 1.5e-6;
 constexpr std::int64_t between_launches_ns = 100'000;
 // One runs, one is there when it ends.
 constexpr std::int32_t large_in_flight = 2;
@@ -140,8 +143,9 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   const std::int32_t now = computing_now();
   if (wanted.small) {
     if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
-    if (now > 0 && !wanted.urgent && static_cast<float>(wanted.waiting) * wanted.share < worth_a_launch &&
-        monotonic_ns() - latest_launch_ns_ < between_launches_ns)
+    const float full = static_cast<float>(wanted.waiting) * wanted.share;
+    const bool worth_it = full >= worth_a_launch && full * wanted.work_seconds >= worth_a_launch_seconds;
+    if (now > 0 && !wanted.urgent && !worth_it && monotonic_ns() - latest_launch_ns_ < between_launches_ns)
       return nullptr;
   } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {
     return nullptr;

@@ -36,6 +36,7 @@ struct lane_demand {
   std::size_t waiting = 1;  // how many, with this one, wait for such a lane
   float share = 1;          // of the device, that it fills
   double seconds = std::numeric_limits<double>::infinity();  // predicted, of a product
+  double work_seconds = std::numeric_limits<double>::infinity();  // the same without its launch
   lane_bits behind = 0;     // lanes whose commands of now it comes after
 };
 

@@ -157,11 +157,9 @@ class small_on_a_device : public spared_units {
   lane_slot *find(lane_demand wanted, float share = 0.01f) {
     wanted.small = true;
     wanted.share = share;
+    lanes_.launched(true);  // just now, however slow this machine is
     lane_slot *const slot = lanes_.find(wanted);
-    if (slot) {
-      lanes_.entered(*slot, 0);
-      lanes_.launched(true);
-    }
+    if (slot) lanes_.entered(*slot, 0);
     return slot;
   }
 };
@@ -180,6 +178,13 @@ TEST_F(small_on_a_device, gather_until_they_fill_it_twice) {
   ASSERT_NE(nullptr, find({}));
   EXPECT_EQ(nullptr, find({.waiting = 7}, 0.25f));
   EXPECT_NE(nullptr, find({.waiting = 8}, 0.25f));
+}
+
+TEST_F(small_on_a_device, gather_until_their_work_takes_as_long_as_a_launch) {
+  ASSERT_NE(nullptr, find({}));
+  const auto waiting = [](std::size_t count) { return lane_demand{.waiting = count, .work_seconds = 2e-7}; };
+  EXPECT_EQ(nullptr, find(waiting(28), 0.25f)) << "1.4 us, though it fills the device seven times";
+  EXPECT_NE(nullptr, find(waiting(32), 0.25f));
 }
 
 TEST_F(small_on_a_device, fill_it_a_whole_number_of_times) {
