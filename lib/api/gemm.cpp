@@ -31,11 +31,9 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   checked_submit order(on, submit);
   const bool worth_remembering = is_planners_choice(order);
   if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d) : nullptr) {
-    problem_binding where;
-    access accesses[4];
-    if (recent->again(on, d, where, accesses))
-      return submit_product(on, where, recent->plan(), accesses, static_cast<std::size_t>(recent->operand_count()),
-                            order, out_job);
+    if (const auto now = recent->again(on, d))
+      return submit_product(on, now->where, recent->plan(), now->accesses,
+                            static_cast<std::size_t>(recent->operand_count()), order, out_job);
   }
   places known;
   const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));

@@ -34,9 +34,10 @@ bool recent_group::again(const context &on, const sg_gemm_desc *descs, binding &
       where.others.resize(count - 1);
       accesses.reserve(count);
     }
-    access touched[4];
-    if (!product.again(on, descs[i], i == 0 ? where.first : where.others[i - 1], touched)) return false;
-    accesses.add(touched, static_cast<std::size_t>(product.operand_count()));
+    const auto now = product.again(on, descs[i]);
+    if (!now) return false;
+    (i == 0 ? where.first : where.others[i - 1]) = now->where;
+    accesses.add(now->accesses, static_cast<std::size_t>(product.operand_count()));
   }
   return true;
 }

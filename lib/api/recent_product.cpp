@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "api/accesses.hpp"
@@ -33,12 +34,14 @@ constexpr std::array<std::uint64_t, words> form_bits = [] {
   return bits;
 }();
 
+// `y` lies as form_ does.
 bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   std::uint64_t difference = 0;
+  const char *const known = std::assume_aligned<16>(reinterpret_cast<const char *>(&y));
   for (std::size_t i = 0; i < words; ++i) {
     std::uint64_t one, other;
     std::memcpy(&one, reinterpret_cast<const char *>(&x) + i * sizeof one, sizeof one);
-    std::memcpy(&other, reinterpret_cast<const char *>(&y) + i * sizeof other, sizeof other);
+    std::memcpy(&other, known + i * sizeof other, sizeof other);
     difference |= (one ^ other) & form_bits[i];
   }
   return difference == 0;
@@ -99,23 +102,26 @@ bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc) co
   return context_ == on.number() && (desc.bias != nullptr) == (count_ == 4) && same_form(desc, form_);
 }
 
-bool recent_product::again(const context &on, const sg_gemm_desc &desc, problem_binding &where,
-                           access (&accesses)[4]) const noexcept {
+std::optional<recent_product::instance> recent_product::again(const context &on,
+                                                              const sg_gemm_desc &desc) const noexcept {
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};
-  where = where_;
-  for (int i = 0; i < count_; ++i) {
+  std::optional<instance> now(at_null_);
+  const auto suits = [&](int i) {
     const auto address = reinterpret_cast<std::uintptr_t>(data[i]);
-    if (address == 0 || (address & unaligned_[i]) != 0) return false;
-    if (on.memory_kind(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != places_[i]) return false;
-    where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
-    accesses[i] = touched_[i];
-    accesses[i].bytes.lo += address;
-    accesses[i].bytes.hi += address;
-  }
-  return !overlap(accesses[0].bytes, accesses[2].bytes) && !overlap(accesses[1].bytes, accesses[2].bytes) &&
-         (count_ < 4 || !overlap(accesses[3].bytes, accesses[2].bytes));
+    if (address == 0 || (address & unaligned_[i]) != 0 ||
+        on.memory_kind(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != places_[i])
+      return false;
+    now->where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
+    now->accesses[i].bytes.lo += address;
+    now->accesses[i].bytes.hi += address;
+    return true;
+  };
+  const auto meets_c = [&](int i) { return overlap(now->accesses[i].bytes, now->accesses[2].bytes); };
+  if (!(suits(0) && suits(1) && suits(2)) || meets_c(0) || meets_c(1) || (count_ == 4 && (!suits(3) || meets_c(3))))
+    now.reset();
+  return now;
 }
 
 bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) noexcept {
@@ -124,15 +130,15 @@ bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   context_ = on.number();
   form_ = desc;
   mixed_ = mix(on, desc);
-  where_ = product.where;
-  count_ = static_cast<int>(list_accesses(product, touched_));
+  at_null_.where = product.where;
+  count_ = static_cast<int>(list_accesses(product, at_null_.accesses));
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   for (int i = 0; i < count_; ++i) {
     const operand &o = *operands[i];
-    const auto address = reinterpret_cast<std::uintptr_t>(where_.operands[i].base);
-    where_.operands[i].base = nullptr;
-    touched_[i].bytes.lo -= address;
-    touched_[i].bytes.hi -= address;
+    const auto address = reinterpret_cast<std::uintptr_t>(at_null_.where.operands[i].base);
+    at_null_.where.operands[i].base = nullptr;
+    at_null_.accesses[i].bytes.lo -= address;
+    at_null_.accesses[i].bytes.hi -= address;
     bytes_[i] = total_bytes(o, p.batch, "an operand");
     unaligned_[i] = static_cast<std::uintptr_t>(size_of(o.type) / (is_complex(o.type) ? 2 : 1)) - 1;
     places_[i] = o.place;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "api/problem_of.hpp"
 #include "run/binding.hpp"
@@ -26,9 +27,13 @@ class recent_product {
 
   // Whether `desc` differs from this product in its addresses only.
   bool has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept;
-  // Whether `desc`, of this form, has addresses that leave nothing to say to the caller; if so, these, and what it
-  // touches.
-  bool again(const context &on, const sg_gemm_desc &desc, problem_binding &where, access (&accesses)[4]) const noexcept;
+  // Where the operands of one of this form lie, and what it touches.
+  struct instance {
+    problem_binding where;
+    access accesses[4];
+  };
+  // That of `desc`, of this form; nothing when there is something to say to the caller of its addresses.
+  std::optional<instance> again(const context &on, const sg_gemm_desc &desc) const noexcept;
   int operand_count() const noexcept { return count_; }
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
@@ -42,12 +47,11 @@ class recent_product {
 
  private:
   struct table;
-  std::uint64_t context_ = 0;  // its number; 0: none
-  std::uint64_t mixed_ = 0;    // of its parts: tells most products apart
-  sg_gemm_desc form_{};        // its addresses mean nothing
-  problem_binding where_;      // likewise
-  int count_ = 3;              // operands: A, B and C of the column-major problem, and its bias if it has one
-  access touched_[4];          // as if each lay at address 0
+  std::uint64_t context_ = 0;        // its number; 0: none
+  std::uint64_t mixed_ = 0;          // of its parts: tells most products apart
+  alignas(16) sg_gemm_desc form_{};  // its addresses mean nothing; read by vector instructions
+  int count_ = 3;                    // operands: A, B and C of the column-major problem, and its bias if it has one
+  instance at_null_;                 // as if each lay at address 0
   std::int64_t bytes_[4] = {};
   std::uintptr_t unaligned_[4] = {};  // address bits that are not set
   sg_memory_kind places_[4] = {};

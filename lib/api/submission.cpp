@@ -35,16 +35,21 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   priority_ = static_cast<std::int8_t>(s.priority);
   tag_ = s.tag;
   plan_ = s.plan;
+  if (s.stream || s.graph || s.queue || s.after_count > 0) look_up(s);
+}
+
+void checked_submit::look_up(const sg_submit &s) {
+  named &here = named_.emplace();
   if (s.stream) {
-    stream_ = object_of<stream>(s.stream, object_type::stream, "submit->stream");
-    if (&stream_->owner() != &to)
+    here.in = object_of<stream>(s.stream, object_type::stream, "submit->stream");
+    if (&here.in->owner() != &to_)
       throw error(SG_STATUS_INVALID_ARGUMENT, "submit->stream is %p, a stream of another context",
                   static_cast<void *>(s.stream));
-    if (priority_ == 0) priority_ = static_cast<std::int8_t>(stream_->priority());
+    if (priority_ == 0) priority_ = static_cast<std::int8_t>(here.in->priority());
   }
   if (s.graph) {
-    graph_ = object_of<graph>(s.graph, object_type::graph, "submit->graph");
-    if (&graph_->owner() != &to)
+    here.records = object_of<graph>(s.graph, object_type::graph, "submit->graph");
+    if (&here.records->owner() != &to_)
       throw error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is %p, a graph of another context",
                   static_cast<void *>(s.graph));
     if (s.after_count > 0)
@@ -54,12 +59,12 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
       throw error(SG_STATUS_INVALID_ARGUMENT, "submit->queue is %p; what is recorded posts no completion",
                   static_cast<void *>(s.queue));
   }
-  if (s.queue) queue_ = object_of<completion_queue>(s.queue, object_type::queue, "submit->queue");
-  if (s.after_count > 0) after_.reserve(static_cast<std::size_t>(s.after_count));
+  if (s.queue) here.queue = object_of<completion_queue>(s.queue, object_type::queue, "submit->queue");
+  if (s.after_count > 0) here.after.reserve(static_cast<std::size_t>(s.after_count));
   for (std::int32_t i = 0; i < s.after_count; ++i) {
     char name[40];
     std::snprintf(name, sizeof name, "submit->after[%d]", i);
-    after_.push_back(object_of<job>(s.after[i], object_type::job, name));
+    here.after.push_back(object_of<job>(s.after[i], object_type::job, name));
   }
 }
 
@@ -72,38 +77,41 @@ void checked_submit::require_within_limit(const compiled_plan &plan) const {
 }
 
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
+  const named &here = *named_;
   recorded_work recorded;
   recorded.kind = work->kind;
   recorded.priority = priority_;
-  if (stream_) recorded.units = stream_->units();
+  if (here.in) recorded.units = here.in->units();
   recorded.follows_on_device = work->follows_on_device;
-  if (stream_) recorded.stream = stream_->number();
+  if (here.in) recorded.stream = here.in->number();
   recorded.plan = work->shared_plan();
   recorded.operands = std::move(work->operands);
   recorded.copy = work->copy;
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
-  recorded.is_product = shape_ != nullptr;
-  if (shape_) recorded.shape = *shape_;
-  recorded.request = request_;
-  if (index_ < 0)
-    graph_->record(std::move(recorded));
+  recorded.is_product = here.shape != nullptr;
+  if (here.shape) recorded.shape = *here.shape;
+  recorded.request = here.request;
+  if (here.index < 0)
+    here.records->record(std::move(recorded));
   else
-    graph_->replace(index_, std::move(recorded));
+    here.records->replace(here.index, std::move(recorded));
 }
 
 submission checked_submit::settle(job &work) {
   work.priority = priority_;
-  work.units = stream_ ? stream_->units() : 0;
-  work.submitter = stream_ ? stream_->number() : number_of_thread();
   work.tag = tag_;
-  work.queue = std::move(queue_);
   submission order;
-  order.on = stream_.get();
-  order.after = after_.data();
-  order.after_count = after_.size();
   order.untracked = untracked_;
   order.limited = true;
+  if (named_) {
+    work.queue = std::move(named_->queue);
+    order.on = named_->in.get();
+    order.after = named_->after.data();
+    order.after_count = named_->after.size();
+  }
+  work.units = order.on ? order.on->units() : 0;
+  work.submitter = order.on ? order.on->number() : number_of_thread();
   return order;
 }
 
@@ -123,7 +131,7 @@ void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
 }
 
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
-  if (graph_) return record(work, accesses, access_count);
+  if (records()) return record(work, accesses, access_count);
   const submission order = settle(*work);
   hand_out(*work, out_job, [&] { to_.submit(std::move(work), order, accesses, access_count); });
 }
@@ -135,7 +143,7 @@ void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
 
 namespace {
 
-ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan) {
+inline ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan) {
   ref<job> work = to.new_job();
   work->kind = work_kind::schedule;
   work->give_plan(plan);

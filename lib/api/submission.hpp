@@ -5,6 +5,7 @@
 #include <streamgemm/job.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "api/problem_of.hpp"
@@ -19,12 +20,17 @@ class checked_submit {
  public:
   checked_submit(context &to, const sg_submit *given);
   // For what takes the place of a graph's submission.
-  checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept
-      : to_(to), graph_(std::move(changed)), index_(index) {}
+  checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept : to_(to) {
+    named &here = named_.emplace();
+    here.records = std::move(changed);
+    here.index = index;
+  }
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores a limited stream's products are cut for fewer workers; 0: for all.
-  std::int32_t most_lanes() const noexcept { return stream_ && to_.model().lanes_are_cores ? stream_->units() : 0; }
+  std::int32_t most_lanes() const noexcept {
+    return named_ && named_->in && to_.model().lanes_are_cores ? named_->in->units() : 0;
+  }
   plan_request limited(plan_request request) const noexcept {
     const std::int32_t most = most_lanes();
     if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;
@@ -33,12 +39,12 @@ class checked_submit {
   // Throws when a plan that was made ahead uses more workers than the stream may.
   void require_within_limit(const compiled_plan &plan) const;
   bool untracked() const noexcept { return untracked_; }
-  bool records() const noexcept { return static_cast<bool>(graph_); }
+  bool records() const noexcept { return named_ && named_->records; }
 
-  // What a graph is to remember of a product, besides.
+  // What the graph that it is recorded in is to remember of a product, besides.
   void about(const problem &shape, const plan_request &request) noexcept {
-    shape_ = &shape;
-    request_ = request;
+    named_->shape = &shape;
+    named_->request = request;
   }
   // Submits a graph's run.
   void go(graph &what, const ref<job> &whole, sg_job **out_job);
@@ -46,23 +52,29 @@ class checked_submit {
   void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
  private:
-  context &to_;
-  ref<stream> stream_;
-  ref<completion_queue> queue_;
+  // Most submissions name none of these.
+  struct named {
+    ref<stream> in;
+    ref<completion_queue> queue;
+    std::vector<ref<job>> after;
+    ref<graph> records;
+    std::int32_t index = -1;         // in the graph; -1: at its end
+    const problem *shape = nullptr;  // of a product that is recorded
+    plan_request request;
+  };
+
+  [[gnu::noinline]] void look_up(const sg_submit &given);
   submission settle(job &work);
   template <class Submit>
   void hand_out(job &work, sg_job **out_job, Submit &&submit);
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
 
-  std::vector<ref<job>> after_;
-  ref<graph> graph_;
-  std::int32_t index_ = -1;         // in it; -1: at the end
-  const problem *shape_ = nullptr;  // of a product
-  plan_request request_;
+  context &to_;
+  std::optional<named> named_;
+  const sg_plan_options *plan_ = nullptr;
   std::uint64_t tag_ = 0;
   std::int8_t priority_ = 0;
   bool untracked_ = false;
-  const sg_plan_options *plan_ = nullptr;
 };
 
 // Submits one product with its plan, without pointer arrays.

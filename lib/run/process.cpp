@@ -17,9 +17,9 @@
 
 namespace sg {
 
-namespace {
+constinit std::atomic<bool> g_process_exits{false};
 
-std::atomic<bool> g_exiting{false};
+namespace {
 
 // Contexts form a list through themselves, so that registering one needs no memory.
 struct registry_of_contexts {
@@ -36,7 +36,7 @@ static_assert(std::is_trivially_destructible_v<registry_of_contexts>);
 constinit registry_of_contexts g_contexts;
 
 void bring_to_rest() noexcept {
-  if (g_exiting.exchange(true)) return;
+  if (g_process_exits.exchange(true)) return;
   const std::lock_guard lock(g_contexts.lock);
   for (context *c = g_contexts.first; c; c = c->next_registered) c->on().drain();
 }
@@ -70,8 +70,6 @@ signals_blocked::signals_blocked() noexcept {
 }
 
 signals_blocked::~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-bool process_exits() noexcept { return g_exiting.load(std::memory_order_acquire); }
 
 void register_context(context &created) {
   if (g_fork_handlers != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");

@@ -2,6 +2,7 @@
 // What the library does at the events of a process: threads' signals, fork, exit.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 
 namespace sg {
@@ -20,8 +21,9 @@ class signals_blocked {
   sigset_t before_;
 };
 
+extern std::atomic<bool> g_process_exits;
 // True once exit() has begun: no new work is taken, no callback is called.
-bool process_exits() noexcept;
+inline bool process_exits() noexcept { return g_process_exits.load(std::memory_order_acquire); }
 
 // Contexts that exit() has to bring to rest. A backend's first context installs the handler for exit; by then the
 // device's libraries are loaded and warm, so theirs run after ours. Throws sg::error.
