@@ -8,6 +8,7 @@
 
 #include "blas.hpp"
 #include "gemm.hpp"
+#include "proposals.hpp"
 
 namespace sg::cuda {
 namespace {
@@ -58,7 +59,7 @@ matmul::~matmul() {
 bool matmul::describe(const place &where, const sg_backend_gemm &g) noexcept {
   if (!describe_matrices(g)) return false;
   choices *kept = where.in.is_captured() ? nullptr : where.in.owner().tuned();
-  if (kept == nullptr) return propose(where, g, &choice_, 1) == 1;
+  if (kept == nullptr) return choose_untimed(where, g);
   if (const auto known = kept->find(matmul_key_of(g)); known && adopt(where, g, *known)) return true;
   candidate found[most_candidates];
   const int count = propose(where, g, found, most_candidates);
@@ -128,6 +129,22 @@ bool matmul::adopt(const place &where, const sg_backend_gemm &g, const kernel_ch
     return false;
   choice_ = found;
   choice_.algo = kernel;
+  return true;
+}
+
+bool matmul::choose_untimed(const place &where, const sg_backend_gemm &g) noexcept {
+  candidate found[most_candidates];
+  const int most = proposals_to_look_at(g, where.in.owner().facts().major);
+  const int count = propose(where, g, found, most);
+  if (count == 0) return false;
+  proposal known[most_candidates];
+  for (int i = 0; i < count && most > 1; ++i) {
+    std::size_t written = 0;
+    if (lt().kernel_get(&found[i].algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &known[i].tile, sizeof known[i].tile, &written) ==
+        CUBLAS_STATUS_SUCCESS)
+      known[i].waves = found[i].wavesCount;
+  }
+  choice_ = found[likely_fastest(known, static_cast<std::size_t>(count))];
   return true;
 }
 

@@ -2,7 +2,7 @@
 // Single products by cublasLt: what it takes to call it for a shape, found once and kept by the stream. A call then
 // costs the host less than cublasGemmEx, which finds it anew each time.
 //
-// The kernel is the one that cublasLt thinks best, or, when the device is tuned, the fastest of those that it proposes.
+// The kernel is the one of cublasLt's proposals that is likely the fastest, or, when the device is tuned, the one that is.
 #pragma once
 
 #include <cublasLt.h>
@@ -44,6 +44,7 @@ class matmul {
   bool describe_matrices(const sg_backend_gemm &what) noexcept;
   int propose(const place &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
   bool adopt(const place &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
+  bool choose_untimed(const place &where, const sg_backend_gemm &what) noexcept;
   void choose_fastest(const place &where, const sg_backend_gemm &what, const candidate *from, int count) noexcept;
   double seconds_of(const place &where, const sg_backend_gemm &what, const candidate &one, void *result,
                     int times) const noexcept;

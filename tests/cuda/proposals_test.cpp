@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of cublasLt's proposals is taken untimed. It needs no GPU.
+#include "proposals.hpp"
+
+#include <cublasLt.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sg::cuda {
+namespace {
+
+constexpr std::uint32_t large = CUBLASLT_MATMUL_TILE_320x128, square = CUBLASLT_MATMUL_TILE_192x192,
+                        tall = CUBLASLT_MATMUL_TILE_256x128, wide = CUBLASLT_MATMUL_TILE_128x256;
+
+std::size_t taken(const std::vector<proposal> &list) { return likely_fastest(list.data(), list.size()); }
+
+TEST(proposals, of_256_by_128_go_first_where_they_fill_the_device_many_times) {
+  EXPECT_EQ(1u, taken({{large, 12.6f}, {tall, 15.5f}, {wide, 15.5f}}));
+  EXPECT_EQ(2u, taken({{square, 56}, {large, 50.4f}, {wide, 62.1f}, {tall, 62.1f}}));
+  EXPECT_EQ(0u, taken({{tall, 11.6f}, {wide, 11.6f}, {large, 9.5f}}));
+}
+
+TEST(proposals, stay_as_they_are_otherwise) {
+  EXPECT_EQ(0u, taken({{large, 3.2f}, {tall, 3.9f}})) << "it fills the device a few times only";
+  EXPECT_EQ(0u, taken({{large, 12.6f}, {square, 14}})) << "there is none";
+  EXPECT_EQ(0u, taken({{large, 12.6f}}));
+}
+
+TEST(proposals, are_looked_at_where_the_first_is_not_the_best) {
+  sg_backend_gemm product{};
+  product.in_type = SG_DTYPE_BF16;
+  EXPECT_LT(1, proposals_to_look_at(product, 9));
+  EXPECT_EQ(1, proposals_to_look_at(product, 8)) << "measured on another generation";
+  product.in_type = SG_DTYPE_F16;
+  EXPECT_LT(1, proposals_to_look_at(product, 9));
+  product.op_b = SG_OP_T;
+  EXPECT_EQ(1, proposals_to_look_at(product, 9)) << "not measured";
+  product.op_b = SG_OP_N;
+  product.compute_units = 66;
+  EXPECT_EQ(1, proposals_to_look_at(product, 9)) << "how often it fills the rest of the device is not known";
+  product.compute_units = 0;
+  product.in_type = SG_DTYPE_F32;
+  EXPECT_EQ(1, proposals_to_look_at(product, 9));
+}
+
+}  // namespace
+}  // namespace sg::cuda
