@@ -79,8 +79,11 @@ final class Operands {
         throw new StreamGemmException.InvalidArgument(name + " overlaps another operand in its array");
   }
 
-  /** The library has the submission: it holds the device memory itself now. */
-  void submitted() {
+  /**
+   * The library has the submission: it holds the device memory itself now. The work may end while its submission still
+   * returns, so two threads may say so at once.
+   */
+  synchronized void submitted() {
     for (long buffer : held) Native.sg_buffer_release(buffer);
     held.clear();
   }

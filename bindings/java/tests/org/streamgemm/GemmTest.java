@@ -164,6 +164,19 @@ public class GemmTest {
     assertArrayEquals(wanted, c, 0);
   }
 
+  /** A short copy may end before its submission has returned. */
+  @Test
+  public void workThatEndsWhileItIsSubmitted() {
+    Matrix from = context.deviceMatrix(DType.F32, 1, 1);
+    Matrix to = context.deviceMatrix(DType.F32, 1, 1);
+    float[] one = {7};
+    context.copyAsync(from, Matrix.of(one, 1, 1)).join();
+    for (int i = 0; i < 20_000; ++i) context.copyAsync(to, from).join();
+    one[0] = 0;
+    context.copyAsync(Matrix.of(one, 1, 1), to).join();
+    assertEquals("the memory is there still", 7, one[0], 0);
+  }
+
   @Test
   public void arraysThatAreCopiedInPieces() {
     int rows = 1700; // with their columns, some more than two pieces
