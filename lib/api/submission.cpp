@@ -38,8 +38,14 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   if (s.stream || s.graph || s.queue || s.after_count > 0) look_up(s);
 }
 
+checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept : to_(to) {
+  named_in_submit &here = named_.emplace();
+  here.records = std::move(changed);
+  here.index = index;
+}
+
 void checked_submit::look_up(const sg_submit &s) {
-  named &here = named_.emplace();
+  named_in_submit &here = named_.emplace();
   if (s.stream) {
     here.in = object_of<stream>(s.stream, object_type::stream, "submit->stream");
     if (&here.in->owner() != &to_)
@@ -77,7 +83,7 @@ void checked_submit::require_within_limit(const compiled_plan &plan) const {
 }
 
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
-  const named &here = *named_;
+  const named_in_submit &here = *named_;
   recorded_work recorded;
   recorded.kind = work->kind;
   recorded.priority = priority_;

@@ -16,15 +16,22 @@
 
 namespace sg {
 
+// What a submission may name; most name nothing.
+struct named_in_submit {
+  ref<stream> in;
+  ref<completion_queue> queue;
+  std::vector<ref<job>> after;
+  ref<graph> records;
+  std::int32_t index = -1;         // in the graph; -1: at its end
+  const problem *shape = nullptr;  // of a product that is recorded
+  plan_request request;
+};
+
 class checked_submit {
  public:
   checked_submit(context &to, const sg_submit *given);
   // For what takes the place of a graph's submission.
-  checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept : to_(to) {
-    named &here = named_.emplace();
-    here.records = std::move(changed);
-    here.index = index;
-  }
+  checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept;
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores a limited stream's products are cut for fewer workers; 0: for all.
@@ -52,17 +59,6 @@ class checked_submit {
   void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
  private:
-  // Most submissions name none of these.
-  struct named {
-    ref<stream> in;
-    ref<completion_queue> queue;
-    std::vector<ref<job>> after;
-    ref<graph> records;
-    std::int32_t index = -1;         // in the graph; -1: at its end
-    const problem *shape = nullptr;  // of a product that is recorded
-    plan_request request;
-  };
-
   [[gnu::noinline]] void look_up(const sg_submit &given);
   submission settle(job &work);
   template <class Submit>
@@ -70,7 +66,7 @@ class checked_submit {
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
 
   context &to_;
-  std::optional<named> named_;
+  std::optional<named_in_submit> named_;
   const sg_plan_options *plan_ = nullptr;
   std::uint64_t tag_ = 0;
   std::int8_t priority_ = 0;

@@ -21,8 +21,8 @@ constexpr std::int32_t copies_ahead = 3;
 constexpr std::int32_t small_in_flight = 3;
 // While the device computes, what fills it so many times, and for so long by prediction, is worth a launch, whose cost
 // the submitter pays; or the latest launch was so long ago that nobody is in a hurry. Small products take some ten times
-// what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4 us and not 0.34, of 128^3 20 and not
-// 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us.
+// what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4.5 us and not 0.34, of 128^3 20 and
+// not 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us (no record is kept).
 constexpr float worth_a_launch = 2;
 constexpr double worth_a_launch_seconds = 1.5e-6;
 constexpr std::int64_t between_launches_ns = 100'000;
