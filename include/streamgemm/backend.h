@@ -270,6 +270,11 @@ typedef struct sg_backend_ops {
   sg_status (*event_query)(sg_backend_event *event);
   /** Optional: if NULL, there is nothing to say. Never fails. */
   void (*facts)(sg_backend_device *device, sg_backend_facts *facts);
+  /** Optional: if NULL, nothing can be set aside. A stream like stream_create's whose kernels run on no multiprocessors but
+   *  those set aside for it: as many of `*units`, which is >= 1, as no other such stream of the process has. `*units` then
+   *  says how many. Other streams run there too. SG_STATUS_UNSUPPORTED when there are none to set aside. */
+  sg_status (*stream_create_within)(sg_backend_device *device, int32_t priority, int32_t *units,
+                                    sg_backend_stream **out);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

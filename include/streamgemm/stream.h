@@ -7,9 +7,15 @@
  * are few and shared. They come from a pool of the context and go back to it.
  *
  * A stream's share of the device can be limited: its products then use so many compute units (streaming multiprocessors,
- * or cores) at most, and leave the others to other streams' work. On cuda cuBLAS plans its kernels for that many; on cpu a
- * product of the stream is cut for that many workers, and one after the other runs; on sim virtual time passes accordingly,
- * and what others compute meanwhile has the rest. Copies, reductions, and jobs on no stream are not limited.
+ * or cores) at most, and leave the others to other streams' work. On cpu a product of the stream is cut for that many
+ * workers, and one after the other runs; on sim virtual time passes accordingly, and what others compute meanwhile has the
+ * rest. On cuda the stream gets a partition of the GPU, where the driver has green contexts (CUDA 12.5 and later): its
+ * kernels run on the multiprocessors of that partition only, which no other partition of the process has, and whatever runs
+ * in streams without a limit runs there as well. Where there is none to be had, cuBLAS plans its kernels for that many
+ * multiprocessors, which is no more than a wish: many of its kernels for f32 and f64 use all of them nevertheless. Copies,
+ * and jobs on no stream, are not limited; the sums of a product that is cut over K are by a partition only. Products of
+ * a partition run at the priority that its stream was acquired with. A graph that a submission to such a stream is
+ * recorded in is replayed submission by submission.
  */
 #ifndef STREAMGEMM_STREAM_H
 #define STREAMGEMM_STREAM_H
@@ -31,10 +37,15 @@ SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_str
  * Takes a stream whose products use a part of the device only.
  * @param priority As in sg_stream_acquire.
  * @param compute_units Compute units to use at most: >= 1 (sg_device_info.compute_units says how many there are); 0: all.
+ * A partition holds whole groups of multiprocessors (8 of them on Hopper), as many as fit and no other partition of the
+ * process has; of fewer than a group, of all that the device has, where every group is taken, and beside 8 other partitions
+ * of the context none is made.
  * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. sg_stream_compute_units says
- * what was granted.
+ * what was granted, and sg_stream_is_partition whether it is a partition. The multiprocessors are free for another partition
+ * when the last reference is gone and what was submitted to the stream has ended.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device cannot be
- * told; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ * told; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but to make a partition takes some milliseconds. Any
+ * thread. Since 0.1.
  */
 SG_API sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority, int32_t compute_units,
                                            sg_stream **out_stream);
@@ -47,6 +58,14 @@ SG_API sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority
 SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units);
 
 /**
+ * Asks whether the stream's compute units are set aside for it: a partition of the GPU.
+ * @param[out] out_is_partition 1: its products run on those units and on no others, and no other partition of the process
+ * has them; 0: there is no limit, or it is kept otherwise, as the head of this file says.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_partition);
+
+/**
  * Wraps a native stream (a cudaStream_t on cuda devices): what is submitted to the wrapper runs after what the caller has
  * enqueued in the native stream before the call, and before what the caller enqueues there after the call has returned.
  *
@@ -55,6 +74,8 @@ SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute
  * stream at once, unless they have to wait for earlier work that is not on the device yet. Anything else runs beside the
  * native stream, after its work so far, and the submission returns when it has ended. A submission to the wrapper thus may
  * block, whatever the function's own documentation says.
+ *
+ * A stream of a green context may be wrapped: what goes into it keeps to that context's multiprocessors.
  *
  * While the native stream is being captured nothing may be submitted to the wrapper.
  * @param native The native stream, or NULL for the device's default stream. It stays the caller's, and must be of the

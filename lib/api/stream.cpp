@@ -19,8 +19,8 @@ sg_status acquire(const sg_context *handle, std::int32_t priority, std::int32_t 
     require(out_stream, "out_stream");
     require_range(priority, -1, 1, "priority");
     require_range(compute_units, 0, INT32_MAX, "compute_units");
-    const std::int32_t granted = on->grant_units(compute_units);
-    auto made = ref<object>::adopt(new stream(std::move(on), priority, granted));
+    auto made = ref<object>::adopt(compute_units == 0 ? new stream(std::move(on), priority)
+                                                      : new stream(std::move(on), priority, compute_units));
     *out_stream = handle_of<sg_stream>(make_handle(std::move(made)));
   });
 }
@@ -46,6 +46,14 @@ sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units)
     const auto found = sg::stream_of(stream);
     sg::require(out_compute_units, "out_compute_units");
     *out_compute_units = found->units();
+  });
+}
+
+sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_partition) {
+  return guarded([&] {
+    const auto found = sg::stream_of(stream);
+    sg::require(out_is_partition, "out_is_partition");
+    *out_is_partition = found->within() ? 1 : 0;
   });
 }
 

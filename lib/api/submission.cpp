@@ -88,6 +88,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   recorded.kind = work->kind;
   recorded.priority = priority_;
   if (here.in) recorded.units = here.in->units();
+  if (here.in && here.in->within()) recorded.within = here.in;
   recorded.follows_on_device = work->follows_on_device;
   if (here.in) recorded.stream = here.in->number();
   recorded.plan = work->shared_plan();
@@ -117,6 +118,7 @@ submission checked_submit::settle(job &work) {
     order.after_count = named_->after.size();
   }
   work.units = order.on ? order.on->units() : 0;
+  if (order.on) work.within = order.on->within();
   work.submitter = order.on ? order.on->number() : number_of_thread();
   return order;
 }

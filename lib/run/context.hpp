@@ -30,6 +30,7 @@ namespace sg {
 
 class device_buffer;
 struct graph_program;
+class partitions;
 class service;
 class stream;
 
@@ -65,6 +66,7 @@ class context final : public object {
   job_pool &jobs() noexcept { return jobs_; }
   engine &executor() noexcept { return *engine_; }
   event_lanes &lanes_of_events() noexcept { return event_lanes_; }
+  partitions &parts() noexcept { return *partitions_; }
   arena_pool &device_memory() noexcept { return device_memory_; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_map &known_memory() noexcept { return known_memory_; }
@@ -184,6 +186,7 @@ class context final : public object {
   job_pool jobs_;
   std::unique_ptr<engine> engine_;
   event_lanes event_lanes_{*this};
+  const std::unique_ptr<partitions> partitions_;
   plan_cache plans_;
   combining_mutex submission_lock_;
   tracker tracker_;

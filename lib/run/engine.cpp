@@ -77,7 +77,7 @@ engine::~engine() {
 // ---- News, from any thread ----
 
 void engine::push(job &ready) noexcept {
-  const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small;
+  const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small && !ready.within;
   const std::int64_t weight = patient ? weight_of(*ready.plan, lanes_.device_ordered()) : 0;
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
@@ -114,14 +114,14 @@ void engine::sweep() noexcept {
   pump();
 }
 
-bool engine::admit(lane_slot &native) noexcept {
-  lane_change wanted{.native = &native};
+bool engine::admit(lane_slot &named) noexcept {
+  lane_change wanted{.named = &named};
   change_lanes(wanted);
   return wanted.granted;
 }
 
-void engine::dismiss(lane_slot &native) noexcept {
-  lane_change wanted{.native = &native, .arrives = false};
+void engine::dismiss(lane_slot &named) noexcept {
+  lane_change wanted{.named = &named, .arrives = false};
   change_lanes(wanted);
 }
 
@@ -184,9 +184,9 @@ void engine::step() noexcept {
   for (lane_change *change = take_in_order(lane_changes_); change;) {
     lane_change *next = change->next;
     if (change->arrives)
-      change->granted = lanes_.admit(*change->native);
+      change->granted = lanes_.admit(*change->named);
     else
-      lanes_.dismiss(*change->native);
+      lanes_.dismiss(*change->named);
     change->over.store(1, std::memory_order_release);
     futex_wake_all(change->over);  // by its address: it may be gone by now
     change = next;
@@ -197,6 +197,7 @@ void engine::step() noexcept {
     j = next;
   }
   if (sweep_wanted_.load(std::memory_order_acquire) && sweep_wanted_.exchange(false)) drop_cancelled();
+  start_within();
   hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
   do {
     memory_came_back_ = memory_refused_ = false;
@@ -239,6 +240,7 @@ bool engine::ends_unrun(job &ready) noexcept {
 void engine::sort_in(job &ready) noexcept {
   if (ends_unrun(ready)) return;
   if (ready.native) return start_single(ready, *ready.native);  // the caller waits until it is there
+  if (ready.within && ready.kind == work_kind::schedule && !ready.run) return ready_within_.push(ready);
   work_class what = computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     if (ready.copy.to_device && !ready.copy.from_device) what = to_device;
@@ -248,15 +250,29 @@ void engine::sort_in(job &ready) noexcept {
 }
 
 void engine::drop_cancelled() noexcept {
-  for (auto &classes : ready_) {
-    for (ready_jobs &list : classes) {
-      ready_jobs kept;
-      list.drain([&](job &j) {
-        if (!ends_unrun(j)) kept.push(j);
-      });
-      list = kept;
-    }
-  }
+  const auto drop_from = [](ready_jobs &list) {
+    ready_jobs kept;
+    list.drain([&](job &j) {
+      if (!ends_unrun(j)) kept.push(j);
+    });
+    list = kept;
+  };
+  for (auto &classes : ready_)
+    for (ready_jobs &list : classes) drop_from(list);
+  drop_from(ready_within_);
+}
+
+// A full lane holds up nobody else's.
+void engine::start_within() noexcept {
+  if (ready_within_.empty()) return;
+  ready_jobs kept;
+  ready_within_.drain([&](job &j) {
+    if (ends_unrun(j)) return;
+    if (lane_slot *const slot = lane_set::with_room(*j.within)) return start_single(j, *slot);
+    lane_full_.store(true, std::memory_order_relaxed);
+    kept.push(j);
+  });
+  ready_within_ = kept;
 }
 
 void engine::start_ready(int priority) noexcept {
@@ -309,7 +325,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   flight &f = ready.single;
   f.begin(ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
-  f.share = c ? ready.plan->share : 0;
+  f.share = c && !ready.within ? ready.plan->share : 0;  // of what the other lanes share
   lanes_.entered(slot, f.share);
   bool enqueued = false;
   try {

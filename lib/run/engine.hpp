@@ -46,9 +46,9 @@ class engine {
   void hurry() noexcept;           // somebody waits: what has gathered is to go out
   // When what was given to the device last should have ended, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
-  // A lane over a stream of the caller's. Any thread; waits for the engine's. False: there is no room.
-  bool admit(lane_slot &native) noexcept;
-  void dismiss(lane_slot &native) noexcept;  // nothing of it is in flight
+  // A lane that is used by name. Any thread; waits for the engine's. False: there is no room.
+  bool admit(lane_slot &named) noexcept;
+  void dismiss(lane_slot &named) noexcept;  // nothing of it is in flight
   // Some backend calls of a command have ended; the last one ends the command.
   void piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                 std::int32_t pieces) noexcept;
@@ -59,7 +59,7 @@ class engine {
 
   struct lane_change {  // asked for by a thread that waits for it
     lane_change *next = nullptr;
-    lane_slot *native = nullptr;
+    lane_slot *named = nullptr;
     bool arrives = true, granted = false;
     std::atomic<std::uint32_t> over{0};  // a futex
   };
@@ -82,6 +82,7 @@ class engine {
   void sort_in(job &ready) noexcept;
   static bool ends_unrun(job &ready) noexcept;
   void drop_cancelled() noexcept;
+  void start_within() noexcept;
   void start_ready(int priority) noexcept;
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
@@ -132,6 +133,7 @@ class engine {
   launcher launcher_;
   job_group_pool groups_;
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
+  ready_jobs ready_within_;  // each for a lane of its own, on compute units that are set aside
   std::array<std::vector<job *>, priorities> running_;
   std::vector<sg_backend_event *> events_;  // unused ones
   stager stager_;

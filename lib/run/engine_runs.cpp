@@ -152,7 +152,10 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   schedule_run &run = *running.run;
   const command &c = running.plan->text->commands[index];
   flight &f = run.flights[index];
-  lane_slot *slot = lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
+  const bool computes = c.kind == command_kind::gemm || c.kind == command_kind::reduce;
+  lane_slot *slot = running.within && computes
+                        ? lane_set::with_room(*running.within)
+                        : lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
   if (!slot) return false;
   if (coalesce_ && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
       issue_together(running, index, *slot))

@@ -12,7 +12,7 @@
 namespace sg {
 
 class context;
-class native_lane;
+class named_lane;
 
 class event_lanes {
  public:
@@ -26,7 +26,7 @@ class event_lanes {
  private:
   context &on_;
   std::mutex lock_;
-  std::vector<std::unique_ptr<native_lane>> lanes_;
+  std::vector<std::unique_ptr<named_lane>> lanes_;
 };
 
 }  // namespace sg

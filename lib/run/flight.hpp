@@ -16,12 +16,20 @@ struct product_batch;
 using lane_bits = std::uint64_t;
 inline lane_bits bit_of_lane(std::uint32_t index) noexcept { return lane_bits{1} << index; }
 
+// What goes into a lane: whatever suits the engine, or only what names the lane.
+enum class lane_use : std::uint8_t {
+  any,
+  native,     // it is a stream of the caller's
+  events,     // points
+  partition,  // products, on compute units that are set aside
+};
+
 // One of the engine's backend streams.
 struct lane_slot {
   sg_backend_stream *stream = nullptr;
   sg_backend_event *tail = nullptr;        // to let another lane wait for what is in this one; where the device orders
   std::uint32_t index = 0;                 // its bit in job::behind()
-  bool of_events = false;                  // nothing but points goes into it
+  lane_use use = lane_use::any;
   std::atomic<std::int32_t> in_flight{0};  // commands
   // When what is in flight should end, on CLOCK_MONOTONIC: its first command began then, and all take so long.
   std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};

@@ -29,6 +29,7 @@ void graph::replace(std::int32_t index, recorded_work &&work) {
   work.stream = place.stream;
   work.priority = place.priority;
   work.units = place.units;
+  work.within = place.within;
   work.tracked = place.tracked;
   place = std::move(work);
   program_.reset();

@@ -158,7 +158,7 @@ void graph_program::put_on(const sg::device &on) {
   const bool takes = on.ops().graph_create && works.size() <= most_works_of_device &&
                      std::all_of(works.begin(), works.end(), [](const recorded_work &work) {
                        if (work.kind == work_kind::marker) return true;
-                       return work.follows_on_device &&
+                       return work.follows_on_device && !work.within &&
                               (!work.plan || work.plan->text->commands[0].kind == command_kind::gemm);
                      });
   if (!takes) return;

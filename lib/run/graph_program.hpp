@@ -11,6 +11,7 @@
 #include "run/binding.hpp"
 #include "run/compiled_plan.hpp"
 #include "run/job.hpp"
+#include "run/stream.hpp"
 #include "run/tracker.hpp"
 
 namespace sg {
@@ -22,6 +23,7 @@ struct recorded_work {
   bool follows_on_device = false;
   std::int32_t units = 0;    // compute units that it may use; 0: all
   std::int64_t stream = -1;  // its number; -1: none
+  ref<sg::stream> within;    // that stream, where compute units are set aside for it
   std::shared_ptr<const compiled_plan> plan;
   binding operands;
   sg_backend_copy copy{};

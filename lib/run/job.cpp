@@ -61,7 +61,7 @@ void job::begin() noexcept {
 void job::clear_rest() noexcept {
   operands.clear();
   queue = {};
-  native = nullptr;
+  native = within = nullptr;
   awaited = recorded = nullptr;
   single.company = 1;
   run.reset();

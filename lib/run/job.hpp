@@ -242,6 +242,7 @@ class alignas(64) job final : public object {
   alignas(64) const job_pool *pool = nullptr;  // that the record belongs to: one for each context
   std::uint32_t pool_index = 0;                // in the pool
   lane_slot *native = nullptr;  // the lane that it goes into whatever else there is, while its submission waits
+  lane_slot *within = nullptr;  // the lane of its products, on compute units that are set aside
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
   flight single;                                 // of a job with one command

@@ -40,11 +40,15 @@ constexpr std::int64_t urgent_for_ns = 100'000'000;
 // with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35
 // (alone 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
-constexpr std::int32_t most_device_lanes = 24;
-constexpr std::size_t first_native = most_device_lanes + 4;  // the lanes before it are the library's own
-static_assert(first_native + most_native_lanes + most_event_lanes <= 8 * sizeof(lane_bits));
+constexpr std::int32_t most_device_lanes = 16;
+constexpr std::size_t first_named = most_device_lanes + 4;  // the lanes before it are for whatever suits
+static_assert(first_named + most_named_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
+
+lane_slot *unless_full(lane_slot *slot, std::int32_t depth) noexcept {
+  return slot->in_flight.load(std::memory_order_acquire) < depth ? slot : nullptr;
+}
 
 }  // namespace
 
@@ -128,10 +132,9 @@ lane_slot *lane_set::find_core(const lane_demand &wanted) noexcept {
   return slot;
 }
 
+lane_slot *lane_set::with_room(lane_slot &named) noexcept { return unless_full(&named, device_depth); }
+
 lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
-  const auto unless_full = [](lane_slot *slot, std::int32_t depth) {
-    return slot->in_flight.load(std::memory_order_acquire) < depth ? slot : nullptr;
-  };
   if (!device_ordered_) return find_core(wanted);
   if (wanted.what != computing) return unless_full(wanted.what == to_device ? copy_in_ : copy_out_, device_depth);
   if (wanted.priority > 0) {
@@ -160,7 +163,7 @@ lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alon
                     : kind == command_kind::copy_out ? copy_out_
                     : priority > 0                   ? urgent_
                                                      : compute_[where.index % compute_.size()].get();
-  return slot->in_flight.load(std::memory_order_acquire) < device_depth ? slot : nullptr;
+  return unless_full(slot, device_depth);
 }
 
 bool lane_set::copies_in_run_dry() const noexcept {
@@ -168,7 +171,7 @@ bool lane_set::copies_in_run_dry() const noexcept {
 }
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {
-  if (index >= first_native) return natives_[index - first_native];  // nullptr: it is gone, and its commands have ended
+  if (index >= first_named) return named_[index - first_named];  // nullptr: it is gone, and its commands have ended
   return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
 }
 
@@ -181,13 +184,14 @@ void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
   }
 }
 
-bool lane_set::admit(lane_slot &native) noexcept {
-  const auto of_events = natives_.begin() + most_native_lanes;
-  const auto end = native.of_events ? natives_.end() : of_events;
-  const auto place = std::find(native.of_events ? of_events : natives_.begin(), end, nullptr);
+bool lane_set::admit(lane_slot &named) noexcept {
+  const named_places room = room_for(named.use);
+  const auto first = named_.begin() + static_cast<std::ptrdiff_t>(room.first);
+  const auto end = first + static_cast<std::ptrdiff_t>(room.count);
+  const auto place = std::find(first, end, nullptr);
   if (place == end) return false;
-  *place = &native;
-  native.index = static_cast<std::uint32_t>(first_native + static_cast<std::size_t>(place - natives_.begin()));
+  *place = &named;
+  named.index = static_cast<std::uint32_t>(first_named + static_cast<std::size_t>(place - named_.begin()));
   return true;
 }
 
@@ -196,9 +200,7 @@ std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexc
   return waves < 1 ? count : static_cast<std::size_t>(waves / share + 0.5f);
 }
 
-void lane_set::dismiss(const lane_slot &native) noexcept {
-  *std::find(natives_.begin(), natives_.end(), &native) = nullptr;
-}
+void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }
 
 void lane_set::entered(lane_slot &slot, float share) noexcept {
   slot.in_flight.fetch_add(1, std::memory_order_relaxed);

@@ -23,8 +23,20 @@ namespace sg {
 // What occupies which engine of a device.
 enum work_class : std::uint8_t { to_device, from_device, computing, work_classes };
 
-// Streams of callers' that a context has room for, and lanes for events of the device's own besides.
-inline constexpr int most_native_lanes = 32, most_event_lanes = 4;
+// Of lanes that are used by name, those that a context has room for, and the places that they have.
+struct named_places {
+  std::size_t first, count;
+};
+constexpr named_places room_for(lane_use use) noexcept {
+  switch (use) {
+    case lane_use::native: return {0, 32};
+    case lane_use::events: return {32, 4};
+    case lane_use::partition: return {36, 8};
+    case lane_use::any: break;
+  }
+  return {0, 0};
+}
+inline constexpr std::size_t most_named_lanes = 44;
 
 // A free-standing command that wants a lane.
 struct lane_demand {
@@ -62,15 +74,18 @@ class lane_set {
   // The lane for a command of a schedule's run; nullptr: it has to wait.
   lane_slot *find(command_kind kind, lane where, int priority, bool alone) noexcept;
 
+  // A lane that is used by name, unless it is full: then nullptr.
+  static lane_slot *with_room(lane_slot &named) noexcept;
+
   // Whether a device's lane of copies in would soon have nothing to do.
   bool copies_in_run_dry() const noexcept;
 
   // Lets what is enqueued in `slot` next start after what is in the lanes `behind` now. Throws sg::error.
   void follow(const lane_slot &slot, lane_bits behind) const;
 
-  // A lane over a stream of the caller's, which find() never gives. False: there is no room.
-  bool admit(lane_slot &native) noexcept;
-  void dismiss(const lane_slot &native) noexcept;
+  // A lane that is used by name, which find() never gives. False: there is no room.
+  bool admit(lane_slot &named) noexcept;
+  void dismiss(const lane_slot &named) noexcept;
 
   void entered(lane_slot &slot, float share) noexcept;
   void launched(bool small) noexcept;  // just now
@@ -103,7 +118,7 @@ class lane_set {
   const std::int32_t most_small_, most_large_;
   const std::int32_t spared_units_, units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
-  std::array<lane_slot *, most_native_lanes + most_event_lanes> natives_{};
+  std::array<lane_slot *, most_named_lanes> named_{};
   lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;  // in others_
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;

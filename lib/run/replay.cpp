@@ -31,6 +31,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     part.follows_on_device = work.follows_on_device;
     part.priority = work.priority != 0 ? work.priority : whole->priority;
     part.units = work.units;
+    if (work.within) part.within = work.within->within();
     part.submitter = whole->submitter;
     if (part.plan && !part.plan->is_single()) part.run = std::make_unique<schedule_run>(*part.plan);
     if (work.stream >= 0) latest_of_stream.emplace(work.stream, nullptr);

@@ -7,15 +7,25 @@
 
 namespace sg {
 
+stream::stream(ref<context> owner, std::int32_t priority) noexcept
+    : object(object_type::stream), owner_(std::move(owner)), priority_(priority) {}
+
+stream::stream(ref<context> owner, std::int32_t priority, std::int32_t most)
+    : object(object_type::stream),
+      owner_(std::move(owner)),
+      priority_(priority),
+      units_(owner_->grant_units(most)),
+      partition_(units_ > 0 ? owner_->parts().take(priority, units_) : nullptr) {}
+
 stream::stream(ref<context> owner, void *native)
     : object(object_type::stream),
       owner_(std::move(owner)),
       priority_(0),
-      units_(0),
-      native_(std::make_unique<native_lane>(*owner_, native)) {}
+      native_(std::make_unique<named_lane>(*owner_, native)) {}
 
 void stream::last_ref_dropped() noexcept {
   if (native_ && latest_) latest_->wait(deadline(-1));
+  if (partition_) owner_->parts().give_back(std::move(partition_), latest_.get());
   delete this;
 }
 

@@ -9,21 +9,25 @@
 #include "base/object.hpp"
 #include "run/context.hpp"
 #include "run/job.hpp"
-#include "run/native_lane.hpp"
+#include "run/named_lane.hpp"
+#include "run/partitions.hpp"
 
 namespace sg {
 
 class stream final : public object {
  public:
-  // `units`: compute units that its products may use; 0: all.
-  stream(ref<context> owner, std::int32_t priority, std::int32_t units) noexcept
-      : object(object_type::stream), owner_(std::move(owner)), priority_(priority), units_(units) {}
-  // Over a stream of the caller's. Throws as native_lane does.
+  stream(ref<context> owner, std::int32_t priority) noexcept;
+  // Whose products use some compute units only, `most` of them at most, which are set aside where that is possible.
+  // Throws as context::grant_units and partitions::take do.
+  stream(ref<context> owner, std::int32_t priority, std::int32_t most);
+  // Over a stream of the caller's. Throws as named_lane does.
   stream(ref<context> owner, void *native);
 
   context &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
-  std::int32_t units() const noexcept { return units_; }
+  std::int32_t units() const noexcept { return units_; }  // that its products may use; 0: all
+  // The lane of its products, on units that are set aside for it; nullptr: there are none.
+  lane_slot *within() const noexcept { return partition_ ? &partition_->lane.slot() : nullptr; }
   std::uint32_t number() const noexcept { return number_; }  // streams take turns by it
 
   bool is_native() const noexcept { return native_ != nullptr; }
@@ -41,14 +45,16 @@ class stream final : public object {
   ref<job> end();
 
  private:
-  // What is in flight in a stream of the caller's ends before that is let go.
+  // What is in flight in a stream of the caller's ends before that is let go; a partition is let go when its own has.
   void last_ref_dropped() noexcept override;
 
   const ref<context> owner_;
-  const std::int32_t priority_, units_;
+  const std::int32_t priority_;
+  std::int32_t units_ = 0;
   const std::uint32_t number_ = count_++;
   inline static std::atomic<std::uint32_t> count_{0};
-  const std::unique_ptr<native_lane> native_;
+  const std::unique_ptr<named_lane> native_;
+  std::unique_ptr<partition> partition_;
   ref<job> latest_;  // guarded by the context's submission lock
 };
 

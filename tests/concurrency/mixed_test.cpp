@@ -199,7 +199,7 @@ void streams_and_events(shared &s, sg_test::random_source &random) {
   sg_stream *first = nullptr, *second = nullptr;
   sg_event *event = nullptr;
   matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n), d(n * n);
-  OK(sg_stream_acquire(s.context, random.below(3) - 1, &first));
+  OK(sg_stream_acquire_limited(s.context, random.below(3) - 1, random.below(3), &first));
   OK(sg_stream_acquire(s.context, 0, &second));
   OK(sg_event_create(s.context, &event));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;

@@ -2,7 +2,10 @@
 // The cpu backend as a plugin that claims memory of its own, so that streams and events order what the core would
 // otherwise order itself, as on a GPU: jobs follow each other on the "device", on real threads that ThreadSanitizer
 // sees. A native stream is a stream made by this table, a native event an event. As on a GPU, the times of a command
-// behind another stream's may not fit that one's: they are reported far too early.
+// behind another stream's may not fit that one's: they are reported far too early. Twelve compute units can be set
+// aside, one or two for a stream.
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -23,6 +26,8 @@ struct known_handles {
   std::set<sg_backend_event *> events;  // not destroyed yet
   std::multiset<sg_backend_event *> wrapped_events;
   std::set<sg_backend_stream *> waiting;  // that were made to wait since their latest command
+  std::int32_t free_units = 12;
+  std::map<sg_backend_stream *, std::int32_t> units;  // that are set aside
 };
 known_handles &known() {
   static known_handles *const only = new known_handles;
@@ -33,6 +38,18 @@ sg_status stream_wrap(sg_backend_device *, void *native, sg_backend_stream **out
   const std::lock_guard lock(known().lock);
   *out = static_cast<sg_backend_stream *>(native);
   known().wrapped.insert(*out);
+  return SG_STATUS_OK;
+}
+
+sg_status stream_create_within(sg_backend_device *device, std::int32_t priority, std::int32_t *units,
+                               sg_backend_stream **out) {
+  const std::lock_guard lock(known().lock);
+  *out = nullptr;
+  const std::int32_t granted = std::min({*units, known().free_units, 2});
+  if (granted == 0) return SG_STATUS_UNSUPPORTED;
+  if (const sg_status status = sg_cpu_backend()->stream_create(device, priority, out)) return status;
+  known().free_units -= granted;
+  known().units[*out] = *units = granted;
   return SG_STATUS_OK;
 }
 
@@ -47,6 +64,10 @@ void stream_destroy(sg_backend_stream *stream) {
   {
     const std::lock_guard lock(known().lock);
     known().waiting.erase(stream);
+    if (const auto held = known().units.find(stream); held != known().units.end()) {
+      known().free_units += held->second;
+      known().units.erase(held);
+    }
   }
   sg_cpu_backend()->stream_destroy(stream);
 }
@@ -143,6 +164,7 @@ extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backe
     own.memory_kind = device_memory;
     own.poll = poll;
     own.stream_wrap = stream_wrap;
+    own.stream_create_within = stream_create_within;
     own.stream_destroy = stream_destroy;
     own.stream_wait = stream_wait;
     own.copy = copy;

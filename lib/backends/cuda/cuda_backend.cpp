@@ -112,6 +112,12 @@ sg_status stream_create(sg_backend_device *x, std::int32_t priority, sg_backend_
   const sg_status status = stream::create(of(x), priority, &made);
   return hand_out(status, made, out);
 }
+sg_status stream_create_within(sg_backend_device *x, std::int32_t priority, std::int32_t *units,
+                               sg_backend_stream **out) noexcept {
+  stream *made = nullptr;
+  const sg_status status = stream::create_within(of(x), priority, *units, &made);
+  return hand_out(status, made, out);
+}
 sg_status stream_wrap(sg_backend_device *x, void *native, sg_backend_stream **out) noexcept {
   stream *made = nullptr;
   const sg_status status = stream::wrap(of(x), static_cast<cudaStream_t>(native), &made);
@@ -257,6 +263,7 @@ constexpr sg_backend_ops table = {
     .event_native = event_native,
     .event_query = event_query,
     .facts = facts,
+    .stream_create_within = stream_create_within,
 };
 
 }  // namespace

@@ -8,26 +8,41 @@
 namespace sg::cuda {
 namespace {
 
+// What the driver calls by that name and in that version of CUDA, or nullptr.
+template <class Function>
+bool find(Function &function, const char *name, unsigned since) noexcept {
+  void *address = nullptr;
+  cudaDriverEntryPointQueryResult answer;
+  const bool is_there =
+      cudaGetDriverEntryPointByVersion(name, &address, since, cudaEnableDefault, &answer) == cudaSuccess &&
+      answer == cudaDriverEntryPointSuccess;
+  function = is_there ? reinterpret_cast<Function>(address) : nullptr;
+  return is_there;
+}
+
 struct found {
   driver_functions functions{};
   const char *missing = nullptr;
+  partition_functions of_partitions{};
+  bool has_partitions;
 
   found() noexcept {
-    const auto find = [this]<class Function>(Function &function, const char *name) {
-      void *address = nullptr;
-      cudaDriverEntryPointQueryResult answer;
-      constexpr unsigned since = 12000;
-      if (cudaGetDriverEntryPointByVersion(name, &address, since, cudaEnableDefault, &answer) != cudaSuccess ||
-          answer != cudaDriverEntryPointSuccess)
-        missing = name;
-      function = reinterpret_cast<Function>(address);
+    const auto need = [this](auto &function, const char *name) {
+      if (!find(function, name, 12000)) missing = name;
     };
-    find(functions.retain, "cuDevicePrimaryCtxRetain");
-    find(functions.release, "cuDevicePrimaryCtxRelease");
-    find(functions.get_current, "cuCtxGetCurrent");
-    find(functions.push, "cuCtxPushCurrent");
-    find(functions.pop, "cuCtxPopCurrent");
-    find(functions.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+    need(functions.retain, "cuDevicePrimaryCtxRetain");
+    need(functions.release, "cuDevicePrimaryCtxRelease");
+    need(functions.get_current, "cuCtxGetCurrent");
+    need(functions.push, "cuCtxPushCurrent");
+    need(functions.pop, "cuCtxPopCurrent");
+    need(functions.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+    constexpr unsigned since = 12050;
+    has_partitions = find(of_partitions.resource, "cuDeviceGetDevResource", since) &&
+                     find(of_partitions.split, "cuDevSmResourceSplitByCount", since) &&
+                     find(of_partitions.describe, "cuDevResourceGenerateDesc", since) &&
+                     find(of_partitions.create, "cuGreenCtxCreate", since) &&
+                     find(of_partitions.destroy, "cuGreenCtxDestroy", since) &&
+                     find(of_partitions.create_stream, "cuGreenCtxStreamCreate", since);
   }
 };
 
@@ -45,5 +60,9 @@ bool load_driver(char *reason, std::uint64_t size) noexcept {
 }
 
 const driver_functions &driver() noexcept { return the_driver().functions; }
+
+const partition_functions *partitions() noexcept {
+  return the_driver().has_partitions ? &the_driver().of_partitions : nullptr;
+}
 
 }  // namespace sg::cuda

@@ -20,10 +20,22 @@ struct driver_functions {
   decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
 };
 
+// Those of green contexts, which a driver may lack.
+struct partition_functions {
+  decltype(&cuDeviceGetDevResource) resource;
+  decltype(&cuDevSmResourceSplitByCount) split;
+  decltype(&cuDevResourceGenerateDesc) describe;
+  decltype(&cuGreenCtxCreate) create;
+  decltype(&cuGreenCtxDestroy) destroy;
+  decltype(&cuGreenCtxStreamCreate) create_stream;
+};
+
 // False with a reason (at most `size` bytes) where the driver lacks one. Any thread.
 bool load_driver(char *reason, std::uint64_t size) noexcept;
 // What load_driver() has found.
 const driver_functions &driver() noexcept;
+// nullptr where it lacks one. Any thread.
+const partition_functions *partitions() noexcept;
 
 // By the driver alone: what a thread gives back at the process's end it may give back when the runtime, which would
 // crash, is gone.

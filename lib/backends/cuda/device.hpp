@@ -31,6 +31,7 @@ class device {
   device &operator=(const device &) = delete;
 
   int ordinal() const noexcept { return ordinal_; }
+  CUdevice driver_device() const noexcept { return driver_device_; }
   CUcontext context() const noexcept { return context_; }
   cudaMemPool_t pool() const noexcept { return pool_; }
   const char *model() const noexcept { return model_.c_str(); }

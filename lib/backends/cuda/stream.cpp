@@ -22,6 +22,13 @@ std::uint64_t workspace_bytes(const cudaDeviceProp &facts) noexcept {
   return std::uint64_t{facts.major >= 9 ? 32u : 4u} << 20;
 }
 
+// Of a priority as sg_backend_ops has it.
+int native_priority(std::int32_t priority) noexcept {
+  int least = 0, greatest = 0;  // the greatest is the smallest number
+  cudaDeviceGetStreamPriorityRange(&least, &greatest);
+  return priority > 0 ? greatest : priority < 0 ? least : (least + greatest) / 2;
+}
+
 // About how long a product takes, from below: by an H200's rates, in proportion to the multiprocessors, and its memory.
 double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noexcept {
   const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
@@ -56,17 +63,35 @@ sg_status stream::create(device &owner, std::int32_t priority, stream **out) noe
   *out = nullptr;
   if (const sg_status status = owner.usable()) return status;
   const current here(owner.context());
-  int least = 0, greatest = 0;  // the greatest is the smallest number
-  cudaDeviceGetStreamPriorityRange(&least, &greatest);
-  const int wanted = priority > 0 ? greatest : priority < 0 ? least : (least + greatest) / 2;
   cudaStream_t native = nullptr;
-  if (const sg_status status =
-          owner.check(cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, wanted), "creating a stream"))
+  if (const sg_status status = owner.check(
+          cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, native_priority(priority)), "creating a stream"))
     return status;
+  return start_own(owner, native, nullptr, out);
+}
+
+sg_status stream::create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  partition *made = nullptr;
+  if (const sg_status status = partition::create(owner, units, &made)) return status;
+  std::unique_ptr<partition> within(made);
+  units = within->units();
+  cudaStream_t native = nullptr;
+  if (const sg_status status = within->create_stream(native_priority(priority), &native)) return status;
+  return start_own(owner, native, std::move(within), out);
+}
+
+sg_status stream::start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
+                            stream **out) noexcept {
   auto *fresh = new (std::nothrow) stream(owner, native, true);
-  if (fresh != nullptr) return start(fresh, out);
-  cudaStreamDestroy(native);
-  return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  if (fresh == nullptr) {
+    cudaStreamDestroy(native);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  }
+  fresh->within_ = std::move(within);
+  return start(fresh, out);
 }
 
 sg_status stream::wrap(device &owner, cudaStream_t native, stream **out) noexcept {
@@ -119,6 +144,7 @@ stream::~stream() {
     owner_.host_free(room.memory);
   }
   if (own_) cudaStreamDestroy(native_);
+  within_.reset();
 }
 
 template <class Enqueue>

@@ -6,11 +6,13 @@
 #include <cuda_runtime_api.h>
 #include <streamgemm/backend.h>
 
+#include <memory>
 #include <vector>
 
 #include "completions.hpp"
 #include "device.hpp"
 #include "matmul.hpp"
+#include "partition.hpp"
 
 namespace sg::cuda {
 
@@ -18,6 +20,8 @@ class stream {
  public:
   // priority: -1 low, 0 normal, 1 high.
   static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
+  // On multiprocessors that are set aside for it, `units` of them at most, which becomes how many.
+  static sg_status create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept;
   // Over a stream of the caller's, which stays the caller's.
   static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
   // For a graph to be captured from: tells nobody, and keeps what it copies pointers from.
@@ -67,6 +71,8 @@ class stream {
   stream(device &owner, cudaStream_t native, bool own) noexcept
       : owner_(owner), native_(native), own_(own), completions_(owner, native) {}
   static sg_status start(stream *fresh, stream **out) noexcept;
+  static sg_status start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
+                             stream **out) noexcept;
   // Of a command that does something: its end by an event, where it is alone in its stream and waits for no other; or by
   // when the host learns of it, which may be together with that of the commands behind it.
   enum class timing { none, in_bunch, rough, exact };
@@ -86,6 +92,7 @@ class stream {
   device &owner_;
   cudaStream_t native_;
   const bool own_;
+  std::unique_ptr<partition> within_;  // that the native stream belongs to
   bool listed_ = false;    // by the device
   bool captured_ = false;  // into a graph
   completions completions_;

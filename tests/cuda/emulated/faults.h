@@ -18,9 +18,11 @@ typedef enum emulated_fault {
 void emulated_gpu_break(emulated_fault how, long nth, long more);
 /* Whether it has come to that. */
 int emulated_gpu_is_broken(void);
-/* Objects of CUDA's that have not been destroyed: streams, events, graphs, pools, handles, allocations, pinned ranges.
- */
+/* Objects of CUDA's that have not been destroyed: streams, green contexts, events, graphs, pools, handles, allocations,
+   pinned ranges. */
 long emulated_gpu_objects(void);
+/* Commands that were enqueued in streams of green contexts. */
+long emulated_gpu_commands_within(void);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "contexts.hpp"
+#include "partitions.hpp"
 #include "state.hpp"
 
 #define API extern "C" __attribute__((visibility("default")))
@@ -49,6 +50,7 @@ cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
 }
 
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work) {
+  command_within(in->within);
   auto guarded = [work = std::move(work), device = g_breakage.device.load()] {
     if (g_breakage.strikes(EMULATED_LOST)) g_breakage.lose();
     const std::shared_lock runs(g_breakage.running);
@@ -78,6 +80,7 @@ API void emulated_gpu_break(emulated_fault how, long nth, long more) {
       const std::unique_lock none_runs(g_breakage.running);
       ++g_breakage.device;
       ranges::only().replace_device();
+      lose_partitions();
     }
     std::set<CUstream_st *> streams;
     {

@@ -13,6 +13,7 @@
 
 #include "contexts.hpp"
 #include "gpu.hpp"
+#include "partitions.hpp"
 #include "state.hpp"
 
 #define API extern "C" __attribute__((visibility("default")))
@@ -56,9 +57,10 @@ API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **addres
       {"cuCtxPushCurrent", reinterpret_cast<void *>(push)},
       {"cuCtxPopCurrent", reinterpret_cast<void *>(pop)},
       {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void *>(exchange_capture_mode)}};
-  const auto found = functions.find(name);
-  *address = found == functions.end() ? nullptr : found->second;
-  *answer = found == functions.end() ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+  *address = nullptr;
+  for (const auto *some : {&functions, &partition_functions()})
+    if (const auto found = some->find(name); found != some->end()) *address = found->second;
+  *answer = *address ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 
@@ -108,7 +110,7 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
   std::snprintf(out->name, sizeof out->name, "an emulated GPU");
   out->totalGlobalMem = memory_bytes;
   out->major = 9;
-  out->multiProcessorCount = 16;
+  out->multiProcessorCount = multiprocessors;
   out->asyncEngineCount = 3;
   out->memoryBusWidth = 5120;
   out->memPitch = 2147483647;
@@ -138,9 +140,10 @@ API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 
 namespace {
 
-cudaError_t create(cudaStream_t *out) {
+cudaError_t create(cudaStream_t *out, CUgreenCtx within = nullptr) {
   if (const cudaError_t error = enter(call::allocation)) return error;
   *out = new CUstream_st;
+  (*out)->within = within;
   keep(*out);
   const std::lock_guard lock(object_list::only().mutex);
   object_list::only().streams.insert(*out);
@@ -148,6 +151,8 @@ cudaError_t create(cudaStream_t *out) {
 }
 
 }  // namespace
+
+cudaError_t emulated::create_stream_within(CUgreenCtx context, cudaStream_t *out) { return create(out, context); }
 
 // Flags of 0 would make a stream that waits for the legacy default stream, and it for that one.
 API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
@@ -164,6 +169,7 @@ API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     const std::lock_guard lock(object_list::only().mutex);
     object_list::only().streams.erase(stream);
   }
+  if (stream->within != nullptr) --stream->within->streams;
   drop(stream);
   delete stream;
   return cudaSuccess;

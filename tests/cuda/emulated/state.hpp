@@ -2,6 +2,7 @@
 // What the emulated GPU consists of: memory, events, graphs, streams, and how it is broken.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -234,6 +235,7 @@ struct CUstream_st {
   std::shared_ptr<emulated::capture> captured_in;
   std::set<std::size_t> tails;  // in the capture: what the next command comes after
   bool is_origin = false;
+  CUgreenCtx within = nullptr;
 
   CUstream_st() : thread_([this] { work(); }) {}
   ~CUstream_st() { stop(); }

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams whose compute units are set aside for them. Where the device sets none aside, only that it says so.
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/gemm_case.hpp"
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t n = 24;
+constexpr std::size_t bytes = n * n * sizeof(double);
+using matrix = std::vector<double>;
+
+class partitions : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override { context_ = open_context(GetParam(), 2); }
+
+  // So many compute units at most that every device with partitions gives one, and that two leave nobody all.
+  std::int32_t half() const {
+    sg_device_info device = SG_DEVICE_INFO_INIT;
+    EXPECT_OK(sg_context_device(context_, &device));
+    return std::max(1, device.compute_units / 2);
+  }
+  stream limited(std::int32_t units) const {
+    stream made;
+    EXPECT_OK(sg_stream_acquire_limited(context_, 0, units, made.out()));
+    return made;
+  }
+  static bool is_partition(sg_stream *which) {
+    std::int32_t answer = -1;
+    EXPECT_OK(sg_stream_is_partition(which, &answer));
+    return answer == 1;
+  }
+  static std::int32_t units_of(sg_stream *which) {
+    std::int32_t units = -1;
+    EXPECT_OK(sg_stream_compute_units(which, &units));
+    return units;
+  }
+  static bool never_sets_aside() {
+    return std::strncmp(GetParam(), "sim", 3) == 0 || std::strcmp(GetParam(), "cpu") == 0;
+  }
+  // Partitions of another test's context may be on their way out.
+  bool can_set_aside() const {
+    for (int tries = 0; tries < 200 && !never_sets_aside(); ++tries) {
+      if (is_partition(limited(half()))) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  static sg_submit on(sg_stream *in) {
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = in;
+    return options;
+  }
+
+  context context_;
+};
+
+#define SKIP_WITHOUT_PARTITIONS() \
+  if (!can_set_aside()) GTEST_SKIP() << GetParam() << " sets no compute units aside"
+
+TEST_P(partitions, only_where_a_limit_asks_for_them) {
+  stream whole;
+  ASSERT_OK(sg_stream_acquire(context_, 0, whole.out()));
+  EXPECT_FALSE(is_partition(whole));
+  EXPECT_FALSE(is_partition(limited(0)));
+  EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "all of them are nobody's part";
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_is_partition(whole, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "out_is_partition")) << sg_last_error_message();
+  std::int32_t answer = 7;
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_is_partition(nullptr, &answer));
+  if (never_sets_aside()) {
+    EXPECT_FALSE(is_partition(limited(1)));
+  }
+}
+
+TEST_P(partitions, apart_from_each_other_and_given_back) {
+  SKIP_WITHOUT_PARTITIONS();
+  std::vector<stream> held;
+  std::int32_t sum = 0;
+  constexpr std::size_t enough = 20;
+  while (held.size() < enough) {
+    held.push_back(limited(half()));
+    const std::int32_t units = units_of(held.back());
+    EXPECT_GE(units, 1);
+    EXPECT_LE(units, half());
+    if (!is_partition(held.back())) break;
+    sum += units;
+  }
+  ASSERT_GE(held.size(), 2u);
+  ASSERT_LT(held.size(), enough) << "there is no end of them";
+  EXPECT_EQ(half(), units_of(held.back())) << "what is not set aside is as wished";
+  if (std::string(GetParam()).find("cuda") == 0) {
+    EXPECT_LE(sum, 2 * half() + 1);
+  }
+  const std::int32_t first = units_of(held.front());
+  held.front().reset();
+  const stream again = limited(half());
+  EXPECT_TRUE(is_partition(again));
+  EXPECT_EQ(first, units_of(again));
+}
+
+TEST_P(partitions, given_back_when_the_work_has_ended) {
+  SKIP_WITHOUT_PARTITIONS();
+  stream busy = limited(half());
+  ASSERT_TRUE(is_partition(busy));
+  std::vector<stream> others;
+  do others.push_back(limited(half()));
+  while (is_partition(others.back()));
+  const sg_submit options = on(busy);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  double a = 2, b = 3, c = 0;
+  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  EXPECT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
+  ASSERT_TRUE(gated.running());
+  EXPECT_OK(busy.reset());
+  EXPECT_FALSE(is_partition(limited(half()))) << "its multiprocessors compute still";
+  gated.open();
+  EXPECT_OK(sg_context_synchronize(context_));
+  EXPECT_EQ(6, c);
+  EXPECT_EQ(gated_job::expected, *gated.result());
+  EXPECT_TRUE(is_partition(limited(half())));
+}
+
+TEST_P(partitions, every_form_of_product) {
+  SKIP_WITHOUT_PARTITIONS();
+  const stream in = limited(half());
+  ASSERT_TRUE(is_partition(in));
+  // In pageable memory, cut in tiles, over K, and as a batch; in order with a product in another stream's.
+  matrix a(n * n), b(n * n), expected(n * n, 0);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 5), b[i] = double(i % 3);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t l = 0; l < n; ++l)
+        expected[std::size_t(i * n + j)] += a[std::size_t(i * n + l)] * b[std::size_t(l * n + j)];
+  sg_plan_options tiles = SG_PLAN_OPTIONS_INIT, over_k = SG_PLAN_OPTIONS_INIT;
+  tiles.tile_m = 8;
+  over_k.split = SG_SPLIT_K;
+  over_k.parts = 3;
+  for (const sg_plan_options *how :
+       {static_cast<const sg_plan_options *>(nullptr), &std::as_const(tiles), &std::as_const(over_k)}) {
+    matrix c(n * n, -1);
+    const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+    sg_submit options = on(in);
+    options.plan = how;
+    job done;
+    ASSERT_OK(sg_gemm_async(context_, &desc, &options, done.out()));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_EQ(expected, c);
+  }
+}
+
+// More than a lane holds, in device memory, each from the one before; and products beside it, which it must not hold
+// up.
+TEST_P(partitions, a_long_chain_beside_others) {
+  SKIP_WITHOUT_PARTITIONS();
+  constexpr int length = 60;
+  const stream in = limited(half());
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  const auto at = [&](int i) { return static_cast<double *>(data) + i * n * n; };
+  matrix host(4 * n * n, 0);
+  for (std::int64_t i = 0; i < n; ++i) host[std::size_t(i * n + (i + 1) % n)] = 1;  // shifts rows, all the way round
+  for (std::int64_t i = 0; i < n * n; ++i) host[std::size_t(n * n + i)] = double(i);
+  ASSERT_OK(sg_copy(context_, data, host.data(), 4 * bytes, nullptr));
+  const sg_submit options = on(in);
+  std::vector<job> chain(length), beside(length);
+  for (int i = 0; i < length; ++i) {
+    const sg_gemm_desc step = product(at(0), at(1 + i % 2), at(2 - i % 2), n, n, n);
+    ASSERT_OK(sg_gemm_async(context_, &step, &options, chain[std::size_t(i)].out()));
+    const sg_gemm_desc other = product(at(0), at(0), at(3), n, n, n);
+    ASSERT_OK(sg_gemm_async(context_, &other, nullptr, beside[std::size_t(i)].out()));
+  }
+  for (const auto *all : {&chain, &beside})
+    for (const job &each : *all) EXPECT_OK(sg_job_wait(each, SG_FOREVER));
+  matrix back(4 * n * n);
+  ASSERT_OK(sg_copy(context_, back.data(), data, 4 * bytes, nullptr));
+  for (std::int64_t i = 0; i < n; ++i) {
+    ASSERT_EQ(double((i + length) % n * n), back[std::size_t((1 + length % 2) * n * n + i * n)]) << "row " << i;
+    ASSERT_EQ(1, back[std::size_t(3 * n * n + i * n + (i + 2) % n)]) << "row " << i;
+  }
+}
+
+// While what is ahead in the partition does not end, the rest of it waits, can be cancelled, and holds up nobody.
+TEST_P(partitions, a_full_one_holds_up_nobody) {
+  SKIP_WITHOUT_PARTITIONS();
+  const stream in = limited(half());
+  const sg_submit options = on(in);
+  gated_job gated(context_, &options);
+  SKIP_WITHOUT_GATE(gated);
+  constexpr int length = 40;
+  double a = 2, b = 3;
+  std::vector<double> c(length, -1);
+  std::vector<job> chain(length);
+  for (int i = 0; i < length; ++i) {
+    const sg_gemm_desc desc = product(&a, &b, &c[std::size_t(i)], 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(context_, &desc, &options, chain[std::size_t(i)].out()));
+  }
+  double beside = 0;
+  const sg_gemm_desc desc = product(&a, &b, &beside, 1, 1, 1);
+  job free;
+  ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, free.out()));
+  EXPECT_OK(sg_job_wait(free, SG_FOREVER));
+  EXPECT_EQ(6, beside);
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(chain.back()));
+  EXPECT_OK(sg_job_cancel(chain.back()));
+  gated.open();
+  for (int i = 0; i + 1 < length; ++i) {
+    EXPECT_OK(sg_job_wait(chain[std::size_t(i)], SG_FOREVER));
+    EXPECT_EQ(6, c[std::size_t(i)]);
+  }
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(chain.back(), SG_FOREVER));
+  EXPECT_EQ(-1, c.back());
+}
+
+TEST_P(partitions, recorded_in_a_graph) {
+  SKIP_WITHOUT_PARTITIONS();
+  stream in = limited(half());
+  buffer memory;
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
+  ASSERT_OK(sg_buffer_data(memory, &data));
+  const auto at = [&](int i) { return static_cast<double *>(data) + i * n * n; };
+  matrix host(4 * n * n, 1);
+  ASSERT_OK(sg_copy(context_, data, host.data(), 4 * bytes, nullptr));
+  sg_graph *graph = nullptr;
+  ASSERT_OK(sg_graph_create(context_, &graph));
+  sg_submit within = on(in), beside = SG_SUBMIT_INIT;
+  within.graph = beside.graph = graph;
+  const sg_gemm_desc first = product(at(0), at(1), at(2), n, n, n), second = product(at(0), at(2), at(3), n, n, n);
+  EXPECT_OK(sg_gemm_async(context_, &first, &within, nullptr));
+  EXPECT_OK(sg_gemm_async(context_, &second, &beside, nullptr));
+  EXPECT_OK(in.reset());  // the graph keeps it
+  for (int run = 1; run <= 3; ++run) {
+    sg_gemm_desc changed = first;
+    changed.alpha = {double(run), 0};
+    EXPECT_OK(sg_graph_set_gemm(graph, 0, &changed));
+    job done;
+    ASSERT_OK(sg_graph_run_async(graph, nullptr, done.out()));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    ASSERT_OK(sg_copy(context_, host.data(), data, 4 * bytes, nullptr));
+    EXPECT_EQ(matrix(n * n, double(run) * n * n), matrix(host.begin() + 3 * n * n, host.end()));
+  }
+  EXPECT_OK(sg_graph_release(graph));
+  EXPECT_TRUE(can_set_aside());
+}
+
+TEST_P(partitions, outlive_their_context) {
+  SKIP_WITHOUT_PARTITIONS();
+  stream in = limited(half());
+  double a = 2, b = 3, c = 0;
+  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_submit options = on(in);
+  job done;
+  ASSERT_OK(sg_gemm_async(context_, &desc, &options, done.out()));
+  EXPECT_OK(context_.reset());
+  EXPECT_TRUE(is_partition(in));
+  EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+  EXPECT_EQ(6, c);
+  EXPECT_OK(in.reset());
+}
+
+ON_EACH_DEVICE(partitions);
+
+}  // namespace
+}  // namespace sg_test
