@@ -13,8 +13,9 @@ namespace {
 // Large products on one stream, as many at a time as there are.
 class flood {
  public:
-  flood(const gpu_product *all, std::int32_t count, const types &t)
+  flood(const gpu_product *all, std::int32_t count, const types &t, std::int32_t units)
       : all_(all, all + count), types_(t), ends_(all_.size()) {
+    CHECK(cublasSetSmCountTarget(on_.blas, units));
     for (cudaEvent_t &end : ends_) CHECK(cudaEventCreateWithFlags(&end, cudaEventDisableTiming));
   }
   ~flood() {
@@ -53,9 +54,10 @@ std::int32_t trickle(const gpu_trickle *how, double *latencies, std::int32_t cap
     int least = 0, most = 0;
     CHECK(cudaDeviceGetStreamPriorityRange(&least, &most));
     const lane urgent(how->high_priority ? most : least);
+    CHECK(cublasSetSmCountTarget(urgent.blas, how->urgent_units));
     call(urgent, *how->urgent, t);  // a handle's first call takes longer
     CHECK(cudaStreamSynchronize(urgent.stream));
-    flood beside(how->large, how->large_count, t);
+    flood beside(how->large, how->large_count, t, how->large_units);
     beside.top_up();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     beside.top_up();

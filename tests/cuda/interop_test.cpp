@@ -102,6 +102,52 @@ TEST_F(cuda, a_blocking_stream_of_the_callers) {
   EXPECT_CUDA(cudaStreamDestroy(native));
 }
 
+TEST_F(cuda, a_stream_of_a_green_context) {
+  bool is_there = true;
+  const auto find = [&]<class Function>(Function &function, const char *name) {
+    void *address = nullptr;
+    cudaDriverEntryPointQueryResult answer;
+    constexpr unsigned since = 12050;
+    is_there = is_there &&
+               cudaGetDriverEntryPointByVersion(name, &address, since, cudaEnableDefault, &answer) == cudaSuccess &&
+               answer == cudaDriverEntryPointSuccess;
+    function = reinterpret_cast<Function>(address);
+  };
+  decltype(&cuDeviceGetDevResource) get_resource = nullptr;
+  decltype(&cuDevSmResourceSplitByCount) split = nullptr;
+  decltype(&cuDevResourceGenerateDesc) describe = nullptr;
+  decltype(&cuGreenCtxCreate) create = nullptr;
+  decltype(&cuGreenCtxStreamCreate) create_stream = nullptr;
+  decltype(&cuGreenCtxDestroy) destroy = nullptr;
+  find(get_resource, "cuDeviceGetDevResource");
+  find(split, "cuDevSmResourceSplitByCount");
+  find(describe, "cuDevResourceGenerateDesc");
+  find(create, "cuGreenCtxCreate");
+  find(create_stream, "cuGreenCtxStreamCreate");
+  find(destroy, "cuGreenCtxDestroy");
+  if (!is_there) GTEST_SKIP() << "the driver has no green contexts";
+  CUdevResource all{}, half{}, rest{};
+  unsigned groups = 1;
+  CUdevResourceDesc text = nullptr;
+  CUgreenCtx context = nullptr;
+  CUstream native = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, get_resource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+  ASSERT_EQ(CUDA_SUCCESS, split(&half, &groups, &all, &rest, 0, all.sm.smCount / 2));
+  ASSERT_EQ(CUDA_SUCCESS, describe(&text, &half, 1));
+  ASSERT_EQ(CUDA_SUCCESS, create(&context, text, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  ASSERT_EQ(CUDA_SUCCESS, create_stream(&native, context, CU_STREAM_NON_BLOCKING, 0));
+  between_the_callers_own(native);
+  // Beside a partition of the library's, which knows nothing of the caller's.
+  stream limited;
+  ASSERT_OK(sg_stream_acquire_limited(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
+  std::int32_t is_partition = -1;
+  EXPECT_OK(sg_stream_is_partition(limited, &is_partition));
+  EXPECT_EQ(1, is_partition);
+  between_the_callers_own(native);
+  EXPECT_CUDA(cudaStreamDestroy(native));
+  EXPECT_EQ(CUDA_SUCCESS, destroy(context));
+}
+
 TEST_F(cuda, the_default_streams) {
   for (cudaStream_t native : {cudaStream_t{nullptr}, cudaStreamLegacy, cudaStreamPerThread})
     between_the_callers_own(native);

@@ -39,6 +39,16 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>Whether those compute units are a partition of the GPU, set aside for the stream.</summary>
+    public bool IsPartition {
+      get {
+        int isPartition;
+        Raw.sg_stream_is_partition(Handle.Token, out isPartition);
+        GC.KeepAlive(this);
+        return isPartition == 1;
+      }
+    }
+
     /// <summary>Whether everything submitted to the stream has ended.</summary>
     public bool IsIdle {
       get {

@@ -40,6 +40,7 @@ static class DevicesTest {
     using (GemmStream stream = context.AcquireStream(), limited = context.AcquireStream(0, 1)) {
       Expect.Equal(0, stream.ComputeUnits, "compute units");
       Expect.Equal(1, limited.ComputeUnits, "compute units");
+      Expect.True(!limited.IsPartition, "cores are set aside for nobody");
       Expect.Equal(4096L * 4, buffer.Bytes, "bytes");
       Expect.True(buffer.Address != IntPtr.Zero, "address");
       var onStream = new SubmitOptions { Stream = stream };

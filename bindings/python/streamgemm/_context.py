@@ -58,6 +58,11 @@ class Stream(Handle):
         """The compute units that its products may use; 0: all."""
         return _raw.sg_stream_compute_units(self._open())
 
+    @property
+    def is_partition(self):
+        """Whether those compute units are a partition of the GPU, set aside for it."""
+        return _raw.sg_stream_is_partition(self._open()) == 1
+
     def done(self):
         """Whether everything submitted to it has ended."""
         return _raw.sg_stream_query(self._open()) is None

@@ -42,6 +42,7 @@ struct gpu_trickle {
   const gpu_product *urgent, *large;  // each in turn
   std::int32_t urgent_count, large_count;
   std::int32_t high_priority;  // of the urgent ones' stream: 1 or 0
+  std::int32_t urgent_units, large_units;  // multiprocessors that cuBLAS is to plan for; 0: all
   double seconds;
 };
 
@@ -74,7 +75,7 @@ struct gpu_peer_table {
   std::int32_t (*trickle)(const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended);
 };
 
-inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_3";
+inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_4";
 
 const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr without a path. Throws failure.
 void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite `priority`: how long an urgent small product takes beside a flood of large ones that fill the device and
-// wait for it, with priority and without, and what the flood loses by it.
+// wait for it, with priority, with a share of the device for each, and without either, and what the flood loses by it.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -35,10 +35,11 @@ int next_completions(sg_queue *queue, std::vector<sg_completion> &done, std::int
 }
 
 // Products of normal priority, each submitted again as soon as it has ended: as many as there are always wait or run.
+// `in`: the stream that they go into; nullptr: none.
 class flood {
  public:
-  flood(sg_context *context, const submissions &all)
-      : context_(context), all_(all), queue_(make_queue(context)), feeder_([this] { feed(); }) {}
+  flood(sg_context *context, sg_stream *in, const submissions &all)
+      : context_(context), in_(in), all_(all), queue_(make_queue(context)), feeder_([this] { feed(); }) {}
   ~flood() { stop(); }
   flood(const flood &) = delete;
   flood &operator=(const flood &) = delete;
@@ -56,6 +57,7 @@ class flood {
  private:
   void submit(std::size_t i) {
     sg_submit options = SG_SUBMIT_INIT;
+    options.stream = in_;
     options.queue = queue_.get();
     options.tag = i;
     check(sg_gemm_async(context_, &all_[i], &options, nullptr), "sg_gemm_async");
@@ -76,6 +78,7 @@ class flood {
   }
 
   sg_context *context_;
+  sg_stream *in_;
   const submissions &all_;
   queue_handle queue_;
   std::atomic<bool> stopping_{false};
@@ -86,7 +89,7 @@ class flood {
 
 // Submits one of the products every millisecond, whether the ones before have ended or not, so that a slow one does not
 // hide what it would have done to the next. Latencies from the submission to the completion's arrival.
-std::vector<double> trickle(sg_context *context, const submissions &all, int priority, double seconds) {
+std::vector<double> trickle(sg_context *context, sg_stream *in, const submissions &all, int priority, double seconds) {
   const queue_handle queue = make_queue(context);
   const auto count = std::size_t(std::max(10.0, seconds * 1e3));
   std::vector<steady_clock::time_point> submitted;
@@ -94,6 +97,7 @@ std::vector<double> trickle(sg_context *context, const submissions &all, int pri
   submitted.reserve(count);
   std::vector<sg_completion> done(64);
   sg_submit options = SG_SUBMIT_INIT;
+  options.stream = in;
   options.queue = queue.get();
   options.priority = priority;
   for (auto next = steady_clock::now(); latencies.size() < count;) {
@@ -115,21 +119,54 @@ std::vector<double> trickle(sg_context *context, const submissions &all, int pri
   return latencies;
 }
 
+// An eighth of the device for the urgent products, the rest for the others.
+struct shares {
+  stream_handle urgent, large;
+  std::int32_t urgent_units = 0, large_units = 0;
+
+  explicit shares(sg_context *context) {
+    sg_device_info device = SG_DEVICE_INFO_INIT;
+    check(sg_context_device(context, &device), "sg_context_device");
+    urgent_units = std::max(1, device.compute_units / 8);
+    large_units = std::max(1, device.compute_units - urgent_units);
+    urgent = limited(context, urgent_units);
+    large = limited(context, large_units);
+  }
+  std::string variant() const {
+    std::int32_t is_partition[2] = {};
+    check(sg_stream_is_partition(urgent.get(), &is_partition[0]), "sg_stream_is_partition");
+    check(sg_stream_is_partition(large.get(), &is_partition[1]), "sg_stream_is_partition");
+    return is_partition[0] && is_partition[1] ? "streamgemm, a partition each" : "streamgemm, a share each";
+  }
+
+ private:
+  static stream_handle limited(sg_context *context, std::int32_t &units) {
+    sg_stream *made = nullptr;
+    check(sg_stream_acquire_limited(context, 0, units, &made), "sg_stream_acquire_limited");
+    stream_handle owned(made);
+    check(sg_stream_compute_units(made, &units), "sg_stream_compute_units");
+    return owned;
+  }
+};
+
 struct mode {
   std::string variant;
   bool flooded, trickling;
   int priority;
   bool by_peer = false;
+  bool shared = false;  // each has its share of the device
 };
 
-std::vector<mode> modes_of(const small_suite &suite) {
+std::vector<mode> modes_of(const small_suite &suite, const shares &parts) {
   std::vector<mode> modes = {{"streamgemm, alone", false, true, 1},
                              {own_variant, true, true, 1},
+                             {parts.variant(), true, true, 0, false, true},
                              {"streamgemm, without priority", true, true, 0},
                              {"streamgemm, nothing beside it", true, false, 0}};
   if (suite.gpu_peers()) {
     modes.push_back({"cuBLAS, alone", false, true, 1, true});
     modes.push_back({"cuBLAS, a stream of high priority", true, true, 1, true});
+    modes.push_back({"cuBLAS, an SM count target each", true, true, 0, true, true});
     modes.push_back({"cuBLAS, a stream of the same priority", true, true, 0, true});
   }
   return modes;
@@ -144,18 +181,21 @@ struct outcome {
 struct scene {
   small_suite &suite;
   const submissions large, small;
+  const shares &parts;
   double seconds;
 
   void own_slice(const mode &way, outcome &to) const {
+    sg_stream *const in_large = way.shared ? parts.large.get() : nullptr;
+    sg_stream *const in_urgent = way.shared ? parts.urgent.get() : nullptr;
     std::unique_ptr<flood> beside;
     if (way.flooded) {
-      beside = std::make_unique<flood>(suite.context(), large);
+      beside = std::make_unique<flood>(suite.context(), in_large, large);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));  // until the queue is full
     }
     const std::int64_t before = beside ? beside->ended() : 0;
     const double elapsed = timed([&] {
       if (!way.trickling) return std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-      const std::vector<double> latencies = trickle(suite.context(), small, way.priority, seconds);
+      const std::vector<double> latencies = trickle(suite.context(), in_urgent, small, way.priority, seconds);
       to.latencies.insert(to.latencies.end(), latencies.begin(), latencies.end());
     });
     if (!beside) return;
@@ -167,9 +207,14 @@ struct scene {
 
   void peer_slice(const mode &way, outcome &to) const {
     const std::vector<gpu_product> urgent = gpu_products_of(small), flooding = gpu_products_of(large);
-    const gpu_trickle how{
-        urgent.data(), flooding.data(), std::int32_t(urgent.size()), way.flooded ? std::int32_t(flooding.size()) : 0,
-        way.priority,  seconds};
+    const gpu_trickle how{.urgent = urgent.data(),
+                          .large = flooding.data(),
+                          .urgent_count = std::int32_t(urgent.size()),
+                          .large_count = way.flooded ? std::int32_t(flooding.size()) : 0,
+                          .high_priority = way.priority,
+                          .urgent_units = way.shared ? parts.urgent_units : 0,
+                          .large_units = way.shared ? parts.large_units : 0,
+                          .seconds = seconds};
     std::vector<double> latencies(static_cast<std::size_t>(seconds * 1e3) + 10);
     std::int64_t ended = 0;
     const std::int32_t count =
@@ -189,13 +234,8 @@ bench_row row_of(const std::string &name, const std::string &variant, std::vecto
   return row;
 }
 
-}  // namespace
-
-void run_priority_suite(const suite_request &request, suite_run &run) {
-  small_suite suite(request, run);
-  const bool on_host = suite.on_host();
-  const std::int64_t n = request.quick ? 256 : on_host ? 512 : 4096, urgent = on_host || request.quick ? 64 : 256;
-  const sg_dtype type = on_host ? SG_DTYPE_F32 : SG_DTYPE_BF16;
+// Urgent products beside a flood of large ones, cubes with so many rows.
+void run_beside(small_suite &suite, const suite_request &request, sg_dtype type, std::int64_t n, std::int64_t urgent) {
   const shape large{n, n, n}, small{urgent, urgent, urgent};
   const std::string kind = std::string(" ") + sg_dtype_name(type);
   const std::string flood_name = "flood of gemm" + kind + " " + large.text();
@@ -212,8 +252,10 @@ void run_priority_suite(const suite_request &request, suite_run &run) {
     set->verify(own_variant);
   }
 
-  const std::vector<mode> modes = modes_of(suite);
-  const scene all{suite, all_large, all_small, (request.quick ? 1.0 : request.seconds) / double(slices * modes.size())};
+  const shares parts(suite.context());
+  const std::vector<mode> modes = modes_of(suite, parts);
+  const scene all{suite, all_large, all_small, parts,
+                  (request.quick ? 1.0 : request.seconds) / double(slices * modes.size())};
   std::vector<outcome> outcomes(modes.size());
   for (int i = 0; i < slices; ++i)
     for (std::size_t m = 0; m < modes.size(); ++m)
@@ -230,6 +272,16 @@ void run_priority_suite(const suite_request &request, suite_run &run) {
   }
   suite.add(latencies);
   suite.add(rates);
+}
+
+}  // namespace
+
+void run_priority_suite(const suite_request &request, suite_run &run) {
+  small_suite suite(request, run);
+  if (suite.on_host()) return run_beside(suite, request, SG_DTYPE_F32, request.quick ? 256 : 512, 64);
+  const std::int64_t urgent = request.quick ? 64 : 256;
+  run_beside(suite, request, SG_DTYPE_BF16, request.quick ? 256 : 4096, urgent);
+  run_beside(suite, request, SG_DTYPE_F64, request.quick ? 256 : 2048, urgent);
 }
 
 }  // namespace sg::cli

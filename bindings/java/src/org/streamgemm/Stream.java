@@ -39,6 +39,19 @@ public final class Stream extends NativeObject {
   }
 
   /**
+   * Whether those compute units are a partition of the GPU, set aside for the stream.
+   *
+   * @return true if so
+   */
+  public boolean isPartition() {
+    try {
+      return (int) Native.sg_stream_is_partition(handle()) == 1;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
    * Asks whether everything submitted so far has ended. Never blocks.
    *
    * @return true if so

@@ -68,6 +68,7 @@ public class ContextTest {
       assertEquals(0, first.computeUnits());
       try (Stream limited = context.stream(0, 5)) {
         assertEquals(5, limited.computeUnits());
+        assertFalse(limited.isPartition());
       }
       assertThrows(StreamGemmException.InvalidArgument.class, () -> context.stream(0, -1));
       assertTrue(start.hasHappened());
