@@ -25,7 +25,7 @@ run() { # what it is called, and the command
 
 for suite in conformance bad_input_test bad_product_test callback_test copy_test dispatch_test epilogue_test failure_test \
   gemm_grouped_test gemm_plans_test gemm_rules_test gemm_types_test graph_test job_test narrowing_test order_test overlap_test \
-  plan_test queue_test repeat_test stream_test textbook_test interop_test; do
+  partition_test plan_test queue_test repeat_test stream_test textbook_test interop_test; do
   run $suite "$(program $suite)"
 done
 for mode in exit_beside_a_large_product exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
@@ -36,6 +36,7 @@ done
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 run 'memcheck of graph_test' compute-sanitizer --tool memcheck --error-exitcode 9 "$(program graph_test)"
+run "memcheck of partition_test" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program partition_test)"
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*'
 run "racecheck of conformance $own" compute-sanitizer --tool racecheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 exit $failed
