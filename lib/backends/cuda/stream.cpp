@@ -80,7 +80,16 @@ sg_status stream::create_within(device &owner, std::int32_t priority, std::int32
   units = within->units();
   cudaStream_t native = nullptr;
   if (const sg_status status = within->create_stream(native_priority(priority), &native)) return status;
-  return start_own(owner, native, std::move(within), out);
+  stream *fresh = nullptr;
+  if (const sg_status status = start_own(owner, native, std::move(within), &fresh)) return status;
+  // The handle takes milliseconds, too, which the first product is not to wait for.
+  cublasHandle_t handle = nullptr;
+  if (const sg_status status = fresh->blas_handle(units, handle)) {
+    delete fresh;
+    return status;
+  }
+  *out = fresh;
+  return SG_STATUS_OK;
 }
 
 sg_status stream::start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
