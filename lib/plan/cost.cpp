@@ -36,16 +36,6 @@ double pitched_rate(const device_model &model, double run, bool both_ways, doubl
   return std::min(contiguous, pick(*below, both_ways) * (1 - t) + pick(*above, both_ways) * t);
 }
 
-// Whether runs take half or more of every page of the host's memory that they touch, and are no shorter than was
-// measured. What 2-D copies beside a busy chip lose they lose by the pages: on an H200 beside products of 8192^3 in
-// bf16, runs of 8 KiB came and went at 52 and 50 GB/s where they are 16 KiB apart, as contiguous bytes did; runs of 4
-// KiB at 46 and 44 where they are 16 KiB apart, at 38 where they are 32, and at 20 where they are 64 (no record is
-// kept).
-bool fill_pages(std::int64_t run, std::int64_t pitch) {
-  constexpr std::int64_t page = 64 << 10, shortest = 8 << 10;
-  return pitch <= page && run >= shortest && 2 * run >= pitch;
-}
-
 // Kernels that leave the depth whole (split_k 0) share it all the same where hardly any unit would have a tile: on an
 // H200 64x64x16384 takes 10.4 us in tf32 and 9.6 in bf16, where one multiprocessor would take 85 and 43
 // (resident_quick_card.json). i8 has other kernels.
@@ -124,8 +114,7 @@ double copy_rate(const device_model &model, const copy_shape &copy, bool both_wa
   const double contiguous = copy.to_device ? (both_ways ? model.link_in_both : model.link_in)
                                            : (both_ways ? model.link_out_both : model.link_out);
   const bool one_run = copy.height <= 1 || (copy.dst_pitch == copy.width && copy.src_pitch == copy.width);
-  if (one_run || fill_pages(copy.width, copy.to_device ? copy.src_pitch : copy.dst_pitch)) return contiguous;
-  return pitched_rate(model, double(copy.width), both_ways, contiguous);
+  return one_run ? contiguous : pitched_rate(model, double(copy.width), both_ways, contiguous);
 }
 
 double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways) {

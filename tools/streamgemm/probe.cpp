@@ -16,7 +16,7 @@ namespace sg::cli {
 
 namespace {
 
-constexpr std::uint64_t block_bytes = 128 << 20;  // of host and of device memory, each way
+constexpr std::uint64_t block_bytes = 64 << 20;  // of host and of device memory, each way
 constexpr std::uint64_t small_bytes = 64 << 10;
 constexpr int repeats = 5;
 
@@ -76,8 +76,7 @@ probe::~probe() {
 probe::copy_shape probe::shape_of(double run_bytes) const {
   if (run_bytes <= 0) return {block_bytes / 2, 1, block_bytes / 2};
   const auto width = static_cast<std::uint64_t>(run_bytes);
-  // Further apart than the model takes rows to fill the memory between them.
-  const std::uint64_t pitch = std::max<std::uint64_t>(2 * width, 96 << 10);
+  const std::uint64_t pitch = std::max<std::uint64_t>(2 * width, 4096);
   return {width, std::max<std::uint64_t>(1, std::min(block_bytes / pitch, (std::uint64_t{16} << 20) / width)), pitch};
 }
 
