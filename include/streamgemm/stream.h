@@ -42,7 +42,8 @@ SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_str
  * of the context none is made.
  * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure. sg_stream_compute_units says
  * what was granted, and sg_stream_is_partition whether it is a partition. The multiprocessors are free for another partition
- * when the last reference is gone and what was submitted to the stream has ended.
+ * when the last reference is gone and what was submitted to the stream has ended. A partition takes some 40 MB of the
+ * device's memory.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device cannot be
  * told; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but to make a partition takes some milliseconds. Any
  * thread. Since 0.1.

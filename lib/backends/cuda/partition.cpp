@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "partition.hpp"
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include "current.hpp"
 #include "device.hpp"
