@@ -2,6 +2,7 @@
 // Streams whose compute units are set aside for them. Where the device sets none aside, only that it says so.
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,7 +19,19 @@ using matrix = std::vector<double>;
 
 class partitions : public testing::TestWithParam<const char *> {
  protected:
-  void SetUp() override { context_ = open_context(GetParam(), 2); }
+  // Those of another test's context may be on their way out: each test begins when all can be had.
+  void SetUp() override {
+    context_ = open_context(GetParam(), 2);
+    static std::map<std::string, std::size_t> all;
+    std::size_t &most = all[GetParam()];
+    for (int tries = 0; tries < 200; ++tries) {
+      total_ = all_free().size() - 1;
+      if (total_ >= most) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ASSERT_GE(total_, most) << "partitions of an earlier test are not given back";
+    most = total_;
+  }
 
   // So many compute units at most that every device with partitions gives one, and that two leave nobody all.
   std::int32_t half() const {
@@ -41,16 +54,16 @@ class partitions : public testing::TestWithParam<const char *> {
     EXPECT_OK(sg_stream_compute_units(which, &units));
     return units;
   }
+  static constexpr std::size_t enough = 20;
   static bool never_sets_aside() {
     return std::strncmp(GetParam(), "sim", 3) == 0 || std::strcmp(GetParam(), "cpu") == 0;
   }
-  // Partitions of another test's context may be on their way out.
-  bool can_set_aside() const {
-    for (int tries = 0; tries < 200 && !never_sets_aside(); ++tries) {
-      if (is_partition(limited(half()))) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
+  // Streams that hold every partition there is, and one more that has none.
+  std::vector<stream> all_free() const {
+    std::vector<stream> held;
+    do held.push_back(limited(half()));
+    while (is_partition(held.back()) && held.size() < enough);
+    return held;
   }
   static sg_submit on(sg_stream *in) {
     sg_submit options = SG_SUBMIT_INIT;
@@ -59,10 +72,11 @@ class partitions : public testing::TestWithParam<const char *> {
   }
 
   context context_;
+  std::size_t total_ = 0;
 };
 
 #define SKIP_WITHOUT_PARTITIONS() \
-  if (!can_set_aside()) GTEST_SKIP() << GetParam() << " sets no compute units aside"
+  if (total_ == 0) GTEST_SKIP() << GetParam() << " sets no compute units aside"
 
 TEST_P(partitions, only_where_a_limit_asks_for_them) {
   stream whole;
@@ -81,19 +95,16 @@ TEST_P(partitions, only_where_a_limit_asks_for_them) {
 
 TEST_P(partitions, apart_from_each_other_and_given_back) {
   SKIP_WITHOUT_PARTITIONS();
-  std::vector<stream> held;
-  std::int32_t sum = 0;
-  constexpr std::size_t enough = 20;
-  while (held.size() < enough) {
-    held.push_back(limited(half()));
-    const std::int32_t units = units_of(held.back());
-    EXPECT_GE(units, 1);
-    EXPECT_LE(units, half());
-    if (!is_partition(held.back())) break;
-    sum += units;
-  }
+  std::vector<stream> held = all_free();
   ASSERT_GE(held.size(), 2u);
   ASSERT_LT(held.size(), enough) << "there is no end of them";
+  std::int32_t sum = 0;
+  for (std::size_t i = 0; i + 1 < held.size(); ++i) {
+    const std::int32_t units = units_of(held[i]);
+    EXPECT_GE(units, 1);
+    EXPECT_LE(units, half());
+    sum += units;
+  }
   EXPECT_EQ(half(), units_of(held.back())) << "what is not set aside is as wished";
   if (std::string(GetParam()).find("cuda") == 0) {
     EXPECT_LE(sum, 2 * half() + 1);
@@ -109,9 +120,8 @@ TEST_P(partitions, given_back_when_the_work_has_ended) {
   SKIP_WITHOUT_PARTITIONS();
   stream busy = limited(half());
   ASSERT_TRUE(is_partition(busy));
-  std::vector<stream> others;
-  do others.push_back(limited(half()));
-  while (is_partition(others.back()));
+  const std::vector<stream> others = all_free();
+  EXPECT_EQ(total_, others.size()) << "one of them is busy";
   const sg_submit options = on(busy);
   gated_job gated(context_, &options);
   SKIP_WITHOUT_GATE(gated);
@@ -249,8 +259,9 @@ TEST_P(partitions, recorded_in_a_graph) {
     ASSERT_OK(sg_copy(context_, host.data(), data, 4 * bytes, nullptr));
     EXPECT_EQ(matrix(n * n, double(run) * n * n), matrix(host.begin() + 3 * n * n, host.end()));
   }
+  EXPECT_EQ(total_, all_free().size()) << "one of them is the graph's";
   EXPECT_OK(sg_graph_release(graph));
-  EXPECT_TRUE(can_set_aside());
+  EXPECT_EQ(total_ + 1, all_free().size());
 }
 
 TEST_P(partitions, outlive_their_context) {
