@@ -141,9 +141,17 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
   if (f.pieces.fetch_sub(pieces, std::memory_order_acq_rel) == pieces) flight_ended(f);
 }
 
+// The lane has room before anybody learns of the end: who does may submit the next one, which is not to wait for
+// another core.
 void engine::flight_ended(flight &f) noexcept {
   const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
-  if (f.lane) leave(*f.lane, f.share, f.predicted_ns);
+  if (f.lane) {
+    lanes_.awake(f.lane);
+    if (f.about->run)
+      lanes_.left_of_run(*f.lane);
+    else
+      lanes_.left(*f.lane, f.share, f.predicted_ns);
+  }
   if (f.about->run) {
     push_to(ended_, f);
   } else {
@@ -151,12 +159,6 @@ void engine::flight_ended(flight &f) noexcept {
     f.about->work_ended();
   }
   lane_is_told();
-}
-
-// Before anybody learns of the end: who does may submit the next one, which is not to wait for another core.
-void engine::leave(lane_slot &lane, float share, std::int64_t predicted_ns) noexcept {
-  lanes_.awake(&lane);
-  lanes_.left(lane, share, predicted_ns);
 }
 
 void engine::lane_is_told() noexcept {
@@ -201,6 +203,7 @@ void engine::step() noexcept {
   hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
   do {
     memory_came_back_ = memory_refused_ = false;
+    bool held = false;  // what computes: that of higher priority waits for what is in flight to end
     for (int priority = priorities - 1; priority >= 0; --priority) {
       auto &running = running_[static_cast<std::size_t>(priority)];
       for (std::size_t i = 0; i < running.size();) {
@@ -208,7 +211,7 @@ void engine::step() noexcept {
         advance(j);
         if (i < running.size() && running[i] == &j) ++i;  // else it has ended and is gone from the list
       }
-      start_ready(priority);
+      held = start_ready(priority, held);
     }
   } while (memory_came_back_);  // a run of higher priority may wait for it, that nothing else would start
   note_saturation();
@@ -241,7 +244,7 @@ void engine::sort_in(job &ready) noexcept {
   if (ends_unrun(ready)) return;
   if (ready.native) return start_single(ready, *ready.native);  // the caller waits until it is there
   if (ready.within && ready.kind == work_kind::schedule && !ready.run) return ready_within_.push(ready);
-  work_class what = computing;
+  work_class what = ready.run ? of_runs : computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     if (ready.copy.to_device && !ready.copy.from_device) what = to_device;
     if (ready.copy.from_device && !ready.copy.to_device) what = from_device;
@@ -250,13 +253,7 @@ void engine::sort_in(job &ready) noexcept {
 }
 
 void engine::drop_cancelled() noexcept {
-  const auto drop_from = [](ready_jobs &list) {
-    ready_jobs kept;
-    list.drain([&](job &j) {
-      if (!ends_unrun(j)) kept.push(j);
-    });
-    list = kept;
-  };
+  const auto drop_from = [](ready_jobs &list) { list.keep([](job &j) { return !ends_unrun(j); }); };
   for (auto &classes : ready_)
     for (ready_jobs &list : classes) drop_from(list);
   drop_from(ready_within_);
@@ -265,23 +262,26 @@ void engine::drop_cancelled() noexcept {
 // A full lane holds up nobody else's.
 void engine::start_within() noexcept {
   if (ready_within_.empty()) return;
-  ready_jobs kept;
-  ready_within_.drain([&](job &j) {
-    if (ends_unrun(j)) return;
-    if (lane_slot *const slot = lane_set::with_room(*j.within)) return start_single(j, *slot);
-    lane_full_.store(true, std::memory_order_relaxed);
-    kept.push(j);
+  ready_within_.keep([&](job &j) {
+    if (ends_unrun(j)) return false;
+    lane_slot *const slot = lane_set::with_room(*j.within);
+    if (slot)
+      start_single(j, *slot);
+    else
+      lane_full_.store(true, std::memory_order_relaxed);
+    return !slot;
   });
-  ready_within_ = kept;
 }
 
-void engine::start_ready(int priority) noexcept {
+bool engine::start_ready(int priority, bool held) noexcept {
   auto &classes = ready_[static_cast<std::size_t>(priority)];
   for (int what = 0; what < work_classes; ++what) {
     ready_jobs &list = classes[static_cast<std::size_t>(what)];
+    if (what == computing && held) continue;
     while (!list.empty() && start_front(list, static_cast<work_class>(what))) {
     }
   }
+  return held || (!classes[computing].empty() && lanes_.holds_up_lower(priority - 1));
 }
 
 bool engine::start_front(ready_jobs &from, work_class what) noexcept {

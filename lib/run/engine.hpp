@@ -72,9 +72,7 @@ class engine {
   void pump() noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
-  // The thread of the command's lane, which is awake, has ended it there,
-  void leave(lane_slot &lane, float share, std::int64_t predicted_ns) noexcept;
-  void lane_is_told() noexcept;  // and has told of it
+  void lane_is_told() noexcept;  // by its thread, of a command that has ended there
 
   // ---- with the token ----
   void step() noexcept;
@@ -83,7 +81,8 @@ class engine {
   static bool ends_unrun(job &ready) noexcept;
   void drop_cancelled() noexcept;
   void start_within() noexcept;
-  void start_ready(int priority) noexcept;
+  // `held`: what computes is not to start. Returns whether that holds for lower priorities.
+  bool start_ready(int priority, bool held) noexcept;
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;

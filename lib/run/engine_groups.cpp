@@ -191,7 +191,8 @@ void engine::group_told(void *user, const sg_backend_result *result) {
 void engine::part_of(job_group &group) noexcept {
   if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<context>::share(&group.members.front()->owner());
-  leave(*group.lane, 0, group.predicted_ns);
+  lanes_.awake(group.lane);
+  lanes_.left(*group.lane, 0, group.predicted_ns);
   end_members(group, *keep);
   groups_.give_back(group);
   lane_is_told();

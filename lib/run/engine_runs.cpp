@@ -167,7 +167,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   ++run.in_flight;
   std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
   try {
-    lanes_.entered(*slot, 0);
+    lanes_.entered_of_run(*slot);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
     progress.started = true;
     wait_for_others(running, index, *slot);
@@ -243,10 +243,10 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
   f.begin(running, index, &slot, 2);
   f.batch = batch;
   f.commands = static_cast<std::int32_t>(batch->commands.size());
-  lanes_.entered(slot, 0);
+  lanes_.entered_of_run(slot);
   if (batch->commands.size() < 2 || !launcher_.launch(*batch, {batch_told, batch})) {
     run.apart = run.apart || batch->commands.size() > 1;
-    lanes_.left(slot, 0, 0);
+    lanes_.left_of_run(slot);
     run.batches.pop_back();
     return false;
   }

@@ -96,12 +96,6 @@ void lane_set::destroy() noexcept {
   }
 }
 
-std::int32_t lane_set::computing_now() const noexcept {
-  std::int32_t sum = 0;
-  for (const auto &slot : compute_) sum += slot->in_flight.load(std::memory_order_acquire);
-  return sum;
-}
-
 bool lane_set::cores_are_full() const noexcept {
   return std::all_of(compute_.begin(), compute_.end(), [this](const std::unique_ptr<lane_slot> &slot) {
     return slot->in_flight.load(std::memory_order_acquire) >= depth_;
@@ -143,7 +137,7 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   }
   if (const lane_bits lanes = wanted.behind & (bit_of_lane(static_cast<std::uint32_t>(compute_.size())) - 1))
     return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
-  const std::int32_t now = computing_now();
+  const std::int32_t now = computing_.load(std::memory_order_acquire);
   if (wanted.small) {
     if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
     const float full = static_cast<float>(wanted.waiting) * wanted.share;
@@ -163,7 +157,7 @@ lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alon
                     : kind == command_kind::copy_out ? copy_out_
                     : priority > 0                   ? urgent_
                                                      : compute_[where.index % compute_.size()].get();
-  return unless_full(slot, device_depth);
+  return unless_full(slot, device_depth - 1);  // a run has always more to give: whatever else comes finds a place
 }
 
 bool lane_set::copies_in_run_dry() const noexcept {
@@ -202,8 +196,13 @@ std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexc
 
 void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }
 
+void lane_set::entered_of_run(lane_slot &slot) noexcept { slot.in_flight.fetch_add(1, std::memory_order_relaxed); }
+
+void lane_set::left_of_run(lane_slot &slot) noexcept { slot.in_flight.fetch_sub(1, std::memory_order_acq_rel); }
+
 void lane_set::entered(lane_slot &slot, float share) noexcept {
   slot.in_flight.fetch_add(1, std::memory_order_relaxed);
+  if (is_computing(slot)) computing_.fetch_add(1, std::memory_order_relaxed);
   share_.fetch_add(in_1024ths(share), std::memory_order_relaxed);
 }
 
@@ -226,6 +225,7 @@ void lane_set::left(lane_slot &slot, float share, std::int64_t predicted_ns) noe
     slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next one's
   }
   slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (is_computing(slot)) computing_.fetch_sub(1);  // in one order with the engine's notes of saturation
 }
 
 std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) noexcept {

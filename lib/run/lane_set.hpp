@@ -20,8 +20,8 @@
 
 namespace sg {
 
-// What occupies which engine of a device.
-enum work_class : std::uint8_t { to_device, from_device, computing, work_classes };
+// What occupies which engine of a device; a schedule's run begins on none, and gives each what it has for it.
+enum work_class : std::uint8_t { to_device, from_device, computing, of_runs, work_classes };
 
 // Of lanes that are used by name, those that a context has room for, and the places that they have.
 struct named_places {
@@ -62,7 +62,7 @@ class lane_set {
   bool device_ordered() const noexcept { return device_ordered_; }  // streams and events order; else the engine does
   // Whether something is in flight whose end will be told, and before which no small product of normal priority is
   // worth another look.
-  bool busy_with_small() const noexcept { return device_ordered_ ? computing_now() > 0 : cores_are_full(); }
+  bool busy_with_small() const noexcept { return device_ordered_ ? computing_.load() > 0 : cores_are_full(); }
   // So much work is worth a look at the inbox, and on cores a group twice its dispatch.
   static constexpr std::int64_t worth_a_look_ns = 25'000;
   // Of so many products of that share of the device, those that fill it a whole number of times: one more would take as
@@ -71,6 +71,8 @@ class lane_set {
   std::int32_t compute_lanes() const noexcept { return static_cast<std::int32_t>(compute_.size()); }
 
   lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it has to wait
+  // Whether a product of that priority that waits does so for room that those of lower priority would take.
+  bool holds_up_lower(int priority) const noexcept { return !device_ordered_ || priority <= 0; }
   // The lane for a command of a schedule's run; nullptr: it has to wait.
   lane_slot *find(command_kind kind, lane where, int priority, bool alone) noexcept;
 
@@ -87,11 +89,14 @@ class lane_set {
   bool admit(lane_slot &named) noexcept;
   void dismiss(const lane_slot &named) noexcept;
 
+  // A free-standing command, or one of a schedule's run, which many follow: small products go beside those.
   void entered(lane_slot &slot, float share) noexcept;
+  static void entered_of_run(lane_slot &slot) noexcept;
   void launched(bool small) noexcept;  // just now
   // When the command that has entered last should end, on CLOCK_MONOTONIC; 0 where nobody would ask.
   std::int64_t expect(lane_slot &slot, std::int64_t predicted_ns) noexcept;
   void left(lane_slot &slot, float share, std::int64_t predicted_ns) noexcept;  // any thread
+  static void left_of_run(lane_slot &slot) noexcept;                            // any thread
   // The thread of a core's lane, which has just ended a command, looks for the next one until it falls asleep. Any
   // thread.
   void awake(lane_slot *slot) noexcept {
@@ -106,8 +111,8 @@ class lane_set {
   void destroy() noexcept;
   lane_slot *add(std::vector<std::unique_ptr<lane_slot>> &to, std::int32_t priority);
   const lane_slot *at(std::size_t index) const noexcept;
+  bool is_computing(const lane_slot &slot) const noexcept { return device_ordered_ && slot.index < compute_.size(); }
   lane_slot *least_loaded() noexcept;
-  std::int32_t computing_now() const noexcept;
   bool cores_are_full() const noexcept;
   lane_slot *find_core(const lane_demand &wanted) noexcept;
 
@@ -122,7 +127,8 @@ class lane_set {
   lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;  // in others_
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;
-  std::atomic<std::int32_t> share_{0};  // in 1/1024 of the device
+  std::atomic<std::int32_t> share_{0};      // in 1/1024 of the device
+  std::atomic<std::int32_t> computing_{0};  // a device's, free-standing, in compute_
   std::atomic<lane_slot *> awake_{nullptr};
 };
 

@@ -174,6 +174,29 @@ TEST_F(small_on_a_device, gather_while_it_is_busy) {
   EXPECT_EQ(nullptr, find({.urgent = true}));
 }
 
+// A schedule's run has more for its lane whenever that has room.
+TEST_F(small_on_a_device, go_beside_the_commands_of_a_run) {
+  const auto next_of_run = [&](command_kind kind) { return lanes_.find(kind, {lane_kind::compute, 0}, 0, false); };
+  std::vector<lane_slot *> taken;
+  for (const command_kind kind : {command_kind::gemm, command_kind::copy_in, command_kind::copy_out})
+    while (lane_slot *const slot = next_of_run(kind)) {
+      ASSERT_LT(taken.size(), 1000u);
+      lanes_.entered_of_run(*slot);
+      taken.push_back(slot);
+    }
+  EXPECT_FALSE(lanes_.busy_with_small());
+  ASSERT_NE(nullptr, find({})) << "an idle device takes the first at once";
+  EXPECT_TRUE(lanes_.busy_with_small());
+  for (const work_class what : {to_device, from_device}) {
+    lane_slot *const slot = lanes_.find({.what = what});
+    ASSERT_NE(nullptr, slot) << "a place is left for those of others";
+    lanes_.entered(*slot, 0);
+    EXPECT_EQ(nullptr, lanes_.find({.what = what}));
+  }
+  for (lane_slot *const slot : taken) lanes_.left_of_run(*slot);
+  EXPECT_NE(nullptr, next_of_run(command_kind::gemm));
+}
+
 TEST_F(small_on_a_device, gather_until_they_fill_it_twice) {
   ASSERT_NE(nullptr, find({}));
   EXPECT_EQ(nullptr, find({.waiting = 7}, 0.25f));

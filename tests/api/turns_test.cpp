@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of one submitter end while another keeps the device full: each of the others' is submitted again as soon as
+// it has ended, so that as many as there are always wait or run.
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t minute = 60'000'000'000;
+
+// Memory of the device, filled from the host.
+class on_device {
+ public:
+  on_device(sg_context *in, const std::vector<double> &host) {
+    void *memory = nullptr;
+    const std::size_t bytes = host.size() * sizeof(double);
+    EXPECT_OK(sg_buffer_create(in, bytes, buffer_.out()));
+    EXPECT_OK(sg_buffer_data(buffer_, &memory));
+    job filled;
+    EXPECT_OK(sg_copy_async(in, memory, host.data(), bytes, nullptr, filled.out()));
+    EXPECT_OK(sg_job_wait(filled, SG_FOREVER));
+    first = static_cast<double *>(memory);
+  }
+  double *first = nullptr;
+
+ private:
+  buffer buffer_;
+};
+
+class flood {
+ public:
+  // `options`: what the products are submitted with.
+  flood(sg_context *in, std::vector<sg_gemm_desc> products, const sg_submit &options)
+      : in_(in), products_(std::move(products)), options_(options) {
+    EXPECT_OK(sg_queue_create(in, queue_.out()));
+    options_.queue = queue_;
+    feeder_ = std::thread([this] { feed(); });
+  }
+  ~flood() {
+    stopping_ = true;
+    feeder_.join();
+  }
+  flood(const flood &) = delete;
+  flood &operator=(const flood &) = delete;
+
+  std::int64_t ended() const { return ended_; }
+
+ private:
+  void submit(std::uint64_t tag) {
+    options_.tag = tag;
+    EXPECT_OK(sg_gemm_async(in_, &products_[tag], &options_, nullptr));
+  }
+  void feed() {
+    for (std::size_t i = 0; i < products_.size(); ++i) submit(i);
+    for (std::size_t left = products_.size(); left > 0;) {
+      sg_completion done;
+      std::int32_t count = 0;
+      ASSERT_OK(sg_queue_next_batch(queue_, &done, 1, SG_FOREVER, &count));
+      EXPECT_STATUS(SG_STATUS_OK, done.status) << done.message;
+      ++ended_;
+      stopping_ ? void(--left) : submit(done.tag);
+    }
+  }
+
+  sg_context *in_;
+  std::vector<sg_gemm_desc> products_;
+  sg_submit options_;
+  queue queue_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> ended_{0};
+  std::thread feeder_;
+};
+
+class turns : public on_each_device {
+ protected:
+  static constexpr std::int64_t n = 96;
+  static constexpr std::size_t in_turn = 16;
+
+  // Products of n^3 that write nothing of each other's, in memory that the caller keeps.
+  static std::vector<sg_gemm_desc> cubes(double *at, std::int64_t size) {
+    std::vector<sg_gemm_desc> all;
+    for (std::size_t i = 0; i < in_turn; ++i) {
+      double *const c = at + (2 + i) * static_cast<std::size_t>(size * size);
+      all.push_back(product(at, at + size * size, c, size, size, size));
+    }
+    return all;
+  }
+  static std::vector<double> memory_of_cubes(std::int64_t size) {
+    return std::vector<double>(static_cast<std::size_t>(size * size) * (2 + in_turn), 1);
+  }
+
+  // One by one, without a word to the library that somebody waits: each within a minute, though it takes microseconds.
+  template <class Submit>
+  static void expect_progress(sg_context *in, const flood &beside, const char *what, Submit &&one) {
+    queue ends;
+    ASSERT_OK(sg_queue_create(in, ends.out()));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.queue = ends;
+    while (beside.ended() < std::int64_t{in_turn}) std::this_thread::yield();
+    for (int i = 0; i < 40; ++i) {
+      const std::int64_t before = beside.ended();
+      options.tag = static_cast<std::uint64_t>(i);
+      ASSERT_OK(one(options));
+      sg_completion done;
+      std::int32_t count = 0;
+      ASSERT_OK(sg_queue_next_batch(ends, &done, 1, minute, &count))
+          << what << ' ' << i << " waits though " << beside.ended() - before << " of another submitter have ended";
+      EXPECT_STATUS(SG_STATUS_OK, done.status) << done.message;
+      EXPECT_EQ(options.tag, done.tag);
+    }
+  }
+  // Of the flood's type, and of another, which cannot be one call with it; and one that is not small.
+  static void expect_products(sg_context *in, const flood &beside) {
+    constexpr std::int64_t large = 320;
+    const on_device operands(in, std::vector<double>(3 * large * large, 0));
+    sg_gemm_desc desc = product(operands.first, operands.first + 1, operands.first + 2, 1, 1, 1);
+    const auto one = [&](const sg_submit &options) { return sg_gemm_async(in, &desc, &options, nullptr); };
+    expect_progress(in, beside, "product", one);
+    for (sg_matrix *each : {&desc.a, &desc.b, &desc.c}) each->dtype = SG_DTYPE_F32;
+    expect_progress(in, beside, "f32 product", one);
+    desc = product(operands.first, operands.first + large * large, operands.first + 2 * large * large, large, large,
+                   large);
+    expect_progress(in, beside, "large product", one);
+  }
+  static void expect_copies(sg_context *in, const flood &beside) {
+    const on_device memory(in, std::vector<double>(1, 0));
+    double host = 0;
+    expect_progress(in, beside, "copy in", [&](const sg_submit &options) {
+      return sg_copy_async(in, memory.first, &host, sizeof host, &options, nullptr);
+    });
+    expect_progress(in, beside, "copy out", [&](const sg_submit &options) {
+      return sg_copy_async(in, &host, memory.first, sizeof host, &options, nullptr);
+    });
+  }
+
+  void expect_progress_beside_cubes(const sg_submit &options) {
+    const on_device operands(context_, memory_of_cubes(n));
+    const flood beside(context_, cubes(operands.first, n), options);
+    expect_products(context_, beside);
+  }
+};
+
+TEST_P(turns, beside_products_in_no_stream) {
+  const sg_submit options = SG_SUBMIT_INIT;
+  expect_progress_beside_cubes(options);
+}
+
+TEST_P(turns, beside_products_that_follow_each_other) {
+  stream ordered;
+  ASSERT_OK(sg_stream_acquire(context_, 0, ordered.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = ordered;
+  expect_progress_beside_cubes(options);
+}
+
+TEST_P(turns, beside_products_of_low_priority_that_follow_each_other) {
+  stream ordered;
+  ASSERT_OK(sg_stream_acquire(context_, -1, ordered.out()));
+  sg_submit options = SG_SUBMIT_INIT;
+  options.stream = ordered;
+  expect_progress_beside_cubes(options);
+}
+
+TEST_P(turns, beside_products_of_low_priority_in_no_stream) {
+  sg_submit options = SG_SUBMIT_INIT;
+  options.priority = -1;
+  expect_progress_beside_cubes(options);
+}
+
+// Many parts of them are in flight.
+TEST_P(turns, beside_products_in_parts) {
+  sg_plan_options parts = SG_PLAN_OPTIONS_INIT;
+  parts.split = SG_SPLIT_M;
+  parts.parts = 48;
+  sg_submit options = SG_SUBMIT_INIT;
+  options.plan = &parts;
+  expect_progress_beside_cubes(options);
+}
+
+TEST_P(turns, beside_products_of_the_host_s_memory) {
+  std::vector<double> operands = memory_of_cubes(n);
+  sg_plan_options tiles = SG_PLAN_OPTIONS_INIT;
+  tiles.tile_m = tiles.tile_n = n / 16;
+  sg_submit options = SG_SUBMIT_INIT;
+  options.plan = &tiles;
+  const flood beside(context_, cubes(operands.data(), n), options);
+  expect_products(context_, beside);
+  expect_copies(context_, beside);
+}
+
+// There is memory for one of them at a time: the others wait for it.
+TEST_P(turns, beside_products_that_wait_for_memory) {
+  sg_context_options with_limit = SG_CONTEXT_OPTIONS_INIT;
+  with_limit.device = GetParam();
+  with_limit.memory_limit = 300'000;
+  context in;
+  ASSERT_OK(sg_context_create(&with_limit, in.out()));
+  std::vector<double> operands = memory_of_cubes(n);
+  const sg_submit options = SG_SUBMIT_INIT;
+  const flood beside(in, cubes(operands.data(), n), options);
+  expect_products(in, beside);
+}
+
+ON_EACH_DEVICE(turns);
+
+}  // namespace
+}  // namespace sg_test
