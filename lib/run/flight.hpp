@@ -31,6 +31,7 @@ struct lane_slot {
   std::uint32_t index = 0;                 // its bit in job::behind()
   lane_use use = lane_use::any;
   std::atomic<std::int32_t> in_flight{0};  // commands
+  std::atomic<std::int32_t> of_runs{0};    // of these, commands of schedules' runs
   // When what is in flight should end, on CLOCK_MONOTONIC: its first command began then, and all take so long.
   std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};
 };

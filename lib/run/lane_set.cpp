@@ -41,7 +41,7 @@ constexpr std::int64_t urgent_for_ns = 100'000'000;
 // (alone 15 and 19), and the others lose 3% of their rate.
 constexpr std::int32_t spared_part = 11;
 constexpr std::int32_t most_device_lanes = 16;
-constexpr std::size_t first_named = most_device_lanes + 4;  // the lanes before it are for whatever suits
+constexpr std::size_t first_named = most_device_lanes + 5;  // the lanes before it are for whatever suits
 static_assert(first_named + most_named_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
@@ -67,8 +67,7 @@ lane_set::lane_set(const device &on, const device_model &model, std::int32_t mos
     for (std::int32_t i = 0; i < lanes; ++i) add(compute_, 0);
     if (device_ordered_) {
       urgent_ = add(others_, 1);
-      copy_in_ = add(others_, 0);
-      copy_out_ = add(others_, 0);
+      for (lane_slot **slot : {&copy_in_, &copy_out_, &run_copy_in_, &run_copy_out_}) *slot = add(others_, 0);
     }
   } catch (...) {
     destroy();
@@ -153,15 +152,16 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
 
 lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alone) noexcept {
   if (!device_ordered_) return find(lane_demand{.alone = alone});
-  lane_slot *slot = kind == command_kind::copy_in    ? copy_in_
-                    : kind == command_kind::copy_out ? copy_out_
+  lane_slot *slot = kind == command_kind::copy_in    ? run_copy_in_
+                    : kind == command_kind::copy_out ? run_copy_out_
                     : priority > 0                   ? urgent_
                                                      : compute_[where.index % compute_.size()].get();
-  return unless_full(slot, device_depth - 1);  // a run has always more to give: whatever else comes finds a place
+  // A run has always more to give: whatever else comes finds a place.
+  return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
 }
 
 bool lane_set::copies_in_run_dry() const noexcept {
-  return copy_in_->in_flight.load(std::memory_order_acquire) < copies_ahead;
+  return run_copy_in_->in_flight.load(std::memory_order_acquire) < copies_ahead;
 }
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {
@@ -196,9 +196,15 @@ std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexc
 
 void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }
 
-void lane_set::entered_of_run(lane_slot &slot) noexcept { slot.in_flight.fetch_add(1, std::memory_order_relaxed); }
+void lane_set::entered_of_run(lane_slot &slot) noexcept {
+  slot.of_runs.fetch_add(1, std::memory_order_relaxed);
+  slot.in_flight.fetch_add(1, std::memory_order_relaxed);
+}
 
-void lane_set::left_of_run(lane_slot &slot) noexcept { slot.in_flight.fetch_sub(1, std::memory_order_acq_rel); }
+void lane_set::left_of_run(lane_slot &slot) noexcept {
+  slot.of_runs.fetch_sub(1, std::memory_order_acq_rel);
+  slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+}
 
 void lane_set::entered(lane_slot &slot, float share) noexcept {
   slot.in_flight.fetch_add(1, std::memory_order_relaxed);

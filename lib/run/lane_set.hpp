@@ -30,13 +30,13 @@ struct named_places {
 constexpr named_places room_for(lane_use use) noexcept {
   switch (use) {
     case lane_use::native: return {0, 32};
-    case lane_use::events: return {32, 4};
-    case lane_use::partition: return {36, 8};
+    case lane_use::events: return {32, 3};
+    case lane_use::partition: return {35, 8};
     case lane_use::any: break;
   }
   return {0, 0};
 }
-inline constexpr std::size_t most_named_lanes = 44;
+inline constexpr std::size_t most_named_lanes = 43;
 
 // A free-standing command that wants a lane.
 struct lane_demand {
@@ -124,7 +124,9 @@ class lane_set {
   const std::int32_t spared_units_, units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
   std::array<lane_slot *, most_named_lanes> named_{};
-  lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;  // in others_
+  // In others_. A copy by itself would come, in a lane of runs' copies, behind some that wait for products.
+  lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;
+  lane_slot *run_copy_in_ = nullptr, *run_copy_out_ = nullptr;
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;
   std::atomic<std::int32_t> share_{0};      // in 1/1024 of the device

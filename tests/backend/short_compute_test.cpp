@@ -78,6 +78,37 @@ TEST_P(short_compute, random_sums_are_near_f32) {
       }
 }
 
+// C where vectors may be stored, and where they may not; what lies between its columns stays.
+TEST_P(short_compute, scalars_and_what_lies_between_columns) {
+  for (const splitting &s : splittings)
+    for (const std::int64_t aligned : {0, 1}) {
+      product_shape wanted = shape(1100, s.compute);
+      wanted.m = (wanted.m + 7) / 8 * 8;
+      wanted.gap = aligned ? 8 : 3;
+      wanted.op_a = aligned ? SG_OP_T : SG_OP_N;
+      wanted.alpha = {-1.5, 0}, wanted.beta = {0.5, 0};
+      product_case x(wanted, 7);
+      host_operand before = x.c;
+      run(x);
+      if (HasFatalFailure()) return;
+      for (std::int64_t j = 0; j < wanted.n; j += wanted.n / 7) {
+        for (std::int64_t i = 0; i < wanted.m; i += wanted.m / 9) {
+          real sum = 0, magnitude = 0;
+          for (std::int64_t l = 0; l < wanted.k; ++l) {
+            sum += op_a(x, i, l) * op_b(x, l, j);
+            magnitude += std::abs(op_a(x, i, l) * op_b(x, l, j));
+          }
+          const real old = before.get(0, i, j).real(), exact = -1.5L * sum + 0.5L * old;
+          ASSERT_LE(std::abs(x.c.get(0, i, j).real() - exact), 1.5L * s.near_f32 * magnitude + 0x1p-22L * std::abs(old))
+              << wanted.text() << " at " << i << ", " << j;
+        }
+        const auto gap_at = static_cast<std::size_t>((j * x.c.ld + wanted.m) * 4);
+        for (std::size_t byte = 0; byte < static_cast<std::size_t>(wanted.gap) * 4; ++byte)
+          ASSERT_EQ(x.c.bytes[gap_at + byte], before.bytes[gap_at + byte]) << wanted.text() << " behind column " << j;
+      }
+    }
+}
+
 // Every operand lies almost half a unit above what one part can hold, so that nothing averages out over the depth.
 TEST_P(short_compute, long_sums_lose_a_tenth_of_what_one_part_loses) {
   for (const splitting &s : splittings)

@@ -126,8 +126,8 @@ TEST(cost, thin_products_are_bound_by_memory) {
 TEST(cost, arithmetic_is_never_less_accurate_than_asked) {
   const auto rate_of = [&](sg_compute c) { return gemm_rate_of(h200(), SG_DTYPE_F32, c); };
   EXPECT_EQ(rate_of(SG_COMPUTE_EXACT), 51e12);
-  EXPECT_EQ(rate_of(SG_COMPUTE_3XTF32), 114e12);
-  EXPECT_EQ(rate_of(SG_COMPUTE_BF16X3), 114e12);
+  EXPECT_EQ(rate_of(SG_COMPUTE_3XTF32), 129e12);
+  EXPECT_EQ(rate_of(SG_COMPUTE_BF16X3), 175e12);
   EXPECT_EQ(rate_of(SG_COMPUTE_TF32), 416e12);
   EXPECT_EQ(rate_of(SG_COMPUTE_BF16), 416e12);
   EXPECT_EQ(gemm_rate_of(h200(), SG_DTYPE_F64, SG_COMPUTE_BF16), 64e12);

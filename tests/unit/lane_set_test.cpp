@@ -185,16 +185,23 @@ TEST_F(small_on_a_device, go_beside_the_commands_of_a_run) {
       taken.push_back(slot);
     }
   EXPECT_FALSE(lanes_.busy_with_small());
-  ASSERT_NE(nullptr, find({})) << "an idle device takes the first at once";
+  lane_slot *const first = find({});
+  ASSERT_NE(nullptr, first) << "an idle device takes the first at once";
   EXPECT_TRUE(lanes_.busy_with_small());
+  lanes_.entered(*first, 0);
+  EXPECT_EQ(nullptr, next_of_run(command_kind::gemm));
+  for (lane_slot *const slot : taken) lanes_.left_of_run(*slot);
+  EXPECT_NE(nullptr, next_of_run(command_kind::gemm)) << "what others have there is not the run's";
+}
+
+// In a run's lane it would come behind those that wait for the run's products.
+TEST_F(spared_units, a_copy_by_itself_is_in_no_lane_of_a_run) {
   for (const work_class what : {to_device, from_device}) {
     lane_slot *const slot = lanes_.find({.what = what});
-    ASSERT_NE(nullptr, slot) << "a place is left for those of others";
-    lanes_.entered(*slot, 0);
-    EXPECT_EQ(nullptr, lanes_.find({.what = what}));
+    ASSERT_NE(nullptr, slot);
+    for (const command_kind kind : {command_kind::copy_in, command_kind::copy_out})
+      EXPECT_NE(slot, lanes_.find(kind, {}, 0, false));
   }
-  for (lane_slot *const slot : taken) lanes_.left_of_run(*slot);
-  EXPECT_NE(nullptr, next_of_run(command_kind::gemm));
 }
 
 TEST_F(small_on_a_device, gather_until_they_fill_it_twice) {

@@ -93,11 +93,12 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
     default: u.sums = 0x1p-23;  // f16, bf16, f8: tensor cores truncate
   }
   if (in == SG_DTYPE_F32 && compute != SG_COMPUTE_EXACT) {
-    // The split formats drop the product of the two small parts: as if each operand had that many bits.
+    // The split formats drop the product of the two small parts, and what these leave out: as if each operand had that
+    // many bits.
     const double unit = compute == SG_COMPUTE_TF32     ? 0x1p-11
                         : compute == SG_COMPUTE_BF16   ? 0x1p-8
                         : compute == SG_COMPUTE_BF16X3 ? 0x1p-15
-                                                       : 0x1p-21;
+                                                       : 0x1p-18;
     u.operands = 2 * unit + unit * unit;
     u.sums = 0x1p-23;
   }
@@ -133,6 +134,7 @@ class bound {
     if (activation == SG_ACTIVATION_GELU) error = 1.13 * error + (8 * u_.sums + 0x1p-50) * std::fabs(sum.sum);
     return u_.result * std::fabs(wanted) + (1 + u_.result) * error + tiny_;
   }
+  double relative() const { return gamma_; }
   // The error as a fraction of the bound; above 1 is wrong.
   double ratio(double value, const dot &sum, sg_activation activation) const {
     const double wanted = activated(activation, sum.sum), allowed = of(sum, wanted, activation);
@@ -214,6 +216,10 @@ verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op 
   verification total;
   for (const auto &part : found) merge(total, part);
   return total;
+}
+
+double error_bound_of_f32(sg_compute compute, std::int64_t k, int pieces) {
+  return bound(model_of(SG_DTYPE_F32, SG_DTYPE_F32, compute), k, pieces).relative();
 }
 
 }  // namespace sg::cli

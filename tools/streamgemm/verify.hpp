@@ -31,4 +31,8 @@ verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op 
                             const product_end &end, sg_compute compute, int pieces,
                             const std::function<void(double)> &tell);
 
+// How far an f32 result of that depth may be from the product, relative to that of the magnitudes; its parts are at
+// most `pieces`.
+double error_bound_of_f32(sg_compute compute, std::int64_t k, int pieces);
+
 }  // namespace sg::cli

@@ -65,16 +65,19 @@ inline constexpr int most_parameter_panels = 48;
 // At most so many, of one type.
 cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept;
 
-// A piece of an f32 operand as three blocks beside each other along the depth, for one product that adds what
-// three products of short parts would: high, high, low for A, and high, low, high for B.
+// A piece of an f32 operand as its high parts, in the format, and for the corrections as two blocks of bf16 beside each
+// other along the depth: the high parts and the low ones, or the other way round. What is not finite is high, and zero
+// in both blocks.
 enum class short_format { tf32, bf16 };
 struct split_panel {
   const float *src;
   std::int64_t ld, rows, cols;  // of the piece, as stored
-  bool depth_is_rows;
-  bool second_is_low;           // B; otherwise the third is
+  bool depth_is_rows;           // the blocks are below each other; otherwise the second follows the first's last column
+  bool low_first;
   short_format format;
-  void *dst;                    // depth_is_rows: 3 * rows x cols; otherwise rows x 3 * cols; tight
+  void *high;         // rows x cols
+  void *corrections;  // depth_is_rows: 2 * rows x cols; otherwise rows x 2 * cols
+  std::int64_t high_ld, corrections_ld;  // multiples of 4; both begin where 16 bytes may be stored
 };
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept;
 

@@ -17,57 +17,90 @@ __device__ float to_tf32(float x) {
   return is_number ? __uint_as_float(rounded) : cut_to_tf32(x);
 }
 
+// As near in bf16, or cut off where that would be infinity.
+__device__ __nv_bfloat16 to_bf16(float x) {
+  const __nv_bfloat16 rounded = __float2bfloat16_rn(x);
+  return isinf(__bfloat162float(rounded)) ? __float2bfloat16_rz(x) : rounded;
+}
+
 struct as_tf32 {
   using type = float;
   static __device__ float high(float x) { return to_tf32(x); }
-  static __device__ float stored(float x) { return to_tf32(x); }
-  static __device__ float cut(float x) { return cut_to_tf32(x); }
 };
 
 struct as_bf16 {
   using type = __nv_bfloat16;
-  static __device__ float high(float x) {
-    const float rounded = __bfloat162float(__float2bfloat16_rn(x));
-    return isinf(rounded) ? __uint_as_float(__float_as_uint(x) & 0xffff0000u) : rounded;
-  }
-  static __device__ __nv_bfloat16 stored(float x) { return __float2bfloat16_rn(x); }
-  static __device__ __nv_bfloat16 cut(float x) { return __float2bfloat16_rz(x); }
+  static __device__ __nv_bfloat16 high(float x) { return to_bf16(x); }
 };
 
-template <class Format>
+__device__ float value_of(float x) { return x; }
+__device__ float value_of(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+// Read and written at once.
+template <class Element, int width>
+struct alignas(sizeof(Element) * width) pack {
+  Element of[width];
+};
+template <int width, class Element>
+__device__ pack<Element, width> load(const Element *first) {
+  return *reinterpret_cast<const pack<Element, width> *>(first);
+}
+template <int width, class Element>
+__device__ void store(Element *first, const pack<Element, width> &values) {
+  *reinterpret_cast<pack<Element, width> *>(first) = values;
+}
+
+template <class Format, int width>
 __global__ void split_kernel(split_panel x) {
   using type = typename Format::type;
-  auto *dst = static_cast<type *>(x.dst);
-  const std::int64_t ld = x.depth_is_rows ? 3 * x.rows : x.rows;
-  const std::int64_t to_next = x.depth_is_rows ? x.rows : x.rows * x.cols;  // from one block to the next
+  auto *high_parts = static_cast<type *>(x.high);
+  auto *corrections = static_cast<__nv_bfloat16 *>(x.corrections);
+  const std::int64_t to_second = x.depth_is_rows ? x.rows : x.cols * x.corrections_ld;
   for (std::int64_t j = blockIdx.y; j < x.cols; j += gridDim.y)
-    for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < x.rows;
-         i += std::int64_t(gridDim.x) * blockDim.x) {
-      const float value = x.src[i + j * x.ld];
-      // What is not finite stands in the first block only, where the others would multiply infinity by the low part of
-      // 1; twice it is the same infinity, or a NaN whose bits a short format keeps.
-      const bool finite = isfinite(value);
-      const float high = finite ? Format::high(value) : value + value;
-      const float again = finite ? high : 0.0f, low = finite ? value - high : 0.0f;
-      // The parts of one of the largest numbers add up to no more than it: one more would be infinity.
-      const type low_part = fabsf(value) < 0x1p127f ? Format::stored(low) : Format::cut(low);
-      type *out = dst + i + j * ld;
-      out[0] = Format::stored(high);
-      out[to_next] = x.second_is_low ? low_part : Format::stored(again);
-      out[2 * to_next] = x.second_is_low ? Format::stored(again) : low_part;
+    for (std::int64_t i = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * width; i < x.rows;
+         i += std::int64_t(gridDim.x) * blockDim.x * width) {
+      const auto values = load<width>(x.src + i + j * x.ld);
+      pack<type, width> high;
+      pack<__nv_bfloat16, width> again, low;
+      for (int w = 0; w < width; ++w) {
+        const float value = values.of[w];
+        // What is not finite stands among the high parts only: a correction would multiply infinity by the low part of
+        // 1. Twice it is the same infinity, or a NaN whose bits a short format keeps.
+        const bool finite = isfinite(value);
+        high.of[w] = finite ? Format::high(value) : type(value + value);
+        const float rest = finite ? value - value_of(high.of[w]) : 0.0f;
+        // The parts of one of the largest numbers add up to no more than it: one more would be infinity.
+        low.of[w] = fabsf(value) < 0x1p127f ? __float2bfloat16_rn(rest) : __float2bfloat16_rz(rest);
+        again.of[w] = finite ? to_bf16(value_of(high.of[w])) : __nv_bfloat16(0.0f);
+      }
+      store(high_parts + i + j * x.high_ld, high);
+      __nv_bfloat16 *const out = corrections + i + j * x.corrections_ld;
+      store(out, x.low_first ? low : again);
+      store(out + to_second, x.low_first ? again : low);
     }
+}
+
+template <int width>
+void launch(const split_panel &what, cudaStream_t in) noexcept {
+  constexpr int threads = 256;
+  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
+  const dim3 grid(blocks((what.rows / width + threads - 1) / threads, 64), blocks(what.cols, 65535));
+  if (what.format == short_format::tf32)
+    split_kernel<as_tf32, width><<<grid, threads, 0, in>>>(what);
+  else
+    split_kernel<as_bf16, width><<<grid, threads, 0, in>>>(what);
 }
 
 }  // namespace
 
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
-  constexpr int threads = 256;
-  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
-  const dim3 grid(blocks((what.rows + threads - 1) / threads, 64), blocks(what.cols, 65535));
-  if (what.format == short_format::tf32)
-    split_kernel<as_tf32><<<grid, threads, 0, in>>>(what);
+  constexpr int width = 4;
+  const bool wide = what.rows % width == 0 && what.ld % width == 0 &&
+                    reinterpret_cast<std::uintptr_t>(what.src) % (width * sizeof(float)) == 0;
+  if (wide)
+    launch<width>(what, in);
   else
-    split_kernel<as_bf16><<<grid, threads, 0, in>>>(what);
+    launch<1>(what, in);
   return cudaGetLastError();
 }
 

@@ -37,13 +37,6 @@ float to_bf16(float x) {
   return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffff0000u);
 }
 
-void store(const split_panel &what, std::int64_t at, float value) {
-  if (what.format == short_format::tf32)
-    static_cast<float *>(what.dst)[at] = value;
-  else
-    static_cast<std::uint16_t *>(what.dst)[at] = sim::bf16::encode(value);
-}
-
 }  // namespace
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
@@ -126,23 +119,25 @@ cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg
 }
 
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
-  return launch(in, {what.src, what.dst}, [what] {
-    const std::int64_t ld = what.depth_is_rows ? 3 * what.rows : what.rows;
-    const std::int64_t to_next = what.depth_is_rows ? what.rows : what.rows * what.cols;
+  return launch(in, {what.src, what.high, what.corrections}, [what] {
+    const std::int64_t to_second = what.depth_is_rows ? what.rows : what.cols * what.corrections_ld;
     const bool tf32 = what.format == short_format::tf32;
     for (std::int64_t j = 0; j < what.cols; ++j)
       for (std::int64_t i = 0; i < what.rows; ++i) {
         const float value = what.src[i + j * what.ld];
         const bool finite = std::isfinite(value);
         const float high = !finite ? value : tf32 ? to_tf32(value) : to_bf16(value);
-        const float again = finite ? high : 0, rest = finite ? value - high : 0;
+        const float again = finite ? to_bf16(high) : 0, rest = finite ? value - high : 0;
         // Of the largest numbers the parts must not add up to more.
-        const bool rounds = std::fabs(value) < 0x1p127f;
-        const float low = tf32 ? (rounds ? to_tf32(rest) : with_bits_of(rest, 0xffffe000u))
-                               : (rounds ? to_bf16(rest) : with_bits_of(rest, 0xffff0000u));
-        store(what, i + j * ld, high);
-        store(what, i + j * ld + to_next, what.second_is_low ? low : again);
-        store(what, i + j * ld + 2 * to_next, what.second_is_low ? again : low);
+        const float low = std::fabs(value) < 0x1p127f ? to_bf16(rest) : with_bits_of(rest, 0xffff0000u);
+        const std::int64_t place = i + j * what.high_ld;
+        if (tf32)
+          static_cast<float *>(what.high)[place] = high;
+        else
+          static_cast<std::uint16_t *>(what.high)[place] = sim::bf16::encode(high);
+        auto *const corrections = static_cast<std::uint16_t *>(what.corrections) + i + j * what.corrections_ld;
+        corrections[0] = sim::bf16::encode(what.low_first ? low : again);
+        corrections[to_second] = sim::bf16::encode(what.low_first ? again : low);
       }
   });
 }

@@ -19,8 +19,8 @@ namespace {
 
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
-const std::pair<std::string, suite_fn> suites[] = {{"cpu", run_cpu_suite},           {"graph", run_graph_suite},
-                                                   {"heads", run_heads_suite},
+const std::pair<std::string, suite_fn> suites[] = {{"accuracy", run_accuracy_suite}, {"cpu", run_cpu_suite},
+                                                   {"graph", run_graph_suite},       {"heads", run_heads_suite},
                                                    {"host", run_host_suite},         {"outofcore", run_outofcore_suite},
                                                    {"priority", run_priority_suite}, {"resident", run_resident_suite},
                                                    {"small", run_small_suite},       {"split", run_split_suite}};
@@ -74,6 +74,13 @@ class recorder : public suite_run {
   }
 
  private:
+  static std::string text_of(const std::string &key, double value) {
+    if (key.ends_with("flops")) return format_rate(value, "flop/s");
+    if (!key.ends_with("error")) return format_seconds(value);
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2e", value);
+    return text;
+  }
   static void print(const std::vector<bench_row> &rows) {
     std::printf("%s\n", rows.front().name.c_str());
     if (rows.front().bound_seconds > 0)
@@ -83,9 +90,7 @@ class recorder : public suite_run {
                   format_rate(row.flops / row.seconds, "flop/s").c_str(), format_seconds(row.min).c_str(),
                   format_seconds(row.max).c_str(), row.samples);
       if (row.products > 1) std::printf("  each %s", format_seconds(row.seconds / row.products).c_str());
-      for (const auto &[key, value] : row.more)
-        std::printf("  %s %s", key.c_str(),
-                    key.ends_with("flops") ? format_rate(value, "flop/s").c_str() : format_seconds(value).c_str());
+      for (const auto &[key, value] : row.more) std::printf("  %s %s", key.c_str(), text_of(key, value).c_str());
       std::printf("\n");
     }
     std::fflush(stdout);

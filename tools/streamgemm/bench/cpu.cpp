@@ -104,6 +104,33 @@ class cpu_suite {
       }
   }
 
+  // The same with one thread of its own on each of the caller's, of which there are as many as cores.
+  void add_peers_side_by_side(bench_case &to, const shared_workload &work) {
+    if (cores_ == 1) return;
+    for (const peer &p : peers_) {
+      const peer_threads preparing(p, 1);
+      std::vector<multiply_fn> multiply;  // each thread's own
+      for (int t = 0; t < cores_; ++t)
+        multiply.push_back(p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_OP_N));
+      if (!multiply.front()) continue;
+      const std::string name = name_of(p, 1) + ", on " + std::to_string(cores_) + " threads";
+      to.variants.push_back({name, [p, name, multiply, work] {
+                               const peer_threads running(p, 1);
+                               return work->checked(name, [&] {
+                                 const int threads = int(multiply.size());
+                                 std::vector<std::jthread> all;
+                                 for (int t = 0; t < threads; ++t)
+                                   all.emplace_back([&, t] {
+                                     p.set_threads(1);
+                                     for (int i = t * work->count() / threads; i < (t + 1) * work->count() / threads;
+                                          ++i)
+                                       multiply[std::size_t(t)](work->a(i), work->b(i), work->c(i));
+                                   });
+                               });
+                             }});
+    }
+  }
+
   static std::string name_of(const peer &p, int threads) { return p.name + " x" + std::to_string(threads); }
 
   void one(shape size, sg_dtype type) {
@@ -122,6 +149,7 @@ class cpu_suite {
     bench_case what{name, size.flops() * count, {ours(work, count), ours_batched(work)}};
     what.products = count;
     add_peers(what, work, count);
+    add_peers_side_by_side(what, work);
     out_.run(what);
   }
 

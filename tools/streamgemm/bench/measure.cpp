@@ -125,6 +125,7 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .bound_seconds = what.bound_seconds,
                     .products = what.products,
                     .more = {}});
+    if (what.variants[v].more) rows.back().more = what.variants[v].more();
   }
   if (what.own)
     rows.front().more = {{"predicted_seconds", what.own->predicted_seconds},

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "record.hpp"
@@ -22,6 +23,7 @@ struct prediction {
 struct bench_variant {
   std::string name;
   std::function<double()> run;  // does the work once and returns the seconds that count
+  std::function<std::vector<std::pair<std::string, double>>()> more = nullptr;  // further keys, asked for in the end
 };
 
 struct bench_case {

@@ -27,6 +27,7 @@ class suite_run {
   virtual ~suite_run() = default;
 };
 
+void run_accuracy_suite(const suite_request &request, suite_run &run);
 void run_cpu_suite(const suite_request &request, suite_run &run);
 void run_graph_suite(const suite_request &request, suite_run &run);
 void run_heads_suite(const suite_request &request, suite_run &run);
