@@ -6,10 +6,10 @@ set -u
 out=$1
 here=$(dirname "$0")
 mkdir -p "$out"
-for suite in ${SUITES:-host outofcore resident split small heads priority graph}; do
+for suite in ${SUITES:-host outofcore resident accuracy split small heads priority graph}; do
   case $suite in
     host) seconds=0.6 ;;
-    outofcore) seconds=1 ;;
+    outofcore | accuracy) seconds=1 ;;
     small) seconds=4 ;; # many variants share it; their bursts are slow or quick as the host's cores are
     resident) seconds=5 ;; # its ratios are of a few percent, and a card that heats up differs by as much from run to run
     priority) seconds=5 ;; # shared by nine scenes, and a percentile wants many samples

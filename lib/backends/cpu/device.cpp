@@ -53,13 +53,14 @@ sg_status device::create_stream(std::int32_t priority, stream **out) noexcept {
   // Held throughout, so that drain() misses no stream.
   const std::lock_guard lock(mutex_);
   const sg_status status =
-      draining() ? fail(SG_STATUS_SHUTDOWN, "the process is exiting") : stream::create(*this, priority, &entry->value);
+      draining() ? fail(SG_STATUS_SHUTDOWN, "the process is exiting") : stream::create(*this, priority, streams(), &entry->value);
   if (status != SG_STATUS_OK) {
     delete entry;
     return status;
   }
   entry->next = streams_;
   streams_ = entry;
+  count_.fetch_add(1, std::memory_order_relaxed);
   *out = entry->value;
   return SG_STATUS_OK;
 }
@@ -71,6 +72,7 @@ void device::destroy_stream(stream *which) noexcept {
       if ((*link)->value == which) {
         listed_stream *gone = *link;
         *link = gone->next;
+        count_.fetch_sub(1, std::memory_order_relaxed);
         delete gone;
         break;
       }

@@ -21,6 +21,7 @@ class device {
 
   sg_status create_stream(std::int32_t priority, stream **out) noexcept;
   void destroy_stream(stream *which) noexcept;
+  std::int32_t streams() const noexcept { return count_.load(std::memory_order_relaxed); }
 
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
   // Lets the commands that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
@@ -35,6 +36,7 @@ class device {
     listed_stream *next;
   };
   listed_stream *streams_ = nullptr;
+  std::atomic<std::int32_t> count_{0};
   const pid_t process_;
   char model_[2048];
 };

@@ -60,8 +60,8 @@ bool own_arrays(command &what) noexcept {
 
 }  // namespace
 
-sg_status stream::create(device &owner, std::int32_t priority, stream **out) noexcept {
-  auto *fresh = new (std::nothrow) stream(owner, priority);
+sg_status stream::create(device &owner, std::int32_t priority, std::int32_t number, stream **out) noexcept {
+  auto *fresh = new (std::nothrow) stream(owner, priority, number);
   if (fresh == nullptr || !fresh->queue_.open() || (fresh->progress_ = progress::create()) == nullptr) {
     delete fresh;
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
@@ -201,7 +201,9 @@ void stream::sleep() noexcept {
     return;
   }
   if (owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
+  home_.enter(owner_.streams());
   while (asleep_.load(std::memory_order_seq_cst) != 0) futex_wait(asleep_, 1);
+  home_.leave();
 }
 
 void stream::run_front() noexcept {

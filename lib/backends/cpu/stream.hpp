@@ -9,6 +9,7 @@
 
 #include "command_queue.hpp"
 #include "event.hpp"
+#include "home.hpp"
 #include "workspace.hpp"
 
 namespace sg::cpu {
@@ -18,7 +19,8 @@ class device;
 class stream {
  public:
   // priority: -1 low, 0 normal, 1 high (which takes effect where the process may raise its threads).
-  static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
+  // `number`: of the device's streams, from 0 on.
+  static sg_status create(device &owner, std::int32_t priority, std::int32_t number, stream **out) noexcept;
   // Joins the worker. Nothing is in flight; not to be called on the stream's own worker.
   ~stream();
   stream(const stream &) = delete;
@@ -40,7 +42,8 @@ class stream {
   void wait_until_drained() noexcept;
 
  private:
-  stream(device &owner, std::int32_t priority) noexcept : owner_(owner), priority_(priority) {}
+  stream(device &owner, std::int32_t priority, std::int32_t number) noexcept
+      : owner_(owner), priority_(priority), home_(number) {}
   static void *worker_main(void *self);
   void work() noexcept;
   void sleep() noexcept;
@@ -51,6 +54,7 @@ class stream {
 
   device &owner_;
   const std::int32_t priority_;
+  home home_;
   progress *progress_ = nullptr;
   command_queue queue_;
   workspace space_;
