@@ -53,7 +53,7 @@ context::context(std::shared_ptr<device> opened, device_model model, const conte
       device_memory_(*device_, arena_pool::memory::device, model_.usable_memory()),
       staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
       pinned_(*device_, known_memory_),
-      engine_(std::make_unique<engine>(*device_, model_, settings.dispatch, device_memory_, staging_memory_)),
+      engine_(std::make_unique<engine>(*device_, model_, settings.dispatch, device_memory_, staging_memory_, *this)),
       partitions_(std::make_unique<partitions>(*this)) {}
 
 context::~context() {

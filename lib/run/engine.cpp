@@ -58,7 +58,7 @@ bool has_left_enough(std::int64_t weight_ns) noexcept {
 }  // namespace
 
 engine::engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
-               arena_pool &staging_memory)
+               arena_pool &staging_memory, object &keeper)
     : device_(on),
       ops_(on.ops()),
       coalesce_(how.coalesce && ops_.gemm_group != nullptr),
@@ -66,7 +66,8 @@ engine::engine(const device &on, const device_model &model, const settings &how,
       staging_memory_(staging_memory),
       lanes_(on, model, how.most_in_flight),
       launcher_(on, tell_engine),
-      stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }) {
+      stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }),
+      pump_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
 }
 
@@ -82,7 +83,7 @@ void engine::push(job &ready) noexcept {
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
   if (patient && saturated_.load() && !has_left_enough(weight)) return;
-  pump();
+  pump_.ask();
   // A chain that the device runs faster than it is told of: whoever makes it longer asks how far it has come.
   if (lane_full_.load(std::memory_order_relaxed) && ops_.poll) ops_.poll(device_.handle());
 }
@@ -91,27 +92,27 @@ void engine::hurry() noexcept {
   if (!saturated_.load()) return;  // nothing is held back
   saturated_.store(false);
   hurry_wanted_.store(true, std::memory_order_release);
-  pump();
+  pump_.ask();
 }
 
 // Something in flight has ended.
 void engine::device_news() noexcept {
   saturated_.store(false);
   if (ops_.poll) let_submitter_look();
-  pump();
+  pump_.ask();
 }
 
 // Whoever has left something in the inbox may be about to submit again, and then looks there itself, on the core whose
 // caches hold it.
 void engine::let_submitter_look() const noexcept {
-  if (!inbox_.load(std::memory_order_relaxed) || requests_.load(std::memory_order_relaxed) != 0) return;
+  if (!inbox_.load(std::memory_order_relaxed) || pump_.is_working()) return;
   for (const deadline next_submission(1000); inbox_.load(std::memory_order_relaxed) && !next_submission.passed();) {
   }
 }
 
 void engine::sweep() noexcept {
   sweep_wanted_.store(true, std::memory_order_release);
-  pump();
+  pump_.ask();
 }
 
 bool engine::admit(lane_slot &named) noexcept {
@@ -127,7 +128,7 @@ void engine::dismiss(lane_slot &named) noexcept {
 
 void engine::change_lanes(lane_change &wanted) noexcept {
   push_to(lane_changes_, wanted);
-  pump();
+  pump_.ask();
   while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
 }
 
@@ -166,15 +167,7 @@ void engine::lane_is_told() noexcept {
   lanes_.awake(nullptr);
 }
 
-void engine::pump() noexcept {
-  if (requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
-  std::uint32_t served = 1;
-  do {
-    step();
-  } while (!requests_.compare_exchange_strong(served, 0, std::memory_order_acq_rel));
-}
-
-// ---- With the token ----
+// ---- In its turn ----
 
 void engine::step() noexcept {
   lane_full_.store(false, std::memory_order_relaxed);

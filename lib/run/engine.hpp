@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs jobs that are ready: an event-driven machine over the backend's streams and the staging workers.
 //
-// No thread of its own, and no lock: whoever brings news (a job that became ready, a command that ended) leaves it in a
-// lock-free list and asks for a pump. The first to ask works until nobody has asked again; the others go on at once.
-// All members below the line are touched by that one thread only.
+// No lock: whoever brings news (a job that became ready, a command that ended) leaves it in a lock-free list and asks the
+// pump for a step, which is often its own. All members below the line are touched by the thread whose turn it is only.
 //
 // On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events.
 // On the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for
@@ -23,6 +22,7 @@
 #include "run/job_group.hpp"
 #include "run/lane_set.hpp"
 #include "run/launcher.hpp"
+#include "run/pump.hpp"
 #include "run/ready_jobs.hpp"
 #include "run/schedule_run.hpp"
 #include "run/stager.hpp"
@@ -35,9 +35,10 @@ class engine {
     std::int32_t most_in_flight = 0;  // commands; 0: as the kinds of product suggest
     bool coalesce = true;
   };
+  // `keeper` owns the engine and all that its jobs touch. Throws sg::error.
   engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
-         arena_pool &staging_memory);  // Throws sg::error.
-  ~engine();                           // nothing is in flight
+         arena_pool &staging_memory, object &keeper);
+  ~engine();  // nothing is in flight
   engine(const engine &) = delete;
   engine &operator=(const engine &) = delete;
 
@@ -69,12 +70,11 @@ class engine {
   void part_of(job_group &group) noexcept;
   static void end_members(job_group &group, context &home) noexcept;
   void flight_ended(flight &f) noexcept;
-  void pump() noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
   void lane_is_told() noexcept;  // by its thread, of a command that has ended there
 
-  // ---- with the token ----
+  // ---- in its turn ----
   void step() noexcept;
   void note_saturation() noexcept;
   void sort_in(job &ready) noexcept;
@@ -122,7 +122,6 @@ class engine {
   std::atomic<bool> saturated_{false};
   std::atomic<bool> hurry_wanted_{false};
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there
-  std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::int64_t> expected_end_ns_{0};
 
   bool hurried_ = false;           // in this step
@@ -136,6 +135,7 @@ class engine {
   std::array<std::vector<job *>, priorities> running_;
   std::vector<sg_backend_event *> events_;  // unused ones
   stager stager_;
+  pump pump_;
 };
 
 }  // namespace sg

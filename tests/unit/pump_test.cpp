@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who asks for a step gets one, and is let go however often others ask.
+#include "run/pump.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace sg {
+namespace {
+
+class owner final : public object {
+ public:
+  owner() : object(object_type::context) {}
+  ~owner() override = default;
+};
+
+template <class Condition>
+void wait_until(Condition &&holds) {
+  while (!holds()) std::this_thread::yield();
+}
+
+TEST(pump, lets_who_asked_go_while_others_ask_without_end) {
+  owner keeper;
+  std::atomic<bool> without_end = true;
+  std::atomic<int> steps_of_others = 0;
+  const auto asking = std::this_thread::get_id();
+  std::function<void()> ask;
+  pump tried(
+      [&] {
+        if (std::this_thread::get_id() != asking) ++steps_of_others;
+        if (without_end) ask();
+      },
+      keeper);
+  ask = [&] { tried.ask(); };
+  for (int round = 0; round < 3; ++round) {
+    without_end = true;
+    const int before = steps_of_others;
+    tried.ask();
+    wait_until([&] { return steps_of_others > before + 100; });
+    EXPECT_TRUE(tried.is_working());
+    EXPECT_FALSE(keeper.has_one_ref()) << "what it works on is kept";
+    without_end = false;
+    wait_until([&] { return !tried.is_working() && keeper.has_one_ref(); });
+  }
+}
+
+TEST(pump, a_step_begins_after_each_ask) {
+  owner keeper;
+  std::atomic<int> news = 0, seen = 0, at_work = 0;
+  pump tried(
+      [&] {
+        EXPECT_EQ(0, at_work++);
+        seen = news.load();
+        --at_work;
+      },
+      keeper);
+  constexpr int threads = 4, each = 20'000;
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&] {
+      for (int i = 0; i < each; ++i) {
+        ++news;
+        tried.ask();
+      }
+    });
+  for (std::thread &thread : all) thread.join();
+  wait_until([&] { return !tried.is_working() && keeper.has_one_ref(); });
+  EXPECT_EQ(threads * each, seen);
+}
+
+TEST(pump, works_on_the_spot_where_nobody_else_asks) {
+  owner keeper;
+  std::vector<std::thread::id> where;
+  pump tried([&] { where.push_back(std::this_thread::get_id()); }, keeper);
+  for (int i = 0; i < 3; ++i) tried.ask();
+  EXPECT_EQ(std::vector(3, std::this_thread::get_id()), where);
+}
+
+}  // namespace
+}  // namespace sg
