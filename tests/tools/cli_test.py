@@ -620,6 +620,16 @@ class Bench(Program):
             self.assertEqual({"streamgemm", "streamgemm, one by one"}, set(chain))
             self.assertEqual((independent["streamgemm"]["products"], chain["streamgemm"]["products"]), (16, 8))
 
+    def test_accuracy(self):
+        for device, peers in (("cpu", ("--peers", FAKE_PEERS)), ("sim:h200", ())):
+            rows = self.rows("accuracy", device, *peers)
+            self.assertEqual([case.split(", ")[1] for case in rows], ["of both signs", "positive"])
+            for case in rows.values():
+                self.assertEqual({"streamgemm", "streamgemm, bf16x3", "streamgemm, tf32", "streamgemm, exact"}
+                                 | ({"cublasGemmEx", "cublasGemmEx, tf32"} if peers else set()), set(case))
+                for variant, row in case.items():
+                    self.assertTrue(0 < row["rms_error"] <= row["largest_error"] < 1e-5, (variant, row))
+
     def test_peers(self):
         """What the peers are handed is what the library is handed: their results are compared too."""
         peers = ("--peers", FAKE_PEERS)
@@ -640,14 +650,14 @@ class Bench(Program):
         self.assertLessEqual(flooded, set(rates))
 
     def test_peers_that_are_not_there(self):
-        for suite in ("small", "heads", "priority", "graph"):
+        for suite in ("accuracy", "small", "heads", "priority", "graph"):
             self.complaint("bench", suite, "--quick", "--device", "cpu", "--peers", "/nonexistent.so")
             self.complaint("bench", suite, "--quick", "--device", "cuda:99", exits=NO_DEVICE)
             self.complaint("bench", suite, "--quick", "--device", "cpu", "--only", "no such case")
 
     def test_wrong_results_are_noticed(self):
         """A simulated device that keeps time but computes nothing."""
-        for suite in ("small", "heads", "priority", "graph"):
+        for suite in ("accuracy", "small", "heads", "priority", "graph"):
             said = self.complaint("bench", suite, "--quick", "--device", "sim:h200?timing-only", exits=VERIFICATION)
             self.assertIn("streamgemm", said)
 

@@ -43,7 +43,8 @@ constexpr gpu_peer_table table = {
     .host_count = [] { return std::int32_t{0}; },
     .host_name = [](std::int32_t) { return ""; },
     .host = [](std::int32_t, const gpu_product *) { return -1.0; },
-    .resident = [](std::int32_t, const gpu_product *, std::int32_t) { return -1.0; },
+    .resident = [](std::int32_t way, const gpu_product *p,
+                   std::int32_t) { return way == 0 && p->dtype == SG_DTYPE_F32 ? seconds_of(p, 1) : -1.0; },
     .arithmetic = [](const gpu_product *) { return -1.0; },
     .many_prepare = [](gpu_way way, std::int32_t, const gpu_product *all, std::int32_t count) -> void * {
       if (way == gpu_way::pointers) return nullptr;  // a peer may lack a way

@@ -4,9 +4,8 @@
 //
 //   high * high             in the format that was asked for, in pieces of the depth whose sums are added in f32 with
 //                           rounding
-//   high * low + low * high in bf16, as one product of twice the depth: its sums are so much smaller that what is cut
-//   off
-//                           does not matter, and neither does what bf16 leaves out of a low part
+//   high * low + low * high in bf16, as one product of twice the depth: its sums are so much smaller that neither what is
+//                           cut off matters nor what bf16 leaves out of a low part
 #include <algorithm>
 
 #include "blas.hpp"
@@ -26,9 +25,15 @@ constexpr std::int64_t most_split = 2048, least_split = 512;
 // once and whose parts are shorter, of 512 and 1024 1.07 to 2.5 and 0.2 to 0.9, a sixth faster with 1024.
 constexpr std::int64_t piece_of(short_format format) noexcept { return format == short_format::tf32 ? 512 : 1024; }
 
+// Elements between places where cuBLAS's fast kernels for tensor cores load and store: those for other sizes take four
+// times as long.
+constexpr std::int64_t aligned_to = 8;
+
 // Where three short products are faster than one in f32, with what splitting costs.
 bool pays(const stream &in, const sg_backend_gemm &g) noexcept {
-  return in.owner().facts().major >= 8 && g.batch == 1 && !has_pointers(g) && g.k >= 128 &&
+  const bool is_aligned = g.m % aligned_to == 0 && g.n % aligned_to == 0 && g.ldc % 4 == 0 &&
+                          reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
+  return in.owner().facts().major >= 8 && is_aligned && g.batch == 1 && !has_pointers(g) && g.k >= 128 &&
          double(g.m) * double(g.n) >= 1024.0 * 1024.0;
 }
 
@@ -82,7 +87,7 @@ class split_operand {
   std::int64_t corrections_ld(std::int64_t depth) const noexcept { return aligned(rows_ ? 2 * depth : lines_); }
 
  private:
-  static std::int64_t aligned(std::int64_t elements) noexcept { return round_up(elements, 8); }
+  static std::int64_t aligned(std::int64_t elements) noexcept { return round_up(elements, aligned_to); }
   std::int64_t size() const noexcept { return format_ == short_format::tf32 ? 4 : 2; }
   std::int64_t high_bytes(std::int64_t depth) const noexcept {
     return round_up(high_ld(depth) * (rows_ ? lines_ : depth) * size(), 256);
@@ -98,17 +103,13 @@ class split_operand {
   char *high_ = nullptr, *corrections_ = nullptr;
 };
 
-// Memory for pieces of `depth`, and `more`; where it is short, for shallower ones.
-sg_status take_memory(stream &in, const split_operand &a, const split_operand &b, std::int64_t more,
-                      std::int64_t &depth, void *&memory) noexcept {
+// Memory for pieces of `depth`; where it is short, for shallower ones.
+sg_status take_memory(stream &in, const split_operand &a, const split_operand &b, std::int64_t &depth,
+                      void *&memory) noexcept {
   for (;; depth = even_part(depth, depth / 2)) {
-    const sg_status status = in.take(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth) + more), &memory);
+    const sg_status status = in.take(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth)), &memory);
     if (status != SG_STATUS_OUT_OF_MEMORY || depth < 2 * least_split) return status;
   }
-}
-
-bool is_aligned(const void *c, std::int64_t ldc) noexcept {
-  return reinterpret_cast<std::uintptr_t>(c) % 16 == 0 && ldc % 4 == 0;
 }
 
 }  // namespace
@@ -128,26 +129,22 @@ sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
   const blas_types of_high = is_tf32 ? blas_types{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32} : of_bf16;
   split_operand a(what.a, what.lda, what.m, what.op_a != SG_OP_N, false, format);
   split_operand b(what.b, what.ldb, what.n, what.op_b == SG_OP_N, true, format);
-  sg_backend_gemm g = what;
-  const bool beside = !is_aligned(what.c, what.ldc);
-  if (beside) g.ldc = round_up(what.m, 4);
-  std::int64_t deepest = even_part(what.k, most_split);
+  const std::int64_t whole = what.k / 16 * 16;  // the rest, which is not aligned, is a piece of its own
+  std::int64_t deepest = even_part(whole, most_split);
   void *memory = nullptr;
-  if (const sg_status status = take_memory(in, a, b, beside ? g.ldc * what.n * 4 : 0, deepest, memory)) return status;
-  char *const parts_of_b = static_cast<char *>(memory) + a.bytes(deepest);
+  if (const sg_status status = take_memory(in, a, b, deepest, memory)) return status;
   a.place(static_cast<char *>(memory), deepest);
-  b.place(parts_of_b, deepest);
-  if (beside) g.c = parts_of_b + b.bytes(deepest);
+  b.place(static_cast<char *>(memory) + a.bytes(deepest), deepest);
 
-  const auto alpha = static_cast<float>(what.alpha.re), one = 1.0f;
-  const auto beta = beside ? 0.0f : static_cast<float>(what.beta.re);
+  const auto alpha = static_cast<float>(what.alpha.re), beta = static_cast<float>(what.beta.re), one = 1.0f;
+  sg_backend_gemm g = what;
   const auto add = [&](std::int64_t depth, const blas_types &types, bool begins) {
     g.k = depth;
     return blas_failure(call_blas(handle, g, types, {&alpha, begins ? &beta : &one}));
   };
   sg_status status = SG_STATUS_OK;
-  for (std::int64_t first = 0; first < what.k && status == SG_STATUS_OK; first += deepest) {
-    const std::int64_t depth = std::min(deepest, what.k - first);
+  for (std::int64_t first = 0, depth = 0; first < what.k && status == SG_STATUS_OK; first += depth) {
+    depth = first < whole ? std::min(deepest, whole - first) : what.k - whole;
     status = in.owner().check(a.split(first, depth, in.native()), "splitting");
     if (status == SG_STATUS_OK) status = in.owner().check(b.split(first, depth, in.native()), "splitting");
     if (status != SG_STATUS_OK) break;
@@ -160,15 +157,6 @@ sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
       g.a = a.high(at, depth), g.b = b.high(at, depth);
       status = add(std::min(piece, depth - at), of_high, false);
     }
-  }
-  if (beside && status == SG_STATUS_OK) {
-    sg_backend_reduce sum{};
-    sum.m = what.m, sum.n = what.n;
-    sum.part_type = sum.out_type = SG_DTYPE_F32;
-    sum.beta = what.beta;
-    sum.parts = g.c, sum.parts_count = 1, sum.part_ld = g.ldc;
-    sum.c = what.c, sum.ldc = what.ldc;
-    status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
   }
   in.give_back(memory);
   return status;
