@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include <system_error>
+#include <exception>
 
 #include "base/futex.hpp"
 #include "run/process.hpp"
@@ -46,7 +46,7 @@ bool pump::hand_over() noexcept {
       const signals_blocked quiet;
       thread_ = std::thread([this] { relieve(); });
       pthread_setname_np(thread_.native_handle(), "sg-engine");
-    } catch (const std::system_error &) {
+    } catch (const std::exception &) {  // no thread, or no memory for one
       return false;
     }
   }
