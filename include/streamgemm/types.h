@@ -79,14 +79,14 @@ typedef enum sg_compute {
   SG_COMPUTE_EXACT = 0,  /**< Products exact in the operand's format or wider, sums at least in f32 (i32 for i8). */
   SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied. */
   SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into a part of 11 significant bits and a rest of 8, and the product
-                              of two rests left out: each product is off by at most 2^-17 of itself. Only depths from 128
-                              on are split, for whose sums in f32 no better bound is known. */
+                              of two rests left out: each product of operands from 2^-115 on is off by at most 2^-17 of
+                              itself. Only depths from 128 on are split, for whose sums in f32 no better bound is known. */
   SG_COMPUTE_BF16 = 3,   /**< f32 operands may be rounded to bf16. Where A and B both lie in pageable memory and the device
                               has its own, they are rounded on their way there unless that could be slower, and half the
                               bytes cross the link: to nearest, ties to even, each number by at most 2^-8 of itself
                               (a subnormal one by 2^-134), from (2 - 2^-8) * 2^127 on to infinity. */
   SG_COMPUTE_BF16X3 = 4, /**< f32 operands may be split into two bf16 parts, and the product of the lesser ones left out:
-                              each product is off by at most 2^-14 of itself. */
+                              each product of operands from 2^-118 on is off by at most 2^-14 of itself. */
   SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by a chip's own f8 arithmetic, whose products are exact but
                               whose sums may keep fewer bits than f32 before they are added up in f32: about 14
                               significant ones on Hopper. */

@@ -103,6 +103,13 @@ const gemm_rate *best_rate(const device_model &model, sg_dtype in_type, sg_compu
   return best;
 }
 
+// Products in parts are formed where that pays, as the cuda backend does it (gemm_split.cpp); others in f32.
+sg_compute computed_as(const gemm_shape &g) noexcept {
+  const bool in_parts = g.compute == SG_COMPUTE_3XTF32 || g.compute == SG_COMPUTE_BF16X3;
+  const bool pays = g.batch == 1 && g.m % 8 == 0 && g.n % 8 == 0 && g.k >= 128 && double(g.m) * double(g.n) >= 1 << 20;
+  return in_parts && !pays ? SG_COMPUTE_EXACT : g.compute;
+}
+
 }  // namespace
 
 // It goes over the sums once more, which are of 32 bits at least. On cores they are in cache.
@@ -127,7 +134,8 @@ double gemm_rate_of(const device_model &model, sg_dtype in_type, sg_compute comp
 }
 
 kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
-  const gemm_rate *rate = best_rate(model, g.in_type, g.compute);
+  const gemm_rate *rate = best_rate(model, g.in_type, computed_as(g));
+  if (!rate) rate = best_rate(model, g.in_type, g.compute);
   if (!rate)
     throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(g.in_type));
   const double m = double(g.m), n = double(g.n), k = double(g.k);

@@ -84,6 +84,7 @@ void job::finish() noexcept {
   for (dependency *node = successors_.close(); node;) {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
+    const auto keep = one_clock ? ref<context>() : ref<context>::share(&node->successor->owner());
     node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
                                        one_clock ? cause() : 0, one_clock ? end_ns() : 0);
     node = next;

@@ -11,8 +11,8 @@
 namespace sg {
 
 namespace {
-// For so long whoever asked works for others, too. On an H200 a flood of products in 48 parts each, whose launches take
-// longer than the products, kept its first submitter for ever.
+// For so long, and to the end of a step, whoever asked works for others, too. On an H200 a flood of products in 48
+// parts each, whose launches take longer than the products, kept its first submitter for ever.
 constexpr std::int64_t patience_ns = 1'000'000;
 }  // namespace
 
@@ -25,7 +25,7 @@ pump::~pump() {
 
 void pump::ask() noexcept {
   if (requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
-  std::uint32_t served = 1;
+  std::uint64_t served = 1;
   std::int64_t since_ns = 0;
   for (;;) {
     step_();
@@ -64,7 +64,7 @@ void pump::relieve() noexcept {
       if (now == closing) return;
       continue;
     }
-    std::uint32_t served = requests_.load(std::memory_order_acquire);
+    std::uint64_t served = requests_.load(std::memory_order_acquire);
     do {
       step_();
     } while (!requests_.compare_exchange_strong(served, 0, std::memory_order_acq_rel));

@@ -33,7 +33,7 @@ class pump {
 
   const std::function<void()> step_;
   object &keeper_;
-  std::atomic<std::uint32_t> requests_{0};
+  std::atomic<std::uint64_t> requests_{0};  // since there was nothing to do
   std::atomic<std::uint32_t> turn_{none};  // the thread's: a futex
   std::thread thread_;                     // started when it is first needed
 };

@@ -59,7 +59,7 @@ errors errors_of(product_case &x, const format &part) {
         magnitude += std::abs(a * b);
       }
       const real error = std::abs(x.c.get(0, i, j).real() - exact) / magnitude;
-      worst.seen = error <= worst.seen ? worst.seen : error;  // a NaN counts
+      if (!(error <= worst.seen)) worst.seen = std::isnan(error) ? std::numeric_limits<real>::infinity() : error;
       worst.of_one_part = std::max(worst.of_one_part, std::abs(rounded - exact) / magnitude);
     }
   return worst;

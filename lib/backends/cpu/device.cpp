@@ -53,7 +53,7 @@ sg_status device::create_stream(std::int32_t priority, stream **out) noexcept {
   // Held throughout, so that drain() misses no stream.
   const std::lock_guard lock(mutex_);
   const sg_status status =
-      draining() ? fail(SG_STATUS_SHUTDOWN, "the process is exiting") : stream::create(*this, priority, streams(), &entry->value);
+      draining() ? fail(SG_STATUS_SHUTDOWN, "the process is exiting") : stream::create(*this, priority, &entry->value);
   if (status != SG_STATUS_OK) {
     delete entry;
     return status;

@@ -2,6 +2,7 @@
 #include "stream.hpp"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -60,8 +61,8 @@ bool own_arrays(command &what) noexcept {
 
 }  // namespace
 
-sg_status stream::create(device &owner, std::int32_t priority, std::int32_t number, stream **out) noexcept {
-  auto *fresh = new (std::nothrow) stream(owner, priority, number);
+sg_status stream::create(device &owner, std::int32_t priority, stream **out) noexcept {
+  auto *fresh = new (std::nothrow) stream(owner, priority);
   if (fresh == nullptr || !fresh->queue_.open() || (fresh->progress_ = progress::create()) == nullptr) {
     delete fresh;
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
@@ -168,7 +169,10 @@ sg_status stream::wait(event &what) noexcept {
 // Sequentially consistent, as sleep() is: either the worker sees the command (or the flag), or we see it asleep.
 void stream::wake() noexcept {
   if (asleep_.load(std::memory_order_seq_cst) == 0) return;
-  if (asleep_.exchange(0, std::memory_order_seq_cst) != 0) futex_wake_all(asleep_);
+  if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return;
+  // A worker that wakes another leaves it to the scheduler: the core of who sleeps may be free.
+  if (owner_.wakes_last() && t_own == nullptr) core_.lead_here(worker_.load(std::memory_order_relaxed), owner_.streams());
+  futex_wake_all(asleep_);
 }
 
 void stream::wait_until_drained() noexcept {
@@ -179,6 +183,7 @@ void stream::wait_until_drained() noexcept {
 void *stream::worker_main(void *self) {
   auto *own = static_cast<stream *>(self);
   t_own = own;
+  own->worker_.store(gettid(), std::memory_order_relaxed);
   pthread_setname_np(pthread_self(), "streamgemm-cpu");
   // Nice values are per thread here. Raising is refused to most processes; then the thread stays as it is.
   if (own->priority_ != 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 5 * own->priority_);
@@ -201,9 +206,9 @@ void stream::sleep() noexcept {
     return;
   }
   if (owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
-  home_.enter(owner_.streams());
+  owner_.falls_asleep();
   while (asleep_.load(std::memory_order_seq_cst) != 0) futex_wait(asleep_, 1);
-  home_.leave();
+  core_.leave();
 }
 
 void stream::run_front() noexcept {

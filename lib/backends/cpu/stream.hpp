@@ -9,7 +9,7 @@
 
 #include "command_queue.hpp"
 #include "event.hpp"
-#include "home.hpp"
+#include "last_core.hpp"
 #include "workspace.hpp"
 
 namespace sg::cpu {
@@ -19,8 +19,7 @@ class device;
 class stream {
  public:
   // priority: -1 low, 0 normal, 1 high (which takes effect where the process may raise its threads).
-  // `number`: of the device's streams, from 0 on.
-  static sg_status create(device &owner, std::int32_t priority, std::int32_t number, stream **out) noexcept;
+  static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
   // Joins the worker. Nothing is in flight; not to be called on the stream's own worker.
   ~stream();
   stream(const stream &) = delete;
@@ -42,8 +41,7 @@ class stream {
   void wait_until_drained() noexcept;
 
  private:
-  stream(device &owner, std::int32_t priority, std::int32_t number) noexcept
-      : owner_(owner), priority_(priority), home_(number) {}
+  stream(device &owner, std::int32_t priority) noexcept : owner_(owner), priority_(priority) {}
   static void *worker_main(void *self);
   void work() noexcept;
   void sleep() noexcept;
@@ -54,7 +52,8 @@ class stream {
 
   device &owner_;
   const std::int32_t priority_;
-  home home_;
+  last_core core_;
+  std::atomic<pid_t> worker_{0};  // 0: it has not begun
   progress *progress_ = nullptr;
   command_queue queue_;
   workspace space_;
