@@ -94,7 +94,7 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   native_.copy(seen, back);
   native_.finish();
   EXPECT_EQ(all(4), seen);
-  EXPECT_OK(sg_job_wait(more, 0));
+  EXPECT_OK(sg_job_wait(more, SG_FOREVER));  // whoever has sent it out may have to say so yet
 }
 
 TEST_F(native_streams, synchronizing_waits_for_the_callers_own) {
