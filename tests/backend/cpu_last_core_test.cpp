@@ -85,6 +85,15 @@ TEST_F(last_core_of, as_many_workers_as_cores_is_the_callers_until_it_is_awake) 
   EXPECT_TRUE(equal(all_, mask_of(led.id())));
 }
 
+TEST_F(last_core_of, a_worker_that_was_led_twice_is_forgotten_once) {
+  worker led(core_);
+  stay_here();
+  core_.lead_here(led.id(), cores_);
+  core_.lead_here(led.id(), cores_);  // it was awake before the first
+  led.leave();
+  EXPECT_TRUE(equal(all_, mask_of(led.id())));
+}
+
 TEST_F(last_core_of, fewer_workers_than_cores_is_any) {
   worker free(core_);
   stay_here();

@@ -17,11 +17,14 @@ class last_core {
   // By who is about to wake the worker, one of so many. Where the worker may use more cores than there are workers, or
   // other ones than the caller, nothing happens.
   void lead_here(pid_t worker, std::int32_t workers) noexcept;
-  // By the worker, once awake. A mask that somebody else has set meanwhile stays.
+  // By the worker, once awake and before it sleeps. A mask that somebody else has set meanwhile stays.
   void leave() noexcept;
 
  private:
-  std::atomic<bool> led_{false};
+  enum class state : std::uint8_t { free, leading, led };
+  bool led(pid_t worker, std::int32_t workers) noexcept;
+
+  std::atomic<state> state_{state::free};
   cpu_set_t anywhere_{}, here_{};
 };
 

@@ -200,6 +200,7 @@ void stream::work() noexcept {
 }
 
 void stream::sleep() noexcept {
+  core_.leave();
   asleep_.store(1, std::memory_order_seq_cst);
   if (!queue_.empty() || stop_.load(std::memory_order_seq_cst)) {
     asleep_.store(0, std::memory_order_relaxed);
