@@ -22,9 +22,7 @@ class device {
   sg_status create_stream(std::int32_t priority, stream **out) noexcept;
   void destroy_stream(stream *which) noexcept;
   std::int32_t streams() const noexcept { return count_.load(std::memory_order_relaxed); }
-  // Of its workers: one is about to sleep; one is about to be woken, and whether no other sleeps then.
-  void falls_asleep() noexcept { sleeping_.fetch_add(1, std::memory_order_relaxed); }
-  bool wakes_last() noexcept { return sleeping_.fetch_sub(1, std::memory_order_relaxed) <= 1; }
+  awake_cores &awake() noexcept { return awake_; }
 
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
   // Lets the commands that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
@@ -39,7 +37,8 @@ class device {
     listed_stream *next;
   };
   listed_stream *streams_ = nullptr;
-  std::atomic<std::int32_t> count_{0}, sleeping_{0};  // streams, and those whose workers sleep
+  std::atomic<std::int32_t> count_{0};  // streams
+  awake_cores awake_;
   const pid_t process_;
   char model_[2048];
 };

@@ -170,8 +170,8 @@ sg_status stream::wait(event &what) noexcept {
 void stream::wake() noexcept {
   if (asleep_.load(std::memory_order_seq_cst) == 0) return;
   if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return;
-  // A worker that wakes another leaves it to the scheduler: the core of who sleeps may be free.
-  if (owner_.wakes_last() && t_own == nullptr) core_.lead_here(worker_.load(std::memory_order_relaxed), owner_.streams());
+  const int core = core_.lead(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
+  if (core != awake_cores::nowhere) runs_on(core);
   futex_wake_all(asleep_);
 }
 
@@ -194,7 +194,7 @@ void *stream::worker_main(void *self) {
 void stream::work() noexcept {
   for (;;) {
     while (!queue_.empty()) run_front();
-    if (stop_.load(std::memory_order_seq_cst)) return;
+    if (stop_.load(std::memory_order_seq_cst)) return runs_on(awake_cores::nowhere);
     sleep();
   }
 }
@@ -207,12 +207,18 @@ void stream::sleep() noexcept {
     return;
   }
   if (owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
-  owner_.falls_asleep();
+  runs_on(awake_cores::nowhere);
   while (asleep_.load(std::memory_order_seq_cst) != 0) futex_wait(asleep_, 1);
   core_.leave();
 }
 
+void stream::runs_on(int core) noexcept {
+  if (core == runs_on_.load(std::memory_order_relaxed)) return;
+  owner_.awake().moves(runs_on_.exchange(core, std::memory_order_relaxed), core);
+}
+
 void stream::run_front() noexcept {
+  runs_on(sched_getcpu());
   command &what = queue_.front();
   sg_backend_result result = {};
   if (what.done.fn != nullptr) result.start_ns = now_ns();

@@ -9,7 +9,7 @@
 
 #include "command_queue.hpp"
 #include "event.hpp"
-#include "last_core.hpp"
+#include "free_core.hpp"
 #include "workspace.hpp"
 
 namespace sg::cpu {
@@ -46,19 +46,21 @@ class stream {
   void work() noexcept;
   void sleep() noexcept;
   void run_front() noexcept;
+  void runs_on(int core) noexcept;
   sg_status execute(const command &what, sg_status &alone) noexcept;
   template <class Fill>
   sg_status submit(Fill fill) noexcept;
 
   device &owner_;
   const std::int32_t priority_;
-  last_core core_;
+  free_core core_;
   std::atomic<pid_t> worker_{0};  // 0: it has not begun
   progress *progress_ = nullptr;
   command_queue queue_;
   workspace space_;
   pthread_t thread_{};
   bool started_ = false;
+  std::atomic<int> runs_on_{awake_cores::nowhere};  // the worker, as it has said, or who leads it
   alignas(64) std::atomic<std::uint32_t> asleep_{0};
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> drained_{0};

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core for a worker that is woken, where there are as many workers as cores: one that no awake worker runs on, and
+// not the waker's where there is another. A scheduler may see it otherwise: in a virtual machine a core that sleeps
+// looks as if its host had taken it away, and Linux puts whoever is woken behind the waker. On two cores of an EPYC two
+// workers shared one for 4 ms at a time then, with the other idle (no record is kept). Once awake, a worker may go
+// anywhere.
+#pragma once
+
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace sg::cpu {
+
+// Where the awake workers run, as far as they have said.
+class awake_cores {
+ public:
+  static constexpr int nowhere = -1;
+
+  // By a worker that comes to another core, wakes (from nowhere) or is about to sleep (to nowhere).
+  void moves(int from, int to) noexcept {
+    if (known(from)) workers_[static_cast<std::size_t>(from)].fetch_sub(1, std::memory_order_relaxed);
+    if (known(to)) workers_[static_cast<std::size_t>(to)].fetch_add(1, std::memory_order_relaxed);
+  }
+  bool none_on(int core) const noexcept {
+    return workers_[static_cast<std::size_t>(core)].load(std::memory_order_relaxed) <= 0;
+  }
+  static constexpr bool known(int core) noexcept { return core >= 0 && core < CPU_SETSIZE; }
+
+ private:
+  std::array<std::atomic<std::int32_t>, CPU_SETSIZE> workers_{};
+};
+
+class free_core {
+ public:
+  // By who is about to wake the worker, one of so many: the core that it can only come to, or nowhere. Where it may use
+  // more cores than there are workers, or none of them is free, nothing happens.
+  int lead(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
+  // By the worker, once awake and before it sleeps. A mask that somebody else has set meanwhile stays.
+  void leave() noexcept;
+
+ private:
+  enum class state : std::uint8_t { free, leading, led };
+  bool choose(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
+
+  std::atomic<state> state_{state::free};
+  cpu_set_t anywhere_{}, chosen_{};
+};
+
+}  // namespace sg::cpu
