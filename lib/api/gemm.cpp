@@ -16,10 +16,8 @@ namespace {
 
 // Gives a job the plan of a group, and the operands of each of its products.
 void give_work(job &work, const std::shared_ptr<const compiled_plan> &plan, binding &&where) {
-  work.kind = work_kind::schedule;
-  work.give_plan(plan);
+  work.give_schedule(plan);
   work.operands = std::move(where);
-  if (!work.plan->is_single()) work.run = std::make_unique<schedule_run>(*work.plan);
 }
 
 // The planner chooses how, of which only what is submitted says something.

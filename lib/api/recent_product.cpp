@@ -63,7 +63,7 @@ std::uint64_t mix(const context &on, const sg_gemm_desc &d) noexcept {
 }
 
 // A plan of more is not kept: finding it again takes little beside its run.
-constexpr std::size_t most_commands = 64;
+constexpr std::size_t most_commands = 128;
 
 }  // namespace
 

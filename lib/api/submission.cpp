@@ -6,7 +6,6 @@
 
 #include "api/accesses.hpp"
 #include "api/entry.hpp"
-#include "run/schedule_run.hpp"
 
 namespace sg {
 
@@ -153,9 +152,7 @@ namespace {
 
 inline ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan) {
   ref<job> work = to.new_job();
-  work->kind = work_kind::schedule;
-  work->give_plan(plan);
-  if (!work->plan->is_single()) work->run = std::make_unique<schedule_run>(*work->plan);
+  work->give_schedule(plan);
   work->follows_on_device = to.follows_on_device() && work->plan->is_single();
   work->operands.first = where;
   return work;

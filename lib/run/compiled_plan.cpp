@@ -10,6 +10,7 @@
 #include "plan/loose_copies.hpp"
 #include "run/company.hpp"
 #include "run/lower.hpp"
+#include "run/schedule_run.hpp"
 
 namespace sg {
 
@@ -20,6 +21,8 @@ constexpr double long_command_seconds = 100e-6;
 constexpr double small_product_seconds = 50e-6;
 // Products of a plan whose calls are kept, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
+// Commands of a plan that keeps a run, of some 200 bytes each.
+constexpr std::size_t most_kept = 1024;
 
 // Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
 constexpr std::int64_t tile = 128;
@@ -30,6 +33,22 @@ float share_of(const command &c, const device_model &model) noexcept {
       std::min(1.0, tiles(c.m) * tiles(c.n) * double(c.out.items) / double(std::max(1, model.units))));
 }
 }  // namespace
+
+spare_run::~spare_run() { delete take(); }
+
+run_of_plan compiled_plan::new_run() const {
+  schedule_run *const again = spare_.take();
+  if (!again) return run_of_plan(new schedule_run(*this));
+  again->begin_again();
+  return run_of_plan(again);
+}
+
+void back_to_plan::operator()(schedule_run *ended) const noexcept {
+  if (ended->steps.size() > most_kept)
+    delete ended;
+  else
+    delete ended->plan().spare_.swap(ended);
+}
 
 // Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
 // pieces of one sum follow each other.

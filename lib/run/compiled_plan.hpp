@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,9 +20,36 @@
 
 namespace sg {
 
+class schedule_run;
+struct compiled_plan;
+
+struct back_to_plan {  // where the plan has room for it
+  void operator()(schedule_run *ended) const noexcept;
+};
+// A run of a plan that outlives it.
+using run_of_plan = std::unique_ptr<schedule_run, back_to_plan>;
+
+// A run that has ended, for the next one of its plan. Any thread.
+class spare_run {
+ public:
+  spare_run() noexcept = default;
+  ~spare_run();
+  spare_run(const spare_run &) = delete;
+  spare_run &operator=(const spare_run &) = delete;
+
+  schedule_run *take() noexcept { return kept_.exchange(nullptr, std::memory_order_acquire); }  // nullptr: none
+  schedule_run *swap(schedule_run *for_this) noexcept { return kept_.exchange(for_this, std::memory_order_acq_rel); }
+
+ private:
+  std::atomic<schedule_run *> kept_{nullptr};
+};
+
 struct compiled_plan {
   compiled_plan(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const schedule> made,
                 const device_model &model);
+
+  // A run of it that has not begun. Throws std::bad_alloc.
+  run_of_plan new_run() const;
 
   bool is_single() const noexcept { return text->commands.size() == 1; }
   std::int64_t predicted_ns() const noexcept {
@@ -77,7 +105,9 @@ struct compiled_plan {
   void leave_apart(const device_model &model, std::vector<float> &seconds) const;
   bool is_scattered(const command &product) const noexcept;
 
+  friend back_to_plan;
   std::vector<std::optional<bare_call>> calls_;  // by command; or none at all
+  mutable spare_run spare_;
 };
 
 constexpr bool on_device(command_kind kind) noexcept {

@@ -104,6 +104,7 @@ class engine {
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
   void command_ended(flight &f) noexcept;
+  static void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
   void stage(flight &f) noexcept;
 

@@ -161,7 +161,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
       issue_together(running, index, *slot))
     return true;
   schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
-  run.goes_out(*running.plan, index);
+  run.goes_out(index);
   f.begin(running, index, slot, 2);
   run.slots[index] = slot;
   ++run.in_flight;
@@ -251,7 +251,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     return false;
   }
   for (const std::uint32_t command : batch->commands) {
-    run.goes_out(plan, command);
+    run.goes_out(command);
     run.lanes[run.lane_of[command]].started = true;
   }
   run.in_flight += f.commands;
@@ -311,6 +311,24 @@ void engine::command_ended(flight &f) noexcept {
   else
     ended(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
+  if (f.batch) return running.add_time(f, running.ready_ns());
+  add_time(running, f.index);
+  for (const std::uint32_t after : running.plan->after.of(f.index)) add_time(running, after);
+}
+
+// Once the command and all that it waits for have been told, in whatever order: a backend that was made to wait for
+// another stream may not know until when.
+void engine::add_time(job &running, std::uint32_t index) noexcept {
+  const schedule_run &run = *running.run;
+  const schedule &s = *running.plan->text;
+  if (run.steps[index] != schedule_run::step::ended) return;
+  std::int64_t others_end_ns = running.ready_ns();
+  for (std::uint32_t w = 0; w < s.commands[index].waits; ++w) {
+    const std::uint32_t before = s.waits[s.commands[index].first_wait + w];
+    if (run.steps[before] != schedule_run::step::ended) return;
+    others_end_ns = std::max(others_end_ns, run.flights[before].end_ns);
+  }
+  running.add_time(run.flights[index], others_end_ns);
 }
 
 void engine::end_run(job &running) noexcept {

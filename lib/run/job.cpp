@@ -30,7 +30,7 @@ void job_ends::announce() noexcept {
 }
 
 job::job() noexcept : object(object_type::job) {}
-job::~job() = default;
+job::~job() { run.reset(); }  // while its plan lives
 
 void job::begin() noexcept {
   revive();
@@ -178,21 +178,6 @@ void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
   if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;
   if (end > end_ns()) end_ns_.store(end, std::memory_order_relaxed);
   busy_ns_ += (end - start_ns) / command.company;
-}
-
-// A backend that was made to wait for another stream may not know until when. All that was waited for has ended by now.
-void job::add_times() noexcept {
-  if (commands_run_ == 0) return;
-  if (!run) return add_time(single, ready_ns());
-  const schedule &s = *plan->text;
-  for (std::size_t i = 0; i < s.commands.size(); ++i) {
-    const command &c = s.commands[i];
-    std::int64_t others_end_ns = ready_ns();
-    for (std::uint32_t w = 0; w < c.waits; ++w)
-      others_end_ns = std::max(others_end_ns, run->flights[s.waits[c.first_wait + w]].end_ns);
-    add_time(run->flights[i], others_end_ns);
-  }
-  for (const auto &batch : run->batches) add_time(batch->whole, ready_ns());
 }
 
 void job::fetch() const noexcept {

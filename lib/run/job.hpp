@@ -29,7 +29,6 @@ class context;
 class completion_queue;
 class job;
 class job_pool;
-class schedule_run;
 struct graph_program;
 
 // A successor's place in its predecessor's list. It belongs to the successor.
@@ -143,6 +142,7 @@ class alignas(64) job final : public object {
   std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
+  void add_time(const flight &command, std::int64_t not_before_ns) noexcept;  // the same
   void group_ended(std::int64_t start_ns, std::int64_t end_ns,
                    std::size_t company) noexcept;  // its work was part of it
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
@@ -170,6 +170,14 @@ class alignas(64) job final : public object {
     if (plan_ != what) plan_ = what;
     plan = plan_.get();
   }
+  // The same of what it is to run. Throws std::bad_alloc.
+  void give_schedule(const std::shared_ptr<const compiled_plan> &what) {
+    run_of_plan fresh = what->is_single() ? run_of_plan() : what->new_run();
+    run.reset();  // which goes back to the plan that it had
+    kind = work_kind::schedule;
+    give_plan(what);
+    run = std::move(fresh);
+  }
   std::shared_ptr<const compiled_plan> shared_plan() const noexcept { return plan ? plan_ : nullptr; }
 
  private:
@@ -191,8 +199,6 @@ class alignas(64) job final : public object {
   void end_in_full(sg_status status) noexcept;
   void finish() noexcept;
   void clear_rest() noexcept;
-  void add_times() noexcept;
-  void add_time(const flight &command, std::int64_t not_before_ns) noexcept;
 
   // --- The record. Its first line: what an end writes of a product that is plain ---
  public:
@@ -246,7 +252,7 @@ class alignas(64) job final : public object {
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
   flight single;                                 // of a job with one command
-  std::unique_ptr<schedule_run> run;             // of a job with several
+  run_of_plan run;                               // of a job with several
   std::shared_ptr<const graph_program> program;  // of a graph's run
   job *next_completion = nullptr;                // in its completion queue
   std::int32_t part_index = 0;

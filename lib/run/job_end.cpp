@@ -55,7 +55,7 @@ void job::tell() const noexcept {
 
 void job::end_in_full(sg_status status) noexcept {
   status_ = status;
-  add_times();
+  if (!run && commands_run_ > 0) add_time(single, ready_ns());
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();

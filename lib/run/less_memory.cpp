@@ -8,7 +8,6 @@
 #include "run/arena_pool.hpp"
 #include "run/context.hpp"
 #include "run/job.hpp"
-#include "run/schedule_run.hpp"
 
 namespace sg {
 
@@ -32,11 +31,6 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
   return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
 }
 
-void adopt(job &ready, const std::shared_ptr<const compiled_plan> &plan) {
-  ready.run = std::make_unique<schedule_run>(*plan);
-  ready.give_plan(plan);
-}
-
 [[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
   const auto free = ready.owner().on().free_memory();
   throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of device memory are wanted, %s are free, and fewer do not do: %s",
@@ -49,7 +43,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
   const auto planned = ready.shared_plan();
   // What an earlier run left, before the device is asked again for what it did not have.
   if (planned->in_less_memory && !from.keeps(need_of(ready)) && from.keeps(planned->in_less_memory->text->device_bytes))
-    adopt(ready, planned->in_less_memory);
+    ready.give_schedule(planned->in_less_memory);
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
@@ -66,7 +60,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
     request.memory_limit = budget_after(refused, ready.owner().on());
     try {
       if (request.memory_limit == 0) throw error(SG_STATUS_OUT_OF_MEMORY, "none is free");
-      adopt(ready, ready.owner().plan_again(*planned, request));
+      ready.give_schedule(ready.owner().plan_again(*planned, request));
     } catch (const error &e) {
       if (!is_out_of_memory(e)) throw;
       report(ready, planned->text->device_bytes, e);

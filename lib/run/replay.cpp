@@ -25,7 +25,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     parts.push_back(new_job());
     job &part = *parts.back();
     part.kind = work.kind;
-    if (work.plan) part.give_plan(work.plan);
+    if (work.plan) part.give_schedule(work.plan);
     part.copy = work.copy;
     part.operands = work.operands.copy();
     part.follows_on_device = work.follows_on_device;
@@ -33,7 +33,6 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     part.units = work.units;
     if (work.within) part.within = work.within->within();
     part.submitter = whole->submitter;
-    if (part.plan && !part.plan->is_single()) part.run = std::make_unique<schedule_run>(*part.plan);
     if (work.stream >= 0) latest_of_stream.emplace(work.stream, nullptr);
   }
   // What the run itself comes after is one job, so that not every part has to.

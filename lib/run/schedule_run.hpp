@@ -23,7 +23,11 @@ struct product_batch {
 
 class schedule_run {
  public:
-  explicit schedule_run(const compiled_plan &plan);  // Throws std::bad_alloc.
+  explicit schedule_run(const compiled_plan &plan);  // which outlives it. Throws std::bad_alloc.
+  // As it was when it was made. It is over.
+  void begin_again() noexcept;
+
+  const compiled_plan &plan() const noexcept { return plan_; }
 
   enum class step : std::uint8_t { waiting, enqueued, ended };
 
@@ -35,10 +39,10 @@ class schedule_run {
   };
 
   // The command goes out. Its lane's next one is the first that has not; commands go out before it only if loose.
-  void goes_out(const compiled_plan &plan, std::uint32_t command) noexcept {
+  void goes_out(std::uint32_t command) noexcept {
     steps[command] = step::enqueued;
     lane_progress &lane = lanes[lane_of[command]];
-    const auto &list = plan.lanes[lane_of[command]].commands;
+    const auto &list = plan_.lanes[lane_of[command]].commands;
     while (lane.next < list.size() && steps[list[lane.next]] != step::waiting) ++lane.next;
     lane.busy = true;
   }
@@ -57,6 +61,10 @@ class schedule_run {
   std::vector<std::unique_ptr<product_batch>> batches;
   bool apart = false;  // a batch was refused: its products go out one by one, which tells whose fault it is
   std::int32_t in_flight = 0;
+
+ private:
+  const compiled_plan &plan_;
+  std::vector<std::uint32_t> first_blockers_, first_stageable_;  // before anything has gone out
 };
 
 }  // namespace sg

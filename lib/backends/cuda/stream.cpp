@@ -188,16 +188,26 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
   return status;
 }
 
-sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
-  return submit(done, timing::exact, [&] { return run_copy(*this, what); });
+// Of a long command the 3 us that a timed event takes are few; of others so are the 10 us by which the host is late.
+constexpr double short_seconds = 30e-6, long_seconds = 300e-6;
+
+// The first of many copies is not to hold up the next. That of a small one, of which the host's delay would be most of
+// the time, hardly does.
+stream::timing stream::timing_of(const sg_backend_copy &what) noexcept {
+  constexpr double link_bytes_per_second = 55e9;
+  const double seconds = double(what.width) * double(what.height) / link_bytes_per_second;
+  return seconds >= short_seconds && seconds < long_seconds ? timing::rough : timing::exact;
 }
 
-// Of a long product the 3 us that a timed event takes are few; of a short one so are the 10 us by which the host is
-// late.
+sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
+  return submit(done, timing_of(what), [&] { return run_copy(*this, what); });
+}
+
 stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
   const double seconds = least_seconds(what, facts);
   // What comes by pointers may be many callers' products, and each may wait for the end.
-  return seconds < 30e-6 && !has_pointers(what) ? timing::in_bunch : seconds < 300e-6 ? timing::rough : timing::exact;
+  if (seconds < short_seconds && !has_pointers(what)) return timing::in_bunch;
+  return seconds < long_seconds ? timing::rough : timing::exact;
 }
 
 sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {

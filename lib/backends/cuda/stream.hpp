@@ -77,6 +77,7 @@ class stream {
   // when the host learns of it, which may be together with that of the commands behind it.
   enum class timing { none, in_bunch, rough, exact };
   static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
+  static timing timing_of(const sg_backend_copy &what) noexcept;
   template <class Enqueue>
   sg_status submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept;
 

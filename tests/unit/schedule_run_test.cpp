@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of a plan: the one that has ended is the next one, as fresh as the first.
+#include "run/schedule_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/schedule.hpp"
+
+namespace sg {
+namespace {
+
+// Two chunks that workers pack, each copied in by itself; one product needs both, and its result is unpacked at the end.
+std::shared_ptr<const schedule> make_schedule() {
+  schedule made;
+  const auto add = [&](command_kind kind, lane where, std::vector<std::uint32_t> waits) {
+    command c;
+    c.kind = kind, c.where = where;
+    c.first_wait = static_cast<std::uint32_t>(made.waits.size());
+    c.waits = static_cast<std::uint32_t>(waits.size());
+    made.waits.insert(made.waits.end(), waits.begin(), waits.end());
+    made.commands.push_back(c);
+  };
+  const lane workers{lane_kind::staging, 0}, in{lane_kind::copy_in, 0}, compute{lane_kind::compute, 0},
+      out{lane_kind::copy_out, 0};
+  add(command_kind::pack, workers, {});
+  add(command_kind::pack, workers, {});
+  add(command_kind::copy_in, in, {0});
+  add(command_kind::copy_in, in, {1});
+  add(command_kind::gemm, compute, {2, 3});
+  add(command_kind::copy_out, out, {4});
+  add(command_kind::unpack, workers, {5});
+  return std::make_shared<schedule>(std::move(made));
+}
+
+class runs_of_a_plan : public testing::Test {
+ protected:
+  const compiled_plan plan_{std::vector<problem>(1), {}, make_schedule(), device_model()};
+
+  static void expect_fresh(const schedule_run &run) {
+    const auto all = [](const auto &list, auto value) {
+      return std::all_of(list.begin(), list.end(), [&](const auto &x) { return x == value; });
+    };
+    EXPECT_TRUE(all(run.steps, schedule_run::step::waiting));
+    for (const auto &lane : run.lanes) EXPECT_TRUE(lane.next == 0 && !lane.busy && !lane.started && !lane.held_up);
+    EXPECT_EQ((std::vector<std::uint32_t>{0, 0, 0, 0, 0, 0, 1}), run.blockers);
+    EXPECT_EQ((std::vector<std::uint32_t>{0, 1}), run.stageable);
+    EXPECT_TRUE(all(run.slots, static_cast<lane_slot *>(nullptr)));
+    EXPECT_TRUE(all(run.events, static_cast<sg_backend_event *>(nullptr)));
+    for (std::size_t i = 0; i < run.steps.size(); ++i) EXPECT_EQ(0, run.flights[i].end_ns) << i;
+    EXPECT_TRUE(run.batches.empty() && !run.apart && run.idle());
+    EXPECT_EQ(0u, run.ended);
+  }
+
+  // As far as a run gets that fails with a command in each lane.
+  static void leave_traces(schedule_run &run) {
+    static lane_slot slot;
+    for (const std::uint32_t command : {2u, 3u, 4u, 5u}) {
+      run.goes_out(command);
+      run.slots[command] = &slot;
+      run.events[command] = reinterpret_cast<sg_backend_event *>(&slot);
+      run.flights[command].end_ns = 100 + command;
+    }
+    for (auto &lane : run.lanes) lane.started = lane.held_up = true;
+    run.stageable.assign({6});
+    run.blockers[6] = 0;
+    run.batches.push_back(std::make_unique<product_batch>());
+    run.apart = true;
+    run.ended = 4;
+  }
+};
+
+TEST_F(runs_of_a_plan, begin_with_what_waits_for_nothing) { expect_fresh(*plan_.new_run()); }
+
+TEST_F(runs_of_a_plan, that_have_ended_are_the_next_ones) {
+  run_of_plan first = plan_.new_run();
+  const schedule_run *const place = first.get();
+  leave_traces(*first);
+  first.reset();
+  const run_of_plan second = plan_.new_run();
+  EXPECT_EQ(place, second.get());
+  expect_fresh(*second);
+  const run_of_plan beside = plan_.new_run();
+  EXPECT_NE(place, beside.get());
+  expect_fresh(*beside);
+}
+
+TEST_F(runs_of_a_plan, beside_each_other_leave_one) {
+  run_of_plan first = plan_.new_run(), second = plan_.new_run();
+  const schedule_run *const latest = second.get();
+  first.reset();
+  second.reset();
+  EXPECT_EQ(latest, plan_.new_run().get());
+}
+
+}  // namespace
+}  // namespace sg
