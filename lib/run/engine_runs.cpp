@@ -252,6 +252,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
   }
   for (const std::uint32_t command : batch->commands) {
     run.goes_out(command);
+    run.flights[command].end_ns = 0;  // the batch's is no end of one of them
     run.lanes[run.lane_of[command]].started = true;
   }
   run.in_flight += f.commands;

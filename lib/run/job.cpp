@@ -188,6 +188,7 @@ void job::fetch() const noexcept {
 // Sleeps until shortly before the job should end, and then asks the device; who is late is told.
 bool job::wait(const deadline &until) noexcept {
   bool asked_before_lane = false, asked = false;
+  std::int64_t early_ns = 0;
   for (;;) {
     const std::uint32_t state = state_.load(std::memory_order_acquire);
     if (state & done_bit) break;
@@ -197,8 +198,9 @@ bool job::wait(const deadline &until) noexcept {
       std::int64_t ask_ns = 0;
       if (expected_ns == 0)  // it is not even in a lane
         ask_ns = std::exchange(asked_before_lane, true) ? 0 : context::short_poll_ns;
-      else if (expected_ns - now_ns > context::long_poll_ns)
-        wake_ns = std::min(wake_ns, expected_ns - context::long_poll_ns / 2);
+      else if (early_ns = std::max(early_ns, context::early_by(expected_ns - now_ns));
+               expected_ns - now_ns > 2 * early_ns)
+        wake_ns = std::min(wake_ns, expected_ns - early_ns);
       else if (!std::exchange(asked, true))
         ask_ns = context::ask_for_ns(expected_ns - now_ns);
       if (ask_ns > 0) {

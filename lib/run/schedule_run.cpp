@@ -37,7 +37,6 @@ void schedule_run::begin_again() noexcept {
   stageable.assign(first_stageable_.begin(), first_stageable_.end());  // there is room for all
   std::fill(slots.begin(), slots.end(), nullptr);
   std::fill(events.begin(), events.end(), nullptr);
-  for (flight *f = flights.get(); f != flights.get() + steps.size(); ++f) f->end_ns = 0;
   ended = 0;
   batches.clear();
   apart = false;

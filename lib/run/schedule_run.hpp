@@ -54,7 +54,7 @@ class schedule_run {
   std::vector<std::uint32_t> lane_of;       // by command of the device: its lane in compiled_plan::lanes
   std::vector<std::uint32_t> blockers;      // by command of host workers: what it waits for that has not ended
   std::vector<std::uint32_t> stageable;     // commands of host workers that may go out
-  std::unique_ptr<flight[]> flights;        // by command
+  std::unique_ptr<flight[]> flights;        // by command: of this run once it has gone out
   std::vector<lane_slot *> slots;           // by command: the backend stream that it went to
   std::vector<sg_backend_event *> events;   // by command; nullptr where none is needed
   std::size_t ended = 0;
