@@ -131,6 +131,36 @@ class cpu_suite {
     }
   }
 
+  // What memory alone takes: each operand read once and each result written, with hardly any arithmetic. Not a product,
+  // so nothing is compared.
+  bench_variant memory_alone(const shared_workload &work) const {
+    return {"operands read, C written, on " + std::to_string(cores_) + " threads", [this, work] {
+              return timed([&] {
+                std::vector<std::jthread> all;
+                for (int t = 0; t < cores_; ++t)
+                  all.emplace_back([&, t] {
+                    const int end = (t + 1) * work->count() / cores_;
+                    for (int i = t * work->count() / cores_; i < end; ++i) read_and_write(*work, i);
+                  });
+              });
+            }};
+  }
+
+  static void read_and_write(workload &work, int i) {
+    constexpr std::int64_t lanes = 32;
+    float sums[lanes] = {};
+    const auto read = [&](const std::byte *from, std::int64_t elements) {
+      const auto *at = reinterpret_cast<const float *>(from);
+      for (std::int64_t e = 0; e + lanes <= elements; e += lanes)
+        for (std::int64_t l = 0; l < lanes; ++l) sums[l] += at[e + l];
+    };
+    const shape &size = work.size();
+    read(work.a(i), size.m * size.k);
+    read(work.b(i), size.k * size.n);
+    auto *to = reinterpret_cast<float *>(work.c(i));
+    for (std::int64_t e = 0; e < size.m * size.n; ++e) to[e] = sums[e % lanes];
+  }
+
   static std::string name_of(const peer &p, int threads) { return p.name + " x" + std::to_string(threads); }
 
   void one(shape size, sg_dtype type) {
@@ -150,6 +180,7 @@ class cpu_suite {
     what.products = count;
     add_peers(what, work, count);
     add_peers_side_by_side(what, work);
+    what.variants.push_back(memory_alone(work));
     out_.run(what);
   }
 
