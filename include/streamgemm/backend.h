@@ -232,7 +232,7 @@ typedef struct sg_backend_ops {
                           sg_backend_done done);
   /** Optional: if NULL, the backend's own threads tell soon enough. Tells, on the calling thread, whoever waits for
    *  commands that have ended by now, unless another thread is just telling. Never blocks. Whoever waits for a job calls
-   *  it for a millisecond or two at most before it sleeps, because waking a thread takes longer than a small product. */
+   *  it for some milliseconds at most before it sleeps, because waking a thread takes longer than a small product. */
   void (*poll)(sg_backend_device *device);
 
   /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call starts, all on

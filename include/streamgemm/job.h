@@ -93,8 +93,9 @@ typedef struct sg_submit {
 
 /**
  * What a finished job did. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. On a GPU
- * a copy, or a product of 0.3 ms and more, is timed by the device when it finds its stream empty and waits for no other;
- * otherwise the host reads the time when it learns that a command has ended, mostly 10 to 100 us later.
+ * a copy, or a product of 0.3 ms and more, is timed by the device when it finds its stream empty and waits for no other,
+ * but for a contiguous copy of some 2 to 16 MB to or from the host, which others may follow; otherwise the host reads the
+ * time when it learns that a command has ended, mostly 10 to 100 us later.
  */
 typedef struct sg_job_statistics {
   size_t struct_size;       /**< sizeof(sg_job_statistics), set by SG_JOB_STATISTICS_INIT. */
@@ -140,8 +141,9 @@ SG_API sg_status sg_job_release(sg_job *job);
  * @param timeout_ns Nanoseconds; 0 asks without waiting; SG_FOREVER waits without end.
  * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback;
  * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
- * A failed job's message becomes this thread's sg_last_error_message. Blocks; on cuda devices it asks the device for a
- * millisecond or two around the expected end before it sleeps, which saves the time that waking a thread takes. Any thread.
+ * A failed job's message becomes this thread's sg_last_error_message. Blocks; on cuda devices it asks the device for
+ * some milliseconds at most around the expected end before it sleeps, which saves the time that waking a thread takes. Any
+ * thread.
  * Since 0.1.
  */
 SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);

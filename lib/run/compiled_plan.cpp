@@ -22,7 +22,7 @@ constexpr double small_product_seconds = 50e-6;
 // Products of a plan whose calls are kept, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
 // Commands of a plan that keeps a run, of some 200 bytes each.
-constexpr std::size_t most_kept = 1024;
+constexpr std::size_t most_kept = 256;
 
 // Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
 constexpr std::int64_t tile = 128;
@@ -44,10 +44,12 @@ run_of_plan compiled_plan::new_run() const {
 }
 
 void back_to_plan::operator()(schedule_run *ended) const noexcept {
-  if (ended->steps.size() > most_kept)
+  if (ended->steps.size() > most_kept) {
     delete ended;
-  else
-    delete ended->plan().spare_.swap(ended);
+    return;
+  }
+  ended->batches.clear();
+  delete ended->plan().spare_.swap(ended);
 }
 
 // Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the

@@ -152,7 +152,7 @@ class context final : public object {
   static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
   // How much sooner than it should what is so far away may end, as a rule.
   static constexpr std::int64_t early_by(std::int64_t left_ns) noexcept {
-    return std::clamp(left_ns / 16, long_poll_ns / 2, 5 * long_poll_ns);
+    return std::clamp(left_ns / 16, long_poll_ns / 2, 2 * long_poll_ns);
   }
   // For how long to ask about what should end so soon, or should have ended: it may be as late again.
   static constexpr std::int64_t ask_for_ns(std::int64_t left_ns) noexcept {

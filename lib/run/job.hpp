@@ -170,9 +170,10 @@ class alignas(64) job final : public object {
     if (plan_ != what) plan_ = what;
     plan = plan_.get();
   }
-  // The same of what it is to run. Throws std::bad_alloc.
-  void give_schedule(const std::shared_ptr<const compiled_plan> &what) {
-    run_of_plan fresh = what->is_single() ? run_of_plan() : what->new_run();
+  // The same of what it is to run, which is a run where it has several commands, or where it is to be one in any case.
+  // Throws std::bad_alloc.
+  void give_schedule(const std::shared_ptr<const compiled_plan> &what, bool in_run = false) {
+    run_of_plan fresh = what->is_single() && !in_run ? run_of_plan() : what->new_run();
     run.reset();  // which goes back to the plan that it had
     kind = work_kind::schedule;
     give_plan(what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/less_memory.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -31,6 +32,9 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
   return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
 }
 
+// The engine takes it for a run by now, though less memory may leave it one command.
+void adopt(job &ready, const std::shared_ptr<const compiled_plan> &plan) { ready.give_schedule(plan, true); }
+
 [[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
   const auto free = ready.owner().on().free_memory();
   throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of device memory are wanted, %s are free, and fewer do not do: %s",
@@ -42,8 +46,8 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
 void take_device_memory(job &ready, arena_pool &from, bool replans) {
   const auto planned = ready.shared_plan();
   // What an earlier run left, before the device is asked again for what it did not have.
-  if (planned->in_less_memory && !from.keeps(need_of(ready)) && from.keeps(planned->in_less_memory->text->device_bytes))
-    ready.give_schedule(planned->in_less_memory);
+  const std::int64_t left = planned->in_less_memory ? planned->in_less_memory->text->device_bytes : 0;
+  if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, planned->in_less_memory);
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
@@ -57,13 +61,13 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
       continue;
     }
     plan_request request = planned->request;
-    request.memory_limit = budget_after(refused, ready.owner().on());
+    const std::int64_t budget = budget_after(refused, ready.owner().on());
+    request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would be the model's
     try {
-      if (request.memory_limit == 0) throw error(SG_STATUS_OUT_OF_MEMORY, "none is free");
-      ready.give_schedule(ready.owner().plan_again(*planned, request));
+      adopt(ready, ready.owner().plan_again(*planned, request));
     } catch (const error &e) {
       if (!is_out_of_memory(e)) throw;
-      report(ready, planned->text->device_bytes, e);
+      report(ready, planned->text->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);
     }
   }
   if (ready.plan != planned.get()) planned->in_less_memory = ready.shared_plan();

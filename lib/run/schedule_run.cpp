@@ -38,7 +38,6 @@ void schedule_run::begin_again() noexcept {
   std::fill(slots.begin(), slots.end(), nullptr);
   std::fill(events.begin(), events.end(), nullptr);
   ended = 0;
-  batches.clear();
   apart = false;
   in_flight = 0;
 }

@@ -151,6 +151,53 @@ TEST(less_memory, in_a_graph_and_by_a_plan) {
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
 }
 
+// Sums in parts need memory of the device, and without any there is one command left.
+TEST(less_memory, a_sum_in_parts_goes_in_one) {
+  constexpr std::int64_t depth = 4'000'000;
+  constexpr std::uint64_t memory_bytes = 32 << 20, operands_bytes = 2 * depth + 4096;
+  const context context = open_context("sim:h200?memory=32MiB");
+  buffer operands, others;
+  void *at = nullptr;
+  ASSERT_OK(sg_buffer_create(context, operands_bytes, operands.out()));
+  ASSERT_OK(sg_buffer_data(operands, &at));
+  auto *const a = static_cast<std::int8_t *>(at), *const b = a + depth;
+  auto *const c = static_cast<std::int32_t *>(static_cast<void *>(b + depth));
+  const std::vector<std::int8_t> threes(2 * depth, 3);
+  ASSERT_OK(sg_copy(context, a, threes.data(), threes.size(), nullptr));
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = {a, 1, depth, 1, SG_DTYPE_I8, SG_LAYOUT_COLUMN_MAJOR};
+  desc.b = {b, depth, 1, depth, SG_DTYPE_I8, SG_LAYOUT_COLUMN_MAJOR};
+  desc.c = {c, 1, 1, 1, SG_DTYPE_I32, SG_LAYOUT_COLUMN_MAJOR};
+  const auto commands_of_run = [&] {
+    job run;
+    EXPECT_OK(sg_gemm_async(context, &desc, nullptr, run.out()));
+    EXPECT_OK(sg_job_wait(run, SG_FOREVER));
+    sg_job_statistics did = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_stats(run, &did));
+    EXPECT_EQ(did.commands, did.commands_run);
+    EXPECT_GT(did.end_ns, did.start_ns);
+    std::int32_t sum = 0;
+    EXPECT_OK(sg_copy(context, &sum, c, sizeof sum, nullptr));
+    EXPECT_EQ(9 * depth, sum);
+    return did.commands;
+  };
+  // Less than a page of it is free.
+  std::uint64_t bytes = memory_bytes - operands_bytes;
+  while (sg_buffer_create(context, bytes, others.out()) != SG_STATUS_OK) bytes -= 256;
+  sg_plan_prediction planned = SG_PLAN_PREDICTION_INIT;
+  plan made;
+  ASSERT_OK(sg_plan_create(context, &desc, nullptr, made.out()));
+  ASSERT_OK(sg_plan_predict(made, &planned));
+  ASSERT_GT(planned.commands, 1) << "it was to be summed in parts";
+  EXPECT_EQ(1, commands_of_run());
+  EXPECT_EQ(1, commands_of_run()) << "what is known by then";
+  others = buffer();
+  ASSERT_OK(sg_context_synchronize(context));
+  for (int i = 0; i < 200 && commands_of_run() == 1; ++i) {
+  }
+  EXPECT_EQ(planned.commands, commands_of_run());
+}
+
 // Two at a time: one waits for the other's memory before it makes do with less.
 TEST(less_memory, beside_each_other) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3000KiB");  // 1096 KiB: one of them

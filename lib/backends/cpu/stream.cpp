@@ -87,6 +87,7 @@ stream::~stream() {
     stop_.store(true, std::memory_order_seq_cst);
     wake();
     pthread_join(thread_, nullptr);
+    runs_on(awake_cores::nowhere);
   }
   if (progress_ != nullptr) progress_->release();
 }
@@ -170,8 +171,10 @@ sg_status stream::wait(event &what) noexcept {
 void stream::wake() noexcept {
   if (asleep_.load(std::memory_order_seq_cst) == 0) return;
   if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return;
-  const int core = core_.lead(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
-  if (core != awake_cores::nowhere) runs_on(core);
+  if (!stop_.load(std::memory_order_relaxed)) {  // then it may have ended by now
+    const int core = core_.lead(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
+    if (core != awake_cores::nowhere) runs_on(core);
+  }
   futex_wake_all(asleep_);
 }
 
@@ -200,7 +203,6 @@ void stream::work() noexcept {
 }
 
 void stream::sleep() noexcept {
-  core_.leave();
   asleep_.store(1, std::memory_order_seq_cst);
   if (!queue_.empty() || stop_.load(std::memory_order_seq_cst)) {
     asleep_.store(0, std::memory_order_relaxed);
@@ -208,8 +210,13 @@ void stream::sleep() noexcept {
   }
   if (owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
   runs_on(awake_cores::nowhere);
-  while (asleep_.load(std::memory_order_seq_cst) != 0) futex_wait(asleep_, 1);
-  core_.leave();
+  while (asleep_.load(std::memory_order_seq_cst) != 0) {
+    futex_wait(asleep_, 1);
+    if (asleep_.load(std::memory_order_seq_cst) == 0) break;
+    // Led for a command that it was awake for already.
+    core_.leave();
+    runs_on(awake_cores::nowhere);
+  }
 }
 
 void stream::runs_on(int core) noexcept {
@@ -218,6 +225,7 @@ void stream::runs_on(int core) noexcept {
 }
 
 void stream::run_front() noexcept {
+  core_.leave();
   runs_on(sched_getcpu());
   command &what = queue_.front();
   sg_backend_result result = {};
