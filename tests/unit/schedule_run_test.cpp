@@ -11,7 +11,7 @@
 namespace sg {
 namespace {
 
-// Two chunks that workers pack, each copied in by itself; one product needs both, and its result is unpacked at the end.
+// Two chunks that workers pack and that are copied in each by itself; one product needs both; its result is unpacked.
 std::shared_ptr<const schedule> make_schedule() {
   schedule made;
   const auto add = [&](command_kind kind, lane where, std::vector<std::uint32_t> waits) {
