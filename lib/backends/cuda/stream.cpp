@@ -191,8 +191,8 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
 // Of a long command the 3 us that a timed event takes are few; of others so are the 10 us by which the host is late.
 constexpr double short_seconds = 30e-6, long_seconds = 300e-6;
 
-// The first of many copies over the link is not to hold up the next. That of a small one, of which the host's delay would
-// be most of the time, hardly does; of how long one of many short runs takes, its size says little.
+// The first of many copies over the link is not to hold up the next. That of a small one, of which the host's delay
+// would be most of the time, hardly does; how long one of many short runs takes, its size does not say.
 stream::timing stream::timing_of(const sg_backend_copy &what) noexcept {
   constexpr double link_bytes_per_second = 55e9;
   const bool within = what.to_device && what.from_device;
