@@ -259,10 +259,6 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
 
 copy_shape shape_of_copy(const schedule &s, const command &c) {
   const std::int64_t size = size_of(s.buffers[c.out.buffer].type);
-  if (c.one_run) {
-    const std::int64_t run = ((c.out.cols - 1) * c.out.ld + c.out.rows) * size;
-    return {run, 1, run, run, true};
-  }
   return {c.out.rows * size, c.out.cols, c.out.ld * size, c.in0.ld * size, c.kind == command_kind::copy_in};
 }
 

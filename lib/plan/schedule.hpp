@@ -84,7 +84,6 @@ struct command {
   sg_compute compute = SG_COMPUTE_EXACT;
   scalar_role alpha = scalar_role::one, beta = scalar_role::zero;
   sg_activation activation = SG_ACTIVATION_NONE;
-  bool one_run = false;                     // copy in: what lies between the columns, alike on both sides, comes along
   std::uint32_t first_wait = 0, waits = 0;  // schedule.waits[first_wait .. first_wait + waits): earlier commands
 };
 

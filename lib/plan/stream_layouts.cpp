@@ -14,7 +14,7 @@ residency residency_of(const operand &x, residency on_host_one) { return on_host
 // Of operands that are only read.
 void place(stream_operand &how, const operand &x, residency on_host_one) {
   how.how = residency_of(x, on_host_one);
-  how.keeps_pitch = padding_may_come(x);
+  how.keeps_pitch = copies_padding(x);
 }
 
 std::vector<range> shifted(std::vector<range> ranges, std::int64_t by) {

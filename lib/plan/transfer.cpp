@@ -66,11 +66,17 @@ command move(command_kind kind, lane where, std::int32_t group, const view &from
   return c;
 }
 
+// A panel of whole columns whose device side keeps the host's pitch moves as one run with its padding. The views say so:
+// what a copy touches follows from them alone.
+bool moves_with_padding(operand_name name, const operand &x, const block &w, std::int64_t device_ld) {
+  return name != operand_name::c && copies_padding(x) && w.cols > 1 && w.rows == x.rows && device_ld == x.ld;
+}
+
 constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0}, workers{lane_kind::staging, 0};
 
 }  // namespace
 
-bool padding_may_come(const operand &x) {
+bool copies_padding(const operand &x) {
   constexpr std::int64_t smallest_page = 4096;
   const std::int64_t padding = x.ld - x.rows;
   return x.place == SG_MEMORY_PINNED && padding > 0 && padding <= x.rows / 8 &&
@@ -137,6 +143,10 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
     device.ld = place.item_stride;
     return {{host, device}};
   }
+  if (moves_with_padding(name, x, w, place.ld)) {
+    host.rows = device.rows = host.ld = device.ld = (w.cols - 1) * x.ld + w.rows;
+    host.cols = device.cols = 1;
+  }
   std::vector<rectangle> all;
   for (std::int64_t i = 0; i < what.items.size; ++i) {
     all.push_back({host, device});
@@ -150,13 +160,11 @@ std::uint32_t transfers::in(operand_name name, const panel &what, const device_p
                             std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
   const sg_dtype type = operand_of(builder_.of(group_).as_on_device(), name).type;
-  const bool one_run = to.ld == x.ld && what.where.rows == x.rows && padding_may_come(x);
   std::uint32_t last = 0;
-  for (const rectangle &r : rectangles(name, what, to)) {
-    command copy = move(command_kind::copy_in, in_lane, group_, r.host, r.device);
-    copy.one_run = one_run;
-    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits) : builder_.add(copy, waits);
-  }
+  for (const rectangle &r : rectangles(name, what, to))
+    last = x.place == SG_MEMORY_PAGEABLE
+               ? staged_in(r, x.type, type, waits)
+               : builder_.add(move(command_kind::copy_in, in_lane, group_, r.host, r.device), waits);
   return last;
 }
 

@@ -129,11 +129,6 @@ void lower_copy(const schedule &s, const command &c, const binding &where, std::
   copy.height = c.out.cols;
   copy.dst_pitch = c.out.ld * element;
   copy.src_pitch = c.in0.ld * element;
-  if (c.one_run) {
-    copy.width += (copy.height - 1) * copy.src_pitch;
-    copy.height = 1;
-    copy.dst_pitch = copy.src_pitch = copy.width;
-  }
   out.clear();
   for (std::int64_t i = 0; i < c.out.items; ++i) {
     copy.dst = address_of(s, c.out, where, c.out.item + i);

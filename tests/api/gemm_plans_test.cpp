@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products under every way of running them: forced splits, tiles, memory limits, places of the operands, batches.
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "support/gemm_case.hpp"
 #include "support/harness.hpp"
@@ -31,6 +34,50 @@ TEST_P(gemm_plans, every_place_of_every_operand) {
             g.op_b = SG_OP_T;
             g.beta = {beta, 0};
             ASSERT_EQ("", run_gemm_case(context_, g)) << g.text();
+          }
+}
+
+// Items of one column or one row whose views have a little padding, as slices of padded matrices have.
+TEST_P(gemm_plans, batches_of_thin_items) {
+  for (const sg_memory_kind place : places)
+    for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR})
+      for (const sg_op op : {SG_OP_N, SG_OP_T})
+        for (const std::int64_t pad : {0, 7})
+          for (const std::int64_t gap : {0, 5, 5000}) {
+            constexpr std::int64_t batch = 3, k = 65;
+            const bool across = (layout == SG_LAYOUT_ROW_MAJOR) == (op == SG_OP_N);  // A is stored as one run
+            const std::int64_t ld = (across ? k : 1) + pad, stride = (across ? k : (k - 1) * ld + 1) + gap;
+            const std::int64_t count = (batch - 1) * stride + (across ? k : (k - 1) * ld + 1);
+            std::vector<float> ones(k, 1), sums(batch, -1);
+            sg_matrix a{nullptr, op == SG_OP_N ? 1 : k, op == SG_OP_N ? k : 1, ld, SG_DTYPE_F32, layout};
+            std::vector<float> values(static_cast<std::size_t>(count), std::nanf(""));
+            for (std::int64_t item = 0; item < batch; ++item)
+              for (std::int64_t p = 0; p < k; ++p)
+                values[static_cast<std::size_t>(item * stride + p * (across ? 1 : ld))] = static_cast<float>(item + 1);
+            const std::uint64_t bytes = values.size() * sizeof(float);
+            void *pinned = nullptr, *data = values.data();
+            buffer on_device;
+            if (place == SG_MEMORY_PINNED) {
+              ASSERT_OK(sg_host_alloc(context_, bytes, &pinned));
+              data = std::memcpy(pinned, values.data(), bytes);
+            } else if (place == SG_MEMORY_DEVICE) {
+              ASSERT_OK(sg_buffer_create(context_, bytes, on_device.out()));
+              ASSERT_OK(sg_buffer_data(on_device, &data));
+              ASSERT_OK(sg_copy_async(context_, data, values.data(), bytes, nullptr, nullptr));
+            }
+            a.data = data;
+            sg_gemm_desc d = SG_GEMM_DESC_INIT;
+            d.a = a;
+            d.op_a = op;
+            d.b = {ones.data(), k, 1, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+            d.c = {sums.data(), 1, 1, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+            d.batch = batch, d.stride_a = stride, d.stride_c = 1;
+            ASSERT_OK(sg_gemm(context_, &d, nullptr));
+            for (std::int64_t item = 0; item < batch; ++item)
+              ASSERT_EQ(static_cast<float>(k * (item + 1)), sums[static_cast<std::size_t>(item)])
+                  << "item " << item << " place " << place << " layout " << layout << " op " << op << " pad " << pad
+                  << " gap " << gap;
+            ASSERT_OK(sg_host_free(context_, pinned));  // NULL is allowed
           }
 }
 

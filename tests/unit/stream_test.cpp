@@ -2,6 +2,7 @@
 // Schedules that stream from the host: every layout, memory limit, placement and form of problem.
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "execute.hpp"
 #include "plan/cost.hpp"
@@ -218,6 +219,22 @@ TEST(stream, every_type_and_conjugation) {
           f.end = beta_zero ? ending::own_row_bias_relu : ending::own_column_bias_relu;
           check(f, layout);
         }
+}
+
+// One row, one column or one value an item, with every padding and gap.
+TEST(stream, batches_of_thin_items) {
+  std::vector<layout_maker> layouts = item_layouts();
+  for (const layout_maker &layout : tile_layouts()) layouts.push_back(layout);
+  for (const layout_maker &layout : layouts)
+    for (batch_form form : {batch_form::strided, batch_form::gapped, batch_form::interleaved, batch_form::pointers})
+      for (const auto &[m, n, k] : {std::tuple{1, 1, 65}, std::tuple{65, 1, 1}, std::tuple{65, 1, 3}, std::tuple{1, 65, 2}})
+        for (sg_op op : {SG_OP_N, SG_OP_T})
+          for (std::int64_t pad : {0, 7}) {
+            problem_form f;
+            f.m = m, f.n = n, f.k = k, f.op_a = f.op_b = op, f.batch = 3, f.batching = form, f.pad = pad;
+            f.a = f.b = f.c = SG_MEMORY_PINNED;
+            check(f, layout);
+          }
 }
 
 TEST(stream, every_form_of_batch) {
