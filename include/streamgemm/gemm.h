@@ -9,6 +9,12 @@
  * 0 or k == 0 never reads A and B; otherwise NaN and Inf propagate. Empty results succeed and do nothing. C may not
  * overlap A or B, nor one item's C another's. The same call on the same device gives the same bits each time.
  *
+ * Sums are kept in the accumulator's type: that of C, but f32 where C is f16 or bf16. alpha and beta are rounded to the
+ * accumulator's type before these rules apply, on every device (in f32 an alpha of 1e-300 is 0: A and B are not read). A
+ * finite alpha or beta beyond that type's range is SG_STATUS_INVALID_ARGUMENT, and so is one that is not an integer of 32
+ * bits where C is i32. Real results ignore the imaginary parts. Integer sums, and alpha and beta times them, are computed
+ * modulo 2^32: a result outside of the range of i32 wraps, silently.
+ *
  * The bias, a vector of C's type, and the activation are optional. They are applied in the accumulator, once, to the
  * whole sum, which is then rounded to C's type once; also where alpha == 0 or k == 0. A device that computes the
  * product in parts, or from host memory, gives the same. Integer results take a bias and ReLU, complex ones a bias
@@ -36,8 +42,8 @@ typedef struct sg_gemm_desc {
   sg_op op_b;         /**< What is applied to B. */
   sg_compute compute; /**< The least accurate arithmetic allowed. Default: exact. */
   uint32_t reserved;  /**< 0. */
-  sg_scalar alpha;    /**< SG_GEMM_DESC_INIT sets 1. */
-  sg_scalar beta;     /**< SG_GEMM_DESC_INIT sets 0. */
+  sg_scalar alpha;    /**< Rounded to the accumulator's type. SG_GEMM_DESC_INIT sets 1. */
+  sg_scalar beta;     /**< Rounded to the accumulator's type. SG_GEMM_DESC_INIT sets 0. */
   int64_t batch;      /**< Items; 0 means 1 (an empty batch is not submitted). */
   int64_t stride_a;   /**< Elements from one item's A to the next; 0 shares A. Used when batch > 1 without a_array. */
   int64_t stride_b;   /**< The same for B. */

@@ -2,6 +2,7 @@
 #include "api/problem_of.hpp"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "api/accesses.hpp"
@@ -16,14 +17,30 @@ namespace {
 
 using long_long = long long;
 
-bool is_zero(const sg_scalar &s, bool complex) { return s.re == 0 && (!complex || s.im == 0); }
-bool is_one(const sg_scalar &s, bool complex) { return s.re == 1 && (!complex || s.im == 0); }
+bool is_zero(const sg_scalar &s) { return s.re == 0 && s.im == 0; }
+bool is_one(const sg_scalar &s) { return s.re == 1 && s.im == 0; }
 
-void check_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out) {
-  if (out != SG_DTYPE_I32) return;
-  if (!(std::abs(s.re) <= 2147483648.0) || s.re != std::floor(s.re))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %g; an i32 result needs an integer of 32 bits", desc, name,
-                s.re);
+// A part of a scalar as the accumulator's type has it, so that every device computes with the same number.
+double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
+  const float rounded = static_cast<float>(given);
+  if (std::isinf(rounded) && std::isfinite(given))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.%s is %g; the accumulator is f32, whose largest number is %g", desc,
+                name, part, given, double{std::numeric_limits<float>::max()});
+  return rounded;
+}
+
+sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out) {
+  switch (accumulator_of(out)) {
+    case SG_DTYPE_I32:
+      if (!(s.re >= -2147483648.0 && s.re <= 2147483647.0) || s.re != std::floor(s.re))
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.re is %.17g; an i32 result needs an integer of 32 bits", desc,
+                    name, s.re);
+      return {s.re, 0};
+    case SG_DTYPE_F32: return {rounded_to_f32(desc, name, "re", s.re), 0};
+    case SG_DTYPE_C64: return {rounded_to_f32(desc, name, "re", s.re), rounded_to_f32(desc, name, "im", s.im)};
+    case SG_DTYPE_C128: return s;
+    default: return {s.re, 0};
+  }
 }
 
 void check_epilogue(const context &on, const sg_gemm_desc &d, const char *desc) {
@@ -72,8 +89,8 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   if (!is_compute_of(d.a.dtype, d.compute))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %s, which is for %s operands; these are %s", name,
                 name_of(d.compute), d.compute == SG_COMPUTE_F8 ? "f8" : "f32", name_of(d.a.dtype));
-  check_scalar(name, "alpha", d.alpha, d.c.dtype);
-  check_scalar(name, "beta", d.beta, d.c.dtype);
+  const sg_scalar alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);
+  const sg_scalar beta = checked_scalar(name, "beta", d.beta, d.c.dtype);
   if (d.bias || d.bias_shape || d.activation) check_epilogue(on, d, name);
 
   checked_gemm g;
@@ -119,13 +136,11 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   p.m = by_rows ? n : m;
   p.n = by_rows ? m : n;
   p.k = k;
-  const bool complex = is_complex(d.c.dtype);
-  p.no_product = k == 0 || is_zero(d.alpha, complex);
-  p.beta_zero = is_zero(d.beta, complex);
-  g.nothing_to_do = m == 0 || n == 0 || (p.no_product && is_one(d.beta, complex) && !p.has_epilogue());
-  g.where.alpha = d.alpha;
-  g.where.beta = d.beta;
-  if (!complex) g.where.alpha.im = g.where.beta.im = 0;
+  p.no_product = k == 0 || is_zero(alpha);
+  p.beta_zero = is_zero(beta);
+  g.nothing_to_do = m == 0 || n == 0 || (p.no_product && is_one(beta) && !p.has_epilogue());
+  g.where.alpha = alpha;
+  g.where.beta = beta;
 
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // BLAS semantics: what is read, what is skipped, how NaN and Inf travel, and that f32 stays f32.
 #include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "support/gemm_case.hpp"
@@ -44,6 +47,75 @@ TEST_P(gemm_rules, beta_zero_never_reads_c) {
       multiply(2, 0, split);
       for (const double x : c_) ASSERT_EQ(2.0 * n, x);
     }
+}
+
+template <class T>
+sg_gemm_desc one_by_one(const T *a, const T *b, T *c, sg_dtype type) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = {const_cast<T *>(a), 1, 1, 0, type, SG_LAYOUT_ROW_MAJOR};
+  desc.b = {const_cast<T *>(b), 1, 1, 0, type, SG_LAYOUT_ROW_MAJOR};
+  desc.c = {c, 1, 1, 0, type, SG_LAYOUT_ROW_MAJOR};
+  return desc;
+}
+
+TEST_P(gemm_rules, scalars_are_rounded_to_the_accumulator_before_the_rules_apply) {
+  float a = std::numeric_limits<float>::quiet_NaN(), b = 1, c = 1;
+  sg_gemm_desc desc = one_by_one(&a, &b, &c, SG_DTYPE_F32);
+  desc.alpha.re = 1e-300;
+  desc.beta.re = 1;
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(1, c) << "alpha is 0 in f32: A is not read";
+  c = std::numeric_limits<float>::quiet_NaN(), a = 3;
+  desc.alpha.re = 1 + 1e-10;
+  desc.beta.re = -1e-300;
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(3, c) << "beta is 0 in f32: C is not read";
+
+  double wide_a = 3, wide_b = 1, wide_c = 0;
+  sg_gemm_desc wide = one_by_one(&wide_a, &wide_b, &wide_c, SG_DTYPE_F64);
+  wide.alpha.re = 1e-300;
+  EXPECT_OK(sg_gemm(context_, &wide, nullptr));
+  EXPECT_EQ(3e-300, wide_c);
+}
+
+TEST_P(gemm_rules, scalars_beyond_the_accumulators_range_are_refused) {
+  float a = 1, b = 1, c = 5;
+  sg_gemm_desc desc = one_by_one(&a, &b, &c, SG_DTYPE_F32);
+  desc.alpha.re = 1e40;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context_, &desc, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->alpha.re is 1e+40")) << sg_last_error_message();
+  desc.alpha.re = 1;
+  desc.beta.re = -1e39;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context_, &desc, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->beta.re is -1e+39")) << sg_last_error_message();
+  desc.beta.re = 0;
+  desc.alpha.re = inf;
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(std::numeric_limits<float>::infinity(), c);
+  std::complex<float> za = 1, zb = 1, zc = 5;
+  sg_gemm_desc complex = one_by_one(&za, &zb, &zc, SG_DTYPE_C64);
+  complex.alpha.im = 1e40;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context_, &complex, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->alpha.im is 1e+40")) << sg_last_error_message();
+}
+
+TEST_P(gemm_rules, integer_scalars_are_of_32_bits_and_sums_wrap) {
+  std::int8_t a[2] = {1, 0}, b[2] = {1, 0};
+  std::int32_t c = 0;
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = {a, 1, 2, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+  desc.b = {b, 2, 1, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+  desc.c = {&c, 1, 1, 0, SG_DTYPE_I32, SG_LAYOUT_ROW_MAJOR};
+  desc.alpha.re = 2147483648.0;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context_, &desc, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->alpha.re is 2147483648")) << sg_last_error_message();
+  desc.alpha.re = -2147483648.0;
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(std::numeric_limits<std::int32_t>::min(), c);
+  desc.alpha.re = 2147483647.0;
+  a[0] = 2;
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(-2, c);
 }
 
 TEST_P(gemm_rules, nan_and_inf_of_a_and_b_propagate) {
