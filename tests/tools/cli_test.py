@@ -549,6 +549,10 @@ class Bench(Program):
             cases.setdefault(row["case"], []).append(row["variant"])
         self.assertEqual(len(cases), 8)
         self.assertTrue(all("streamgemm" in variants for variants in cases.values()))
+        # A peer that lacks a case's type on this processor is left out, and the record says so.
+        for left_out in record["left_out"]:
+            self.assertNotIn(left_out["variant"], cases[left_out["case"]])
+        self.assertIn({"case": "gemm bf16 1024^3", "variant": "OpenBLAS x1"}, record["left_out"])
         held = {"streamgemm, queue held, median", "streamgemm, queue held, mean"}
         self.assertLessEqual(held, set(cases["one call, gemm f32 32^3"]))
 

@@ -55,6 +55,10 @@ class recorder : public suite_run {
 
   bool wants(const std::string &name) const override { return name.find(request_.only) != std::string::npos; }
   void note(const std::string &key, json value) override { device_[key] = std::move(value); }
+  void leave_out(const std::string &name, const std::string &peer) override {
+    left_out_.push_back({{"case", name}, {"variant", peer}});
+    if (show_) std::printf("%s: left out: %s, which has no such type on this processor\n", name.c_str(), peer.c_str());
+  }
 
   void run(const bench_case &what) override {
     progress line("measuring " + what.name);
@@ -70,7 +74,8 @@ class recorder : public suite_run {
 
   json record(const std::string &suite) const {
     return {{"schema", bench_schema}, {"suite", suite},    {"version", sg_version_string()}, {"commit", SG_COMMIT},
-            {"date", utc_now()},      {"device", device_}, {"quick", request_.quick},        {"rows", rows_}};
+            {"date", utc_now()},      {"device", device_}, {"quick", request_.quick},
+            {"left_out", left_out_},  {"rows", rows_}};
   }
 
  private:
@@ -100,6 +105,7 @@ class recorder : public suite_run {
   bool show_;
   json device_ = json::object();
   json rows_ = json::array();
+  json left_out_ = json::array();  // peers without a case's type
 };
 
 struct bench_arguments {

@@ -91,7 +91,10 @@ class cpu_suite {
       for (const int threads : cores_ > 1 ? std::vector{cores_, 1} : std::vector{1}) {
         const peer_threads preparing(p, threads);
         const multiply_fn multiply = p.prepare(work->size().m, work->size().n, work->size().k, work->in(), SG_OP_N);
-        if (!multiply) continue;
+        if (!multiply) {
+          out_.leave_out(to.name, name_of(p, threads));
+          continue;
+        }
         to.variants.push_back({name_of(p, threads), [p, threads, multiply, work, calls] {
                                  const peer_threads running(p, threads);
                                  return work->checked(name_of(p, threads), [&] {

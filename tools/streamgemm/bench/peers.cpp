@@ -86,7 +86,13 @@ multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dt
     case SG_DTYPE_I8: in = data_type::s8, out = data_type::s32; break;
     default: return {};
   }
-  const auto product = std::make_shared<onednn_product>(m, n, k, op_b, in, out);
+  std::shared_ptr<onednn_product> product;
+  try {
+    product = std::make_shared<onednn_product>(m, n, k, op_b, in, out);
+  } catch (const dnnl::error &failed) {
+    if (failed.status == dnnl_unimplemented) return {};  // this processor has no such product
+    throw;
+  }
   return [product](const void *a, const void *b, void *c) { (*product)(a, b, c); };
 }
 
@@ -110,11 +116,13 @@ std::string onednn_version() {
 std::vector<peer> cpu_peers() {
   std::vector<peer> found;
 #ifdef SG_BENCH_OPENBLAS
-  found.push_back({"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_set_num_threads});
+  found.push_back({"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads,
+                   openblas_set_num_threads});
 #endif
 #ifdef SG_BENCH_ONEDNN
-  found.push_back({"oneDNN", onednn_version(), onednn_prepare, omp_set_num_threads});
-  found.push_back({"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_set_num_threads});
+  found.push_back({"oneDNN", onednn_version(), onednn_prepare, omp_get_max_threads, omp_set_num_threads});
+  found.push_back({"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_get_max_threads,
+                   omp_set_num_threads});
 #endif
   return found;
 }

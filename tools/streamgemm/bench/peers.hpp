@@ -16,23 +16,25 @@ using multiply_fn = std::function<void(const void *a, const void *b, void *c)>;
 
 struct peer {
   std::string name, version;
-  // Everything that a caller can do ahead for one shape; empty when the library lacks the type. oneDNN chooses here how
+  // Everything that a caller can do ahead for one shape; empty when the library lacks the type on this processor. oneDNN chooses here how
   // many threads it will use.
   std::function<multiply_fn(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b)> prepare;
   // The library's own threads, for what this thread calls from now on.
+  std::function<int()> threads;
   std::function<void(int)> set_threads;
 };
 
-// A peer's thread count is its own global state, and this library relies on it: it is put back.
+// Sets a peer's thread count, which is global, and restores it.
 class peer_threads {
  public:
-  peer_threads(const peer &p, int threads) : set_(p.set_threads) { set_(threads); }
-  ~peer_threads() { set_(1); }
+  peer_threads(const peer &p, int threads) : set_(p.set_threads), before_(p.threads()) { set_(threads); }
+  ~peer_threads() { set_(before_); }
   peer_threads(const peer_threads &) = delete;
   peer_threads &operator=(const peer_threads &) = delete;
 
  private:
   std::function<void(int)> set_;
+  int before_;
 };
 
 std::vector<peer> cpu_peers();  // those found when this program was built

@@ -243,8 +243,14 @@ void small_suite::add_gpu_peer(bench_case &to, product_set &set, const std::stri
 void small_suite::add_cpu_peers(bench_case &to, product_set &set, const submissions &all) const {
   const int cores = int(std::max(1u, std::thread::hardware_concurrency()));
   for (const peer &p : cpu_)
-    for (const int threads : cores > 1 ? std::vector{cores, 1} : std::vector{1})
-      add(to, set, p.name + " x" + std::to_string(threads), send_to_cpu_peer(p, threads, all));
+    for (const int threads : cores > 1 ? std::vector{cores, 1} : std::vector{1}) {
+      const std::string name = p.name + " x" + std::to_string(threads);
+      const round_fn round = send_to_cpu_peer(p, threads, all);
+      if (round)
+        add(to, set, name, round);
+      else
+        out_.leave_out(to.name, name);
+    }
 }
 
 }  // namespace sg::cli

@@ -24,6 +24,8 @@ class suite_run {
   virtual void add(const std::vector<bench_row> &rows) = 0;
   virtual bool wants(const std::string &name) const = 0;
   virtual void note(const std::string &key, nlohmann::ordered_json value) = 0;  // into the record's "device"
+  // A peer that cannot compute a case here. The record and the table say so.
+  virtual void leave_out(const std::string &name, const std::string &peer) = 0;
   virtual ~suite_run() = default;
 };
 
