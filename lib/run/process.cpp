@@ -63,14 +63,6 @@ int g_fork_handlers = 0;
 
 }  // namespace
 
-signals_blocked::signals_blocked() noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-signals_blocked::~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 void register_context(context &created) {
   if (g_fork_handlers != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
   registry_of_contexts &all = g_contexts;

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library does at the events of a process: threads' signals, fork, exit.
+// What the library does at the events of a process: fork, exit.
 #pragma once
 
 #include <atomic>
-#include <csignal>
 
 namespace sg {
 
 class context;
-
-// Blocks all signals for the calling thread, so that a thread it starts never takes one of the application's.
-class signals_blocked {
- public:
-  signals_blocked() noexcept;
-  ~signals_blocked();
-  signals_blocked(const signals_blocked &) = delete;
-  signals_blocked &operator=(const signals_blocked &) = delete;
-
- private:
-  sigset_t before_;
-};
 
 extern std::atomic<bool> g_process_exits;
 // True once exit() has begun: no new work is taken, no callback is called.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/pump.hpp"
 
-#include <pthread.h>
-
 #include <exception>
 
 #include "base/futex.hpp"
-#include "run/process.hpp"
 
 namespace sg {
 
@@ -43,9 +40,7 @@ void pump::ask() noexcept {
 bool pump::hand_over() noexcept {
   if (!thread_.joinable()) {
     try {
-      const signals_blocked quiet;
-      thread_ = std::thread([this] { relieve(); });
-      pthread_setname_np(thread_.native_handle(), "sg-engine");
+      thread_ = thread("sg-engine", [this] { relieve(); });
     } catch (const std::exception &) {  // no thread, or no memory for one
       return false;
     }

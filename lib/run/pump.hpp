@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <thread>
 
 #include "base/object.hpp"
+#include "base/thread.hpp"
 
 namespace sg {
 
@@ -35,7 +35,7 @@ class pump {
   object &keeper_;
   std::atomic<std::uint64_t> requests_{0};  // since there was nothing to do
   std::atomic<std::uint32_t> turn_{none};  // the thread's: a futex
-  std::thread thread_;                     // started when it is first needed
+  thread thread_;                          // started when it is first needed
 };
 
 }  // namespace sg

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/service.hpp"
 
-#include <pthread.h>
-
 #include <memory>
-#include <system_error>
-#include <thread>
 
-#include "base/error.hpp"
+#include "base/thread.hpp"
 #include "run/context.hpp"
 #include "run/process.hpp"
 
@@ -34,14 +30,7 @@ void run_callback(callback_request *request) noexcept {
 
 service *service::start(context &owner) {
   std::unique_ptr<service> made(new service(owner));
-  try {
-    const signals_blocked quiet;
-    std::thread thread([self = made.get()] { self->run(); });
-    pthread_setname_np(thread.native_handle(), "sg-service");
-    thread.detach();
-  } catch (const std::system_error &e) {
-    throw error(SG_STATUS_OUT_OF_MEMORY, "the context's thread could not be started: %s", e.what());
-  }
+  thread("sg-service", [self = made.get()] { self->run(); }).detach();
   return made.release();
 }
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/stager.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <system_error>
 
 #include "base/error.hpp"
 #include "run/job.hpp"
-#include "run/process.hpp"
 
 namespace sg {
 
@@ -24,14 +20,12 @@ stager::~stager() {
     closing_ = true;
   }
   changed_.notify_all();
-  for (std::thread &thread : threads_) thread.join();
+  for (thread &each : threads_) each.join();
 }
 
 void stager::start_thread() {
   threads_.reserve(static_cast<std::size_t>(wanted_));
-  const signals_blocked quiet;
-  threads_.emplace_back([this] { this->work(); });
-  pthread_setname_np(threads_.back().native_handle(), "sg-staging");
+  threads_.emplace_back("sg-staging", [this] { this->work(); });
 }
 
 void stager::insert(flight &work) noexcept {
@@ -50,8 +44,8 @@ void stager::add(flight *first) {
   std::unique_lock lock(lock_);
   try {
     for (int awake = count - idle_; awake > 0 && static_cast<int>(threads_.size()) < wanted_; --awake) start_thread();
-  } catch (const std::system_error &e) {
-    if (threads_.empty()) throw error(SG_STATUS_OUT_OF_MEMORY, "a staging thread could not be started: %s", e.what());
+  } catch (const error &) {
+    if (threads_.empty()) throw;
   }
   for (flight *next = nullptr; first; first = next) {
     next = first->next;

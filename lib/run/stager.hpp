@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/thread.hpp"
 #include "run/flight.hpp"
 
 namespace sg {
@@ -35,7 +35,7 @@ class stager {
   flight *first_ = nullptr;
   int idle_ = 0;
   bool closing_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<thread> threads_;
 };
 
 }  // namespace sg

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // f64, c64, c128 and f32 by CBLAS.
-#include <cblas.h>
+#include <algorithm>
+#include <complex>
 
-#include "fork_lock.hpp"
+#include "cblas_library.hpp"
 #include "kernel.hpp"
-
-// OpenBLAS's; absent from other implementations.
-extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 
 namespace sg::cpu {
 namespace {
@@ -15,51 +13,121 @@ constexpr CBLAS_TRANSPOSE transpose_of(sg_op op) noexcept {
   return op == SG_OP_N ? CblasNoTrans : op == SG_OP_T ? CblasTrans : CblasConjTrans;
 }
 
-template <class T, auto gemm>
-sg_status run_real(const product &p, workspace &) noexcept {
-  const fork_waits while_it_runs;  // OpenBLAS takes a lock when it begins and when it ends
-  gemm(CblasColMajor, transpose_of(p.op_a), transpose_of(p.op_b), static_cast<int>(p.m), static_cast<int>(p.n),
-       static_cast<int>(p.k), static_cast<T>(p.alpha.re), static_cast<const T *>(p.a), static_cast<int>(p.lda),
-       static_cast<const T *>(p.b), static_cast<int>(p.ldb), static_cast<T>(p.beta.re), static_cast<T *>(p.c),
-       static_cast<int>(p.ldc));
-  return SG_STATUS_OK;
+// A scalar as CBLAS takes it: by value, complex ones by address.
+template <class T>
+struct scalar {
+  explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re)) {}
+  operator T() const noexcept { return value; }
+  T value;
+};
+template <class T>
+struct scalar<std::complex<T>> {
+  explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re), static_cast<T>(x.im)) {}
+  operator const void *() const noexcept { return &value; }
+  std::complex<T> value;
+};
+
+// A matrix times a vector: y = alpha * op(matrix) * x + beta * y.
+struct matrix_vector {
+  CBLAS_TRANSPOSE op;
+  std::int64_t rows, cols;  // of the matrix as stored
+  const void *matrix;
+  std::int64_t ld;
+  const void *x;
+  std::int64_t x_step;
+  std::int64_t y_step, y_count;
+};
+
+// A product with one column or one row of C as a matrix times a vector; false: it is none that CBLAS offers.
+bool as_matrix_vector(const product &p, matrix_vector &out) noexcept {
+  if (p.n == 1 && p.op_b != SG_OP_C) {
+    out = {.op = transpose_of(p.op_a),
+           .rows = p.op_a == SG_OP_N ? p.m : p.k,
+           .cols = p.op_a == SG_OP_N ? p.k : p.m,
+           .matrix = p.a,
+           .ld = p.lda,
+           .x = p.b,
+           .x_step = p.op_b == SG_OP_N ? 1 : p.ldb,
+           .y_step = 1,
+           .y_count = p.m};
+    return true;
+  }
+  if (p.m == 1 && p.op_a != SG_OP_C && p.op_b != SG_OP_C) {  // the transpose: C^T = op(B)^T * op(A)^T
+    out = {.op = p.op_b == SG_OP_N ? CblasTrans : CblasNoTrans,
+           .rows = p.op_b == SG_OP_N ? p.k : p.n,
+           .cols = p.op_b == SG_OP_N ? p.n : p.k,
+           .matrix = p.b,
+           .ld = p.ldb,
+           .x = p.a,
+           .x_step = p.op_a == SG_OP_N ? p.lda : 1,
+           .y_step = p.ldc,
+           .y_count = p.n};
+    return true;
+  }
+  return false;
 }
 
-template <class T, auto gemm>
-sg_status run_complex(const product &p, workspace &) noexcept {
-  const fork_waits while_it_runs;
-  const T alpha[2] = {static_cast<T>(p.alpha.re), static_cast<T>(p.alpha.im)};
-  const T beta[2] = {static_cast<T>(p.beta.re), static_cast<T>(p.beta.im)};
-  gemm(CblasColMajor, transpose_of(p.op_a), transpose_of(p.op_b), static_cast<int>(p.m), static_cast<int>(p.n),
-       static_cast<int>(p.k), alpha, p.a, static_cast<int>(p.lda), p.b, static_cast<int>(p.ldb), beta, p.c,
-       static_cast<int>(p.ldc));
+template <class T>
+using pointer = std::conditional_t<std::is_floating_point_v<T>, const T *, const void *>;
+template <class T>
+using result = std::conditional_t<std::is_floating_point_v<T>, T *, void *>;
+
+template <class T, auto gemv>
+void multiply_vector(const cblas_library &library, const product &p, const matrix_vector &v) noexcept {
+  auto *const y = static_cast<T *>(p.c);
+  // With a beta of 0 some versions multiply what is in y, NaN or not.
+  sg_scalar beta = p.beta;
+  if (is_zero(beta)) {
+    for (std::int64_t i = 0; i < v.y_count; ++i) y[i * v.y_step] = T{};
+    beta = {1, 0};
+  }
+  (library.*gemv)(CblasColMajor, v.op, static_cast<int>(v.rows), static_cast<int>(v.cols), scalar<T>(p.alpha),
+                  static_cast<pointer<T>>(v.matrix), static_cast<int>(v.ld), static_cast<pointer<T>>(v.x),
+                  static_cast<int>(v.x_step), scalar<T>(beta), static_cast<result<T>>(y), static_cast<int>(v.y_step));
+}
+
+template <class T, auto gemm, auto gemv>
+sg_status run(const product &p, workspace &) noexcept {
+  const cblas_library &library = *cblas();
+  const cblas_call call(static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k));
+  if (call.status() != SG_STATUS_OK) return call.status();
+  matrix_vector v;
+  if (library.set_num_threads != nullptr && as_matrix_vector(p, v)) {  // others may skip zeros, and so miss a NaN
+    multiply_vector<T, gemv>(library, p, v);
+    return SG_STATUS_OK;
+  }
+  (library.*gemm)(CblasColMajor, transpose_of(p.op_a), transpose_of(p.op_b), static_cast<int>(p.m),
+                  static_cast<int>(p.n), static_cast<int>(p.k), scalar<T>(p.alpha), static_cast<pointer<T>>(p.a),
+                  static_cast<int>(p.lda), static_cast<pointer<T>>(p.b), static_cast<int>(p.ldb), scalar<T>(p.beta),
+                  static_cast<result<T>>(p.c), static_cast<int>(p.ldc));
   return SG_STATUS_OK;
 }
 
 }  // namespace
 
 kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept {
-  if (in != out) return {};
+  using library = cblas_library;
+  if (in != out || cblas() == nullptr) return {};
   switch (in) {
-    case SG_DTYPE_F64: return {.in = in, .out = out, .run = run_real<double, cblas_dgemm>};
-    case SG_DTYPE_F32: return {.in = in, .out = out, .run = run_real<float, cblas_sgemm>};
-    case SG_DTYPE_C64: return {.in = in, .out = out, .run = run_complex<float, cblas_cgemm>};
-    case SG_DTYPE_C128: return {.in = in, .out = out, .run = run_complex<double, cblas_zgemm>};
+    case SG_DTYPE_F64: return {.in = in, .out = out, .run = run<double, &library::dgemm, &library::dgemv>};
+    case SG_DTYPE_F32: return {.in = in, .out = out, .run = run<float, &library::sgemm, &library::sgemv>};
+    case SG_DTYPE_C64:
+      return {.in = in, .out = out, .run = run<std::complex<float>, &library::cgemm, &library::cgemv>};
+    case SG_DTYPE_C128:
+      return {.in = in, .out = out, .run = run<std::complex<double>, &library::zgemm, &library::zgemv>};
     default: return {};
   }
 }
 
-// One thread: the cores belong to the streams, and a call of OpenBLAS that uses its own threads can neither be forked
-// nor exited beside. Its first product allocates the buffers that its threads share.
 sg_status cblas_warm_up() noexcept {
-  // Before a fork OpenBLAS ends its threads; here they are started again, behind a lock of its own.
-  const std::lock_guard lock(fork_lock());
-  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
-  constexpr int n = 64;           // beyond its kernels for small matrices, which need no buffer
+  if (const sg_status status = load_cblas(); status != SG_STATUS_OK || cblas() == nullptr) return status;
+  constexpr int n = 64;  // beyond its kernels for small matrices, which need no buffer
   float a[n * n] = {}, c[n * n];  // of its own: several threads may open a device at once
   double d[n * n] = {}, e[n * n];
-  cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, a, n, 0, c, n);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, d, n, d, n, 0, e, n);
+  const cblas_call call(n * n * n);
+  if (call.status() != SG_STATUS_OK) return call.status();
+  cblas()->sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, a, n, 0, c, n);
+  cblas()->dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, d, n, d, n, 0, e, n);
   return SG_STATUS_OK;
 }
 

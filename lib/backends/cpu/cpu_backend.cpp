@@ -40,7 +40,10 @@ sg_status device_open(const sg_backend_host *, const char *name, sg_backend_devi
     return SG_STATUS_NO_DEVICE;
   }
   if (const sg_status status = warm_up(); status != SG_STATUS_OK) {
-    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "the cpu's libraries do not start");
+    std::snprintf(message, SG_BACKEND_MESSAGE_SIZE,
+                  status == SG_STATUS_OUT_OF_MEMORY
+                      ? "no memory or no threads for the libraries: OpenBLAS maps 128 MiB for each of its threads"
+                      : "the libraries do not start");
     return status;
   }
   const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all

@@ -23,6 +23,7 @@ std::atomic<std::int32_t> &own_place() noexcept {
 }
 
 std::mutex held;
+void (*before_each_fork)() noexcept = nullptr;  // written while it is held
 std::atomic<bool> forking{false};
 
 void before_fork() {
@@ -33,6 +34,7 @@ void before_fork() {
   for (place &each : places)
     while (each.inside.load() != 0 && ++looks < most_looks) usleep(look_again_us);
   held.lock();
+  if (before_each_fork != nullptr) before_each_fork();
 }
 void after_fork() {
   forking.store(false);
@@ -43,13 +45,15 @@ void after_fork_in_child() {
   after_fork();
 }
 
-// When this library is loaded, which is after OpenBLAS, whose own handlers so run while it is held; and before the
-// library's other handlers are installed, which so run first: who holds what they wait for may wait for a product.
+// When this library is loaded, and before its other handlers are installed, which so run first before a fork: a thread
+// that holds the lock they wait for may wait for a product.
 [[gnu::constructor(101)]] void install_handlers() { pthread_atfork(before_fork, after_fork, after_fork_in_child); }
 
 }  // namespace
 
 std::mutex &fork_lock() noexcept { return held; }
+
+void call_before_each_fork(void (*what)() noexcept) noexcept { before_each_fork = what; }
 
 fork_waits::fork_waits() noexcept : place_(own_place()) {
   for (;;) {

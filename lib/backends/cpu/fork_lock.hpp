@@ -12,6 +12,9 @@ namespace sg::cpu {
 // A fork waits for it. Not recursive.
 std::mutex &fork_lock() noexcept;
 
+// What a fork does once nothing runs and it holds the lock. To be called with the lock held.
+void call_before_each_fork(void (*what)() noexcept) noexcept;
+
 // The same for what many threads do all the time: as long as one of these lives, a fork waits, for a second at most. (A
 // product may stand still for as long as its memory is not there.) Not to be had with the lock held.
 class fork_waits {

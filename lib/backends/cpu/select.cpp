@@ -5,6 +5,7 @@
 
 #include "pack.hpp"
 #include "simd.hpp"
+#include "thread.hpp"
 
 namespace sg::cpu {
 namespace {
@@ -141,7 +142,7 @@ double rate_of(sg_dtype in) noexcept {
 sg_status warm_up() noexcept {
   sg_status result = SG_STATUS_OK;
   pthread_t thread;
-  if (pthread_create(&thread, nullptr, warm_up_thread, &result) != 0) return SG_STATUS_OUT_OF_MEMORY;
+  if (!start_thread(thread, warm_up_thread, &result)) return SG_STATUS_OUT_OF_MEMORY;
   pthread_join(thread, nullptr);
   return result;
 }

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -15,6 +14,7 @@
 #include "failure.hpp"
 #include "gemm.hpp"
 #include "select.hpp"
+#include "thread.hpp"
 
 namespace sg::cpu {
 namespace {
@@ -67,15 +67,9 @@ sg_status stream::create(device &owner, std::int32_t priority, stream **out) noe
     delete fresh;
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
   }
-  // The worker inherits the mask: no signal of the process is ever handled on it.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&fresh->thread_, nullptr, worker_main, fresh);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
+  if (!start_thread(fresh->thread_, worker_main, fresh)) {
     delete fresh;
-    return fail(SG_STATUS_OUT_OF_MEMORY, "no worker thread for a stream: error %d of pthread_create", error);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no worker thread for a stream");
   }
   fresh->started_ = true;
   *out = fresh;

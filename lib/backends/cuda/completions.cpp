@@ -38,6 +38,9 @@ cudaError_t wait_for(cudaEvent_t event) noexcept {
   }
 }
 
+// Whatever limit the process gives new threads.
+constexpr std::size_t stack_bytes = std::size_t{8} << 20;
+
 }  // namespace
 
 sg_status completions::begin() noexcept {
@@ -45,7 +48,13 @@ sg_status completions::begin() noexcept {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread_, nullptr, main, this);
+  pthread_attr_t attributes;
+  int error = pthread_attr_init(&attributes);
+  if (error == 0) {
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    error = pthread_create(&thread_, &attributes, main, this);
+    pthread_attr_destroy(&attributes);
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) return fail(SG_STATUS_OUT_OF_MEMORY, "no thread for a stream: error %d of pthread_create", error);
   started_ = true;

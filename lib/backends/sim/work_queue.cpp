@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "work_queue.hpp"
 
-#include <pthread.h>
-
 #include <cfenv>
 #include <csignal>
+#include <cstring>
 #include <new>
-#include <system_error>
 
 namespace sg::sim {
 
 namespace {
 
-// A thread inherits its creator's signal mask: signals are the application's, none may be handled here.
-std::thread start_without_signals(std::function<void()> body) {
+// Its main function owns `self`. The thread takes no signals, which are the application's, and has the stack that it
+// needs whatever the process gives new threads.
+pthread_t start_thread(std::shared_ptr<work_queue> self, void *(*main)(void *)) {
+  constexpr std::size_t stack_bytes = std::size_t(8) << 20;
+  auto owned = std::make_unique<std::shared_ptr<work_queue>>(std::move(self));
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread started(std::move(body));
+  pthread_attr_t attributes;
+  pthread_t thread{};
+  int failed = pthread_attr_init(&attributes);
+  if (failed == 0) {
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_create(&thread, &attributes, main, owned.get());
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
-  } catch (const std::system_error &fault) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw failure(SG_STATUS_OUT_OF_MEMORY, "no thread for a simulated stream: %s", fault.what());
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
+    pthread_attr_destroy(&attributes);
   }
+  if (failed != 0)
+    throw failure(SG_STATUS_OUT_OF_MEMORY, "no thread for a simulated stream: %s", std::strerror(failed));
+  owned.release();
+  return thread;
 }
 
 }  // namespace
@@ -36,9 +39,13 @@ void work_queue::push(std::list<task> &one) {
   const auto keep = shared_from_this();  // what is pushed may end, and destroy the stream, before this has returned
   std::unique_lock lock(mutex_);
   if (refusing_) throw failure(SG_STATUS_SHUTDOWN, "the process is exiting");
-  if (thread_id_ == std::thread::id()) {
-    thread_ = start_without_signals([self = shared_from_this()] { self->serve(); });
-    thread_id_ = thread_.get_id();
+  if (!started_) {
+    thread_ = start_thread(shared_from_this(), [](void *given) -> void * {
+      const std::unique_ptr<std::shared_ptr<work_queue>> self(static_cast<std::shared_ptr<work_queue> *>(given));
+      (*self)->serve();
+      return nullptr;
+    });
+    started_ = true;
   }
   waiting_.splice(waiting_.end(), one);
   ++pushed_count_;
@@ -69,7 +76,7 @@ void work_queue::refuse() {
 void work_queue::settle() {
   std::unique_lock lock(mutex_);
   // A callback that makes the process exit is itself the task that runs: its thread cannot wait for itself.
-  if (thread_id_ == std::this_thread::get_id()) return;
+  if (started_ && pthread_equal(thread_, pthread_self())) return;
   ended_.wait(lock, [&] { return ended_count_ == pushed_count_; });
 }
 
@@ -79,11 +86,11 @@ void work_queue::stop() {
     stopped_ = true;
     pushed_or_stopped_.notify_one();
   }
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id())
-    thread_.detach();
+  if (!started_) return;
+  if (pthread_equal(thread_, pthread_self()))
+    pthread_detach(thread_);
   else
-    thread_.join();
+    pthread_join(thread_, nullptr);
 }
 
 void work_queue::serve() {

@@ -5,13 +5,14 @@
 
 #include <streamgemm/backend.h>
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "failure.hpp"
 #include "timeline.hpp"
@@ -59,8 +60,8 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
   ticket ended_count_ = 0;
   bool refusing_ = false;
   bool stopped_ = false;
-  std::thread thread_;
-  std::thread::id thread_id_;
+  pthread_t thread_{};
+  bool started_ = false;
   failure unreported_{SG_STATUS_OK, "%s", ""};  // of a task that had nobody to tell; used by the thread only
 };
 
