@@ -9,8 +9,8 @@
 namespace sg {
 namespace {
 
-// A handle, from the top: 4 bits type (never 0, so no address of user space is a handle), 6 bits process epoch, 28 bits
-// generation, 26 bits slot.
+// A handle, from the top: 4 bits type (never 0, so no address of user space is a handle), the lowest 6 bits of the process
+// epoch, 28 bits generation, 26 bits slot.
 constexpr int slot_bits = 26, generation_bits = 28, epoch_bits = 6;
 constexpr std::uint64_t slot_mask = (1u << slot_bits) - 1;
 constexpr std::uint64_t generation_mask = (1u << generation_bits) - 1;
@@ -24,6 +24,8 @@ constexpr std::uint64_t pin_mask = ((1ull << generation_shift) - 1) & ~reference
 
 struct slot {
   std::atomic<std::uint64_t> word{0};
+  // What the handle was made as: the type, and all of the process epoch. The handle itself comes from the caller.
+  std::atomic<std::uint64_t> identity{0};
   std::atomic<object *> target{nullptr};
   std::atomic<std::uint32_t> next_free{0};
 };
@@ -36,7 +38,11 @@ using chunk = std::array<slot, chunk_slots>;
 std::array<std::atomic<chunk *>, chunks> g_chunks;
 std::atomic<std::uint32_t> g_slots_begun{1};     // slot 0 is not used: it ends the free list
 std::atomic<std::uint64_t> g_free{0};            // first free slot; upper half: a count against ABA
-std::atomic<std::uint64_t> g_epoch{0};
+std::atomic<std::uint64_t> g_epoch{0};           // forks between the first process and this one
+
+std::uint64_t identity_of(object_type type) noexcept {
+  return g_epoch.load(std::memory_order_relaxed) << 4 | static_cast<std::uint64_t>(type);
+}
 
 slot &slot_at(std::uint32_t index) noexcept {
   return (*g_chunks[index / chunk_slots].load(std::memory_order_acquire))[index % chunk_slots];
@@ -82,7 +88,9 @@ decoded decode(handle_bits handle, object_type type) noexcept {
   if (handle >> 60 != static_cast<std::uint64_t>(type) || index == 0 ||
       index >= g_slots_begun.load(std::memory_order_acquire) || epoch != (g_epoch.load() & epoch_mask))
     return {};
-  return {&slot_at(index), index, (handle >> slot_bits) & generation_mask};
+  slot &where = slot_at(index);
+  if (where.identity.load(std::memory_order_acquire) != identity_of(type)) return {};
+  return {&where, index, (handle >> slot_bits) & generation_mask};
 }
 
 // Changes a living slot's word by `change`; false when the handle is not (or no longer) alive.
@@ -112,6 +120,7 @@ handle_bits make_handle(ref<object> object) {
   slot &s = slot_at(index);
   const auto type = static_cast<std::uint64_t>(object->type());
   const std::uint64_t generation = s.word.load(std::memory_order_relaxed) >> generation_shift;
+  s.identity.store(identity_of(object->type()), std::memory_order_relaxed);
   s.target.store(object.release(), std::memory_order_relaxed);
   s.word.store(generation << generation_shift | one_reference, std::memory_order_release);
   return type << 60 | (g_epoch.load() & epoch_mask) << (slot_bits + generation_bits) | generation << slot_bits | index;

@@ -86,7 +86,7 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
   last->next_completion = nullptr;
   show_descriptor();
   lock.unlock();
-  while (taken) {  // outside the lock: the last reference to a job may be the last to this queue
+  while (taken) {  // outside the lock: the last reference to a job frees what it holds
     job *gone = taken;
     taken = gone->next_completion;
     gone->drop_ref();

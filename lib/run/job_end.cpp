@@ -78,7 +78,11 @@ void job::finish() noexcept {
   } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
     futex_wake_all(state_);
   }
-  if (!plain && queue) queue->post(ref<job>::share(this));
+  if (!plain && queue) {
+    // The queue keeps the job until somebody takes its completion: the job does not keep the queue.
+    const ref<completion_queue> to = std::move(queue);
+    to->post(ref<job>::share(this));
+  }
 
   const bool was_issued = successors_.is_marked();
   for (dependency *node = successors_.close(); node;) {

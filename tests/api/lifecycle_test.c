@@ -178,6 +178,23 @@ static void random_bits(const handle_type *type) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
+/* Every type's live handle with the bits of another's type: the handle comes from the caller, the type is the object's. */
+static void relabelled(void) {
+  sg_context *context = new_context();
+  void *handles[TYPES];
+  int i, j;
+  for (i = 0; i < TYPES; ++i) REQUIRE_OK(types[i].create(context, &handles[i]));
+  for (i = 0; i < TYPES; ++i) {
+    for (j = 0; j < TYPES; ++j) {
+      const uintptr_t top = (uintptr_t)15 << 60;
+      void *const forged = (void *)(((uintptr_t)handles[i] & ~top) | ((uintptr_t)handles[j] & top));
+      if (i != j) check_dead(&types[j], forged);
+    }
+  }
+  for (i = 0; i < TYPES; ++i) CHECK_STATUS(SG_STATUS_OK, types[i].release(handles[i]));
+  CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
+}
+
 /* Every type's live handle, given to every other type's calls. */
 static void foreign_types(void) {
   sg_context *context = new_context();
@@ -291,6 +308,7 @@ int main(int argc, char **argv) {
     if (types[i].create != create_context) parent_released_first(&types[i]);
   }
   foreign_types();
+  relabelled();
   children_in_any_order();
   released_with_work_in_flight();
   return check_result();

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -243,6 +246,36 @@ TEST_P(queues, released_before_its_jobs_have_ended) {
   EXPECT_OK(queue_.reset());
   gated.open();
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+}
+
+std::size_t entries_of(const char *folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+}
+
+// A completion that nobody takes goes with its queue, and keeps neither it nor the context.
+TEST_P(queues, released_with_an_untaken_completion) {
+  // Libraries keep threads and descriptors of their own from the first context on.
+  const std::size_t threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
+  for (int i = 0; i < 20; ++i) {
+    context own = open_context(GetParam());
+    queue posted;
+    std::int32_t fd = -1;
+    ASSERT_OK(sg_queue_create(own, posted.out()));
+    ASSERT_OK(sg_queue_fd(posted, &fd));
+    double c;
+    const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+    sg_submit options = SG_SUBMIT_INIT;
+    options.queue = posted;
+    job about;
+    ASSERT_OK(sg_gemm_async(own, &desc, &options, about.out()));
+    ASSERT_OK(sg_job_wait(about, SG_FOREVER));
+    ASSERT_TRUE(readable(fd, 10000));
+  }
+  // The threads end after the last release has returned.
+  for (int i = 0; i < 1000 && entries_of("/proc/self/task") > threads; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(entries_of("/proc/self/task"), threads);
+  EXPECT_LE(entries_of("/proc/self/fd"), descriptors);
 }
 
 TEST_P(queues, copies_post_too) {

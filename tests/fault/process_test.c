@@ -208,6 +208,24 @@ static void *submit_until_told(void *stop) {
   return NULL;
 }
 
+/* A handle stays dead in the child's child, and so on for more forks than its bits can count. */
+static void nested_forks(void) {
+  sg_context *context = open_device(device);
+  int depth;
+  for (depth = 0; depth < 130; ++depth) {
+    int status = 0;
+    const pid_t child = fork();
+    if (child != 0) {
+      CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      if (depth > 0) exit(check_result());
+      CHECK_STATUS(SG_STATUS_OK, sg_context_synchronize(context));
+      return;
+    }
+    CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context));
+  }
+  exit(check_result());
+}
+
 /* Opening a device starts threads and warms up the libraries underneath, which have locks of their own. */
 static void *open_until_told(void *stop) {
   while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE))
@@ -492,6 +510,7 @@ static const struct {
     {"fork_beside_work", fork_beside_work},
     {"fork_beside_opening", fork_beside_opening},
     {"fork_beside_exit", fork_beside_exit},
+    {"nested_forks", nested_forks},
     {"fork_handlers_come_with_the_library", fork_handlers_come_with_the_library},
     {"signals_while_waiting", signals_while_waiting},
     {"the_submitting_thread_leaves", the_submitting_thread_leaves},
