@@ -275,6 +275,13 @@ typedef struct sg_backend_ops {
    *  says how many. Other streams run there too. SG_STATUS_UNSUPPORTED when there are none to set aside. */
   sg_status (*stream_create_within)(sg_backend_device *device, int32_t priority, int32_t *units,
                                     sg_backend_stream **out);
+  /** Optional: if NULL, only the device's streams compute. Computes a product on the calling thread, as a command of a
+   *  stream would, and returns its status; the text of a failure is last_message's. Any thread, beside all streams. */
+  sg_status (*gemm_here)(sg_backend_device *device, const sg_backend_gemm *gemm);
+  /** Optional: if NULL, only the device's own threads run what is enqueued. Runs one command on the calling thread, its
+   *  `done` included: one that is the next of its stream, that no thread has begun, and for whose `done` `wanted` answers
+   *  other than 0. Returns 1 when it did, 0 when there is none. `wanted` must not call the backend. */
+  int32_t (*run_waiting)(sg_backend_device *device, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

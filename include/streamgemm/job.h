@@ -69,7 +69,10 @@ typedef struct sg_plan_options {
 /** Flags of a submission. */
 typedef enum sg_submit_flags {
   SG_SUBMIT_DEFAULT = 0,  /**< None. */
-  SG_SUBMIT_UNTRACKED = 1 /**< The caller promises that no job in flight conflicts with this one beyond stream and `after`. */
+  SG_SUBMIT_UNTRACKED = 1,/**< The caller promises that no job in flight conflicts with this one beyond stream and `after`. */
+  SG_SUBMIT_WILL_WAIT = 2 /**< The caller waits for the job next. On the cpu a short GEMM that comes after no job, beside no
+                               other work of the context, is then computed by the call itself, on the calling thread, which
+                               saves waking a worker. Since 0.2. */
 } sg_submit_flags;
 
 /** Options of a submission. */

@@ -25,8 +25,10 @@ bool is_planners_choice(const checked_submit &order) {
   return !order.plan() && !order.records() && order.most_lanes() == 0;
 }
 
-void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job) {
+// `pending`: given where the caller waits, see checked_submit::will_wait.
+void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job, ref<job> *pending) {
   checked_submit order(on, submit);
+  if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
   if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d) : nullptr) {
     if (const auto now = recent->again(on, d))
@@ -46,10 +48,11 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   submit_product(on, std::move(product), plan, order, out_job);
 }
 
-void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
+void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job,
+                ref<job> *pending = nullptr) {
   require(desc, "desc");
-  if (desc->struct_size == sizeof *desc) return submit_full(on, *desc, submit, out_job);
-  submit_full(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), submit, out_job);
+  if (desc->struct_size == sizeof *desc) return submit_full(on, *desc, submit, out_job, pending);
+  submit_full(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), submit, out_job, pending);
 }
 
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,
@@ -157,7 +160,16 @@ sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_s
 }
 
 sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit) {
-  return sg::submit_and_wait([&](sg_job **out_job) { return sg_gemm_async(handle, desc, submit, out_job); });
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    sg::ref<sg::job> pending;
+    sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, nullptr, &pending);
+    if (!pending) return;  // it has ended well, or was recorded into a graph
+    sg::refuse_own_callback(pending.get());
+    pending->wait(sg::deadline(-1));
+    result = sg::outcome_of(*pending);
+  });
+  return call == SG_STATUS_OK ? result : call;
 }
 
 sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit,

@@ -24,13 +24,14 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   if (!given) return;
   sg_submit room = SG_SUBMIT_INIT;
   const sg_submit &s = in_full(*given, room, "submit");
-  if (s.flags & ~static_cast<std::uint32_t>(SG_SUBMIT_UNTRACKED))
+  if (s.flags & ~static_cast<std::uint32_t>(SG_SUBMIT_UNTRACKED | SG_SUBMIT_WILL_WAIT))
     throw error(SG_STATUS_INVALID_ARGUMENT, "submit->flags is 0x%x, which has unknown bits", s.flags);
   require_reserved(s.reserved, "submit->reserved");
   require_range(s.priority, -1, 1, "submit->priority");
   require_range(s.after_count, 0, INT32_MAX, "submit->after_count");
   if (s.after_count > 0) require(s.after, "submit->after");
   untracked_ = (s.flags & SG_SUBMIT_UNTRACKED) != 0;
+  will_wait_ = (s.flags & SG_SUBMIT_WILL_WAIT) != 0;
   priority_ = static_cast<std::int8_t>(s.priority);
   tag_ = s.tag;
   plan_ = s.plan;
@@ -140,7 +141,12 @@ void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
   if (records()) return record(work, accesses, access_count);
   const submission order = settle(*work);
-  hand_out(*work, out_job, [&] { to_.submit(std::move(work), order, accesses, access_count); });
+  hand_out(*work, out_job, [&] {
+    if (will_wait_ && to_.computes_here(*work, order))
+      return to_.submit_here(std::move(work), order, accesses, access_count, pending_);
+    if (pending_) *pending_ = work;
+    to_.submit(std::move(work), order, accesses, access_count);
+  });
 }
 
 void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {

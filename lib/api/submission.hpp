@@ -46,6 +46,12 @@ class checked_submit {
   // Throws when a plan that was made ahead uses more workers than the stream may.
   void require_within_limit(const compiled_plan &plan) const;
   bool untracked() const noexcept { return untracked_; }
+  // The caller waits for the job next. `pending`, where given, receives it unless it ends well before go() returns, for
+  // a caller who wants no handle.
+  void will_wait(ref<job> *pending) noexcept {
+    will_wait_ = true;
+    pending_ = pending;
+  }
   bool records() const noexcept { return named_ && named_->records; }
 
   // What the graph that it is recorded in is to remember of a product, besides.
@@ -71,6 +77,8 @@ class checked_submit {
   std::uint64_t tag_ = 0;
   std::int8_t priority_ = 0;
   bool untracked_ = false;
+  bool will_wait_ = false;
+  ref<job> *pending_ = nullptr;
 };
 
 // Submits one product with its plan, without pointer arrays.

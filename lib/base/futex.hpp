@@ -18,6 +18,7 @@ class deadline {
   }
   bool passed() const noexcept;
   std::int64_t at_ns() const noexcept { return at_ns_; }  // INT64_MAX: never
+  bool is_forever() const noexcept { return at_ns_ == INT64_MAX; }
 
  private:
   std::int64_t at_ns_;

@@ -19,6 +19,8 @@ namespace {
 constexpr double long_command_seconds = 100e-6;
 // A product of this length gains from company: less than a launch on a GPU, some calls' cost on a core.
 constexpr double small_product_seconds = 50e-6;
+// A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
+constexpr double short_product_seconds = 1e-3;
 // Products of a plan whose calls are kept, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
 // Commands of a plan that keeps a run, of some 200 bytes each.
@@ -141,6 +143,7 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   share = share_of(product, model);
   items = product.out.items;
   work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
+  short_here = !is_scattered(product) && text->predicted_seconds < short_product_seconds;
   small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
   if (!small) return;
   least_company = sg::least_company(model, shape_of_gemm(*text, product));

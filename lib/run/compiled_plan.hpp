@@ -79,6 +79,7 @@ struct compiled_plan {
   std::vector<float> joinable;
 
   // Of a single product.
+  bool short_here = false;        // short enough for a thread that waits for it anyway, with nothing to gather first
   bool small = false;             // a launch costs much of its time: it may go out in a group
   std::size_t least_company = 1;  // members of a group that is faster than each by itself
   double work_seconds = 0;        // predicted, without the launch: what it adds to a group

@@ -10,6 +10,7 @@
 #include "run/calibration.hpp"
 #include "run/completion_queue.hpp"
 #include "run/device_buffer.hpp"
+#include "run/launcher.hpp"
 #include "run/partitions.hpp"
 #include "run/process.hpp"
 #include "run/service.hpp"
@@ -49,6 +50,7 @@ context::context(std::shared_ptr<device> opened, device_model model, const conte
       virtual_clock_(device_->ops().stream_begin_at != nullptr),
       follows_on_device_(!device_->unified() && !virtual_clock_),
       check_hazards_(settings.check_hazards),
+      has_job_limit_(settings.job_limit > 0),
       limit_(settings.job_limit, settings.refuse_when_full),
       device_memory_(*device_, arena_pool::memory::device, model_.usable_memory()),
       staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
@@ -138,6 +140,42 @@ void context::submit(ref<job> given, const submission &order, const access *acce
     work->wait_issued();
   else
     work->wait(deadline(-1));
+}
+
+void context::submit_here(ref<job> given, const submission &order, const access *accesses, std::size_t access_count,
+                          ref<job> *kept) {
+  if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  job *const work = given.release();
+  bool here = false;
+  std::exception_ptr failure;
+  submission_lock_.run([&] {
+    const bool beside_others = in_flight_.count() > here_.load(std::memory_order_relaxed);
+    work->generation = in_flight_.count_in();
+    try {
+      put_in_order(*work, order, accesses, access_count);
+      here = !beside_others && work->begin_here();
+      if (here) here_.fetch_add(1, std::memory_order_relaxed);
+    } catch (...) {
+      work->kind = work_kind::marker;  // as in submit()
+      failure = std::current_exception();
+    }
+  });
+  if (!here) {
+    if (kept) *kept = ref<job>::share(work);
+    work->submit();
+    if (failure) std::rethrow_exception(failure);
+    return;
+  }
+  const bool is_asked_for = !work->has_one_ref();
+  const sg_backend_gemm product = launcher::product_of(*work, 0);
+  const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
+  const sg_status status = device_->ops().gemm_here(device_->handle(), &product);
+  if (status != SG_STATUS_OK) {
+    work->fail(status, device_->ops().last_message(device_->handle()));
+    if (kept) *kept = ref<job>::share(work);
+  }
+  work->group_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+  here_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void context::synchronize() noexcept {

@@ -109,6 +109,14 @@ class context final : public object {
   // stream of the caller's it returns once the job's command is in there, or once the job has ended where it is not one
   // command on the device.
   void submit(ref<job> work, const submission &order, const access *accesses, std::size_t access_count);
+  // Whether a job that its submitter waits for next may be computed by submit_here().
+  bool computes_here(const job &work, const submission &order) const noexcept {
+    return device_->ops().gemm_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue && !work.within &&
+           work.kind == work_kind::schedule && work.plan->short_here && work.operands.pointers.empty();
+  }
+  // The same, on this thread, where nothing else is in flight but such jobs and it comes after none of them: the job has
+  // ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
+  void submit_here(ref<job> work, const submission &order, const access *accesses, std::size_t access_count, ref<job> *kept);
   // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);
   // Waits until everything submitted before has ended.
@@ -183,6 +191,8 @@ class context final : public object {
   const bool virtual_clock_;
   const bool follows_on_device_;
   const bool check_hazards_;
+  const bool has_job_limit_;
+  std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute
   job_limit limit_;
   arena_pool device_memory_;
   arena_pool staging_memory_;

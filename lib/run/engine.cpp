@@ -95,6 +95,23 @@ void engine::hurry() noexcept {
   pump_.ask();
 }
 
+void engine::help(const job &awaited) noexcept {
+  if (!ops_.run_waiting) return;
+  while (!awaited.done() && ops_.run_waiting(device_.handle(), is_of, const_cast<job *>(&awaited)) != 0) {
+  }
+}
+
+// Is a command in flight one of a job, or of a group that the job is in?
+int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
+  const job *const wanted = static_cast<const job *>(awaited);
+  const auto is_wanted = [wanted](const job *one) { return one == wanted || one->whole == wanted; };
+  if (done->fn == launcher::ended) return is_wanted(static_cast<const flight *>(done->user)->about);
+  if (done->fn == batch_told) return is_wanted(static_cast<const product_batch *>(done->user)->whole.about);
+  if (done->fn != group_told) return 0;
+  const auto &members = static_cast<const job_group *>(done->user)->members;
+  return std::any_of(members.begin(), members.end(), is_wanted);
+}
+
 // Something in flight has ended.
 void engine::device_news() noexcept {
   saturated_.store(false);

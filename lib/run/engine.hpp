@@ -44,6 +44,8 @@ class engine {
 
   void push(job &ready) noexcept;  // takes over the engine's reference
   void sweep() noexcept;           // some job was cancelled
+  // Runs on this thread what of the job is in a lane and no thread has begun. Any thread that holds a reference to it.
+  void help(const job &awaited) noexcept;
   void hurry() noexcept;           // somebody waits: what has gathered is to go out
   // When what was given to the device last should have ended, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
@@ -66,6 +68,7 @@ class engine {
   };
   void change_lanes(lane_change &wanted) noexcept;
 
+  static int32_t is_of(const sg_backend_done *done, void *awaited);
   static void group_told(void *user, const sg_backend_result *result);
   void part_of(job_group &group) noexcept;
   static void end_members(job_group &group, context &home) noexcept;

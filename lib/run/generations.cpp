@@ -9,6 +9,12 @@ std::uint32_t generations::count_in() noexcept {
   return present_;
 }
 
+std::int64_t generations::count() const noexcept {
+  std::int64_t all = 0;
+  for (std::uint32_t g = oldest_; g != present_ + 1; ++g) all += begun_[g % places] - ended_[g % places].count.load();
+  return all;
+}
+
 // Whoever sleeps has asked for a count before it looked at this one, and this thread looks at what is asked for after
 // it has counted: one of the two sees the other.
 void generations::ended(std::uint32_t generation, std::int64_t count) noexcept {

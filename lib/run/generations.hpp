@@ -14,6 +14,8 @@ namespace sg {
 class generations {
  public:
   std::uint32_t present() const noexcept { return present_; }
+  // Jobs in flight.
+  std::int64_t count() const noexcept;
   // Counts one job more; its generation.
   std::uint32_t count_in() noexcept;
   // Jobs have ended. Any thread.

@@ -126,6 +126,11 @@ void job::submit() noexcept {
   release_start();
 }
 
+bool job::begin_here() noexcept {
+  plain = looks_plain();
+  return blockers_.load(std::memory_order_acquire) == 1 && !dependency_failed();
+}
+
 // The last one needs no subtraction: nobody else is left.
 void job::release_start() noexcept {
   if (blockers_.load(std::memory_order_acquire) == 1 || blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -185,8 +190,16 @@ void job::fetch() const noexcept {
   for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
 }
 
+// Whether this thread may run what of the job no thread has begun: a worker's waking takes about as long.
+bool job::is_short(const deadline &until) const noexcept {
+  constexpr std::int64_t most_ns = 2'000'000;
+  if (kind != work_kind::schedule || !plan || plan->predicted_ns() > most_ns) return false;
+  return until.is_forever() || until.at_ns() - monotonic_ns() > 4 * plan->predicted_ns();
+}
+
 // Sleeps until shortly before the job should end, and then asks the device; who is late is told.
 bool job::wait(const deadline &until) noexcept {
+  if (!done() && is_short(until)) owner_->executor().help(*this);
   bool asked_before_lane = false, asked = false;
   std::int64_t early_ns = 0;
   for (;;) {

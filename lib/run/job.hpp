@@ -120,6 +120,8 @@ class alignas(64) job final : public object {
     note_cause(cause);
     dependency_failed_.store(true, std::memory_order_relaxed);
   }
+  // The same for a job that its submitter computes: true when it comes after no other, and none that it needs has failed.
+  bool begin_here() noexcept;
   // The submitter has added all dependencies: from now on the job may run. Hands one reference to the engine.
   void submit() noexcept;
 
@@ -197,6 +199,7 @@ class alignas(64) job final : public object {
   void release_start() noexcept;
   void release_end() noexcept;
   bool looks_plain() const noexcept;
+  bool is_short(const deadline &until) const noexcept;
   void end_in_full(sg_status status) noexcept;
   void finish() noexcept;
   void clear_rest() noexcept;

@@ -101,7 +101,8 @@ sg_backend_gemm launcher::product_of(const job &whose, std::uint32_t index) noex
     if (bare->own_alpha) product.alpha = own.alpha;
     if (bare->own_beta) product.beta = own.beta;
   } else {
-    product = lower_gemm(*whose.plan->text, whose.plan->text->commands[index], whose.operands, pointers_);
+    pointer_scratch unused;
+    product = lower_gemm(*whose.plan->text, whose.plan->text->commands[index], whose.operands, unused);
   }
   product.compute_units = whose.units;
   return product;

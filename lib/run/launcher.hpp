@@ -32,10 +32,11 @@ class launcher {
   // A batch of a schedule's products, of the flight's job, as one call. The same.
   bool launch(product_batch &batch, sg_backend_done done) noexcept;
   // What a product of the job's schedule is for the backend; it has no pointer arrays.
-  sg_backend_gemm product_of(const job &whose, std::uint32_t command) noexcept;
+  static sg_backend_gemm product_of(const job &whose, std::uint32_t command) noexcept;
+  // Told of what launch() has enqueued of a flight, which is its `user`.
+  static void ended(void *user, const sg_backend_result *result);
 
  private:
-  static void ended(void *user, const sg_backend_result *result);
   template <class Calls, class Enqueue>
   bool enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept;
   sg_status launch_scattered(job_group &group, sg_backend_done done);

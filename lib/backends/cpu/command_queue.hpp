@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An unbounded queue of commands from one producer at a time to one consumer. Commands lie in blocks; an emptied block
+// An unbounded queue of commands from one producer at a time to one consumer at a time. Commands lie in blocks; an emptied block
 // goes back to the producer, so a queue that keeps its length allocates nothing.
 #pragma once
 
@@ -52,8 +52,10 @@ class command_queue {
   // Number of commands ever queued.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
 
-  // Consumer: is there nothing to take?
-  bool empty() const noexcept { return committed_.load(std::memory_order_seq_cst) == taken_; }
+  // Is there nothing to take? Any thread; a consumer's answer stays true or is known to be out of date.
+  bool empty() const noexcept {
+    return committed_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed);
+  }
 
   // Consumer: the oldest command; the queue is not empty. It stays in place until pop().
   command &front() noexcept {
@@ -68,7 +70,7 @@ class command_queue {
 
   void pop() noexcept {
     ++head_used_;
-    ++taken_;
+    taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
  private:
@@ -84,7 +86,7 @@ class command_queue {
   std::atomic<std::uint64_t> committed_{0};
   alignas(64) block *head_ = nullptr;
   std::uint32_t head_used_ = 0;
-  std::uint64_t taken_ = 0;
+  std::atomic<std::uint64_t> taken_{0};
   alignas(64) std::atomic<block *> spare_{nullptr};
 };
 

@@ -113,6 +113,10 @@ sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::in
                      sg_backend_done done) noexcept {
   return of(x).gemm_group({items, count, statuses}, done);
 }
+sg_status gemm_here(sg_backend_device *x, const sg_backend_gemm *what) noexcept { return of(x).gemm_here(*what); }
+int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
+  return of(x).run_waiting(wanted, user) ? 1 : 0;
+}
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 
 int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
@@ -151,6 +155,8 @@ constexpr sg_backend_ops table = {
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
     .has_epilogues = has_epilogues,
+    .gemm_here = gemm_here,
+    .run_waiting = run_waiting,
 };
 
 }  // namespace

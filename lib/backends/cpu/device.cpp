@@ -9,6 +9,7 @@
 
 #include "cores.hpp"
 #include "failure.hpp"
+#include "gemm.hpp"
 #include "select.hpp"
 
 namespace sg::cpu {
@@ -80,10 +81,55 @@ void device::destroy_stream(stream *which) noexcept {
   delete which;
 }
 
+namespace {
+thread_local bool t_computes = false;  // in gemm_here()
+}  // namespace
+
+sg_status device::gemm_here(const sg_backend_gemm &what) noexcept {
+  if (!route_for(what.in_type, what.out_type).panels)
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no product of these types");
+  workspace *const space = workspaces_.take();
+  if (space == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a product");
+  // Sequentially consistent, as drain() is: either it sees this thread inside, or this thread sees that it drains.
+  callers_.fetch_add(1, std::memory_order_seq_cst);
+  sg_status status = SG_STATUS_SHUTDOWN;
+  if (!draining()) {
+    const default_arithmetic as_on_a_worker;
+    t_computes = true;
+    status = run_gemm(what, nullptr, *space);
+    t_computes = false;
+  }
+  callers_.fetch_sub(1, std::memory_order_seq_cst);
+  workspaces_.give_back(space);
+  return status == SG_STATUS_OK ? status : fail(status, "%s", text_of(status));
+}
+
+bool device::run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
+  stream *found = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    for (listed_stream *x = streams_; x != nullptr && found == nullptr; x = x->next)
+      if (x->value->take_waiting(wanted, user)) found = x->value;
+  }
+  if (found == nullptr) return false;
+  workspace *const space = workspaces_.take();
+  if (space == nullptr) {
+    found->leave_to_worker();
+    return false;
+  }
+  {
+    const default_arithmetic as_on_a_worker;
+    found->run_taken(*space);
+  }
+  workspaces_.give_back(space);
+  return true;
+}
+
 void device::drain() noexcept {
   if (getpid() != process_) return;
   const std::lock_guard lock(mutex_);
   draining_.store(true, std::memory_order_seq_cst);
+  while (callers_.load(std::memory_order_seq_cst) != 0 && !t_computes) usleep(50);
   for (listed_stream *x = streams_; x != nullptr; x = x->next) x->value->wake();
   for (listed_stream *x = streams_; x != nullptr; x = x->next) x->value->wait_until_drained();
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "callers.hpp"
 #include "stream.hpp"
 
 namespace sg::cpu {
@@ -24,8 +25,12 @@ class device {
   std::int32_t streams() const noexcept { return count_.load(std::memory_order_relaxed); }
   awake_cores &awake() noexcept { return awake_; }
 
+  // On the calling thread: a product; or the next command of some stream, see sg_backend_ops.
+  sg_status gemm_here(const sg_backend_gemm &what) noexcept;
+  bool run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
+
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
-  // Lets the commands that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
+  // Lets the commands and callers' products that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
   // child of fork, which has none of the workers, it does nothing.
   void drain() noexcept;
 
@@ -39,6 +44,8 @@ class device {
   listed_stream *streams_ = nullptr;
   std::atomic<std::int32_t> count_{0};  // streams
   awake_cores awake_;
+  workspace_pool workspaces_;
+  std::atomic<std::int32_t> callers_{0};  // in gemm_here()
   const pid_t process_;
   char model_[2048];
 };

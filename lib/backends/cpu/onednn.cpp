@@ -15,6 +15,7 @@
 
 // The OpenMP runtime's that oneDNN was built with; absent when it was built without.
 extern "C" void omp_set_num_threads(int) __attribute__((weak));
+extern "C" int omp_get_max_threads() __attribute__((weak));
 
 namespace sg::cpu {
 namespace {
@@ -45,11 +46,39 @@ bool limit_openmp(workspace &space) noexcept {
   return true;
 }
 
+// The same on a thread of the application, whose own number it restores.
+class openmp_limit {
+ public:
+  explicit openmp_limit(workspace &space) noexcept
+      : of_caller_(space.of_caller && omp_set_num_threads != nullptr && omp_get_max_threads != nullptr) {
+    if (!of_caller_) {
+      limited_ = limit_openmp(space);
+      return;
+    }
+    before_ = omp_get_max_threads();
+    if (before_ == 1) return;
+    limited_ = memory_left(4096);
+    if (limited_) omp_set_num_threads(1);
+  }
+  ~openmp_limit() {
+    if (of_caller_ && limited_ && before_ != 1) omp_set_num_threads(before_);
+  }
+  openmp_limit(const openmp_limit &) = delete;
+  openmp_limit &operator=(const openmp_limit &) = delete;
+
+  explicit operator bool() const noexcept { return limited_; }
+
+ private:
+  bool of_caller_, limited_ = true;
+  int before_ = 1;
+};
+
 // Runs `body`, which returns oneDNN's status or throws what oneDNN throws.
 template <class Body>
 sg_status guarded(workspace &space, Body &&body) noexcept {
   const fork_waits while_it_runs;  // what oneDNN does for the first time it does behind locks of its own
-  if (!limit_openmp(space)) return SG_STATUS_OUT_OF_MEMORY;
+  const openmp_limit one_thread(space);
+  if (!one_thread) return SG_STATUS_OUT_OF_MEMORY;
   try {
     return status_of(body());
   } catch (const dnnl::error &e) {

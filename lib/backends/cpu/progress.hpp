@@ -26,7 +26,7 @@ class progress {
 
   std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
-  // Only the stream's worker calls it. The store and the load are sequentially consistent, as are those of wait_for:
+  // One thread at a time calls it: the one that runs the stream's commands. The store and the load are sequentially consistent, as are those of wait_for:
   // either the worker sees the waiter or the waiter sees the new count.
   void advance() noexcept {
     ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);

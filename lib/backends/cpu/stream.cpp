@@ -27,16 +27,6 @@ std::int64_t now_ns() noexcept {
   return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-const char *text_of(sg_status status) noexcept {
-  switch (status) {
-    case SG_STATUS_OK: return nullptr;
-    case SG_STATUS_OUT_OF_MEMORY: return "no memory for the product's packed panels or its generated code";
-    case SG_STATUS_UNSUPPORTED: return "the cpu's libraries have no such product";
-    case SG_STATUS_SHUTDOWN: return "the process is exiting";
-    default: return "the cpu's library failed";
-  }
-}
-
 // The command's pointer arrays, which are the caller's, become the command's own. False when memory is out.
 bool own_arrays(command &what) noexcept {
   sg_backend_gemm &gemm = what.gemm;
@@ -190,19 +180,51 @@ void *stream::worker_main(void *self) {
 
 void stream::work() noexcept {
   for (;;) {
-    while (!queue_.empty()) run_front();
+    while (!queue_.empty() && take()) {
+      core_.leave();
+      runs_on(sched_getcpu());
+      if (!queue_.empty()) run_front(space_);
+      taken_.store(false, std::memory_order_seq_cst);
+    }
     if (stop_.load(std::memory_order_seq_cst)) return runs_on(awake_cores::nowhere);
     sleep();
   }
 }
 
+bool stream::take() noexcept {
+  return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_seq_cst);
+}
+
+// By a thread that is not the worker, which may have gone to sleep meanwhile. Sequentially consistent, as sleep() is:
+// either it sees the worker asleep, or the worker sees that nobody has the queue.
+void stream::give_up() noexcept {
+  taken_.store(false, std::memory_order_seq_cst);
+  if (!queue_.empty() || owner_.draining()) wake();
+}
+
+bool stream::take_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
+  if (queue_.empty() || !take()) return false;
+  if (!queue_.empty()) {
+    const command &next = queue_.front();
+    if (next.kind != command_kind::wait && next.done.fn != nullptr && wanted(&next.done, user) != 0) return true;
+  }
+  give_up();
+  return false;
+}
+
+void stream::run_taken(workspace &space) noexcept {
+  run_front(space);
+  give_up();
+}
+
 void stream::sleep() noexcept {
   asleep_.store(1, std::memory_order_seq_cst);
-  if (!queue_.empty() || stop_.load(std::memory_order_seq_cst)) {
+  const bool taken = taken_.load(std::memory_order_seq_cst);
+  if ((!queue_.empty() && !taken) || stop_.load(std::memory_order_seq_cst)) {
     asleep_.store(0, std::memory_order_relaxed);
     return;
   }
-  if (owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
+  if (!taken && owner_.draining() && drained_.exchange(1, std::memory_order_seq_cst) == 0) futex_wake_all(drained_);
   runs_on(awake_cores::nowhere);
   while (asleep_.load(std::memory_order_seq_cst) != 0) {
     futex_wait(asleep_, 1);
@@ -218,14 +240,12 @@ void stream::runs_on(int core) noexcept {
   owner_.awake().moves(runs_on_.exchange(core, std::memory_order_relaxed), core);
 }
 
-void stream::run_front() noexcept {
-  core_.leave();
-  runs_on(sched_getcpu());
+void stream::run_front(workspace &space) noexcept {
   command &what = queue_.front();
   sg_backend_result result = {};
   if (what.done.fn != nullptr) result.start_ns = now_ns();
   sg_status alone = SG_STATUS_OK;
-  result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what, alone);
+  result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what, space, alone);
   const sg_backend_done done = what.done;
   if (what.kind == command_kind::wait) what.until.of->release();
   if (what.kind == command_kind::gemm) std::free(what.owned_arrays);
@@ -238,16 +258,16 @@ void stream::run_front() noexcept {
 }
 
 // `alone`: of the first product that fails in its group.
-sg_status stream::execute(const command &what, sg_status &alone) noexcept {
+sg_status stream::execute(const command &what, workspace &space, sg_status &alone) noexcept {
   switch (what.kind) {
     case command_kind::notify: return SG_STATUS_OK;
     case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;
     case command_kind::copy: run_copy(what.copy); return SG_STATUS_OK;
-    case command_kind::gemm: return run_gemm(what.gemm, nullptr, space_);
+    case command_kind::gemm: return run_gemm(what.gemm, nullptr, space);
     case command_kind::gemm_group:
       for (std::int32_t i = 0; i < what.group.count; ++i) {
         const sg_backend_gemm *const item = &what.group.items[i];
-        what.group.statuses[i] = run_gemm(*item, i + 1 < what.group.count ? item + 1 : nullptr, space_);
+        what.group.statuses[i] = run_gemm(*item, i + 1 < what.group.count ? item + 1 : nullptr, space);
         if (alone == SG_STATUS_OK) alone = what.group.statuses[i];
       }
       return SG_STATUS_OK;

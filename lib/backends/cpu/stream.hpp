@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream: a worker thread and the queue of what it is to do, in order.
+// A stream: a queue of commands, run in order, one at a time: by a worker thread, or by a thread that waits for the next of
+// them and finds that no thread has begun it.
 #pragma once
 
 #include <pthread.h>
@@ -35,6 +36,12 @@ class stream {
   sg_status wait(event &what) noexcept;
   void record(event &what) noexcept { what.record(*progress_, queue_.committed()); }
 
+  // Runs the next command on the calling thread if no thread runs one and `wanted` is not 0 for its `done`. In two steps:
+  // between them the caller releases what keeps the stream from being destroyed, which the command does from then on.
+  bool take_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
+  void run_taken(workspace &space) noexcept;
+  void leave_to_worker() noexcept { give_up(); }  // what was taken is not run after all
+
   // While the device drains: wakes the worker, and sleeps until it has dropped what is queued and runs nothing. Returns
   // at once on the stream's own worker.
   void wake() noexcept;
@@ -45,9 +52,11 @@ class stream {
   static void *worker_main(void *self);
   void work() noexcept;
   void sleep() noexcept;
-  void run_front() noexcept;
+  bool take() noexcept;
+  void give_up() noexcept;
+  void run_front(workspace &space) noexcept;
   void runs_on(int core) noexcept;
-  sg_status execute(const command &what, sg_status &alone) noexcept;
+  static sg_status execute(const command &what, workspace &space, sg_status &alone) noexcept;
   template <class Fill>
   sg_status submit(Fill fill) noexcept;
 
@@ -62,6 +71,7 @@ class stream {
   bool started_ = false;
   std::atomic<int> runs_on_{awake_cores::nowhere};  // the worker, as it has said, or who leads it
   alignas(64) std::atomic<std::uint32_t> asleep_{0};
+  std::atomic<bool> taken_{false};  // a thread runs the queue's next command, or looks at it
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> drained_{0};
 };

@@ -38,6 +38,7 @@ class workspace {
   }
 
   std::unique_ptr<provider_state> onednn;
+  bool of_caller = false;       // used on threads of the application, one after another
   bool openmp_limited = false;  // oneDNN's OpenMP has been told to use one thread on this worker
 
  private:
