@@ -72,20 +72,20 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_product); };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
     const footprint written = footprint_of(p.c, p.batch, g.where.operands[2]);
+    bool meet = false;
     for (const std::size_t which : {0, 1, 3}) {
       if (!is_used(which)) continue;
       const footprint read = footprint_of(*operands[which], p.batch, g.where.operands[which]);
-      if (overlap(read, written)) refuse_overlap(name, names[which], read, written);
+      meet = meet || overlap(read, written);
     }
-    return;
+    if (!meet) return;
   }
   // Each item of C is an owner of its own, behind those that are read.
   std::vector<owned_bytes> all;
   std::size_t owner_of_item = std::size(operands);
   for (std::size_t which = 0; which < std::size(operands); ++which) {
     if (!is_used(which)) continue;
-    all.reserve(all.size() + static_cast<std::size_t>(footprints_of(*operands[which], p.batch)));
-    each_footprint(*operands[which], p.batch, g.where.operands[which], [&](const footprint &bytes) {
+    each_item(*operands[which], p.batch, g.where.operands[which], [&](const footprint &bytes) {
       all.push_back({bytes, which == 2 ? owner_of_item++ : which, which == 2});
     });
   }

@@ -2,10 +2,12 @@
 // What every exported function does first and last: exceptions to statuses, handles to objects, option structs to values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include <streamgemm/types.h>
+#include <streamgemm/context.h>
+#include <streamgemm/gemm.h>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -93,8 +95,26 @@ sg_status release(const Handle *handle, object_type type, const char *name) noex
   });
 }
 
-[[noreturn]] inline void throw_bad_size(const char *name, std::size_t size) {
-  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu; initialise the struct with its INIT macro", name, size);
+// The size of each struct in release 0.1, the least that a program can have.
+template <class Struct>
+inline constexpr std::size_t first_size = sizeof(Struct);
+template <>
+inline constexpr std::size_t first_size<sg_gemm_desc> = offsetof(sg_gemm_desc, bias);
+template <>
+inline constexpr std::size_t first_size<sg_submit> = offsetof(sg_submit, graph);
+template <>
+inline constexpr std::size_t first_size<sg_job_statistics> = offsetof(sg_job_statistics, company);
+template <>
+inline constexpr std::size_t first_size<sg_context_options> = offsetof(sg_context_options, commands_in_flight);
+template <>
+inline constexpr std::size_t first_size<sg_device_info> = offsetof(sg_device_info, nvlink_bytes_per_second);
+
+// Throws unless a struct of that size was made by one of the headers there have been, or by a newer one.
+template <class Struct>
+void require_size(std::size_t size, const char *name) {
+  if (size < first_size<Struct> || size > 65536)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu, less than %zu: initialise the struct with its INIT macro",
+                name, size, first_size<Struct>);
 }
 
 // Copies what the caller's struct has over `defaults`. The size lets a program built with older headers leave out what
@@ -104,8 +124,7 @@ Struct options_of(const Struct *given, const Struct &defaults, const char *name)
   Struct result = defaults;
   if (!given) return result;
   const std::size_t size = given->struct_size;
-  if (size < sizeof(std::size_t) || size > 65536)
-    throw_bad_size(name, size);
+  require_size<Struct>(size, name);
   std::memcpy(&result, given, size < sizeof result ? size : sizeof result);
   result.struct_size = sizeof result;
   return result;
@@ -125,8 +144,7 @@ template <class Struct>
 void write_out(Struct *out, Struct value, const char *name) {
   require(out, name);
   const std::size_t size = out->struct_size;
-  if (size < sizeof(std::size_t) || size > 65536)
-    throw_bad_size(name, size);
+  require_size<Struct>(size, name);
   value.struct_size = size;
   std::memcpy(out, &value, size < sizeof value ? size : sizeof value);
 }

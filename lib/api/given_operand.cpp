@@ -7,6 +7,7 @@
 #include "api/operand_bytes.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "run/footprint.hpp"
 
 namespace sg {
 
@@ -76,17 +77,28 @@ sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
   return op == SG_OP_N ? SG_OP_T : SG_OP_N;
 }
 
+namespace {
+
+// Whether no two items share an element: each is compared with the first, which those that span no more than it reach.
+bool items_are_apart(const operand &o, std::int64_t stride, std::int64_t span, std::int64_t batch) {
+  if (stride >= span) return true;
+  if (stride == 0) return false;
+  const footprint first = footprint::rectangle(nullptr, o.rows, o.cols, o.ld);
+  for (std::int64_t i = 1; i < batch && i * stride < span; ++i)
+    if (overlap(first, first.at(reinterpret_cast<const void *>(static_cast<std::uintptr_t>(i * stride))))) return false;
+  return true;
+}
+
+}  // namespace
+
 void check_stride(const given_operand &x, const operand &o, std::int64_t batch, bool written) {
   if (batch == 1 || x.array) return;
   if (x.stride < 0)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_%s is %lld; strides are not negative", x.desc, x.name,
                 long_long{x.stride});
   if (!written || o.rows == 0 || o.cols == 0) return;
-  // Items of C are apart if each ends before the next begins, or if they are blocks of one larger matrix.
   const std::int64_t span = span_bytes(o, x.name) / size_of(o.type);
-  const bool one_behind_the_other = x.stride >= span;
-  const bool side_by_side = x.stride >= o.rows && batch <= o.ld / std::max<std::int64_t>(x.stride, 1);
-  if (!one_behind_the_other && !side_by_side)
+  if (!items_are_apart(o, x.stride, span, batch))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_c is %lld; items of C that span %lld elements would overlap",
                 x.desc, long_long{x.stride}, long_long{span});
 }

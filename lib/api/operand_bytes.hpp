@@ -31,6 +31,16 @@ void each_footprint(const operand &o, std::int64_t batch, const operand_address 
   for (std::int64_t i = 1; i < footprints_of(o, batch); ++i) each(first.at(where.items[i]));
 }
 
+// `each(footprint)` gets that of each item by itself, without the gaps between them.
+template <class Each>
+void each_item(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
+  const std::int64_t element = size_of(o.type), distinct = o.pointer_array || o.item_stride > 0 ? batch : 1;
+  for (std::int64_t i = 0; i < distinct; ++i) {
+    const char *const start = o.pointer_array ? where.items[i] : where.base + i * o.item_stride * element;
+    each(footprint::rectangle(start, o.rows * element, o.cols, o.ld * element));
+  }
+}
+
 // The operand's place: by its pointers, unless the caller says. Throws when the two disagree.
 sg_memory_kind place_of(const context &on, const given_operand &x, const operand &o, std::int64_t batch,
                         const operand_address &where, sg_memory_kind known, bool pointers_given);

@@ -15,6 +15,7 @@ plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_re
     r.split = split_kind::automatic;  // whatever alpha is, the call is legal; there is nothing to cut
   if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
   std::swap(r.tile_m, r.tile_n);
+  r.by_rows = r.split == split_kind::m || r.split == split_kind::n;
   if (r.split == split_kind::m)
     r.split = split_kind::n;
   else if (r.split == split_kind::n)
@@ -37,8 +38,9 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   require_range(o.tile_m, 0, INT64_MAX, in("tile_m"));
   require_range(o.tile_n, 0, INT64_MAX, in("tile_n"));
   require_range(o.tile_k, 0, INT64_MAX, in("tile_k"));
-  require_range(static_cast<std::int64_t>(std::min<std::uint64_t>(o.memory_limit, INT64_MAX)), 0, INT64_MAX - 1,
-                in("memory_limit"));
+  if (o.memory_limit >= INT64_MAX)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %llu; it must be less than %llu", in("memory_limit"),
+                static_cast<unsigned long long>(o.memory_limit), static_cast<unsigned long long>(INT64_MAX));
   require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_a"));
   require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_b"));
   require_range(o.place_c, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_c"));

@@ -19,6 +19,19 @@ struct plan_terms {
   std::int64_t memory_limit = 0;
 };
 
+// What a request's caller calls the dimension that it cuts.
+inline const char *name_of_split(const plan_request &request) {
+  switch (request.split) {
+    case split_kind::m: return request.by_rows ? "n" : "m";
+    case split_kind::n: return request.by_rows ? "m" : "n";
+    case split_kind::k: return "k";
+    case split_kind::batch: return "batch";
+    case split_kind::automatic: return "auto";
+    case split_kind::none: return "none";
+  }
+  return "";
+}
+
 // Keeps the fastest of the schedules it is shown; of equally fast ones, the first.
 class best_schedule {
  public:

@@ -64,6 +64,7 @@ enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 struct plan_request {
   split_kind split = split_kind::automatic;
+  bool by_rows = false;     // of a split of m or n: the caller's C is row major, whose m and n are the problem's n and m
   std::int32_t parts = 0;         // parts of a split; 0: the planner's choice
   std::int32_t streams = 0;       // compute lanes to use at most; 0: as many as the device model offers
   std::int64_t memory_limit = 0;  // bytes of device memory for this job at most; 0: the device model's memory

@@ -49,18 +49,6 @@ std::int64_t extent(const problem &p, split_kind kind) {
   return 1;
 }
 
-const char *letter(split_kind kind) {
-  switch (kind) {
-    case split_kind::m: return "m";
-    case split_kind::n: return "n";
-    case split_kind::k: return "k";
-    case split_kind::batch: return "batch";
-    case split_kind::automatic: return "auto";
-    case split_kind::none: return "none";
-  }
-  return "";
-}
-
 class resident_search {
  public:
   resident_search(const problem &p, const plan_terms &terms) : p_(p), terms_(terms), best_(terms.model) {}
@@ -119,7 +107,7 @@ class resident_search {
     const std::int64_t wanted = terms_.request.parts;
     const std::int64_t fewest = wanted > 0 ? wanted : 2, most = wanted > 0 ? wanted : std::max(2, terms_.lanes);
     if (fewest > extent(p_, kind))
-      throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts", letter(kind),
+      throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts", name_of_split(terms_.request),
                   static_cast<long long>(extent(p_, kind)), static_cast<long long>(fewest));
     if (!possible(kind, fewest) && depth_split_bytes(p_, fewest) <= terms_.memory_limit) refuse_items("split");
     if (!possible(kind, fewest))

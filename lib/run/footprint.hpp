@@ -28,14 +28,32 @@ struct footprint {
   bool operator==(const footprint &) const = default;
 };
 
-// Exact for rectangles of one pitch, or of single runs; otherwise by range, which may see an overlap that is none.
+inline bool overlap(const footprint &a, const footprint &b) noexcept;
+
+// Of rectangles of different pitches: the runs of one, each with the other.
+[[gnu::noinline]] inline bool runs_overlap(const footprint &a, const footprint &b) noexcept {
+  const bool few_are_bs = b.pitch > a.pitch;
+  const footprint &one = few_are_bs ? b : a, &other = few_are_bs ? a : b;
+  const auto run_at = [&](std::int64_t i) {
+    const std::uintptr_t lo = one.lo + static_cast<std::uintptr_t>(i * one.pitch);
+    return footprint{lo, lo + static_cast<std::uintptr_t>(one.run), one.run, one.run};
+  };
+  // Those that begin before the other ends, from the one that reaches it first.
+  const std::int64_t behind = other.lo > one.lo ? static_cast<std::int64_t>(other.lo - one.lo) : 0;
+  const std::int64_t count = one.runs();
+  for (std::int64_t i = behind / one.pitch; i < count && run_at(i).lo < other.hi; ++i)
+    if (overlap(run_at(i), other)) return true;
+  return false;
+}
+
+// Exact.
 inline bool overlap(const footprint &a, const footprint &b) noexcept {
   if (a.lo >= b.hi || b.lo >= a.hi) return false;
   if (a.lo > b.lo) return overlap(b, a);
   // b starts inside a's range. Read both in a's coordinates: (position in a run, number of the run).
   const bool b_is_one_run = b.runs() == 1;
   if (a.pitch == a.run) return true;  // a has no gaps
-  if (a.pitch != b.pitch && !(b_is_one_run && b.run <= a.pitch)) return true;
+  if (a.pitch != b.pitch && !(b_is_one_run && b.run <= a.pitch)) return b_is_one_run || runs_overlap(a, b);
   const auto distance = static_cast<std::int64_t>(b.lo - a.lo);
   const std::int64_t position = distance % a.pitch, first = distance / a.pitch;
   const std::int64_t a_runs = a.runs();

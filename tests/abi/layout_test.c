@@ -93,24 +93,52 @@ static void older_inputs(void) {
   sg_context *other = NULL;
   sg_gemm_desc desc = good();
   sg_submit submit = SG_SUBMIT_INIT;
-  sg_plan_options planning = SG_PLAN_OPTIONS_INIT;
   options.device = "cpu";
-  OLDER(sg_context_options, options, compute_lanes, 0xff);
+  OLDER(sg_context_options, options, commands_in_flight, 0xff);
   CHECK_STATUS(SG_STATUS_OK, sg_context_create(&options, &other));
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(other));
-  OLDER(sg_gemm_desc, desc, batch, 0xff);
+  OLDER(sg_gemm_desc, desc, bias, 0xff);
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, NULL));
   check_product();
   desc = good();
-  OLDER(sg_submit, submit, after, 0xff);
+  OLDER(sg_submit, submit, graph, 0xff);
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
   check_product();
-  OLDER(sg_plan_options, planning, parts, 0xff);
+}
+
+/* Sizes that no release's struct has had are refused, and say so. */
+static void sizes_of_no_release(void) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_context *other = NULL;
+  sg_gemm_desc desc = good();
+  sg_submit submit = SG_SUBMIT_INIT;
+  sg_plan_options planning = SG_PLAN_OPTIONS_INIT;
+  sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+  size_t size;
+  for (size = 0; size < UP_TO(sg_gemm_desc, bias); ++size) {
+    desc.struct_size = size;
+    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context, &desc, NULL));
+    CHECK(strstr(sg_last_error_message(), "desc->struct_size is ") != NULL);
+  }
+  desc = good();
+  for (size = 0; size < UP_TO(sg_submit, graph); ++size) {
+    submit.struct_size = size;
+    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context, &desc, &submit));
+  }
   submit.struct_size = sizeof submit;
-  memset((char *)&submit + sizeof(size_t), 0, sizeof submit - sizeof(size_t));
   submit.plan = &planning;
-  CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
-  check_product();
+  for (size = 0; size < sizeof planning; ++size) {
+    planning.struct_size = size;
+    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm(context, &desc, &submit));
+  }
+  for (size = 0; size < UP_TO(sg_context_options, commands_in_flight); ++size) {
+    options.struct_size = size;
+    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_create(&options, &other));
+  }
+  for (size = 0; size < UP_TO(sg_job_statistics, company); ++size) {
+    statistics.struct_size = size;
+    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_job_stats(job, &statistics));
+  }
 }
 
 /* A newer program's structs go on behind what this library knows; what it left at zero is no request. */
@@ -149,14 +177,15 @@ int main(void) {
   REQUIRE_OK(sg_job_wait(job, SG_FOREVER));
   check_product();
   REQUIRE_OK(sg_plan_create(context, &desc, NULL, &plan));
-  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, compute_lanes), fill_device);
-  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, description),
+  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second), fill_device);
+  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
                       fill_device_by_index);
-  check_result_struct("sg_backend_info", sizeof(sg_backend_info), UP_TO(sg_backend_info, reason), fill_backend);
-  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, flops), fill_statistics);
-  check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), UP_TO(sg_plan_prediction, bytes_in),
+  check_result_struct("sg_backend_info", sizeof(sg_backend_info), sizeof(sg_backend_info), fill_backend);
+  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, company), fill_statistics);
+  check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), sizeof(sg_plan_prediction),
                       fill_prediction);
   older_inputs();
+  sizes_of_no_release();
   newer_inputs();
   CHECK_STATUS(SG_STATUS_OK, sg_plan_release(plan));
   CHECK_STATUS(SG_STATUS_OK, sg_job_release(job));

@@ -229,7 +229,7 @@ TEST_P(bad_product, options_of_a_submission) {
   check_submit("a hole in after", handle, {"after", "1"}, [&](s x) { x.after = none, x.after_count = 2; });
   check_submit("priority", argument, {"priority", "2"}, [](s x) { x.priority = 2; });
   check_submit("priority", argument, {"priority", "-2"}, [](s x) { x.priority = -2; });
-  check_submit("flags", argument, {"flags"}, [](s x) { x.flags = 2; });
+  check_submit("flags", argument, {"flags"}, [](s x) { x.flags = 4; });
   check_submit("reserved", argument, {"reserved"}, [](s x) { x.reserved = 1; });
   check_submit("queue", handle, {"queue"}, [this](s x) { x.queue = reinterpret_cast<sg_queue *>(job_.get()); });
 }
@@ -247,6 +247,11 @@ TEST_P(bad_product, options_of_a_plan) {
   check_plan("place_a", argument, {"place_a", "4"}, [](p x) { x.place_a = static_cast<sg_memory_kind>(4); });
   check_plan("place_b", argument, {"place_b"}, [](p x) { x.place_b = static_cast<sg_memory_kind>(-1); });
   check_plan("place_c", argument, {"place_c", "9"}, [](p x) { x.place_c = static_cast<sg_memory_kind>(9); });
+  check_plan("memory_limit", argument, {"memory_limit is 18446744073709551615"}, [](p x) { x.memory_limit = UINT64_MAX; });
+  check_plan("more parts than rows", SG_STATUS_UNSUPPORTED, {"cannot split m = "},
+             [](p x) { x.split = SG_SPLIT_M, x.parts = 100; });
+  check_plan("more parts than columns", SG_STATUS_UNSUPPORTED, {"cannot split n = "},
+             [](p x) { x.split = SG_SPLIT_N, x.parts = 100; });
   check_plan("a batch split without a batch", SG_STATUS_UNSUPPORTED, {"split"},
              [](p x) { x.split = SG_SPLIT_BATCH, x.parts = 2; });
   sg_plan_prediction unsized = SG_PLAN_PREDICTION_INIT;

@@ -189,7 +189,7 @@ struct caller {
       s.options.after_count = in.below(4) - 1 > 2 ? 2 : in.below(3);
     }
     if (what & 8) s.options.priority = in.below(5) - 2;
-    if (what & 16) s.options.flags = static_cast<std::uint32_t>(in.below(3));
+    if (what & 16) s.options.flags = static_cast<std::uint32_t>(in.below(5));
     if (what & 32) {
       s.planning = planning();
       s.options.plan = &s.planning;
