@@ -282,6 +282,10 @@ typedef struct sg_backend_ops {
    *  `done` included: one that is the next of its stream, that no thread has begun, and for whose `done` `wanted` answers
    *  other than 0. Returns 1 when it did, 0 when there is none. `wanted` must not call the backend. */
   int32_t (*run_waiting)(sg_backend_device *device, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user);
+  /** Optional: if NULL, a command that runs completes. From now on the device asks `stopped` between parts of a long
+   *  command, with that command's `done`, and ends it early, with SG_STATUS_CANCELLED, when the answer is not 0. Called
+   *  once, before anything is enqueued. `stopped` may be called from any thread, does not block and does not call the backend. */
+  void (*stop_when)(sg_backend_device *device, int32_t (*stopped)(const sg_backend_done *done));
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

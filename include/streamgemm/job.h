@@ -89,10 +89,13 @@ typedef struct sg_submit {
   const sg_plan_options *plan; /**< Narrows the planner's choice; NULL leaves it free. */
   sg_graph *graph;        /**< Record the submission there instead of running it (graph.h); `after` and `queue` are then not
                                allowed, and the call hands out no job. NULL: run it. */
+  int64_t deadline_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not begun by then is dropped, one that
+                               runs is stopped as by sg_job_cancel; it then ends with SG_STATUS_DEADLINE_EXCEEDED, but not
+                               before the jobs that it was ordered after. Not for what is recorded. Since 0.2. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */
-#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL}
+#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0}
 
 /**
  * What a finished job did. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. On a GPU
@@ -158,7 +161,8 @@ SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
 SG_API sg_status sg_job_poll(sg_job *job);
 
 /**
- * Asks that the job end early. What has not started is dropped; a running command ends first. A job that names it
+ * Asks that the job end early. What has not started is dropped; a running command completes first, but a long GEMM on the
+ * cpu stops within some 50 ms, with C partly written. A job that names it
  * in `after`, or reads what it would have written, ends with SG_STATUS_DEPENDENCY_FAILED; later jobs of its stream that
  * do neither run.
  * @return SG_STATUS_OK: the job will end as cancelled, or with success if its last command was already running;

@@ -31,7 +31,8 @@ typedef enum sg_status {
   SG_STATUS_BACKEND_FAILURE = -9,   /**< The device or its library failed; the message carries its text. */
   SG_STATUS_DEPENDENCY_FAILED = -10,/**< A job that it was ordered after failed: it did not run, or wrote nothing valid. */
   SG_STATUS_SHUTDOWN = -11,         /**< The process is exiting; no new work is taken. */
-  SG_STATUS_INTERNAL = -12          /**< A fault of the library itself. Please report it with its message. */
+  SG_STATUS_INTERNAL = -12,         /**< A fault of the library itself. Please report it with its message. */
+  SG_STATUS_DEADLINE_EXCEEDED = -13 /**< The job's deadline passed before it had completed. Since 0.2. */
 } sg_status;
 
 /**

@@ -26,6 +26,7 @@ const char *sg_status_name(sg_status status) {
     case SG_STATUS_DEPENDENCY_FAILED: return "SG_STATUS_DEPENDENCY_FAILED";
     case SG_STATUS_SHUTDOWN: return "SG_STATUS_SHUTDOWN";
     case SG_STATUS_INTERNAL: return "SG_STATUS_INTERNAL";
+    case SG_STATUS_DEADLINE_EXCEEDED: return "SG_STATUS_DEADLINE_EXCEEDED";
   }
   return "SG_STATUS_UNKNOWN";
 }

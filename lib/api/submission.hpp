@@ -75,6 +75,7 @@ class checked_submit {
   std::optional<named_in_submit> named_;
   const sg_plan_options *plan_ = nullptr;
   std::uint64_t tag_ = 0;
+  std::int64_t deadline_ns_ = 0;
   std::int8_t priority_ = 0;
   bool untracked_ = false;
   bool will_wait_ = false;

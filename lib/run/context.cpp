@@ -111,6 +111,7 @@ void context::submit(ref<job> given, const submission &order, const access *acce
   const bool native = in_event_lane || (order.on && order.on->is_native());
   const bool taken = in_event_lane || (native && order.on->takes(*given));
   if (native && !taken) come_after_native(*order.on);
+  if (given->deadline_at_ns != 0) service_->sweep_at(given->deadline_at_ns);
   if (order.limited) given->admitted = limit_.enter();
   if (native) given->add_ref_unshared();
   job *const work = given.release();  // the engine's

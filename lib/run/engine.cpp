@@ -69,6 +69,7 @@ engine::engine(const device &on, const device_model &model, const settings &how,
       stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }),
       pump_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
+  if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);
 }
 
 engine::~engine() {
@@ -99,6 +100,13 @@ void engine::help(const job &awaited) noexcept {
   if (!ops_.run_waiting) return;
   while (!awaited.done() && ops_.run_waiting(device_.handle(), is_of, const_cast<job *>(&awaited)) != 0) {
   }
+}
+
+// Is the job of a command that runs to end early?
+int32_t engine::is_cancelled(const sg_backend_done *done) {
+  if (done->fn == launcher::ended) return static_cast<const flight *>(done->user)->about->cancel_requested();
+  if (done->fn == batch_told) return static_cast<const product_batch *>(done->user)->whole.about->cancel_requested();
+  return 0;
 }
 
 // Is a command in flight one of a job, or of a group that the job is in?
@@ -151,7 +159,10 @@ void engine::change_lanes(lane_change &wanted) noexcept {
 
 void engine::piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                       std::int32_t pieces) noexcept {
-  if (status != SG_STATUS_OK) f.about->fail(status, message ? message : sg_status_name(status));
+  if (status == SG_STATUS_CANCELLED && f.about->cancel_requested())
+    f.about->fail_early("it was running, and C may be partly written");
+  else if (status != SG_STATUS_OK)
+    f.about->fail(status, message ? message : sg_status_name(status));
   if (end_ns != 0) {
     f.start_ns = f.start_ns == 0 ? start_ns : std::min(f.start_ns, start_ns);
     f.end_ns = std::max(f.end_ns, end_ns);
@@ -239,7 +250,7 @@ void engine::note_saturation() noexcept {
 bool engine::ends_unrun(job &ready) noexcept {
   const bool has_parts = ready.kind == work_kind::marker && ready.program;  // they have ended, one way or another
   if (ready.cancel_requested() && !has_parts)
-    ready.fail(SG_STATUS_CANCELLED, "cancelled before it started; nothing was written");
+    ready.fail_early("it had not begun, and nothing was written");
   else if (ready.dependency_failed())
     ready.fail_with_dependency("nothing was written");
   else if (ready.kind != work_kind::marker)

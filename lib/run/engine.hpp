@@ -68,6 +68,7 @@ class engine {
   };
   void change_lanes(lane_change &wanted) noexcept;
 
+  static int32_t is_cancelled(const sg_backend_done *done);
   static int32_t is_of(const sg_backend_done *done, void *awaited);
   static void group_told(void *user, const sg_backend_result *result);
   void part_of(job_group &group) noexcept;

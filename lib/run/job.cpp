@@ -61,6 +61,7 @@ void job::begin() noexcept {
 void job::clear_rest() noexcept {
   operands.clear();
   queue = {};
+  deadline_at_ns = 0;
   native = within = nullptr;
   awaited = recorded = nullptr;
   single.company = 1;
@@ -118,7 +119,7 @@ void job::not_before(std::int64_t device_ns) noexcept {
 
 bool job::looks_plain() const noexcept {
   return kind == work_kind::schedule && plan->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !whole && dependency_count_ == 0 && ready_ns() == 0;
+         !queue && !whole && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
 }
 
 void job::submit() noexcept {

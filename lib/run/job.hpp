@@ -138,8 +138,11 @@ class alignas(64) job final : public object {
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
   void work_ended() noexcept { release_end(); }  // or will never begin; the job ends when those it follows have
   bool cancel_requested() const noexcept {
-    return cancel_.load(std::memory_order_relaxed) || (whole && whole->cancel_requested());
+    return cancel_.load(std::memory_order_relaxed) || deadline_passed() || (whole && whole->cancel_requested());
   }
+  bool deadline_passed() const noexcept { return deadline_at_ns != 0 && monotonic_ns() >= deadline_at_ns; }
+  // Fails as cancelled, or for its deadline. `consequence`: what that means for C.
+  void fail_early(const char *consequence) noexcept;
   // What it has failed of, or will; 0: nothing yet.
   std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
@@ -235,6 +238,7 @@ class alignas(64) job final : public object {
   std::uint32_t submitter = 0;                      // its stream, or its thread: a number to take turns by
   binding operands;
   std::uint64_t tag = 0;
+  std::int64_t deadline_at_ns = 0;  // on CLOCK_MONOTONIC; 0: none
   ref<completion_queue> queue;
   job *whole = nullptr;  // of a part of one; it cannot end before this
 

@@ -27,6 +27,14 @@ void job::fail(sg_status status, const char *message) noexcept {
     copy_text(message_, sizeof message_, message);
 }
 
+void job::fail_early(const char *consequence) noexcept {
+  const job *late = this;
+  while (late && !late->deadline_passed()) late = late->whole;
+  char text[120];
+  std::snprintf(text, sizeof text, "%s; %s", late ? "the deadline has passed" : "cancelled", consequence);
+  fail(late ? SG_STATUS_DEADLINE_EXCEEDED : SG_STATUS_CANCELLED, text);
+}
+
 void job::fail_with_dependency(const char *consequence) noexcept {
   std::string first;
   try {

@@ -8,6 +8,7 @@
 #include "run/context.hpp"
 #include "run/graph_program.hpp"
 #include "run/process.hpp"
+#include "run/service.hpp"
 #include "run/schedule_run.hpp"
 #include "run/stream.hpp"
 
@@ -41,6 +42,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
   const auto let_go = [](const ref<job> &each) {
     if (each) each->submit();
   };
+  if (whole->deadline_at_ns != 0) service_->sweep_at(whole->deadline_at_ns);
   if (order.limited) whole->admitted = limit_.enter();
   bool complete = false;
   ref<job> replaced[2];

@@ -47,6 +47,29 @@ void service::wake() noexcept {
   futex_wake_all(word);
 }
 
+void service::sweep_at(std::int64_t ns) {
+  constexpr std::int64_t ms = 1'000'000;
+  const std::int64_t at = ns / ms >= INT64_MAX / ms ? INT64_MAX : (ns / ms + 1) * ms;
+  bool is_first;
+  {
+    const std::lock_guard lock(sweeps_lock_);
+    is_first = sweeps_.insert(at).first == sweeps_.begin();
+  }
+  if (is_first) wake();
+}
+
+deadline service::sweep_due() noexcept {
+  const std::int64_t now = monotonic_ns();
+  std::unique_lock lock(sweeps_lock_);
+  const auto end = sweeps_.upper_bound(now);
+  const bool due = sweeps_.begin() != end;
+  sweeps_.erase(sweeps_.begin(), end);
+  const deadline next = sweeps_.empty() ? deadline(-1) : deadline::at(*sweeps_.begin());
+  lock.unlock();
+  if (due) owner_.executor().sweep();
+  return next;
+}
+
 void service::retire() noexcept {
   // The thread deletes this object as soon as it sees the bit, so nothing but the word's address is used after it is set.
   const std::atomic<std::uint32_t> &word = changes_;
@@ -75,7 +98,7 @@ void service::run() noexcept {
     serve();
     owner_.free_condemned();
     if (seen & retired_bit) break;
-    futex_wait(changes_, seen, deadline(-1));
+    futex_wait(changes_, seen, sweep_due());
   }
   delete &owner_;
   delete this;

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <set>
 
 #include "run/job.hpp"
 
@@ -19,16 +21,22 @@ class service {
 
   void post(callback_request *request) noexcept;  // takes it over
   void wake() noexcept;  // to look for condemned buffers
+  // Lets the engine look for jobs to end early then, on CLOCK_MONOTONIC, or at most a millisecond later. Throws
+  // std::bad_alloc.
+  void sweep_at(std::int64_t ns);
   void retire() noexcept;
 
  private:
   explicit service(context &owner) noexcept : owner_(owner) {}
   void run() noexcept;
   void serve() noexcept;
+  deadline sweep_due() noexcept;  // the next one
 
   context &owner_;
   std::atomic<callback_request *> posted_{nullptr};
   static constexpr std::uint32_t retired_bit = 1;
+  std::mutex sweeps_lock_;
+  std::set<std::int64_t> sweeps_;          // times, in whole milliseconds
   std::atomic<std::uint32_t> changes_{0};  // a futex: twice the number of posts, and retired_bit
 };
 

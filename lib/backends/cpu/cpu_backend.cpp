@@ -117,6 +117,9 @@ sg_status gemm_here(sg_backend_device *x, const sg_backend_gemm *what) noexcept 
 int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
   return of(x).run_waiting(wanted, user) ? 1 : 0;
 }
+void stop_when(sg_backend_device *x, int32_t (*stopped)(const sg_backend_done *done)) noexcept {
+  of(x).stop_when(stopped);
+}
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 
 int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
@@ -157,6 +160,7 @@ constexpr sg_backend_ops table = {
     .has_epilogues = has_epilogues,
     .gemm_here = gemm_here,
     .run_waiting = run_waiting,
+    .stop_when = stop_when,
 };
 
 }  // namespace

@@ -29,6 +29,10 @@ class device {
   sg_status gemm_here(const sg_backend_gemm &what) noexcept;
   bool run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
 
+  // What long commands ask between their parts; nullptr: they complete.
+  void stop_when(int32_t (*stopped)(const sg_backend_done *done)) noexcept { stopped_ = stopped; }
+  auto stopped() const noexcept { return stopped_; }
+
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
   // Lets the commands and callers' products that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
   // child of fork, which has none of the workers, it does nothing.
@@ -45,6 +49,7 @@ class device {
   std::atomic<std::int32_t> count_{0};  // streams
   awake_cores awake_;
   workspace_pool workspaces_;
+  int32_t (*stopped_)(const sg_backend_done *done) = nullptr;
   std::atomic<std::int32_t> callers_{0};  // in gemm_here()
   const pid_t process_;
   char model_[2048];

@@ -7,6 +7,7 @@
 #include "pack.hpp"
 #include "select.hpp"
 #include "tiles.hpp"
+#include "workspace.hpp"
 
 namespace sg::cpu {
 namespace {
@@ -25,6 +26,43 @@ Pointer item_of(Pointer first, Pointer const *array, std::int64_t item, std::int
   if (array != nullptr) return array[item];
   using byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const char, char>;
   return static_cast<byte *>(first) + item * stride_bytes;
+}
+
+// What one core computes in some 20 ms, in multiply-adds.
+double macs_between_looks(sg_dtype in) noexcept { return 0.02 * rate_of(in) / (is_complex(in) ? 8 : 2); }
+
+double macs_of(const product &p) noexcept {
+  return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+}
+
+// A long product by a library's kernel, in parts whose sides are large enough for the library to pack its operands at
+// little cost beside the arithmetic. Sums grow from part to part where C holds them unrounded.
+sg_status run_in_parts(const product &p, const kernel &by, sg_dtype in, sg_dtype out, workspace &space) noexcept {
+  constexpr std::int64_t most_m = 2048, most_n = 1024, grain = 256;
+  const double macs = macs_between_looks(in);
+  const std::int64_t m = std::min(p.m, most_m), n = std::min(p.n, most_n);
+  const auto depth = static_cast<std::int64_t>(macs / (static_cast<double>(m) * static_cast<double>(n)));
+  const bool holds_sums = sum_type_of(out) == out;
+  const std::int64_t k = holds_sums ? std::min(p.k, std::max(grain, depth / grain * grain)) : p.k;
+  const std::int64_t in_size = element_size(in), out_size = element_size(out);
+  const auto part_of = [in_size](const void *x, sg_op op, std::int64_t ld, std::int64_t row, std::int64_t col) {
+    return static_cast<const char *>(x) + (op == SG_OP_N ? row + col * ld : col + row * ld) * in_size;
+  };
+  for (std::int64_t j = 0; j < p.n; j += n)
+    for (std::int64_t i = 0; i < p.m; i += m)
+      for (std::int64_t l = 0; l < p.k; l += k) {
+        if (space.is_stopped()) return SG_STATUS_CANCELLED;
+        product part = p;
+        part.m = std::min(m, p.m - i);
+        part.n = std::min(n, p.n - j);
+        part.k = std::min(k, p.k - l);
+        part.a = part_of(p.a, p.op_a, p.lda, i, l);
+        part.b = part_of(p.b, p.op_b, p.ldb, l, j);
+        part.c = static_cast<char *>(p.c) + (i + j * p.ldc) * out_size;
+        if (l > 0) part.beta = {1, 0};
+        if (const sg_status status = by.run(part, space); status != SG_STATUS_OK) return status;
+      }
+  return SG_STATUS_OK;
 }
 
 // The types of a group's products are the same.
@@ -60,14 +98,23 @@ sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following
                              item_of(of.c, of.c_array, item, of.stride_c * out_size)};
   };
   if (following != nullptr && !same_shape(gemm, *following)) following = nullptr;
+  const double macs = macs_of(p), most = macs_between_looks(gemm.in_type);
+  const bool in_parts = direct && macs > 2 * most;
+  double since_look = 0;
   for (std::int64_t i = 0; i < gemm.batch; ++i) {
+    since_look += macs;
+    if (i > 0 && since_look > most) {
+      if (space.is_stopped()) return SG_STATUS_CANCELLED;
+      since_look = 0;
+    }
     p.a = item_of(gemm.a, gemm.a_array, i, gemm.stride_a * in_size);
     p.b = item_of(gemm.b, gemm.b_array, i, gemm.stride_b * in_size);
     p.c = item_of(gemm.c, gemm.c_array, i, gemm.stride_c * out_size);
     p.next = i + 1 < gemm.batch     ? operands_of(gemm, i + 1)
              : following != nullptr ? operands_of(*following, 0)
                                     : product::operands{};
-    const sg_status status = direct  ? way.direct.run(p, space)
+    const sg_status status = in_parts ? run_in_parts(p, way.direct, gemm.in_type, gemm.out_type, space)
+                             : direct ? way.direct.run(p, space)
                              : large ? run_tiles(p, gemm.in_type, gemm.out_type, way.large, way.large_tiles, space)
                                      : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, {}, space);
     if (status != SG_STATUS_OK) return status;

@@ -245,7 +245,10 @@ void stream::run_front(workspace &space) noexcept {
   sg_backend_result result = {};
   if (what.done.fn != nullptr) result.start_ns = now_ns();
   sg_status alone = SG_STATUS_OK;
+  space.stopped = owner_.stopped();
+  space.command = what.done.fn != nullptr ? &what.done : nullptr;
   result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what, space, alone);
+  space.command = nullptr;
   const sg_backend_done done = what.done;
   if (what.kind == command_kind::wait) what.until.of->release();
   if (what.kind == command_kind::gemm) std::free(what.owned_arrays);

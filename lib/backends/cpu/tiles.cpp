@@ -148,8 +148,10 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
 
   for (std::int64_t first_i = 0; first_i < p.m; first_i += as.rows)
     for (std::int64_t j = 0; j < p.n; j += as.n)
-      for (std::int64_t i = first_i; i < std::min(first_i + as.rows, p.m); i += as.m)
+      for (std::int64_t i = first_i; i < std::min(first_i + as.rows, p.m); i += as.m) {
+        if (space.is_stopped()) return SG_STATUS_CANCELLED;
         if (const sg_status status = compute_tile(i, first_i, j); status != SG_STATUS_OK) return status;
+      }
   return SG_STATUS_OK;
 }
 

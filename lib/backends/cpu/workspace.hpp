@@ -2,6 +2,8 @@
 // What a worker keeps from one command to the next: scratch memory that only grows, and a provider's cache.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -38,6 +40,10 @@ class workspace {
   }
 
   std::unique_ptr<provider_state> onednn;
+  // Whether the command that runs is to end early.
+  bool is_stopped() const noexcept { return stopped != nullptr && command != nullptr && stopped(command) != 0; }
+  int32_t (*stopped)(const sg_backend_done *done) = nullptr;
+  const sg_backend_done *command = nullptr;
   bool of_caller = false;       // used on threads of the application, one after another
   bool openmp_limited = false;  // oneDNN's OpenMP has been told to use one thread on this worker
 
