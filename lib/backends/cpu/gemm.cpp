@@ -28,8 +28,8 @@ Pointer item_of(Pointer first, Pointer const *array, std::int64_t item, std::int
   return static_cast<byte *>(first) + item * stride_bytes;
 }
 
-// What one core computes in some 20 ms, in multiply-adds.
-double macs_between_looks(sg_dtype in) noexcept { return 0.02 * rate_of(in) / (is_complex(in) ? 8 : 2); }
+// What one core computes in some 10 ms, in multiply-adds.
+double macs_between_looks(sg_dtype in) noexcept { return 0.01 * rate_of(in) / (is_complex(in) ? 8 : 2); }
 
 double macs_of(const product &p) noexcept {
   return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
@@ -38,7 +38,7 @@ double macs_of(const product &p) noexcept {
 // A long product by a library's kernel, in parts whose sides are large enough for the library to pack its operands at
 // little cost beside the arithmetic. Sums grow from part to part where C holds them unrounded.
 sg_status run_in_parts(const product &p, const kernel &by, sg_dtype in, sg_dtype out, workspace &space) noexcept {
-  constexpr std::int64_t most_m = 2048, most_n = 1024, grain = 256;
+  constexpr std::int64_t most_m = 1024, most_n = 1024, grain = 256;
   const double macs = macs_between_looks(in);
   const std::int64_t m = std::min(p.m, most_m), n = std::min(p.n, most_n);
   const auto depth = static_cast<std::int64_t>(macs / (static_cast<double>(m) * static_cast<double>(n)));
