@@ -82,10 +82,10 @@ sg_status stream_wait(sg_backend_stream *stream, sg_backend_event *event) {
 
 void tell_early_times(void *user, const sg_backend_result *result) {
   const std::unique_ptr<sg_backend_done> done(static_cast<sg_backend_done *>(user));
-  constexpr std::int64_t hour = 3'600'000'000'000;
+  // By half of the time since the machine was started, which keeps them positive.
   sg_backend_result early = *result;
-  if (early.start_ns != 0) early.start_ns -= hour;
-  if (early.end_ns != 0) early.end_ns -= hour;
+  early.start_ns /= 2;
+  early.end_ns /= 2;
   done->fn(done->user, &early);
 }
 
@@ -163,6 +163,8 @@ extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backe
     own.name = "ordered";
     own.memory_kind = device_memory;
     own.poll = poll;
+    own.gemm_here = nullptr;  // what is enqueued is to be run by the device's threads
+    own.run_waiting = nullptr;
     own.stream_wrap = stream_wrap;
     own.stream_create_within = stream_create_within;
     own.stream_destroy = stream_destroy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's times where the device orders: the backend of ordered_backend.cpp reports the start and the end of a command
-// that waits for another stream an hour too early, and the library knows better.
+// that waits for another stream far too early, by half of the time since the machine was started, and the library knows
+// better.
 #include "native_stream.hpp"
 
 namespace sg_test {
@@ -56,7 +57,7 @@ TEST(times, of_commands_of_one_job) {
   EXPECT_GE(seen.commands_run, 3);
   EXPECT_GT(seen.busy_seconds, 0);
   EXPECT_LE(seen.busy_seconds, 2 * double(seen.end_ns - seen.start_ns) * 1e-9) << "two streams";
-  EXPECT_LT(seen.end_ns - seen.start_ns, 600'000'000'000) << "of which the hour is none";
+  EXPECT_LT(seen.end_ns - seen.start_ns, seen.end_ns / 4) << "of which the time that it was reported too early is none";
 }
 
 }  // namespace
