@@ -191,16 +191,16 @@ void job::fetch() const noexcept {
   for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
 }
 
-// Whether this thread may run what of the job no thread has begun: a worker's waking takes about as long.
-bool job::is_short(const deadline &until) const noexcept {
+// Short enough for the thread that waits to run what of it no thread has begun: to wake a worker takes about as long.
+bool job::is_short() const noexcept {
   constexpr std::int64_t most_ns = 2'000'000;
-  if (kind != work_kind::schedule || !plan || plan->predicted_ns() > most_ns) return false;
-  return until.is_forever() || until.at_ns() - monotonic_ns() > 4 * plan->predicted_ns();
+  return kind == work_kind::schedule && plan && plan->predicted_ns() <= most_ns;
 }
 
 // Sleeps until shortly before the job should end, and then asks the device; who is late is told.
 bool job::wait(const deadline &until) noexcept {
-  if (!done() && is_short(until)) owner_->executor().help(*this);
+  // Not where it waits for a time only: memory that comes late would hold it up beyond that.
+  if (until.is_forever() && !done() && is_short()) owner_->executor().help(*this);
   bool asked_before_lane = false, asked = false;
   std::int64_t early_ns = 0;
   for (;;) {

@@ -202,7 +202,7 @@ class alignas(64) job final : public object {
   void release_start() noexcept;
   void release_end() noexcept;
   bool looks_plain() const noexcept;
-  bool is_short(const deadline &until) const noexcept;
+  bool is_short() const noexcept;
   void end_in_full(sg_status status) noexcept;
   void finish() noexcept;
   void clear_rest() noexcept;
