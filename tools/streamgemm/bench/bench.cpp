@@ -19,11 +19,11 @@ namespace {
 
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
-const std::pair<std::string, suite_fn> suites[] = {{"accuracy", run_accuracy_suite}, {"cpu", run_cpu_suite},
-                                                   {"graph", run_graph_suite},       {"heads", run_heads_suite},
-                                                   {"host", run_host_suite},         {"outofcore", run_outofcore_suite},
-                                                   {"priority", run_priority_suite}, {"resident", run_resident_suite},
-                                                   {"small", run_small_suite},       {"split", run_split_suite}};
+const std::pair<std::string, suite_fn> suites[] = {
+    {"accuracy", run_accuracy_suite}, {"calls", run_calls_suite}, {"cpu", run_cpu_suite},
+    {"graph", run_graph_suite},       {"heads", run_heads_suite}, {"host", run_host_suite},
+    {"outofcore", run_outofcore_suite}, {"priority", run_priority_suite}, {"resident", run_resident_suite},
+    {"small", run_small_suite},       {"split", run_split_suite}};
 
 json to_json(const bench_row &row) {
   json all = {{"case", row.name},

@@ -113,6 +113,33 @@ std::string onednn_version() {
 }  // namespace
 #endif
 
+#ifdef SG_BENCH_OPENBLAS
+static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b) {
+  if (dtype != SG_DTYPE_F64 || op_b != SG_OP_N || (m != 1 && n != 1)) return {};
+  const auto at = [](const void *x) { return static_cast<const double *>(x); };
+  if (n == 1)
+    return [=](const void *a, const void *b, void *c) {
+      cblas_dgemv(CblasRowMajor, CblasNoTrans, blasint(m), blasint(k), 1.0, at(a), blasint(k), at(b), 1, 0.0,
+                  static_cast<double *>(c), 1);
+    };
+  return [=](const void *a, const void *b, void *c) {
+    cblas_dgemv(CblasRowMajor, CblasTrans, blasint(k), blasint(n), 1.0, at(b), blasint(n), at(a), 1, 0.0,
+                static_cast<double *>(c), 1);
+  };
+}
+#endif
+
+std::vector<peer> cblas_peers() {
+  std::vector<peer> found;
+#ifdef SG_BENCH_OPENBLAS
+  found.push_back({"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads,
+                   openblas_set_num_threads});
+  found.push_back({"OpenBLAS gemv", openblas_get_config(), openblas_prepare_vector, openblas_get_num_threads,
+                   openblas_set_num_threads});
+#endif
+  return found;
+}
+
 std::vector<peer> cpu_peers() {
   std::vector<peer> found;
 #ifdef SG_BENCH_OPENBLAS

@@ -37,6 +37,8 @@ class peer_threads {
   int before_;
 };
 
+// CBLAS by its product, and by its matrix-vector product where C is one column or row of f64.
+std::vector<peer> cblas_peers();
 std::vector<peer> cpu_peers();  // those found when this program was built
 
 }  // namespace sg::cli
