@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for the operands of a test: ordinary memory between unreadable pages, and parts of one pinned and one device
+// allocation, whose neighbours are watched. Device memory has an image on the host.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "case.hpp"
+#include "support/guarded.hpp"
+
+namespace sg_test::random_tests {
+
+// What nobody may read or write: NaN in every floating type.
+constexpr std::uint8_t untouched = 0xff;
+
+struct block {
+  std::uint8_t *image = nullptr;  // on the host
+  void *address = nullptr;        // what the library is given
+  std::size_t size = 0;
+};
+
+class arena {
+ public:
+  explicit arena(sg_context *context);
+  ~arena();
+  arena(const arena &) = delete;
+
+  // Begins a test: all blocks are gone.
+  void reset();
+  // All bytes are `untouched`. Of the operand only where it lies is read.
+  block take(const operand_case &x, std::size_t bytes);
+  // From the images to the device, and back.
+  void upload();
+  void download();
+  // "" unless a byte beside a block has changed.
+  std::string neighbours() const;
+
+ private:
+  struct shared_part {
+    std::uint8_t *image = nullptr;
+    char *address = nullptr;
+    std::size_t used = 0, dirty = 0;
+    std::vector<std::pair<std::size_t, std::size_t>> gaps;
+    block take(std::size_t bytes);
+    bool gaps_untouched() const;
+    void clear();
+  };
+
+  sg_context *context_;
+  bool unified_ = false;
+  sg_buffer *buffer_ = nullptr;
+  void *pinned_memory_ = nullptr;
+  std::vector<std::uint8_t> device_image_;
+  shared_part pinned_, device_;
+  struct ordinary_block {
+    guarded memory;
+    bool registered;
+  };
+  std::vector<ordinary_block> ordinary_;
+};
+
+// Throws std::runtime_error unless a call of the test itself has succeeded.
+void require_ok(sg_status status, const char *what);
+
+}  // namespace sg_test::random_tests

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// A random test as plain values: what is submitted, where its operands lie, in which way. Drawn, run, made smaller and
+// printed as a program elsewhere.
+#pragma once
+
+#include <streamgemm/streamgemm.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+inline bool operator==(const sg_scalar &x, const sg_scalar &y) { return x.re == y.re && x.im == y.im; }
+inline bool operator==(const sg_plan_options &x, const sg_plan_options &y) {
+  return x.split == y.split && x.parts == y.parts && x.streams == y.streams && x.memory_limit == y.memory_limit &&
+         x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.tile_k == y.tile_k && x.place_a == y.place_a &&
+         x.place_b == y.place_b && x.place_c == y.place_c;
+}
+
+namespace sg_test::random_tests {
+
+enum class memory { ordinary, pinned, registered, device };
+
+// How the items of a batch lie.
+enum class item_form {
+  strided,      // one behind the other
+  shared,       // all are the first
+  pointers,     // an array of pointers, in no order
+  interleaved,  // blocks side by side in one larger matrix: every run of an item lies within the larger one's run
+  overlapping   // any stride, also less than an item; for operands that are only read
+};
+
+struct operand_case {
+  sg_layout layout = SG_LAYOUT_ROW_MAJOR;
+  std::int64_t pad = 0;                     // of the leading dimension, in elements
+  bool says_ld = false;                     // gives the leading dimension where 0 would do
+  memory where = memory::ordinary;
+  item_form items = item_form::strided;
+  std::int64_t gap = 0;                     // elements between items; of overlapping ones the stride itself
+  std::int64_t offset = 0;                  // elements in front of the first, which need the alignment of one only
+  bool at_start = false;                    // ordinary memory: begins where an unreadable page ends
+
+  bool operator==(const operand_case &) const = default;
+};
+
+enum class values { integers, reals };
+enum class call_form { async, plan, blas };
+
+struct product_case {
+  sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
+  std::int64_t m = 1, n = 1, k = 1, batch = 1;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  sg_scalar alpha{1, 0}, beta{0, 0};
+  sg_activation activation = SG_ACTIVATION_NONE;
+  bool has_bias = false;
+  sg_bias bias_shape = SG_BIAS_PER_COLUMN;
+  operand_case a, b, c, bias;
+  bool b_is_a = false;    // B is A's memory, with the same view
+  int a_from = -1;        // A is the C of that earlier step
+  values data = values::integers;
+  int nan_in = 0;         // one element is NaN, of 1: A, 2: B, 3: C, 4: the bias
+  std::uint32_t seed = 0;
+
+  bool operator==(const product_case &) const = default;
+  std::int64_t rows_a() const { return op_a == SG_OP_N ? m : k; }
+  std::int64_t cols_a() const { return op_a == SG_OP_N ? k : m; }
+  std::int64_t rows_b() const { return op_b == SG_OP_N ? k : n; }
+  std::int64_t cols_b() const { return op_b == SG_OP_N ? n : k; }
+  bool complex() const { return in == SG_DTYPE_C64 || in == SG_DTYPE_C128; }
+  bool beta_zero() const { return beta.re == 0 && (!complex() || beta.im == 0); }
+  bool alpha_zero() const { return alpha.re == 0 && (!complex() || alpha.im == 0); }
+  bool plain() const { return !has_bias && activation == SG_ACTIVATION_NONE; }
+  bool nothing_to_do() const {
+    const bool beta_one = beta.re == 1 && (!complex() || beta.im == 0);
+    return m == 0 || n == 0 || ((k == 0 || alpha_zero()) && beta_one && plain());
+  }
+};
+
+struct copy_case {
+  std::int64_t width = 1, height = 1, src_gap = 0, dst_gap = 0;  // bytes
+  operand_case src, dst;                                         // only where, offset and at_start are used
+  bool flat = false;                                             // sg_copy_async of one run
+  std::uint32_t seed = 0;
+
+  bool operator==(const copy_case &) const = default;
+};
+
+struct step_case {
+  bool is_copy = false;
+  product_case product;
+  copy_case copy;
+  call_form call = call_form::async;
+  bool plan_without_pointers = false;
+  int stream = -1;  // index of a stream of the context; -1: none
+  int priority = 0;
+  bool after_all = false;  // untracked, and after all jobs before it
+  sg_plan_options options = SG_PLAN_OPTIONS_INIT;
+
+  bool operator==(const step_case &) const = default;
+};
+
+enum class way { jobs, graph, grouped };
+
+struct test_case {
+  std::vector<step_case> steps;
+  way how = way::jobs;
+  int runs = 1;
+  bool blocking = false;  // each step is waited for before the next
+  bool check_hazards = true;
+
+  bool operator==(const test_case &) const = default;
+
+  // What is not tracked is found by nobody who reads its result, who then names it.
+  bool is_untracked(std::size_t step) const {
+    const int from = steps[step].product.a_from;
+    return how == way::jobs && (steps[step].after_all || (from >= 0 && is_untracked(static_cast<std::size_t>(from))));
+  }
+};
+
+// Where the elements of an operand are, in elements from the start of its memory.
+struct extent_of_operand {
+  std::int64_t rows = 0, cols = 0;    // of the view
+  std::int64_t runs = 0, width = 0, ld = 0, stride = 0, items = 1, elements = 0;
+  bool by_rows = true;
+  item_form form = item_form::strided;
+  std::int64_t offset = 0;
+
+  // Of a batch in pointers the items lie in another order.
+  std::int64_t start(std::int64_t item) const {
+    if (form == item_form::shared) return offset;
+    return offset + (form == item_form::pointers ? items - 1 - item : item) * stride;
+  }
+  std::int64_t at(std::int64_t item, std::int64_t i, std::int64_t j) const {
+    return start(item) + (by_rows ? i * ld + j : i + j * ld);
+  }
+  std::int64_t given_stride() const { return form == item_form::shared || form == item_form::pointers ? 0 : stride; }
+};
+
+inline extent_of_operand extent_of(const operand_case &x, std::int64_t rows, std::int64_t cols, std::int64_t batch) {
+  extent_of_operand e;
+  e.rows = rows;
+  e.cols = cols;
+  e.by_rows = x.layout == SG_LAYOUT_ROW_MAJOR;
+  e.runs = e.by_rows ? rows : cols;
+  e.width = e.by_rows ? cols : rows;
+  e.ld = std::max<std::int64_t>(e.width + x.pad, 1);
+  e.items = batch;
+  e.form = batch == 1 ? item_form::strided : x.items;
+  e.offset = x.offset;
+  const auto span = [&] { return e.runs && e.width ? (e.runs - 1) * e.ld + e.width : 0; };
+  switch (e.form) {
+    case item_form::interleaved:
+      e.stride = e.width + x.gap;
+      e.ld = std::max<std::int64_t>(batch * e.stride + x.pad, 1);
+      break;
+    case item_form::overlapping: e.stride = x.gap; break;
+    case item_form::strided:
+    case item_form::shared:
+    case item_form::pointers: e.stride = span() + x.gap; break;
+  }
+  const std::int64_t last = e.form == item_form::shared ? 0 : (batch - 1) * e.stride;
+  e.elements = e.offset + last + span();
+  return e;
+}
+
+inline extent_of_operand extent_of_bias(const product_case &p) {
+  const bool per_row = p.bias_shape == SG_BIAS_PER_ROW;
+  operand_case x = p.bias;
+  x.layout = SG_LAYOUT_COLUMN_MAJOR;
+  return extent_of(x, per_row ? p.m : p.n, 1, p.batch);
+}
+
+}  // namespace sg_test::random_tests

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "data.hpp"
+
+namespace sg_test::random_tests {
+
+namespace {
+
+using long_long = long long;
+
+// The C type of a component.
+const char *c_type(sg_dtype type) {
+  switch (component_of(type)) {
+    case SG_DTYPE_F64: return "double";
+    case SG_DTYPE_F32: return "float";
+    case SG_DTYPE_I32: return "int";
+    case SG_DTYPE_I8: return "signed char";
+    case SG_DTYPE_F16:
+    case SG_DTYPE_BF16: return "unsigned short";
+    default: return "unsigned char";
+  }
+}
+
+const char *name_of(sg_dtype type) {
+  static const char *const names[] = {"",    "F64",  "F32", "C64", "C128",    "F16",
+                                      "BF16", "I8", "I32", "F8_E4M3", "F8_E5M2"};
+  return names[type];
+}
+
+// Does C have no arithmetic on the type's values, so that a program holds their bits?
+bool held_as_bits(sg_dtype type) { return std::strncmp(c_type(type), "unsigned", 8) == 0; }
+
+std::string value_text(sg_dtype type, long double value) {
+  char text[64];
+  if (held_as_bits(type)) {
+    alignas(16) std::uint8_t bytes[16] = {};
+    store(type, bytes, value);
+    std::snprintf(text, sizeof text, "0x%x", sg_dtype_size(type) == 2 ? bytes[0] | bytes[1] << 8 : bytes[0]);
+  } else {
+    std::snprintf(text, sizeof text, "%.17Lg", value);
+  }
+  return text;
+}
+
+class writer {
+ public:
+  writer(const std::string &device, const test_case &t, const fault &seen) : t_(t), seen_(seen), device_(device) {}
+
+  std::string everything() {
+    line("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <streamgemm/streamgemm.h>");
+    line("/* N bytes of 0xff, of which `items` times `runs` times `width` components, `stride` and `ld` apart, have values. */");
+    line("#define FILL(p, v, seed, items, stride, runs, ld, width, skip) for (long t = 0; t < items; t++) for (long r = 0; r < runs; r++) \\\n"
+         "  for (long i = skip + t * stride + r * ld, e = i + width; i < e; i++) p[i] = v[(((unsigned)i ^ seed) * 2654435761u + (seed >> 7)) >> 28]");
+    line("int main(void) {\n  sg_context *x;\n  sg_context_options o = SG_CONTEXT_OPTIONS_INIT;\n  o.device = \"%s\";%s",
+         device_.c_str(), t_.check_hazards ? "\n  o.flags = SG_CONTEXT_CHECK_HAZARDS;" : "");
+    line("  if (sg_context_create(&o, &x)) return puts(sg_last_error_message()), 2;");
+    for (std::size_t i = 0; i < t_.steps.size(); ++i) {
+      step_ = static_cast<int>(i);
+      if (t_.steps[i].is_copy)
+        copy_operands(t_.steps[i].copy);
+      else
+        product_operands(t_.steps[i].product);
+    }
+    if (t_.how == way::graph) line("  sg_graph *g; sg_graph_create(x, &g);");
+    submissions();
+    verdict();
+    line("}");
+    return text_;
+  }
+
+ private:
+  __attribute__((format(printf, 2, 3))) void line(const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    text_ += text;
+    text_ += '\n';
+  }
+
+  // Memory for an operand: NAME on the host, and d_NAME where the library is to find it.
+  void allocate(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
+    const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
+    if (x.where == memory::pinned)
+      line("  %s *%s%d; sg_host_alloc(x, %lld, (void **)&%s%d); memset(%s%d, 0xff, %lld);", type, name, step_, size, name,
+           step_, name, step_, size);
+    else
+      line("  %s *%s%d = malloc(%lld); memset(%s%d, 0xff, %lld);%s", type, name, step_, size, name, step_, size,
+           x.where == memory::registered ? "  /* registered */" : "");
+    if (x.where == memory::registered) line("  sg_host_register(x, %s%d, %lld);", name, step_, size);
+  }
+
+  // Device memory gets what the host has, after it has been filled.
+  void upload(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
+    const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
+    if (x.where != memory::device) return;
+    line("  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create(x, %lld, &u_%s%d); sg_buffer_data(u_%s%d, (void **)&d_%s%d);",
+         name, step_, type, name, step_, size, name, step_, name, step_, name, step_);
+    line("  sg_copy(x, d_%s%d, %s%d, %lld, 0);", name, step_, name, step_, size);
+  }
+
+  void operand(const char *name, int which, const product_case &p, const operand_case &x, const extent_of_operand &e,
+               sg_dtype type, bool has_values) {
+    const std::int64_t size = sg_dtype_size(type), n = is_complex_type(type) ? 2 : 1;
+    allocate(c_type(type), name, x, e.elements * size);
+    if (has_values) {
+      std::string values;
+      for (const long double value : table_of(p, type, which))
+        values += (values.empty() ? "" : ", ") + value_text(component_of(type), value);
+      line("  static const %s v_%s%d[] = {%s};", c_type(type), name, step_, values.c_str());
+      const std::int64_t items = e.form == item_form::shared ? 1 : e.items;
+      line("  FILL(%s%d, v_%s%d, %uu, %lld, %lld, %lld, %lld, %lld, %lld);", name, step_, name, step_, seed_of(p, which),
+           long_long{items}, long_long{e.stride * n}, long_long{e.runs}, long_long{e.ld * n}, long_long{e.width * n},
+           long_long{e.offset * n});
+      if (p.nan_in == which + 1 && e.rows && e.cols)
+        line("  memset(%s%d + %lld, 0xff, %lld);", name, step_,
+             long_long{e.at(p.seed % e.items, (p.seed >> 8) % e.rows, (p.seed >> 16) % e.cols) * n}, long_long{size});
+    }
+    upload(c_type(type), name, x, e.elements * size);
+    if (e.form != item_form::pointers) return;
+    line("  void *p_%s%d[%lld]; for (int i = 0; i < %lld; i++) p_%s%d[i] = %s%s%d + %lld + (%lld - i) * %lld;", name, step_,
+         long_long{e.items}, long_long{e.items}, name, step_, at(x), name, step_, long_long{e.offset * n},
+         long_long{e.items - 1}, long_long{e.stride * n});
+  }
+
+  static const char *at(const operand_case &x) { return x.where == memory::device ? "d_" : ""; }
+
+  void matrix(const char *field, const char *name, int of, const operand_case &x, const extent_of_operand &e, sg_dtype type) {
+    const bool tight = e.ld == e.width;
+    char data[64];
+    std::snprintf(data, sizeof data, "%s%s%d + %lld", at(x), name, of, long_long{e.offset * (is_complex_type(type) ? 2 : 1)});
+    line("  d%d.%s = (sg_matrix){%s, %lld, %lld, %lld, SG_DTYPE_%s, SG_LAYOUT_%s_MAJOR};", step_, field,
+         e.form == item_form::pointers ? "0" : data, long_long{e.rows}, long_long{e.cols},
+         tight && !x.says_ld ? 0 : long_long{e.ld}, name_of(type), x.layout == SG_LAYOUT_ROW_MAJOR ? "ROW" : "COLUMN");
+    if (e.form == item_form::pointers) line("  d%d.%s_array = p_%s%d;", step_, field, name, of);
+  }
+
+  void product_operands(const product_case &p) {
+    const auto a = extent_of(p.a, p.rows_a(), p.cols_a(), p.batch), b = extent_of(p.b, p.rows_b(), p.cols_b(), p.batch),
+               c = extent_of(p.c, p.m, p.n, p.batch), bias = extent_of_bias(p);
+    if (p.a_from < 0) operand("a", 0, p, p.a, a, p.in, true);
+    if (!p.b_is_a) operand("b", 1, p, p.b, b, p.in, true);
+    operand("c", 2, p, p.c, c, p.out, !p.beta_zero());
+    if (p.has_bias) operand("bias", 3, p, p.bias, bias, p.out, true);
+    line("  sg_gemm_desc d%d = SG_GEMM_DESC_INIT;", step_);
+    const char *const name_a = p.a_from < 0 ? "a" : "c";
+    const int of_a = p.a_from < 0 ? step_ : p.a_from;
+    matrix("a", name_a, of_a, p.a, a, p.in);
+    matrix("b", p.b_is_a ? name_a : "b", p.b_is_a ? of_a : step_, p.b_is_a ? p.a : p.b, p.b_is_a ? a : b, p.in);
+    matrix("c", "c", step_, p.c, c, p.out);
+    std::string more;
+    const auto set = [&](bool said, const char *field, long_long value) {
+      if (said) more += " d" + std::to_string(step_) + "." + field + " = " + std::to_string(value) + ";";
+    };
+    set(p.op_a, "op_a", p.op_a);
+    set(p.op_b, "op_b", p.op_b);
+    set(p.compute, "compute", p.compute);
+    set(p.batch > 1, "batch", p.batch);
+    set(p.batch > 1 && a.given_stride(), "stride_a", a.given_stride());
+    set(p.batch > 1 && b.given_stride(), "stride_b", (p.b_is_a ? a : b).given_stride());
+    set(p.batch > 1 && c.given_stride(), "stride_c", c.given_stride());
+    set(p.activation, "activation", p.activation);
+    if (!more.empty()) line(" %s", more.c_str());
+    if (p.alpha.re != 1 || p.alpha.im != 0) line("  d%d.alpha = (sg_scalar){%.17g, %.17g};", step_, p.alpha.re, p.alpha.im);
+    if (p.beta.re != 0 || p.beta.im != 0) line("  d%d.beta = (sg_scalar){%.17g, %.17g};", step_, p.beta.re, p.beta.im);
+    if (p.has_bias)
+      line("  d%d.bias = %sbias%d + %lld; d%d.bias_shape = %d; d%d.stride_bias = %lld;", step_, at(p.bias), step_,
+           long_long{bias.offset * (p.complex() ? 2 : 1)}, step_, p.bias_shape, step_,
+           p.batch > 1 ? long_long{bias.given_stride()} : 0);
+  }
+
+  void copy_operands(const copy_case &c) {
+    const auto bytes = [&](const operand_case &x, std::int64_t gap) {
+      return x.offset + (c.width && c.height ? (c.height - 1) * (c.width + gap) + c.width : 0);
+    };
+    allocate("unsigned char", "src", c.src, bytes(c.src, c.src_gap));
+    line("  for (unsigned i = 0; i < %lld; i++) src%d[i] = i * 7 + i / 256;", long_long{bytes(c.src, c.src_gap)}, step_);
+    upload("unsigned char", "src", c.src, bytes(c.src, c.src_gap));
+    allocate("unsigned char", "dst", c.dst, bytes(c.dst, c.dst_gap));
+    upload("unsigned char", "dst", c.dst, bytes(c.dst, c.dst_gap));
+  }
+
+  void options(const step_case &s) {
+    const sg_plan_options &o = s.options;
+    line("  sg_plan_options o%d = {sizeof o%d, %d, %d, %d, %llu, %lld, %lld, %lld, %d, %d, %d};", step_, step_, o.split, o.parts,
+         o.streams, static_cast<unsigned long long>(o.memory_limit), long_long{o.tile_m}, long_long{o.tile_n},
+         long_long{o.tile_k}, o.place_a, o.place_b, o.place_c);
+    line("  s%d.plan = &o%d;", step_, step_);
+  }
+
+  void submissions() {
+    line("  sg_job *j[%zu] = {0};%s", t_.steps.size(),
+         t_.how == way::jobs && !t_.blocking && t_.steps.size() > 1 ? "  /* all in flight together */" : "");
+    for (std::size_t i = 0; i < t_.steps.size(); ++i) {
+      const step_case &s = t_.steps[i];
+      step_ = static_cast<int>(i);
+      line("  sg_submit s%d = SG_SUBMIT_INIT;", step_);
+      if (t_.how == way::graph) line("  s%d.graph = g;", step_);
+      if (t_.is_untracked(i) && i > 0)
+        line("  s%d.flags = SG_SUBMIT_UNTRACKED; s%d.after = j; s%d.after_count = %d;", step_, step_, step_, step_);
+      if (s.priority) line("  s%d.priority = %d;", step_, s.priority);
+      if (s.stream >= 0)
+        line("  sg_stream *r%d; %s; s%d.stream = r%d;", step_,
+             (s.stream == 4 ? "sg_stream_acquire_limited(x, 0, 1, &r" + std::to_string(step_) + ")"
+                            : "sg_stream_acquire(x, " + std::to_string(s.stream == 2 ? -1 : s.stream == 3) + ", &r" +
+                                  std::to_string(step_) + ")").c_str(),
+             step_, step_);
+      if (!s.is_copy && !(s.options == sg_plan_options(SG_PLAN_OPTIONS_INIT))) options(s);
+      if (t_.how == way::grouped) continue;
+      const std::string j = "j[" + std::to_string(i) + "]", to = t_.how == way::graph ? "0" : "&" + j;
+      const char *const out = to.c_str();
+      if (s.is_copy)
+        line("  if (sg_copy_2d_async(x, %sdst%d + %lld, %lld, %ssrc%d + %lld, %lld, %lld, %lld, &s%d, %s)) puts(sg_last_error_message());",
+             at(s.copy.dst), step_, long_long{s.copy.dst.offset}, long_long{s.copy.width + s.copy.dst_gap}, at(s.copy.src), step_,
+             long_long{s.copy.src.offset}, long_long{s.copy.width + s.copy.src_gap}, long_long{s.copy.width},
+             long_long{s.copy.height}, step_, out);
+      else if (s.call == call_form::plan)
+        line("  sg_plan *l%d = 0; if (sg_plan_create(x, &d%d, s%d.plan, &l%d)) puts(sg_last_error_message()); s%d.plan = 0;\n"
+             "  if (sg_plan_run_async(l%d, &d%d, &s%d, %s)) puts(sg_last_error_message());",
+             step_, step_, step_, step_, step_, step_, step_, step_, out);
+      else
+        line("  if (sg_gemm_async(x, &d%d, &s%d, %s)) puts(sg_last_error_message());", step_, step_, out);
+      if (t_.blocking) line("  sg_job_wait(%s, SG_FOREVER);", j.c_str());
+    }
+    if (t_.how == way::grouped) {
+      std::string all;
+      for (std::size_t i = 0; i < t_.steps.size(); ++i) all += (i ? ", d" : "d") + std::to_string(i);
+      line("  sg_gemm_desc all[] = {%s};\n  if (sg_gemm_grouped_async(x, all, %zu, &s0, j)) puts(sg_last_error_message());", all.c_str(),
+           t_.steps.size());
+    }
+    for (int run = 0; t_.how == way::graph && run < t_.runs; ++run)
+      line("  if (sg_graph_run_async(g, 0, j)) puts(sg_last_error_message());\n  sg_job_wait(j[0], SG_FOREVER);");
+    if (t_.how != way::graph && t_.runs > 1) line("  /* %d times over */", t_.runs);
+    line("  sg_context_synchronize(x);");
+  }
+
+  void verdict() {
+    line("  /* %s */", seen_.what.c_str());
+    const bool element = seen_.step >= 0 && seen_.item >= 0;
+    if (!element) return line("  return 0;");
+    const step_case &s = t_.steps[static_cast<std::size_t>(seen_.step)];
+    const product_case &p = s.product;
+    const extent_of_operand c = extent_of(p.c, p.m, p.n, p.batch);
+    step_ = seen_.step;
+    if (p.c.where == memory::device)
+      line("  sg_copy(x, c%d, d_c%d, %lld, 0);", step_, step_, long_long{c.elements * sg_dtype_size(p.out)});
+    const bool second = is_complex_type(p.out) && seen_.seen.real() == seen_.wanted.real();
+    const auto index = long_long{c.at(seen_.item, seen_.i, seen_.j) * (is_complex_type(p.out) ? 2 : 1) + second};
+    const long double wanted = second ? seen_.wanted.imag() : seen_.wanted.real();
+    if (held_as_bits(p.out))
+      line("  printf(\"0x%%x, want 0x%%x\\n\", c%d[%lld], %s);\n  return c%d[%lld] != %s;", step_, index,
+           value_text(p.out, wanted).c_str(), step_, index, value_text(p.out, wanted).c_str());
+    else if (std::isnan(wanted))
+      line("  printf(\"%%.17g, want NaN\\n\", (double)c%d[%lld]);\n  return c%d[%lld] == c%d[%lld];", step_, index, step_, index,
+           step_, index);
+    else
+      line("  double difference = (double)c%d[%lld] - %.17Lg;\n  printf(\"%%.17g, want %.17Lg\\n\", (double)c%d[%lld]);\n"
+           "  return !(difference <= %.3Lg && difference >= -%.3Lg);",
+           step_, index, wanted, wanted, step_, index, seen_.bound, seen_.bound);
+  }
+
+  const test_case &t_;
+  const fault &seen_;
+  const std::string device_;
+  std::string text_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+std::string program_of(const std::string &device, const test_case &t, const fault &seen) {
+  return writer(device, t, seen).everything();
+}
+
+}  // namespace sg_test::random_tests

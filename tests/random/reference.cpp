@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sg_test::random_tests {
+
+namespace {
+
+struct precision {
+  long double accumulator, output, tiny, largest;
+};
+
+precision precision_of(const product_case &p) {
+  const long double in_f32 = p.in == SG_DTYPE_F32 && p.compute == SG_COMPUTE_EXACT ? 0x1p-24L : 0x1p-23L;
+  switch (p.out) {
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C128: return {0x1p-53L, 0, 0x1p-1074L, 1.7976931348623157e308L};
+    case SG_DTYPE_F16: return {0x1p-23L, 0x1p-11L, 0x1p-24L, 65504};
+    case SG_DTYPE_BF16: return {0x1p-23L, 0x1p-8L, 0x1p-133L, 3.3895313892515355e38L};
+    default: return {p.in == SG_DTYPE_C64 ? 0x1p-24L : in_f32, 0, 0x1p-149L, 3.4028234663852886e38L};
+  }
+}
+
+// By what of itself a product of two elements may be off, because the operands are rounded (types.h).
+long double error_of_product(const product_case &p) {
+  switch (p.compute) {
+    case SG_COMPUTE_TF32: return 2 * 0x1p-11L + 0x1p-22L;
+    case SG_COMPUTE_3XTF32: return 0x1p-17L;
+    case SG_COMPUTE_BF16: return 2 * 0x1p-8L + 0x1p-16L;
+    case SG_COMPUTE_BF16X3: return 0x1p-14L;
+    case SG_COMPUTE_F8: return 0x1p-13L;
+    case SG_COMPUTE_EXACT: break;
+  }
+  return 0;
+}
+
+long double activated(sg_activation activation, long double x) {
+  if (std::isnan(x) || activation == SG_ACTIVATION_NONE) return x;
+  if (activation == SG_ACTIVATION_RELU) return x < 0 ? 0 : x;
+  const long double root_2_over_pi = 0.797884560802865355879892119868763737L;
+  return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
+}
+
+// A component as a type of real numbers holds it.
+long double rounded(sg_dtype type, long double value) {
+  alignas(16) std::uint8_t bytes[16];
+  if (type == SG_DTYPE_C64) type = SG_DTYPE_F32;
+  if (type == SG_DTYPE_C128) type = SG_DTYPE_F64;
+  store(type, bytes, number(value, 0));
+  return load(type, bytes).real();
+}
+
+class judge {
+ public:
+  judge(const product_case &p, int parts) : p_(p), precision_(precision_of(p)) {
+    const long double n =
+        (p.complex() ? 2.0L : 1.0L) * (static_cast<long double>(p.k) + 4 + (parts > 0 ? parts : 64));
+    gamma_ = n * precision_.accumulator / (1 - n * precision_.accumulator);
+    const long double digits = precision_.accumulator < 0x1p-30L ? 0x1p50L : p.compute == SG_COMPUTE_F8 ? 0x1p6L : 0x1p16L;
+    // What an earlier step has computed need not be an integer.
+    exact_below_ = p.data == values::integers && p.a_from < 0 && p.activation != SG_ACTIVATION_GELU ? digits : 0;
+  }
+
+  // g: the sum of absolute values; products: that of the products alone. The bound goes to `bound`.
+  bool accepts(long double seen, long double sum, long double g, long double products, long double &bound) const {
+    const long double exact = activated(p_.activation, sum);
+    bound = 0;
+    if (std::isnan(exact)) return std::isnan(seen) || p_.a_from >= 0;
+    if (!(g < precision_.largest / 4)) return true;  // a sum of its parts may overflow
+    if (g < exact_below_) return seen == rounded(p_.out, exact);
+    const bool gelu = p_.activation == SG_ACTIVATION_GELU;
+    const long double error = gamma_ * g + error_of_product(p_) * products;
+    // GELU is nowhere steeper than 1.13, and may be wrong by 8 units of its argument.
+    const long double all = gelu ? 1.13L * error + 8 * precision_.accumulator * std::fabs(sum) : error;
+    bound = precision_.output * std::fabs(exact) + (1 + precision_.output) * all +
+            (static_cast<long double>(p_.k) + 1) * precision_.tiny;
+    if (std::isinf(seen)) return std::fabs(exact) + bound >= precision_.largest && (seen > 0) == (exact > 0);
+    return std::fabs(seen - exact) <= bound;
+  }
+
+ private:
+  const product_case &p_;
+  const precision precision_;
+  long double gamma_ = 0, exact_below_ = 0;
+};
+
+// An operand of one item as op has it, dense.
+template <class R>
+struct dense {
+  std::vector<R> re, im;
+};
+
+template <class R>
+dense<R> dense_of(const operand_image &x, sg_dtype type, sg_op op, std::int64_t item, std::int64_t rows,
+                  std::int64_t cols, bool complex) {
+  dense<R> d;
+  d.re.resize(static_cast<std::size_t>(rows * cols));
+  if (complex) d.im.resize(d.re.size());
+  const std::int64_t size = sg_dtype_size(type);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < cols; ++j) {
+      const std::int64_t at = op == SG_OP_N ? x.extent.at(item, i, j) : x.extent.at(item, j, i);
+      const number value = load(type, x.bytes + at * size);
+      const auto to = static_cast<std::size_t>(i * cols + j);
+      d.re[to] = static_cast<R>(value.real());
+      if (complex) d.im[to] = static_cast<R>(op == SG_OP_C ? -value.imag() : value.imag());
+    }
+  return d;
+}
+
+std::int32_t wrapped(std::uint64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(value)); }
+std::uint64_t bits_of(long double integer) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(integer)); }
+
+template <class R>
+class checker {
+ public:
+  checker(const product_case &p, int parts, const product_images &images)
+      : p_(p), images_(images), judge_(p, parts), reads_(p.k > 0 && !p.alpha_zero()) {}
+
+  std::optional<fault> all() {
+    for (std::int64_t item = 0; item < p_.batch; ++item) {
+      if (reads_) {
+        a_ = dense_of<R>(images_.a, p_.in, p_.op_a, item, p_.m, p_.k, p_.complex());
+        b_ = dense_of<R>(images_.b, p_.in, p_.op_b, item, p_.k, p_.n, p_.complex());
+      }
+      for (std::int64_t i = 0; i < p_.m; ++i) {
+        sums_of_row(i);
+        for (std::int64_t j = 0; j < p_.n; ++j)
+          if (auto wrong = element(item, i, j)) return wrong;
+      }
+    }
+    return {};
+  }
+
+ private:
+  void sums_of_row(std::int64_t i) {
+    const auto n = static_cast<std::size_t>(p_.n);
+    re_.assign(n, 0);
+    im_.assign(n, 0);
+    g_.assign(n, 0);
+    for (std::int64_t l = 0; reads_ && l < p_.k; ++l) {
+      const auto from = static_cast<std::size_t>(i * p_.k + l), to = static_cast<std::size_t>(l * p_.n);
+      const R x = a_.re[from], *y = b_.re.data() + to;
+      if (!p_.complex()) {
+        for (std::size_t j = 0; j < n; ++j) {
+          re_[j] += x * y[j];
+          g_[j] += std::fabs(x * y[j]);
+        }
+        continue;
+      }
+      const R u = a_.im[from], *v = b_.im.data() + to;
+      for (std::size_t j = 0; j < n; ++j) {
+        re_[j] += x * y[j] - u * v[j];
+        im_[j] += x * v[j] + u * y[j];
+        g_[j] += (std::fabs(x) + std::fabs(u)) * (std::fabs(y[j]) + std::fabs(v[j]));
+      }
+    }
+  }
+
+  number old(const operand_image &x, std::int64_t item, std::int64_t i, std::int64_t j) const {
+    return load(p_.out, x.bytes + x.extent.at(item, i, j) * sg_dtype_size(p_.out));
+  }
+  number bias(std::int64_t item, std::int64_t i, std::int64_t j) const {
+    return old(images_.bias, item, p_.bias_shape == SG_BIAS_PER_ROW ? i : j, 0);
+  }
+
+  std::optional<fault> element(std::int64_t item, std::int64_t i, std::int64_t j) {
+    const auto at = static_cast<std::size_t>(j);
+    const number seen = old(images_.c, item, i, j);
+    if (p_.out == SG_DTYPE_I32) {
+      std::uint64_t sum = bits_of(static_cast<long double>(re_[at])) * bits_of(static_cast<long double>(p_.alpha.re));
+      if (!p_.beta_zero())
+        sum += bits_of(old(images_.c_before, item, i, j).real()) * bits_of(static_cast<long double>(p_.beta.re));
+      if (p_.has_bias) sum += bits_of(bias(item, i, j).real());
+      std::int32_t wanted = wrapped(sum);
+      if (p_.activation == SG_ACTIVATION_RELU) wanted = std::max(wanted, 0);
+      if (seen.real() == wanted) return {};
+      return fault{"an element is wrong", -1, item, i, j, seen, static_cast<long double>(wanted), 0};
+    }
+    const number alpha(p_.alpha.re, p_.complex() ? p_.alpha.im : 0), beta(p_.beta.re, p_.complex() ? p_.beta.im : 0);
+    const auto size = [](const number &x) { return std::fabs(x.real()) + std::fabs(x.imag()); };
+    number sum = 0;
+    long double products = 0;
+    if (reads_) {
+      sum = times(alpha, number(static_cast<long double>(re_[at]), static_cast<long double>(im_[at])));
+      products = size(alpha) * static_cast<long double>(g_[at]);
+    }
+    long double g = products;
+    const auto add = [&](const number &x, const number &value) {
+      sum += times(x, value);
+      g += size(x) * size(value);
+    };
+    if (!p_.beta_zero()) add(beta, old(images_.c_before, item, i, j));
+    if (p_.has_bias) add(1, bias(item, i, j));
+    long double bound = 0;
+    const bool any_nan = p_.complex() && (std::isnan(sum.real()) || std::isnan(sum.imag()));
+    const bool right = any_nan ? std::isnan(seen.real()) || std::isnan(seen.imag())
+                               : judge_.accepts(seen.real(), sum.real(), g, products, bound) &&
+                                     (!p_.complex() || judge_.accepts(seen.imag(), sum.imag(), g, products, bound));
+    if (right) return {};
+    const number wanted(activated(p_.activation, sum.real()), sum.imag());
+    return fault{"an element is wrong", -1, item, i, j, seen, wanted, bound};
+  }
+
+  // Without the library's corrections for infinities.
+  number times(const number &x, const number &y) const {
+    if (!p_.complex()) return x.real() * y.real();
+    return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+  }
+
+  const product_case &p_;
+  const product_images &images_;
+  const judge judge_;
+  const bool reads_;
+  dense<R> a_, b_;
+  std::vector<R> re_, im_, g_;
+};
+
+}  // namespace
+
+std::optional<fault> check_elements(const product_case &p, int parts, const product_images &images) {
+  if (p.in == SG_DTYPE_F64 || p.in == SG_DTYPE_C128) return checker<long double>(p, parts, images).all();
+  return checker<double>(p, parts, images).all();
+}
+
+}  // namespace sg_test::random_tests
