@@ -271,6 +271,23 @@ TEST_P(gemm_rules, i8_extremes) {
   EXPECT_EQ(wrapped(16129ll * k), dot(high, high));
 }
 
+// alpha and beta times whole numbers keep their low 32 bits, also where no double holds the result.
+TEST_P(gemm_rules, i8_scalars_times_sums_wrap) {
+  std::int8_t a = 127, b = 127;
+  std::int32_t c = -2147483647;
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a = {&a, 1, 1, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+  desc.b = {&b, 1, 1, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+  desc.c = {&c, 1, 1, 0, SG_DTYPE_I32, SG_LAYOUT_ROW_MAJOR};
+  desc.beta = {-2147483647, 0};  // (2^31 - 1)^2 is 1 modulo 2^32
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(16129 + 1, c);
+  desc.alpha = {2147483647, 0};  // -1 modulo 2^31
+  desc.beta = {0, 0};
+  EXPECT_OK(sg_gemm(context_, &desc, nullptr));
+  EXPECT_EQ(2147483647 - 16128, c);
+}
+
 // Leading dimensions far beyond 32 bits of bytes, and beyond 2^31 elements, on memory that is never backed.
 TEST_P(gemm_rules, leading_dimensions_of_2_to_the_30_and_more) {
   for (const std::int64_t ld : {std::int64_t{1} << 30, (std::int64_t{1} << 31) + 5}) {

@@ -61,6 +61,17 @@ struct slice {
   }
 };
 
+// A scalar times a value of C's type; whole numbers modulo 2^32, because a product of two of them is no double.
+template <sg_dtype out>
+double scaled(double factor, double value) {
+  if constexpr (out == SG_DTYPE_I32) {
+    using traits = element<out>;
+    const auto low = static_cast<std::uint32_t>(traits::store(factor)) * static_cast<std::uint32_t>(traits::store(value));
+    return traits::load(static_cast<std::int32_t>(low));
+  }
+  return factor * value;
+}
+
 // What is added to a sum and applied to it before it is stored.
 template <sg_dtype out>
 struct ending {
@@ -153,8 +164,9 @@ class block_product {
         auto *at = c + (row + i + (col + j) * gemm_.ldc) * planes;
         const double re = c_.plane[0][j * block_m + i];
         if constexpr (planes == 1) {
-          const double scaled = alpha.re * re;
-          *at = end.store(reads_c ? scaled + beta.re * traits::load(*at) : scaled, row + i, col + j, 0);
+          const double product = scaled<out>(alpha.re, re);
+          const double sum = reads_c ? product + scaled<out>(beta.re, traits::load(*at)) : product;
+          *at = end.store(sum, row + i, col + j, 0);
         } else {
           const double im = c_.plane[1][j * block_m + i];
           double out_re = alpha.re * re - alpha.im * im, out_im = alpha.re * im + alpha.im * re;
@@ -191,7 +203,7 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
       double sum[2] = {0, 0};
       if (reads_c) {
         const double re = to::load(at[0]), im = planes == 2 ? to::load(at[planes - 1]) : 0;
-        sum[0] = planes == 2 ? beta.re * re - beta.im * im : beta.re * re;
+        sum[0] = planes == 2 ? beta.re * re - beta.im * im : scaled<out>(beta.re, re);
         sum[1] = beta.re * im + beta.im * re;
       }
       for (std::int64_t item = 0; item < reduce.parts_count; ++item) {
