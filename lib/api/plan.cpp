@@ -84,9 +84,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::places known;
     const auto wanted = sg::check_plan_options(options, "options", known);
-    const bool pointers_given =
-        (d.a.data || d.a_array) && (d.b.data || d.b_array) && (d.c.data || d.c_array);
-    const sg::checked_gemm product = sg::check_gemm(*on, d, known, pointers_given, "desc");
+    const sg::checked_gemm product = sg::check_gemm(*on, d, known, false, "desc");
     if (product.nothing_to_do)
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),

@@ -66,9 +66,15 @@ sg_matrix view_of_bias(const sg_gemm_desc &d) {
   return {const_cast<void *>(d.bias), per_row ? d.c.rows : 1, per_row ? 1 : d.c.cols, 0, d.c.dtype, d.c.layout};
 }
 
+// Has every operand that a run touches its address?
+bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
+  const auto given = [](const sg_matrix &x, void *const *array) { return x.data || array; };
+  return given(d.c, d.c_array) && (!reads_a_and_b || (given(d.a, d.a_array) && given(d.b, d.b_array)));
+}
+
 }  // namespace
 
-checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &known, bool pointers_given,
+checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &known, bool pointers_required,
                         const char *name) {
   given_operand a{name, "a", d.a, d.a_array, d.stride_a};
   given_operand b{name, "b", d.b, d.b_array, d.stride_b};
@@ -142,6 +148,7 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
   g.where.alpha = alpha;
   g.where.beta = beta;
 
+  const bool pointers_given = pointers_required || gives_all_pointers(d, !p.no_product);
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);
   if (!g.nothing_to_do) {

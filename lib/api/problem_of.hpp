@@ -22,9 +22,9 @@ struct checked_gemm {
   bool nothing_to_do = false;  // an empty C, or alpha * A * B == 0 with beta == 1
 };
 
-// `pointers_given`: false for a plan made ahead, which has none. Throws sg::error naming the argument; `name` is the
-// descriptor's, for messages.
-checked_gemm check_gemm(const context &on, const sg_gemm_desc &desc, const places &known, bool pointers_given,
+// `pointers_required`: false for a plan made ahead, which may have none. Throws sg::error naming the argument; `name` is
+// the descriptor's, for messages.
+checked_gemm check_gemm(const context &on, const sg_gemm_desc &desc, const places &known, bool pointers_required,
                         const char *name);
 
 }  // namespace sg

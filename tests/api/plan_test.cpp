@@ -79,6 +79,22 @@ TEST_P(plans, run_many_times) {
   EXPECT_EQ(std::vector<double>(n * n, expected), c_);
 }
 
+// Where A and B are not read their addresses say nothing of where C lies.
+TEST_P(plans, of_a_product_that_reads_neither_a_nor_b) {
+  for (const bool without_depth : {true, false}) {
+    double c[4] = {1, 2, 3, 4};
+    sg_gemm_desc desc = product(nullptr, nullptr, c, 2, 2, without_depth ? 0 : 3);
+    desc.alpha.re = without_depth ? 1 : 0;
+    desc.beta.re = 2;
+    plan p;
+    ASSERT_OK(sg_plan_create(context_, &desc, nullptr, p.out()));
+    job handle;
+    ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, handle.out()));
+    EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
+    EXPECT_EQ(8, c[3]) << without_depth;
+  }
+}
+
 TEST_P(plans, run_at_the_same_time_on_several_matrices) {
   const sg_plan_options options = on_the_host();
   const plan p = make(0, &options);
