@@ -67,12 +67,18 @@ struct product_case {
   std::int64_t rows_b() const { return op_b == SG_OP_N ? k : n; }
   std::int64_t cols_b() const { return op_b == SG_OP_N ? n : k; }
   bool complex() const { return in == SG_DTYPE_C64 || in == SG_DTYPE_C128; }
-  bool beta_zero() const { return beta.re == 0 && (!complex() || beta.im == 0); }
-  bool alpha_zero() const { return alpha.re == 0 && (!complex() || alpha.im == 0); }
+  // A scalar as the accumulator has it.
+  sg_scalar used(sg_scalar s) const {
+    if (!complex()) s.im = 0;
+    if (out == SG_DTYPE_F64 || out == SG_DTYPE_C128 || out == SG_DTYPE_I32) return s;
+    return {static_cast<float>(s.re), static_cast<float>(s.im)};
+  }
+  bool is_scalar(const sg_scalar &s, double re) const { return used(s) == sg_scalar{re, 0}; }
+  bool beta_zero() const { return is_scalar(beta, 0); }
+  bool alpha_zero() const { return is_scalar(alpha, 0); }
   bool plain() const { return !has_bias && activation == SG_ACTIVATION_NONE; }
   bool nothing_to_do() const {
-    const bool beta_one = beta.re == 1 && (!complex() || beta.im == 0);
-    return m == 0 || n == 0 || ((k == 0 || alpha_zero()) && beta_one && plain());
+    return m == 0 || n == 0 || ((k == 0 || alpha_zero()) && is_scalar(beta, 1) && plain());
   }
 };
 

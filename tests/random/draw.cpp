@@ -90,7 +90,7 @@ class drawing {
     const auto part = [&] {
       if (p.data == values::integers) return one_of({-1.0, 2.0, 0.5, -0.25, 3.0});
       if (chance(70)) return random_.real() * 2;
-      return one_of({1e-20, 1e20, -1e10, 1e-10});
+      return one_of({1e-20, 1e20, -1e10, 1e-10, 1e-42, 1e-300, 1.0 + 1e-9});
     };
     return {part(), p.complex() && chance(70) ? part() : 0.0};
   }
@@ -230,6 +230,10 @@ class drawing {
       o.tile_n = tile();
       o.tile_k = tile();
     }
+    // The check for hazards takes the square of the number of commands.
+    const auto count = [](std::int64_t extent, std::int64_t tile) { return tile > 0 ? (extent + tile - 1) / tile : 1; };
+    while (count(p.m, o.tile_m) * count(p.n, o.tile_n) * count(p.k, o.tile_k) * p.batch > 500 + p.batch)
+      o.tile_m *= 2, o.tile_n *= 2, o.tile_k *= 2;
     const auto kind = [&](const operand_case &x) {
       if (chance(60)) return SG_MEMORY_AUTO;
       return x.where == memory::ordinary ? SG_MEMORY_PAGEABLE : x.where == memory::device ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED;

@@ -100,6 +100,8 @@ sg_gemm_desc placed_product::desc() const {
   d.b_array = b().pointers();
   d.c_array = c.pointers();
   d.activation = p_.activation;
+  if (p_.alpha_zero() && p_.a.at_start) d.a.data = nullptr;
+  if (p_.alpha_zero() && p_.b.at_start) d.b.data = nullptr;
   if (p_.has_bias) {
     d.bias = bias_.first();
     d.stride_bias = p_.batch > 1 ? bias_.extent().given_stride() : 0;

@@ -179,7 +179,8 @@ class checker {
       if (seen.real() == wanted) return {};
       return fault{"an element is wrong", -1, item, i, j, seen, static_cast<long double>(wanted), 0};
     }
-    const number alpha(p_.alpha.re, p_.complex() ? p_.alpha.im : 0), beta(p_.beta.re, p_.complex() ? p_.beta.im : 0);
+    const sg_scalar a = p_.used(p_.alpha), b = p_.used(p_.beta);
+    const number alpha(a.re, a.im), beta(b.re, b.im);
     const auto size = [](const number &x) { return std::fabs(x.real()) + std::fabs(x.imag()); };
     number sum = 0;
     long double products = 0;
