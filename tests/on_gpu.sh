@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The tests that need a GPU, on it, and compute-sanitizer over a part of them; a line each. CI has no GPU: its tests skip
-# these. Usage: tests/on_gpu.sh BUILD [DEVICE], with CUDA's tools in PATH. Exits with 1 when one fails.
+# these. Usage: tests/on_gpu.sh BUILD [DEVICE [SECONDS]], with CUDA's tools in PATH; SECONDS of random tests, 10 by default. Exits
+# with 1 when one fails.
 set -u
-build=$1 device=${2:-cuda:0} failed=0
+build=$1 device=${2:-cuda:0} random_seconds=${3:-10} failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
@@ -17,10 +18,13 @@ run() { # what it is called, and the command
   status=$?
   passed=$(grep -c '^\[       OK' "$log")
   echo "$name: exit $status, $passed passed, $(grep -c '^\[  SKIPPED \] .*ms)' "$log") skipped"
-  case $name in process_test*) passed=1 ;; esac # it counts none
+  case $name in process_test* | random_test*) passed=1 ;; esac # they count none
   [ $status = 0 ] && [ "$passed" -gt 0 ] && return
   failed=1
-  grep -E '^\[  FAILED|Failure|=========' "$log" | head -20
+  case $name in
+    random_test*) cat "$log" ;; # the seed and a program
+    *) grep -E '^\[  FAILED|Failure|=========' "$log" | head -20 ;;
+  esac
 }
 
 for suite in conformance bad_input_test bad_product_test callback_test copy_test dispatch_test epilogue_test failure_test \
@@ -31,6 +35,7 @@ done
 for mode in exit_beside_a_large_product exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
   for seed in 1 2 3; do run "process_test $mode $seed" "$(program process_test)" $mode "$device" $seed; done
 done
+run "random_test for $random_seconds s" "$(program random_test)" --device "$device" --seconds "$random_seconds"
 
 # The library's own kernels: reductions, epilogues, splits, pointers, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*'

@@ -51,8 +51,8 @@ arena::arena(sg_context *context) : context_(context) {
   unified_ = info.unified_memory != 0;
   pinned_.image = static_cast<std::uint8_t *>(pinned_memory_);
   pinned_.address = static_cast<char *>(pinned_memory_);
-  if (!unified_) device_image_.resize(part_bytes);
-  device_.image = unified_ ? static_cast<std::uint8_t *>(address) : device_image_.data();
+  if (!unified_) device_image_.reset(new std::uint8_t[part_bytes]);
+  device_.image = unified_ ? static_cast<std::uint8_t *>(address) : device_image_.get();
   device_.address = static_cast<char *>(address);
 }
 

@@ -52,7 +52,7 @@ class arena {
   bool unified_ = false;
   sg_buffer *buffer_ = nullptr;
   void *pinned_memory_ = nullptr;
-  std::vector<std::uint8_t> device_image_;
+  std::unique_ptr<std::uint8_t[]> device_image_;
   shared_part pinned_, device_;
   struct ordinary_block {
     guarded memory;

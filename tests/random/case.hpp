@@ -31,13 +31,13 @@ enum class item_form {
 
 struct operand_case {
   sg_layout layout = SG_LAYOUT_ROW_MAJOR;
-  std::int64_t pad = 0;                     // of the leading dimension, in elements
-  bool says_ld = false;                     // gives the leading dimension where 0 would do
+  std::int64_t pad = 0;  // of the leading dimension, in elements
+  bool says_ld = false;  // gives the leading dimension where 0 would do
   memory where = memory::ordinary;
   item_form items = item_form::strided;
-  std::int64_t gap = 0;                     // elements between items; of overlapping ones the stride itself
-  std::int64_t offset = 0;                  // elements in front of the first, which need the alignment of one only
-  bool at_start = false;                    // ordinary memory: begins where an unreadable page ends
+  std::int64_t gap = 0;     // elements between items; of overlapping ones the stride itself
+  std::int64_t offset = 0;  // elements in front of the first, which need the alignment of one only
+  bool at_start = false;    // ordinary memory: begins where an unreadable page ends
 
   bool operator==(const operand_case &) const = default;
 };
@@ -55,10 +55,10 @@ struct product_case {
   bool has_bias = false;
   sg_bias bias_shape = SG_BIAS_PER_COLUMN;
   operand_case a, b, c, bias;
-  bool b_is_a = false;    // B is A's memory, with the same view
-  int a_from = -1;        // A is the C of that earlier step
+  bool b_is_a = false;  // B is A's memory, with the same view
+  int a_from = -1;      // A is the C of that earlier step
   values data = values::integers;
-  int nan_in = 0;         // one element is NaN, of 1: A, 2: B, 3: C, 4: the bias
+  int nan_in = 0;  // one element is NaN, of 1: A, 2: B, 3: C, 4: the bias
   std::uint32_t seed = 0;
 
   bool operator==(const product_case &) const = default;
@@ -77,9 +77,7 @@ struct product_case {
   bool beta_zero() const { return is_scalar(beta, 0); }
   bool alpha_zero() const { return is_scalar(alpha, 0); }
   bool plain() const { return !has_bias && activation == SG_ACTIVATION_NONE; }
-  bool nothing_to_do() const {
-    return m == 0 || n == 0 || ((k == 0 || alpha_zero()) && is_scalar(beta, 1) && plain());
-  }
+  bool nothing_to_do() const { return m == 0 || n == 0 || ((k == 0 || alpha_zero()) && is_scalar(beta, 1) && plain()); }
 };
 
 struct copy_case {
@@ -125,7 +123,7 @@ struct test_case {
 
 // Where the elements of an operand are, in elements from the start of its memory.
 struct extent_of_operand {
-  std::int64_t rows = 0, cols = 0;    // of the view
+  std::int64_t rows = 0, cols = 0;  // of the view
   std::int64_t runs = 0, width = 0, ld = 0, stride = 0, items = 1, elements = 0;
   bool by_rows = true;
   item_form form = item_form::strided;

@@ -37,6 +37,8 @@ inline std::array<long double, 16> table_of(const product_case &p, sg_dtype type
   return table;
 }
 
-inline std::uint32_t seed_of(const product_case &p, int which) { return p.seed * 31 + static_cast<std::uint32_t>(which); }
+inline std::uint32_t seed_of(const product_case &p, int which) {
+  return p.seed * 31 + static_cast<std::uint32_t>(which);
+}
 
 }  // namespace sg_test::random_tests

@@ -98,11 +98,11 @@ class drawing {
   void types(product_case &p) {
     static constexpr struct {
       sg_dtype in, out;
-    } pairs[] = {{SG_DTYPE_F32, SG_DTYPE_F32},    {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_F32, SG_DTYPE_F32},
-                 {SG_DTYPE_F64, SG_DTYPE_F64},    {SG_DTYPE_F64, SG_DTYPE_F64},     {SG_DTYPE_C64, SG_DTYPE_C64},
-                 {SG_DTYPE_C128, SG_DTYPE_C128},  {SG_DTYPE_F16, SG_DTYPE_F16},     {SG_DTYPE_F16, SG_DTYPE_F32},
-                 {SG_DTYPE_BF16, SG_DTYPE_BF16},  {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
-                 {SG_DTYPE_I8, SG_DTYPE_I32},     {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16},
+    } pairs[] = {{SG_DTYPE_F32, SG_DTYPE_F32},      {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_F32, SG_DTYPE_F32},
+                 {SG_DTYPE_F64, SG_DTYPE_F64},      {SG_DTYPE_F64, SG_DTYPE_F64},     {SG_DTYPE_C64, SG_DTYPE_C64},
+                 {SG_DTYPE_C128, SG_DTYPE_C128},    {SG_DTYPE_F16, SG_DTYPE_F16},     {SG_DTYPE_F16, SG_DTYPE_F32},
+                 {SG_DTYPE_BF16, SG_DTYPE_BF16},    {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
+                 {SG_DTYPE_I8, SG_DTYPE_I32},       {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16},
                  {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16},
                  {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16}};
     const auto &pair = pairs[below(static_cast<int>(std::size(pairs)))];
@@ -236,7 +236,9 @@ class drawing {
       o.tile_m *= 2, o.tile_n *= 2, o.tile_k *= 2;
     const auto kind = [&](const operand_case &x) {
       if (chance(60)) return SG_MEMORY_AUTO;
-      return x.where == memory::ordinary ? SG_MEMORY_PAGEABLE : x.where == memory::device ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED;
+      return x.where == memory::ordinary ? SG_MEMORY_PAGEABLE
+             : x.where == memory::device ? SG_MEMORY_DEVICE
+                                         : SG_MEMORY_PINNED;
     };
     o.place_a = kind(p.a);
     o.place_b = kind(p.b);
@@ -245,8 +247,8 @@ class drawing {
   }
 
   static bool may_be_blas(const product_case &p) {
-    return (p.in == SG_DTYPE_F32 || p.in == SG_DTYPE_F64) && p.compute == SG_COMPUTE_EXACT && p.batch == 1 && p.plain() &&
-           p.a.layout == p.c.layout && p.b.layout == p.c.layout;
+    return (p.in == SG_DTYPE_F32 || p.in == SG_DTYPE_F64) && p.compute == SG_COMPUTE_EXACT && p.batch == 1 &&
+           p.plain() && p.a.layout == p.c.layout && p.b.layout == p.c.layout;
   }
 
   step_case one_step(const test_case &t, int index) {

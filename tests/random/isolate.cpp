@@ -69,7 +69,9 @@ std::optional<fault> run_isolated(const std::string &device, const test_case &t,
   fault f;
   if (!answered) {
     const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    f.what = signal == SIGALRM ? "does not end" : signal ? std::string("crashes: ") + strsignal(signal) : "ends the process";
+    f.what = signal == SIGALRM ? "does not end"
+             : signal          ? std::string("crashes: ") + strsignal(signal)
+                               : "ends the process";
     return f;
   }
   if (!m.failed) return {};

@@ -72,13 +72,20 @@ settings settings_of(int count, char **arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
     const auto value = [&] { return i + 1 < count ? arguments[++i] : (usage(), ""); };
-    if (name == "--device") s.device = value();
-    else if (name == "--seconds") s.seconds = std::atof(value());
-    else if (name == "--count") s.count = std::strtoull(value(), nullptr, 10);
-    else if (name == "--seed") s.seed = std::strtoull(value(), nullptr, 10), s.has_seed = true;
-    else if (name == "--isolated") s.isolated = true;
-    else if (name == "--program") s.prints = true;
-    else usage();
+    if (name == "--device")
+      s.device = value();
+    else if (name == "--seconds")
+      s.seconds = std::atof(value());
+    else if (name == "--count")
+      s.count = std::strtoull(value(), nullptr, 10);
+    else if (name == "--seed")
+      s.seed = std::strtoull(value(), nullptr, 10), s.has_seed = true;
+    else if (name == "--isolated")
+      s.isolated = true;
+    else if (name == "--program")
+      s.prints = true;
+    else
+      usage();
   }
   if (const char *soak = std::getenv("SG_SOAK"); soak && std::strcmp(soak, "1") == 0) s.seconds *= 60;
   if (!s.has_seed) {
@@ -93,7 +100,8 @@ std::string text_of(const fault &f) {
   if (f.step >= 0) text += " (submission " + std::to_string(f.step) + ")";
   if (f.item < 0) return text;
   char element[256];
-  std::snprintf(element, sizeof element, ": item %lld, (%lld, %lld): (%.17Lg, %.17Lg) instead of (%.17Lg, %.17Lg), bound %.3Lg",
+  std::snprintf(element, sizeof element,
+                ": item %lld, (%lld, %lld): (%.17Lg, %.17Lg) instead of (%.17Lg, %.17Lg), bound %.3Lg",
                 static_cast<long long>(f.item), static_cast<long long>(f.i), static_cast<long long>(f.j), f.seen.real(),
                 f.seen.imag(), f.wanted.real(), f.wanted.imag(), f.bound);
   return text + element;
@@ -133,8 +141,10 @@ int search(const settings &s) {
     const auto wrong = run(t.check_hazards ? checked : unchecked, t, refused);
     if (!wrong) continue;
     std::fprintf(stderr, "\nseed %s on %s, test %llu from seed %llu: %s\n", seed_text, s.device.c_str(),
-                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(s.seed), text_of(*wrong).c_str());
-    const char *const arguments[] = {"random_test", "--device", device_name, "--isolated", "--seed", seed_text, nullptr};
+                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(s.seed),
+                 text_of(*wrong).c_str());
+    const char *const arguments[] = {"random_test", "--device", device_name, "--isolated",
+                                     "--seed",      seed_text,  nullptr};
     alarm(0);
     execv("/proc/self/exe", const_cast<char *const *>(arguments));
     return 1;
@@ -147,12 +157,19 @@ int search(const settings &s) {
   return 0;
 }
 
+// The program expects of an element what the test has given.
+int print(const settings &s) {
+  const test_case t = draw(s.seed);
+  bench on(s.device.c_str(), t.check_hazards);
+  refusals refused;
+  fault sample;
+  if (const auto wrong = run(on, t, refused, &sample)) sample = *wrong;
+  return std::fputs(program_of(s.device, t, sample).c_str(), stdout) < 0;
+}
+
 int main_of(int count, char **arguments) {
   const settings s = settings_of(count, arguments);
-  if (s.prints) {
-    const std::string program = program_of(s.device, draw(s.seed), {});
-    return std::fputs(program.c_str(), stdout) < 0;
-  }
+  if (s.prints) return print(s);
   return s.isolated ? in_isolation(s) : search(s);
 }
 

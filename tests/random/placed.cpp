@@ -62,7 +62,9 @@ bool placed_operand::gaps_are_unchanged() const {
   std::vector<std::uint8_t> now(block_.image, block_.image + block_.size);
   const std::int64_t size = sg_dtype_size(type_);
   each_run([&](std::int64_t offset, std::int64_t elements) {
-    if (elements) std::memcpy(now.data() + offset * size, before_.data() + offset * size, static_cast<std::size_t>(elements * size));
+    if (elements)
+      std::memcpy(now.data() + offset * size, before_.data() + offset * size,
+                  static_cast<std::size_t>(elements * size));
   });
   return now == before_;
 }

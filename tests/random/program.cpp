@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "data.hpp"
 
@@ -28,8 +29,8 @@ const char *c_type(sg_dtype type) {
 }
 
 const char *name_of(sg_dtype type) {
-  static const char *const names[] = {"",    "F64",  "F32", "C64", "C128",    "F16",
-                                      "BF16", "I8", "I32", "F8_E4M3", "F8_E5M2"};
+  static const char *const names[] = {"",     "F64", "F32", "C64",     "C128",   "F16",
+                                      "BF16", "I8",  "I32", "F8_E4M3", "F8_E5M2"};
   return names[type];
 }
 
@@ -54,12 +55,17 @@ class writer {
 
   std::string everything() {
     line("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <streamgemm/streamgemm.h>");
-    line("/* N bytes of 0xff, of which `items` times `runs` times `width` components, `stride` and `ld` apart, have values. */");
-    line("#define FILL(p, v, seed, items, stride, runs, ld, width, skip) for (long t = 0; t < items; t++) for (long r = 0; r < runs; r++) \\\n"
-         "  for (long i = skip + t * stride + r * ld, e = i + width; i < e; i++) p[i] = v[(((unsigned)i ^ seed) * 2654435761u + (seed >> 7)) >> 28]");
-    line("int main(void) {\n  sg_context *x;\n  sg_context_options o = SG_CONTEXT_OPTIONS_INIT;\n  o.device = \"%s\";%s",
-         device_.c_str(), t_.check_hazards ? "\n  o.flags = SG_CONTEXT_CHECK_HAZARDS;" : "");
-    line("  if (sg_context_create(&o, &x)) return puts(sg_last_error_message()), 2;");
+    line(
+        "/* N bytes of 0xff, of which `items` times `runs` times `width` components, `stride` and `ld` apart, have "
+        "values. */");
+    line(
+        "#define FILL(p, v, seed, items, stride, runs, ld, width, skip) for (long t = 0; t < items; t++) for (long r = "
+        "0; r < runs; r++) \\\n"
+        "  for (long i = skip + t * stride + r * ld, e = i + width; i < e; i++) p[i] = v[(((unsigned)i ^ seed) * "
+        "2654435761u + (seed >> 7)) >> 28]");
+    line("int main(void) {\n  sg_context_options o = SG_CONTEXT_OPTIONS_INIT; o.device = \"%s\";%s", device_.c_str(),
+         t_.check_hazards ? " o.flags = SG_CONTEXT_CHECK_HAZARDS;" : "");
+    line("  sg_context *x; if (sg_context_create(&o, &x)) return puts(sg_last_error_message()), 2;");
     for (std::size_t i = 0; i < t_.steps.size(); ++i) {
       step_ = static_cast<int>(i);
       if (t_.steps[i].is_copy)
@@ -75,69 +81,85 @@ class writer {
   }
 
  private:
-  __attribute__((format(printf, 2, 3))) void line(const char *format, ...) {
+  __attribute__((format(printf, 1, 2))) static std::string format(const char *how, ...) {
     char text[4096];
     va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(text, sizeof text, format, arguments);
+    va_start(arguments, how);
+    std::vsnprintf(text, sizeof text, how, arguments);
     va_end(arguments);
-    text_ += text;
-    text_ += '\n';
+    return text;
+  }
+  template <class... Arguments>
+  void line(const char *how, const Arguments &...arguments) {
+    text_ += format(how, arguments...) + '\n';
   }
 
   // Memory for an operand: NAME on the host, and d_NAME where the library is to find it.
-  void allocate(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
+  std::string allocation(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
+    std::string text = format("  %s *%s%d", type, name, step_);
     if (x.where == memory::pinned)
-      line("  %s *%s%d; sg_host_alloc(x, %lld, (void **)&%s%d); memset(%s%d, 0xff, %lld);", type, name, step_, size, name,
-           step_, name, step_, size);
+      text += format("; sg_host_alloc(x, %lld, (void **)&%s%d);", size, name, step_);
     else
-      line("  %s *%s%d = malloc(%lld); memset(%s%d, 0xff, %lld);%s", type, name, step_, size, name, step_, size,
-           x.where == memory::registered ? "  /* registered */" : "");
-    if (x.where == memory::registered) line("  sg_host_register(x, %s%d, %lld);", name, step_, size);
+      text += format(" = malloc(%lld);", size);
+    if (x.where == memory::registered) text += format(" sg_host_register(x, %s%d, %lld);", name, step_, size);
+    return text + format(" memset(%s%d, 0xff, %lld);", name, step_, size);
   }
 
   // Device memory gets what the host has, after it has been filled.
   void upload(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     if (x.where != memory::device) return;
-    line("  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create(x, %lld, &u_%s%d); sg_buffer_data(u_%s%d, (void **)&d_%s%d);",
-         name, step_, type, name, step_, size, name, step_, name, step_, name, step_);
+    line(
+        "  sg_buffer *u_%s%d; %s *d_%s%d; sg_buffer_create(x, %lld, &u_%s%d); sg_buffer_data(u_%s%d, (void "
+        "**)&d_%s%d);",
+        name, step_, type, name, step_, size, name, step_, name, step_, name, step_);
     line("  sg_copy(x, d_%s%d, %s%d, %lld, 0);", name, step_, name, step_, size);
+  }
+
+  // The name of a table of 16 values, which is written when it is new.
+  std::string table(const product_case &p, sg_dtype type, int which) {
+    std::string values;
+    for (const long double value : table_of(p, type, which))
+      values += (values.empty() ? "" : ", ") + value_text(component_of(type), value);
+    const std::string key = std::string(c_type(type)) + values;
+    const auto [found, is_new] = tables_.try_emplace(key, format("v%zu", tables_.size()));
+    if (is_new) line("  static const %s %s[] = {%s};", c_type(type), found->second.c_str(), values.c_str());
+    return found->second;
   }
 
   void operand(const char *name, int which, const product_case &p, const operand_case &x, const extent_of_operand &e,
                sg_dtype type, bool has_values) {
     const std::int64_t size = sg_dtype_size(type), n = is_complex_type(type) ? 2 : 1;
-    allocate(c_type(type), name, x, e.elements * size);
+    const std::string values = has_values ? table(p, type, which) : "";
+    std::string text = allocation(c_type(type), name, x, e.elements * size);
     if (has_values) {
-      std::string values;
-      for (const long double value : table_of(p, type, which))
-        values += (values.empty() ? "" : ", ") + value_text(component_of(type), value);
-      line("  static const %s v_%s%d[] = {%s};", c_type(type), name, step_, values.c_str());
       const std::int64_t items = e.form == item_form::shared ? 1 : e.items;
-      line("  FILL(%s%d, v_%s%d, %uu, %lld, %lld, %lld, %lld, %lld, %lld);", name, step_, name, step_, seed_of(p, which),
-           long_long{items}, long_long{e.stride * n}, long_long{e.runs}, long_long{e.ld * n}, long_long{e.width * n},
-           long_long{e.offset * n});
+      text += format(" FILL(%s%d, %s, %uu, %lld, %lld, %lld, %lld, %lld, %lld);", name, step_, values.c_str(),
+                     seed_of(p, which), long_long{items}, long_long{e.stride * n}, long_long{e.runs},
+                     long_long{e.ld * n}, long_long{e.width * n}, long_long{e.offset * n});
       if (p.nan_in == which + 1 && e.rows && e.cols)
-        line("  memset(%s%d + %lld, 0xff, %lld);", name, step_,
-             long_long{e.at(p.seed % e.items, (p.seed >> 8) % e.rows, (p.seed >> 16) % e.cols) * n}, long_long{size});
+        text += format(" memset(%s%d + %lld, 0xff, %lld);", name, step_,
+                       long_long{e.at(p.seed % e.items, (p.seed >> 8) % e.rows, (p.seed >> 16) % e.cols) * n},
+                       long_long{size});
     }
+    line("%s", text.c_str());
     upload(c_type(type), name, x, e.elements * size);
     if (e.form != item_form::pointers) return;
-    line("  void *p_%s%d[%lld]; for (int i = 0; i < %lld; i++) p_%s%d[i] = %s%s%d + %lld + (%lld - i) * %lld;", name, step_,
-         long_long{e.items}, long_long{e.items}, name, step_, at(x), name, step_, long_long{e.offset * n},
+    line("  void *p_%s%d[%lld]; for (int i = 0; i < %lld; i++) p_%s%d[i] = %s%s%d + %lld + (%lld - i) * %lld;", name,
+         step_, long_long{e.items}, long_long{e.items}, name, step_, at(x), name, step_, long_long{e.offset * n},
          long_long{e.items - 1}, long_long{e.stride * n});
   }
 
   static const char *at(const operand_case &x) { return x.where == memory::device ? "d_" : ""; }
 
-  void matrix(const char *field, const char *name, int of, const operand_case &x, const extent_of_operand &e, sg_dtype type) {
+  void matrix(const char *field, const char *name, int of, const operand_case &x, const extent_of_operand &e,
+              sg_dtype type) {
     const bool tight = e.ld == e.width;
-    char data[64];
-    std::snprintf(data, sizeof data, "%s%s%d + %lld", at(x), name, of, long_long{e.offset * (is_complex_type(type) ? 2 : 1)});
+    std::string data = format("%s%s%d", at(x), name, of);
+    if (e.offset) data += format(" + %lld", long_long{e.offset * (is_complex_type(type) ? 2 : 1)});
     line("  d%d.%s = (sg_matrix){%s, %lld, %lld, %lld, SG_DTYPE_%s, SG_LAYOUT_%s_MAJOR};", step_, field,
-         e.form == item_form::pointers ? "0" : data, long_long{e.rows}, long_long{e.cols},
+         e.form == item_form::pointers ? "0" : data.c_str(), long_long{e.rows}, long_long{e.cols},
          tight && !x.says_ld ? 0 : long_long{e.ld}, name_of(type), x.layout == SG_LAYOUT_ROW_MAJOR ? "ROW" : "COLUMN");
     if (e.form == item_form::pointers) line("  d%d.%s_array = p_%s%d;", step_, field, name, of);
   }
@@ -157,7 +179,7 @@ class writer {
     matrix("c", "c", step_, p.c, c, p.out);
     std::string more;
     const auto set = [&](bool said, const char *field, long_long value) {
-      if (said) more += " d" + std::to_string(step_) + "." + field + " = " + std::to_string(value) + ";";
+      if (said) more += format(" d%d.%s = %lld;", step_, field, value);
     };
     set(p.op_a, "op_a", p.op_a);
     set(p.op_b, "op_b", p.op_b);
@@ -168,7 +190,8 @@ class writer {
     set(p.batch > 1 && c.given_stride(), "stride_c", c.given_stride());
     set(p.activation, "activation", p.activation);
     if (!more.empty()) line(" %s", more.c_str());
-    if (p.alpha.re != 1 || p.alpha.im != 0) line("  d%d.alpha = (sg_scalar){%.17g, %.17g};", step_, p.alpha.re, p.alpha.im);
+    if (p.alpha.re != 1 || p.alpha.im != 0)
+      line("  d%d.alpha = (sg_scalar){%.17g, %.17g};", step_, p.alpha.re, p.alpha.im);
     if (p.beta.re != 0 || p.beta.im != 0) line("  d%d.beta = (sg_scalar){%.17g, %.17g};", step_, p.beta.re, p.beta.im);
     if (p.has_bias)
       line("  d%d.bias = %sbias%d + %lld; d%d.bias_shape = %d; d%d.stride_bias = %lld;", step_, at(p.bias), step_,
@@ -180,24 +203,42 @@ class writer {
     const auto bytes = [&](const operand_case &x, std::int64_t gap) {
       return x.offset + (c.width && c.height ? (c.height - 1) * (c.width + gap) + c.width : 0);
     };
-    allocate("unsigned char", "src", c.src, bytes(c.src, c.src_gap));
-    line("  for (unsigned i = 0; i < %lld; i++) src%d[i] = i * 7 + i / 256;", long_long{bytes(c.src, c.src_gap)}, step_);
+    line("%s", allocation("unsigned char", "src", c.src, bytes(c.src, c.src_gap)).c_str());
+    line("  for (unsigned i = 0; i < %lld; i++) src%d[i] = i * 7 + i / 256;", long_long{bytes(c.src, c.src_gap)},
+         step_);
     upload("unsigned char", "src", c.src, bytes(c.src, c.src_gap));
-    allocate("unsigned char", "dst", c.dst, bytes(c.dst, c.dst_gap));
+    line("%s", allocation("unsigned char", "dst", c.dst, bytes(c.dst, c.dst_gap)).c_str());
     upload("unsigned char", "dst", c.dst, bytes(c.dst, c.dst_gap));
   }
 
   void options(const step_case &s) {
-    const sg_plan_options &o = s.options;
-    line("  sg_plan_options o%d = {sizeof o%d, %d, %d, %d, %llu, %lld, %lld, %lld, %d, %d, %d};", step_, step_, o.split, o.parts,
-         o.streams, static_cast<unsigned long long>(o.memory_limit), long_long{o.tile_m}, long_long{o.tile_n},
+    sg_plan_options o = s.options;
+    if (t_.how == way::grouped) o.place_a = o.place_b = o.place_c = SG_MEMORY_AUTO;  // they would be those of all
+    line("  sg_plan_options o%d = {sizeof o%d, %d, %d, %d, %llu, %lld, %lld, %lld, %d, %d, %d};", step_, step_, o.split,
+         o.parts, o.streams, static_cast<unsigned long long>(o.memory_limit), long_long{o.tile_m}, long_long{o.tile_n},
          long_long{o.tile_k}, o.place_a, o.place_b, o.place_c);
     line("  s%d.plan = &o%d;", step_, step_);
   }
 
+  // One product and nothing else.
+  bool is_one_call() const {
+    const step_case &s = t_.steps[0];
+    return t_.steps.size() == 1 && t_.how == way::jobs && t_.runs == 1 && !s.is_copy && s.call == call_form::async &&
+           !s.priority && s.stream < 0;
+  }
+
   void submissions() {
+    step_ = 0;
+    if (is_one_call()) {
+      const bool has_options = !(t_.steps[0].options == sg_plan_options(SG_PLAN_OPTIONS_INIT));
+      if (has_options) line("  sg_submit s0 = SG_SUBMIT_INIT;");
+      if (has_options) options(t_.steps[0]);
+      return line("  if (sg_gemm(x, &d0, %s)) puts(sg_last_error_message());", has_options ? "&s0" : "0");
+    }
     line("  sg_job *j[%zu] = {0};%s", t_.steps.size(),
          t_.how == way::jobs && !t_.blocking && t_.steps.size() > 1 ? "  /* all in flight together */" : "");
+    const bool repeats = t_.how != way::graph && t_.runs > 1;
+    if (repeats) line("  for (int run = 0; run < %d; run++) {", t_.runs);
     for (std::size_t i = 0; i < t_.steps.size(); ++i) {
       const step_case &s = t_.steps[i];
       step_ = static_cast<int>(i);
@@ -207,24 +248,29 @@ class writer {
         line("  s%d.flags = SG_SUBMIT_UNTRACKED; s%d.after = j; s%d.after_count = %d;", step_, step_, step_, step_);
       if (s.priority) line("  s%d.priority = %d;", step_, s.priority);
       if (s.stream >= 0)
-        line("  sg_stream *r%d; %s; s%d.stream = r%d;", step_,
-             (s.stream == 4 ? "sg_stream_acquire_limited(x, 0, 1, &r" + std::to_string(step_) + ")"
-                            : "sg_stream_acquire(x, " + std::to_string(s.stream == 2 ? -1 : s.stream == 3) + ", &r" +
-                                  std::to_string(step_) + ")").c_str(),
-             step_, step_);
+        line("  sg_stream *r%d; %s, &r%d); s%d.stream = r%d;", step_,
+             s.stream == 4   ? "sg_stream_acquire_limited(x, 0, 1"
+             : s.stream == 3 ? "sg_stream_acquire(x, 1"
+             : s.stream == 2 ? "sg_stream_acquire(x, -1"
+                             : "sg_stream_acquire(x, 0",
+             step_, step_, step_);
       if (!s.is_copy && !(s.options == sg_plan_options(SG_PLAN_OPTIONS_INIT))) options(s);
       if (t_.how == way::grouped) continue;
-      const std::string j = "j[" + std::to_string(i) + "]", to = t_.how == way::graph ? "0" : "&" + j;
+      const std::string j = format("j[%zu]", i), to = t_.how == way::graph ? "0" : "&" + j;
       const char *const out = to.c_str();
       if (s.is_copy)
-        line("  if (sg_copy_2d_async(x, %sdst%d + %lld, %lld, %ssrc%d + %lld, %lld, %lld, %lld, &s%d, %s)) puts(sg_last_error_message());",
-             at(s.copy.dst), step_, long_long{s.copy.dst.offset}, long_long{s.copy.width + s.copy.dst_gap}, at(s.copy.src), step_,
-             long_long{s.copy.src.offset}, long_long{s.copy.width + s.copy.src_gap}, long_long{s.copy.width},
-             long_long{s.copy.height}, step_, out);
+        line(
+            "  if (sg_copy_2d_async(x, %sdst%d + %lld, %lld, %ssrc%d + %lld, %lld, %lld, %lld, &s%d, %s)) "
+            "puts(sg_last_error_message());",
+            at(s.copy.dst), step_, long_long{s.copy.dst.offset}, long_long{s.copy.width + s.copy.dst_gap},
+            at(s.copy.src), step_, long_long{s.copy.src.offset}, long_long{s.copy.width + s.copy.src_gap},
+            long_long{s.copy.width}, long_long{s.copy.height}, step_, out);
       else if (s.call == call_form::plan)
-        line("  sg_plan *l%d = 0; if (sg_plan_create(x, &d%d, s%d.plan, &l%d)) puts(sg_last_error_message()); s%d.plan = 0;\n"
-             "  if (sg_plan_run_async(l%d, &d%d, &s%d, %s)) puts(sg_last_error_message());",
-             step_, step_, step_, step_, step_, step_, step_, step_, out);
+        line(
+            "  sg_plan *l%d = 0; if (sg_plan_create(x, &d%d, s%d.plan, &l%d)) puts(sg_last_error_message()); s%d.plan "
+            "= 0;\n"
+            "  if (sg_plan_run_async(l%d, &d%d, &s%d, %s)) puts(sg_last_error_message());",
+            step_, step_, step_, step_, step_, step_, step_, step_, out);
       else
         line("  if (sg_gemm_async(x, &d%d, &s%d, %s)) puts(sg_last_error_message());", step_, step_, out);
       if (t_.blocking) line("  sg_job_wait(%s, SG_FOREVER);", j.c_str());
@@ -232,19 +278,19 @@ class writer {
     if (t_.how == way::grouped) {
       std::string all;
       for (std::size_t i = 0; i < t_.steps.size(); ++i) all += (i ? ", d" : "d") + std::to_string(i);
-      line("  sg_gemm_desc all[] = {%s};\n  if (sg_gemm_grouped_async(x, all, %zu, &s0, j)) puts(sg_last_error_message());", all.c_str(),
-           t_.steps.size());
+      line(
+          "  sg_gemm_desc all[] = {%s};\n  if (sg_gemm_grouped_async(x, all, %zu, &s0, j)) "
+          "puts(sg_last_error_message());",
+          all.c_str(), t_.steps.size());
     }
     for (int run = 0; t_.how == way::graph && run < t_.runs; ++run)
       line("  if (sg_graph_run_async(g, 0, j)) puts(sg_last_error_message());\n  sg_job_wait(j[0], SG_FOREVER);");
-    if (t_.how != way::graph && t_.runs > 1) line("  /* %d times over */", t_.runs);
-    line("  sg_context_synchronize(x);");
+    line("  sg_context_synchronize(x);%s", repeats ? "\n  }" : "");
   }
 
   void verdict() {
-    line("  /* %s */", seen_.what.c_str());
     const bool element = seen_.step >= 0 && seen_.item >= 0;
-    if (!element) return line("  return 0;");
+    if (!element) return line("  return 0; /* %s */", seen_.what.c_str());
     const step_case &s = t_.steps[static_cast<std::size_t>(seen_.step)];
     const product_case &p = s.product;
     const extent_of_operand c = extent_of(p.c, p.m, p.n, p.batch);
@@ -258,18 +304,20 @@ class writer {
       line("  printf(\"0x%%x, want 0x%%x\\n\", c%d[%lld], %s);\n  return c%d[%lld] != %s;", step_, index,
            value_text(p.out, wanted).c_str(), step_, index, value_text(p.out, wanted).c_str());
     else if (std::isnan(wanted))
-      line("  printf(\"%%.17g, want NaN\\n\", (double)c%d[%lld]);\n  return c%d[%lld] == c%d[%lld];", step_, index, step_, index,
-           step_, index);
+      line("  printf(\"%%.17g, want NaN\\n\", (double)c%d[%lld]);\n  return c%d[%lld] == c%d[%lld];", step_, index,
+           step_, index, step_, index);
     else
-      line("  double difference = (double)c%d[%lld] - %.17Lg;\n  printf(\"%%.17g, want %.17Lg\\n\", (double)c%d[%lld]);\n"
-           "  return !(difference <= %.3Lg && difference >= -%.3Lg);",
-           step_, index, wanted, wanted, step_, index, seen_.bound, seen_.bound);
+      line(
+          "  double seen = c%d[%lld], error = seen - %.17Lg;\n  printf(\"%%.17g, want %.17Lg\\n\", seen);\n"
+          "  return !(error <= %.3Lg && error >= -%.3Lg);",
+          step_, index, wanted, wanted, seen_.bound, seen_.bound);
   }
 
   const test_case &t_;
   const fault &seen_;
   const std::string device_;
   std::string text_;
+  std::map<std::string, std::string> tables_;
   int step_ = 0;
 };
 

@@ -55,10 +55,11 @@ long double rounded(sg_dtype type, long double value) {
 class judge {
  public:
   judge(const product_case &p, int parts) : p_(p), precision_(precision_of(p)) {
-    const long double n =
-        (p.complex() ? 2.0L : 1.0L) * (static_cast<long double>(p.k) + 4 + (parts > 0 ? parts : 64));
+    const long double n = (p.complex() ? 2.0L : 1.0L) * (static_cast<long double>(p.k) + 4 + (parts > 0 ? parts : 64));
     gamma_ = n * precision_.accumulator / (1 - n * precision_.accumulator);
-    const long double digits = precision_.accumulator < 0x1p-30L ? 0x1p50L : p.compute == SG_COMPUTE_F8 ? 0x1p6L : 0x1p16L;
+    const long double digits = precision_.accumulator < 0x1p-30L ? 0x1p50L
+                               : p.compute == SG_COMPUTE_F8      ? 0x1p6L
+                                                                 : 0x1p16L;
     // What an earlier step has computed need not be an integer.
     exact_below_ = p.data == values::integers && p.a_from < 0 && p.activation != SG_ACTIVATION_GELU ? digits : 0;
   }

@@ -29,7 +29,6 @@ struct product_images {
   operand_image a, b, c, c_before, bias;
 };
 
-
 std::optional<fault> check_elements(const product_case &p, int parts, const product_images &images);
 
 }  // namespace sg_test::random_tests

@@ -34,6 +34,20 @@ class running {
     return {};
   }
 
+  // The last element of the last product that has any.
+  fault sample() const {
+    fault f;
+    for (const auto &[i, p] : products_) {
+      const operand_image c = p->c.image();
+      if (c.extent.runs == 0 || c.extent.width == 0) continue;
+      f.step = static_cast<int>(i);
+      f.item = c.extent.items - 1, f.i = c.extent.rows - 1, f.j = c.extent.cols - 1;
+      const sg_dtype type = t_.steps[i].product.out;
+      f.seen = f.wanted = load(type, c.bytes + c.extent.at(f.item, f.i, f.j) * sg_dtype_size(type));
+    }
+    return f;
+  }
+
  private:
   void place(std::size_t i) {
     const step_case &s = t_.steps[i];
@@ -110,13 +124,15 @@ class running {
     std::optional<fault> wrong;
     if (s.is_copy) {
       const placed_copy &c = *copies_.at(i);
-      wrong = s.copy.flat ? accept(step, "sg_copy_async", sg_copy_async(on_.context, c.dst.address(), c.src.address(),
-                                                                         static_cast<std::uint64_t>(s.copy.width), &submit, out))
-                          : accept(step, "sg_copy_2d_async",
-                                   sg_copy_2d_async(on_.context, c.dst.address(), static_cast<std::uint64_t>(c.dst_pitch()),
-                                                    c.src.address(), static_cast<std::uint64_t>(c.src_pitch()),
-                                                    static_cast<std::uint64_t>(s.copy.width),
-                                                    static_cast<std::uint64_t>(s.copy.height), &submit, out));
+      wrong = s.copy.flat
+                  ? accept(step, "sg_copy_async",
+                           sg_copy_async(on_.context, c.dst.address(), c.src.address(),
+                                         static_cast<std::uint64_t>(s.copy.width), &submit, out))
+                  : accept(step, "sg_copy_2d_async",
+                           sg_copy_2d_async(on_.context, c.dst.address(), static_cast<std::uint64_t>(c.dst_pitch()),
+                                            c.src.address(), static_cast<std::uint64_t>(c.src_pitch()),
+                                            static_cast<std::uint64_t>(s.copy.width),
+                                            static_cast<std::uint64_t>(s.copy.height), &submit, out));
     } else {
       const sg_gemm_desc desc = products_.at(i)->desc();
       if (s.call == call_form::blas)
@@ -154,13 +170,16 @@ class running {
     if (s.plan_without_pointers) {
       shape.a.data = shape.b.data = shape.c.data = nullptr;
       const auto kind = [](memory where) {
-        return where == memory::ordinary ? SG_MEMORY_PAGEABLE : where == memory::device ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED;
+        return where == memory::ordinary ? SG_MEMORY_PAGEABLE
+               : where == memory::device ? SG_MEMORY_DEVICE
+                                         : SG_MEMORY_PINNED;
       };
       options.place_a = kind(s.product.a.where);
       options.place_b = kind(s.product.b.where);
       options.place_c = kind(s.product.c.where);
     }
-    if (auto wrong = accept(step, "sg_plan_create", sg_plan_create(on_.context, &shape, &options, made.out()))) return wrong;
+    if (auto wrong = accept(step, "sg_plan_create", sg_plan_create(on_.context, &shape, &options, made.out())))
+      return wrong;
     sg_plan_prediction said = SG_PLAN_PREDICTION_INIT;
     if (auto wrong = accept(step, "sg_plan_predict", sg_plan_predict(made, &said))) return wrong;
     if (options.memory_limit > 0 && said.device_bytes > options.memory_limit) {
@@ -182,7 +201,8 @@ class running {
         if (auto wrong = submit_step(i)) return drained(wrong);
     if (t_.how == way::graph) {
       job handle;
-      if (auto wrong = accept(-1, "sg_graph_run_async", sg_graph_run_async(graph_, nullptr, handle.out()))) return wrong;
+      if (auto wrong = accept(-1, "sg_graph_run_async", sg_graph_run_async(graph_, nullptr, handle.out())))
+        return wrong;
       jobs_.push_back(std::move(handle));
     }
     return wait_for_all();
@@ -266,11 +286,13 @@ bench::~bench() {
   sg_context_release(context);
 }
 
-std::optional<fault> run(bench &on, const test_case &t, refusals &refused) {
+std::optional<fault> run(bench &on, const test_case &t, refusals &refused, fault *sample) {
   try {
     running r(on, t);
     try {
-      return r.everything();
+      auto wrong = r.everything();
+      if (!wrong && sample) *sample = r.sample();
+      return wrong;
     } catch (...) {
       sg_context_synchronize(on.context);
       throw;

@@ -27,7 +27,8 @@ class bench {
 // How often a call was refused, by why it was allowed to be.
 using refusals = std::map<std::string, long>;
 
-// Runs a test and says what was wrong first. Refusals that the documentation allows are counted.
-std::optional<fault> run(bench &on, const test_case &t, refusals &refused);
+// Runs a test and says what was wrong first. Refusals that the documentation allows are counted. When nothing was wrong
+// `sample` gets one element of the last product as it then is.
+std::optional<fault> run(bench &on, const test_case &t, refusals &refused, fault *sample = nullptr);
 
 }  // namespace sg_test::random_tests

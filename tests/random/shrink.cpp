@@ -12,11 +12,11 @@ using change = std::function<void(test_case &)>;
 
 // Changes of one operand, from the one that says most to the one that says least.
 void for_operand(std::vector<change> &all, std::size_t step, operand_case product_case::*which) {
-  const auto add = [&](auto what) {
-    all.push_back([=](test_case &t) { what(t.steps[step].product.*which); });
-  };
+  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].product.*which); }); };
   add([](operand_case &x) { x.where = memory::ordinary; });
-  add([](operand_case &x) { if (x.where != memory::ordinary) x.where = memory::pinned; });
+  add([](operand_case &x) {
+    if (x.where != memory::ordinary) x.where = memory::pinned;
+  });
   add([](operand_case &x) { x.items = item_form::strided; });
   add([](operand_case &x) { x.offset = 0; });
   add([](operand_case &x) { x.gap = 0; });
@@ -28,26 +28,38 @@ void for_operand(std::vector<change> &all, std::size_t step, operand_case produc
 }
 
 void for_product(std::vector<change> &all, std::size_t step) {
-  const auto add = [&](auto what) {
-    all.push_back([=](test_case &t) { what(t.steps[step].product); });
-  };
+  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].product); }); };
   add([](product_case &p) { p.batch = 1; });
-  add([](product_case &p) { if (p.batch > 2) p.batch = 2; });
-  add([](product_case &p) { if (p.batch > 2) p.batch /= 2; });
+  add([](product_case &p) {
+    if (p.batch > 2) p.batch = 2;
+  });
+  add([](product_case &p) {
+    if (p.batch > 2) p.batch /= 2;
+  });
   for (std::int64_t product_case::*size : {&product_case::m, &product_case::n, &product_case::k}) {
-    add([=](product_case &p) { if (p.*size > 1) p.*size = 1; });
+    add([=](product_case &p) {
+      if (p.*size > 1) p.*size = 1;
+    });
     add([=](product_case &p) { p.*size = std::max<std::int64_t>(p.*size / 2, std::min<std::int64_t>(p.*size, 1)); });
-    add([=](product_case &p) { if (p.*size > 8) p.*size -= p.*size / 8; });
-    add([=](product_case &p) { if (p.*size > 1) --(p.*size); });
+    add([=](product_case &p) {
+      if (p.*size > 8) p.*size -= p.*size / 8;
+    });
+    add([=](product_case &p) {
+      if (p.*size > 1) --(p.*size);
+    });
   }
   add([](product_case &p) { p.in = p.out = SG_DTYPE_F32, p.compute = SG_COMPUTE_EXACT; });
-  add([](product_case &p) { if (p.in != SG_DTYPE_F32) p.in = p.out = SG_DTYPE_F64, p.compute = SG_COMPUTE_EXACT; });
+  add([](product_case &p) {
+    if (p.in != SG_DTYPE_F32) p.in = p.out = SG_DTYPE_F64, p.compute = SG_COMPUTE_EXACT;
+  });
   add([](product_case &p) { p.compute = SG_COMPUTE_EXACT; });
   add([](product_case &p) { p.has_bias = false; });
   add([](product_case &p) { p.activation = SG_ACTIVATION_NONE; });
   add([](product_case &p) { p.alpha = {1, 0}; });
   add([](product_case &p) { p.beta = {0, 0}; });
-  add([](product_case &p) { if (!p.beta_zero()) p.beta = {1, 0}; });
+  add([](product_case &p) {
+    if (!p.beta_zero()) p.beta = {1, 0};
+  });
   add([](product_case &p) { p.nan_in = 0; });
   add([](product_case &p) { p.b_is_a = false; });
   add([](product_case &p) { p.op_a = SG_OP_N; });
@@ -61,13 +73,13 @@ void for_product(std::vector<change> &all, std::size_t step) {
 }
 
 void for_copy(std::vector<change> &all, std::size_t step) {
-  const auto add = [&](auto what) {
-    all.push_back([=](test_case &t) { what(t.steps[step].copy); });
-  };
+  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].copy); }); };
   add([](copy_case &c) { c.height = 1; });
   add([](copy_case &c) { c.height = std::max<std::int64_t>(c.height / 2, 1); });
   add([](copy_case &c) { c.width = std::max<std::int64_t>(c.width / 2, 1); });
-  add([](copy_case &c) { if (c.width > 1) --c.width; });
+  add([](copy_case &c) {
+    if (c.width > 1) --c.width;
+  });
   add([](copy_case &c) { c.src_gap = 0; });
   add([](copy_case &c) { c.dst_gap = 0; });
   for (operand_case copy_case::*which : {&copy_case::src, &copy_case::dst}) {
@@ -78,16 +90,15 @@ void for_copy(std::vector<change> &all, std::size_t step) {
 }
 
 void for_step(std::vector<change> &all, const test_case &t, std::size_t step) {
-  const auto add = [&](auto what) {
-    all.push_back([=](test_case &x) { what(x.steps[step]); });
-  };
+  const auto add = [&](auto what) { all.push_back([=](test_case &x) { what(x.steps[step]); }); };
   add([](step_case &s) { s.options = SG_PLAN_OPTIONS_INIT; });
   add([](step_case &s) { s.options.split = SG_SPLIT_AUTO, s.options.parts = 0; });
   add([](step_case &s) { s.options.parts = 0; });
   add([](step_case &s) { s.options.streams = 0; });
   add([](step_case &s) { s.options.memory_limit = 0; });
   add([](step_case &s) { s.options.tile_m = s.options.tile_n = s.options.tile_k = 0; });
-  for (std::int64_t sg_plan_options::*tile : {&sg_plan_options::tile_m, &sg_plan_options::tile_n, &sg_plan_options::tile_k})
+  for (std::int64_t sg_plan_options::*tile :
+       {&sg_plan_options::tile_m, &sg_plan_options::tile_n, &sg_plan_options::tile_k})
     add([=](step_case &s) { s.options.*tile = 0; });
   add([](step_case &s) { s.options.place_a = s.options.place_b = s.options.place_c = SG_MEMORY_AUTO; });
   add([](step_case &s) { s.call = call_form::async; });
@@ -164,7 +175,8 @@ test_case shrink(const std::string &device, test_case t, fault &seen, double sec
   const int times = run_isolated(device, t) ? 1 : 30;
   for (bool smaller = true; smaller;) {
     smaller = false;
-    // A change that helps is tried again, because it may help again (halves); the list is that of the first test of a round.
+    // A change that helps is tried again, because it may help again (halves); the list is that of the first test of a
+    // round.
     for (const change &make : changes_of(t))
       for (;;) {
         if (clock::now() > until) return t;
