@@ -173,6 +173,7 @@ public final class Context extends NativeObject {
    */
   public Job<List<Gemm>> gemmAsync(List<Gemm> products, Submit submit) {
     List<Gemm> all = List.copyOf(products);
+    if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
     long context = handle();
     Operands operands = operands(all);
     return launch(all, operands, submit, (stream, after, count, priority, flags, queue, tag, options) -> {

@@ -15,11 +15,11 @@ import org.streamgemm.internal.Native;
  *
  * <p>Operands stay in memory until the work has ended, whatever the program drops. A and B must not change, and C must
  * not be touched, until then: when the future is done, unless it was completed early ({@link #cancel}, {@code
- * orTimeout}, {@code complete}); then {@link #released()} tells when.
+ * orTimeout}, {@code complete}), which cancels the work; then {@link #released()} tells when.
  *
  * @param <T> type of the result
  */
-public final class Job<T> extends CompletableFuture<T> {
+public final class Job<T> extends Stage<T> {
   /**
    * Where futures are completed unless a context has an executor of its own: daemon threads, more of them while some
    * wait for futures.
@@ -44,6 +44,7 @@ public final class Job<T> extends CompletableFuture<T> {
   private volatile JobStatistics statistics;
 
   Job(Completions home, Executor executor, T result, Object operands, boolean wantsStatistics) {
+    super(executor, null);
     this.home = home;
     this.executor = executor;
     this.result = result;
@@ -53,23 +54,30 @@ public final class Job<T> extends CompletableFuture<T> {
 
   /**
    * Asks the library to end the work early, and completes this future as cancelled. What has not started is dropped; a
-   * running command ends first, so C may still be written until {@link #released()} is done.
+   * running command ends first, so C may still be written until {@link #released()} is done. Any other way to complete
+   * this future early ({@code orTimeout}, {@code completeOnTimeout}, {@code completeExceptionally}, {@code complete})
+   * does the same, and so does the early end of the last stage that was made from this future, unless a thread waits
+   * for it.
    *
    * @param mayInterruptIfRunning makes no difference
    * @return true if this future is now cancelled
    */
   @Override
   public boolean cancel(boolean mayInterruptIfRunning) {
+    return super.cancel(mayInterruptIfRunning);
+  }
+
+  /** Nobody wants the work any more. */
+  @Override
+  void endedEarly() {
     synchronized (this) {
-      if (handle != 0) {
-        try {
-          Native.sg_job_cancel(handle);
-        } catch (StreamGemmException.Busy late) {
-          // Its completion is on the way.
-        }
+      if (handle == 0) return;
+      try {
+        Native.sg_job_cancel(handle);
+      } catch (StreamGemmException.Busy late) {
+        // Its completion is on the way.
       }
     }
-    return super.cancel(mayInterruptIfRunning);
   }
 
   /**
@@ -79,7 +87,12 @@ public final class Job<T> extends CompletableFuture<T> {
    */
   public synchronized CompletableFuture<Void> released() {
     if (released == null) {
-      released = new Stage<>(executor);
+      released = new Stage<>(executor, null) {
+        @Override
+        public <V> CompletableFuture<V> newIncompleteFuture() { // whose early end is nobody's but its own
+          return new Stage<>(executor, null);
+        }
+      };
       if (settled) released.complete(null);
     }
     return released.copy();
@@ -194,34 +207,5 @@ public final class Job<T> extends CompletableFuture<T> {
   public T join() {
     refuseOwnThread();
     return super.join();
-  }
-
-  @Override
-  public Executor defaultExecutor() {
-    return executor;
-  }
-
-  @Override
-  public <U> CompletableFuture<U> newIncompleteFuture() {
-    return new Stage<>(executor);
-  }
-
-  /** What depends on a job: its asynchronous stages run on the context's executor. */
-  private static final class Stage<U> extends CompletableFuture<U> {
-    private final Executor executor;
-
-    Stage(Executor executor) {
-      this.executor = executor;
-    }
-
-    @Override
-    public Executor defaultExecutor() {
-      return executor;
-    }
-
-    @Override
-    public <V> CompletableFuture<V> newIncompleteFuture() {
-      return new Stage<>(executor);
-    }
   }
 }

@@ -4,10 +4,11 @@ package org.streamgemm;
 import java.util.concurrent.CancellationException;
 
 /**
- * A failure that the library reports, with its status and message. Each status has a class of its own below. A
- * cancelled job alone ends with Java's {@link CancellationException}, which is what futures know.
+ * A failure that the library reports, with its status and message. Each status has a class of its own below. Two of
+ * them are Java's own kinds: a wrong argument is an {@link IllegalArgumentException}, and a cancelled job ends with a
+ * {@link CancellationException}, which is what futures know.
  */
-public class StreamGemmException extends RuntimeException {
+public class StreamGemmException extends RuntimeException implements StreamGemmFailure {
   private static final long serialVersionUID = 1;
 
   /** The status. */
@@ -24,11 +25,7 @@ public class StreamGemmException extends RuntimeException {
     this.status = status;
   }
 
-  /**
-   * The status.
-   *
-   * @return the status
-   */
+  @Override
   public Status status() {
     return status;
   }
@@ -37,10 +34,12 @@ public class StreamGemmException extends RuntimeException {
    * The exception of a status.
    *
    * @param status a failure
-   * @param message its message
-   * @return a {@link CancellationException} for {@link Status#CANCELLED}, else an exception of this class
+   * @param text its message, in C's names of arguments
+   * @return a {@link CancellationException} for {@link Status#CANCELLED}, an {@link InvalidArgument} for {@link
+   *     Status#INVALID_ARGUMENT}, else an exception of this class
    */
-  public static RuntimeException of(Status status, String message) {
+  public static RuntimeException of(Status status, String text) {
+    String message = Names.inJava(text);
     switch (status) {
       case INVALID_ARGUMENT:
         return new InvalidArgument(message);
@@ -72,11 +71,16 @@ public class StreamGemmException extends RuntimeException {
   }
 
   /** An argument is wrong; the message names it. */
-  public static final class InvalidArgument extends StreamGemmException {
+  public static final class InvalidArgument extends IllegalArgumentException implements StreamGemmFailure {
     private static final long serialVersionUID = 1;
 
     InvalidArgument(String message) {
-      super(Status.INVALID_ARGUMENT, message);
+      super(message);
+    }
+
+    @Override
+    public Status status() {
+      return Status.INVALID_ARGUMENT;
     }
   }
 
