@@ -115,7 +115,7 @@ namespace StreamGemm {
 
     /// <summary>The exception for a status; one that this assembly does not know yet has the general one.</summary>
     internal static Exception Of(Status status, string message) {
-      if (string.IsNullOrEmpty(message)) message = Internal.Raw.sg_status_name((int)status);
+      message = string.IsNullOrEmpty(message) ? Internal.Raw.sg_status_name((int)status) : Names.InCSharp(message);
       switch (status) {
         case Status.InvalidArgument: return new InvalidArgumentException(message);
         case Status.InvalidHandle: return new InvalidHandleException(message);

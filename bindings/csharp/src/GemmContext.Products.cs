@@ -177,6 +177,7 @@ namespace StreamGemm {
 
     int SubmitGroup(Pending pending, IReadOnlyList<GemmItem> items, SubmitOptions options, long* job) {
       if (items == null) throw new ArgumentNullException("items");
+      if (items.Count == 0) throw new ArgumentException("items is empty", "items");
       int count = items.Count;
       long group = RawPINVOKE.sg_flat_group_alloc(count);
       if (group == 0) throw new OutOfMemoryException("no memory for a group of " + count + " products");

@@ -65,8 +65,8 @@ static class ErrorsTest {
   }
 
   public static void OptionsOutOfRange() {
-    Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { Priority = 5 }); }, "priority", "5");
-    Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { OpA = (Op)9 }); }, "op_a", "9");
+    Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { Priority = 5 }); }, "options.Priority is 5");
+    Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { OpA = (Op)9 }); }, "options.OpA is 9");
     Expect.Throws<ArgumentException>(() => { context.GemmAsync(square, other, result, new GemmOptions { After = new GemmJob[] { null } }); }, "After[0]");
     Expect.Throws<ArgumentException>(() => { context.GemmBatchAsync(new Matrix[] { square }, new Matrix[] { other, other }, new Matrix[] { result }); },
                                      "b has 2 items");
@@ -74,7 +74,37 @@ static class ErrorsTest {
     Expect.Throws<ArgumentException>(() => {
       context.GemmBatchAsync(new Matrix[] { square, new float[4, 3] }, new Matrix[] { other, other }, new Matrix[] { result, result });
     }, "a[1]");
-    Expect.Throws<ArgumentException>(() => { context.GemmGroupAsync(new GemmItem[0]); }, "count");
+    Expect.Throws<ArgumentException>(() => { context.GemmGroupAsync(new GemmItem[0]); }, "items is empty");
+  }
+
+  public static void MessagesUseTheNamesOfCSharp() {
+    Refuses<ArgumentException>(square, new float[5, 4], result, "(b.Rows)");
+    Refuses<ArgumentException>(square, new double[4, 4], result, "a.DType is f32 and b.DType is f64");
+    Expect.Throws<ArgumentException>(() => {
+      context.GemmGroupAsync(new[] { new GemmItem(square, other, result), new GemmItem(square, new float[5, 4], new float[4, 4]) });
+    }, "(items[1].B.Rows)");
+    Expect.Throws<ArgumentException>(() => {
+      context.GemmAsync(square, other, result, new GemmOptions { Plan = new PlanOptions { TileM = -1 } });
+    }, "options.Plan.TileM is -1");
+    Expect.Throws<ArgumentException>(() => context.Plan(square, other, result, new GemmOptions { Plan = new PlanOptions { Parts = -1 } }),
+                                     "options.Plan.Parts is -1");
+    Expect.Throws<ArgumentException>(() => new GemmContext(new ContextOptions { Device = "cpu", ComputeLanes = -1 }), "options.ComputeLanes is -1");
+    MethodInfo inCSharp = typeof(GemmContext).Assembly.GetType("StreamGemm.Names").GetMethod("InCSharp", BindingFlags.NonPublic | BindingFlags.Static);
+    string[,] forms = {
+      { "desc->c_array[3] is NULL", "c[3] is NULL" },
+      { "items of desc->c_array overlap", "items of c overlap" },
+      { "descs[12]->stride_c is 1", "items[12].Options.StrideC is 1" },
+      { "descs[2]->a.data is 0x1", "items[2].A is 0x1" },
+      { "desc->alpha.re is 0.5", "options.Alpha.Real is 0.5" },
+      { "desc->bias overlaps", "options.Bias overlaps" },
+      { "submit->after[2] is 0x7", "options.After[2] is 0x7" },
+      { "submit->plan->memory_limit", "options.Plan.MemoryLimit" },
+      { "dst (0x1) and src (0x2) overlap", "destination (0x1) and source (0x2) overlap" },
+      { "an operand that one of descs writes", "an operand that one of items writes" },
+      { "nothing of C's: description, source", "nothing of C's: description, source" },
+    };
+    for (int i = 0; i < forms.GetLength(0); ++i)
+      Expect.Equal(forms[i, 1], (string)inCSharp.Invoke(null, new object[] { forms[i, 0] }), forms[i, 0]);
   }
 
   public static void DevicesThatAreNotThere() {

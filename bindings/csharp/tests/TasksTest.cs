@@ -83,6 +83,30 @@ static class TasksTest {
     }
   }
 
+  // A token that is canceled by its clock drops every kind of work that has not begun.
+  public static void ATimeLimitReachesTheWork() {
+    using (GemmStream stream = context.AcquireStream())
+    using (var source = new CancellationTokenSource())
+    using (var gate = new Gate(1)) {
+      GemmJob before = gate.Job(context, stream);
+      var options = new GemmOptions { Stream = stream };
+      float[,] a = Numbers.Floats(random, 4, 4), c = { { 7 } }, one = { { 1 } }, copy = { { 7 } };
+      Task[] tasks = {
+        context.GemmAsync(one, one, c, options, source.Token), context.CopyAsync(one, copy, options, source.Token),
+        context.MultiplyAsync(a, a, options, source.Token),
+        context.GemmGroupAsync(new[] { new GemmItem(a, a, new float[4, 4]) }, options, source.Token),
+      };
+      source.CancelAfter(1);
+      while (!source.IsCancellationRequested) Thread.Sleep(1);
+      gate.Open();
+      Expect.Throws<AggregateException>(() => Task.WaitAll(tasks));
+      Expect.True(tasks.All(t => t.IsCanceled), "all are canceled");
+      before.Wait();
+      Expect.Equal(7f, c[0, 0], "C");
+      Expect.Equal(7f, copy[0, 0], "the copy");
+    }
+  }
+
   public static void CancellingRacesWithCompletion() {
     float[,] a = Numbers.Floats(random, 3, 3), expected = Numbers.Product(a, a);
     int cancelled = 0;
