@@ -58,21 +58,29 @@ typedef struct sg_backend_done {
 /** C_i = activation(alpha * op(A_i) * op(B_i) + beta * C_i + bias_i) for i < batch; column major; beta == 0 never reads
  * C; k > 0. The bias and the activation are applied in the accumulator, before the one rounding to C's type. */
 typedef struct sg_backend_gemm {
-  int64_t m, n, k;          /**< op(A) is m x k, op(B) is k x n, C is m x n. */
+  int64_t m;                /**< Rows of op(A) and C. */
+  int64_t n;                /**< Columns of op(B) and C. */
+  int64_t k;                /**< Columns of op(A), rows of op(B). */
   int64_t batch;            /**< >= 1. */
-  sg_op op_a, op_b;         /**< SG_OP_C only with complex types. */
+  sg_op op_a;               /**< SG_OP_C only with complex types. */
+  sg_op op_b;               /**< The same for B. */
   sg_dtype in_type;         /**< Type of A and B. */
   sg_dtype out_type;        /**< Type of C: in_type; f32 for f16 and bf16 too; i32 for i8; f32, f16, bf16 for f8. */
   sg_compute compute;       /**< The least accurate arithmetic allowed. */
-  sg_scalar alpha, beta;    /**< Host values. alpha is not 0. */
+  sg_scalar alpha;          /**< A host value; not 0. */
+  sg_scalar beta;           /**< A host value. */
   const void *a;            /**< A_0 when a_array is NULL. */
   const void *b;            /**< B_0 when b_array is NULL. */
   void *c;                  /**< C_0 when c_array is NULL. */
   const void *const *a_array; /**< Host array of batch pointers, or NULL. Read during the call only. */
   const void *const *b_array; /**< The same for B. */
   void *const *c_array;       /**< The same for C. */
-  int64_t lda, ldb, ldc;      /**< In elements. */
-  int64_t stride_a, stride_b, stride_c; /**< Between items in elements; 0 shares A or B. Used without arrays. */
+  int64_t lda;              /**< Leading dimension of A in elements. */
+  int64_t ldb;              /**< The same of B. */
+  int64_t ldc;              /**< The same of C. */
+  int64_t stride_a;         /**< Between items of A in elements; 0 shares A. Used without arrays. */
+  int64_t stride_b;         /**< The same for B. */
+  int64_t stride_c;         /**< Between items of C in elements. Used without arrays. */
   int32_t compute_units;    /**< Multiprocessors to use at most, where the device can be told; 0: all. A wish. */
   sg_activation activation; /**< NONE; RELU for real and i32 results; GELU for real ones. See types.h. */
   const void *bias;         /**< Values of C's type, contiguous; NULL: none. */
@@ -83,7 +91,8 @@ typedef struct sg_backend_gemm {
 /** C = activation(beta * C + sum over i < parts of P_i + bias), added in the order of i, in C's accumulator; column
  * major. */
 typedef struct sg_backend_reduce {
-  int64_t m, n;          /**< Size of C and of each part. */
+  int64_t m;             /**< Rows of C and of each part. */
+  int64_t n;             /**< Their columns. */
   sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
   sg_dtype out_type;     /**< Type of C. */
   sg_scalar beta;        /**< 0 never reads C; 1 with no parts is never asked without a bias or an activation. */

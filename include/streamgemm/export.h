@@ -13,13 +13,15 @@
 #define SG_API
 #endif
 
-/** Opens the C linkage block of a public header. */
 #ifdef __cplusplus
+/** Opens the C linkage block of a public header. */
 #define SG_BEGIN_DECLS extern "C" {
 /** Closes it. */
 #define SG_END_DECLS }
 #else
+/** Opens the C linkage block of a public header. */
 #define SG_BEGIN_DECLS
+/** Closes it. */
 #define SG_END_DECLS
 #endif
 

@@ -61,6 +61,17 @@ class Usage(Program):
         for verb in ("", "info", "gemm", "plan", "bench", "report", "calibrate"):
             self.assertIn("--help", self.run_program(*verb.split(), "--help").stdout)
 
+    def test_stdout_that_is_full(self):
+        a, b = self.matrix("a.npy", 2, 2)[0], self.matrix("b.npy", 2, 2)[0]
+        record = self.folder / "record.json"
+        self.run_program("bench", "graph", "--quick", "--device", "sim:h200", "--json", record)
+        for line in ("--help", "--version", "gemm --help", "info", "info --json", f"gemm {a} {b} --device cpu",
+                     f"gemm {a} {b} --device cpu --json", "plan --m 8 --n 8 --k 8 --device sim:h200",
+                     "plan --m 8 --n 8 --k 8 --device sim:h200 --json", f"report {record}"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([PROGRAM, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stderr), (FAILED, "streamgemm: cannot write to stdout\n"), line)
+
     def test_version(self):
         self.assertRegex(self.run_program("--version").stdout, r"^\d+\.\d+\.\d+\n$")
 

@@ -2,6 +2,7 @@
 // streamgemm: the library on the command line. docs/cli.md describes it.
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 
 #include "library.hpp"
@@ -30,10 +31,16 @@ static exit_code run(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &stop) {  // --help and --version are answers, not errors
-    return app.exit(stop) == 0 ? exit_code::ok : exit_code::usage;
+    if (app.exit(stop) != 0) return exit_code::usage;
   }
-  if (std::fflush(stdout) != 0) throw failure(exit_code::failed, "cannot write to stdout");
   return exit_code::ok;
+}
+
+// Whatever was printed, by C's streams or C++'s, has arrived: the last thing before an end that is called good.
+static void require_written() {
+  std::cout.flush();
+  const bool refused = std::fflush(stdout) != 0;
+  if (refused || std::ferror(stdout) || !std::cout) throw failure(exit_code::failed, "cannot write to stdout");
 }
 
 }  // namespace sg::cli
@@ -41,7 +48,9 @@ static exit_code run(int argc, char **argv) {
 int main(int argc, char **argv) {
   using namespace sg::cli;
   try {
-    return static_cast<int>(run(argc, argv));
+    const exit_code code = run(argc, argv);
+    if (code == exit_code::ok) require_written();
+    return static_cast<int>(code);
   } catch (const failure &stop) {
     std::fprintf(stderr, "streamgemm: %s\n", stop.what());
     return static_cast<int>(stop.code());
