@@ -6,6 +6,7 @@ usage: install_test.py BUILD-DIRECTORY PREFIX C-EXAMPLE C-COMPILER...
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,58 @@ class Installation(unittest.TestCase):
         program = pathlib.Path(self.folder.name, "hello")
         run(*COMPILER, "-std=c99", EXAMPLE, "-o", program, *flags, env=env)
         self.assertEqual(run(program, env=env), WANTED)
+
+    def test_run_path(self):
+        """README's way to do without ldconfig: the program itself says where the library is."""
+        env = {k: v for k, v in self.env.items() if k != "LD_LIBRARY_PATH"}
+        env["PKG_CONFIG_PATH"] = str(self.library.parent / "pkgconfig")
+        moved = f"--define-variable=prefix={self.prefix}"  # the tests' installation has a root of its own
+        flags = run("pkg-config", moved, "--cflags", "--libs", "streamgemm", env=env).split()
+        libdir = run("pkg-config", moved, "--variable=libdir", "streamgemm", env=env).strip()
+        program = pathlib.Path(self.folder.name, "hello_with_run_path")
+        run(*COMPILER, "-std=c99", EXAMPLE, "-o", program, *flags, f"-Wl,-rpath,{libdir}", env=env)
+        self.assertEqual(run(program, env=env), WANTED)
+
+    def test_ldconfig_finds_the_library(self):
+        ldconfig = shutil.which("ldconfig", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        if not ldconfig:
+            self.skipTest("no ldconfig")
+        configuration, cache = (pathlib.Path(self.folder.name, name) for name in ("ld.so.conf", "ld.so.cache"))
+        configuration.write_text(f"{self.library.parent}\n")
+        run(ldconfig, "-X", "-f", configuration, "-C", cache)
+        found = rf"libstreamgemm\.so\.0 \(.*\) => {re.escape(str(self.library.parent))}/libstreamgemm\.so\.0\n"
+        self.assertRegex(run(ldconfig, "-C", cache, "-p"), found)
+
+    def cmake(self, name, find, plugin=False):
+        """Configures a project that looks for the package, perhaps with a plugin installed; its output."""
+        if not shutil.which("cmake"):
+            self.skipTest("no cmake")
+        source = pathlib.Path(self.folder.name, name)
+        source.mkdir()
+        project = CMAKE_PROJECT.replace("StreamGEMM 0.1 REQUIRED", find) + 'message("cuda: ${StreamGEMM_cuda_FOUND}")\n'
+        (source / "CMakeLists.txt").write_text(project)
+        shutil.copy(EXAMPLE, source / "hello.c")
+        installed = self.library.parent / "streamgemm/libstreamgemm-cuda.so"
+        added = plugin and not installed.exists()
+        if added:
+            installed.parent.mkdir(exist_ok=True)
+            installed.touch()
+        try:
+            return run("cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        finally:
+            if added:
+                installed.unlink()
+
+    def test_cmake_components(self):
+        installed = (self.library.parent / "streamgemm/libstreamgemm-cuda.so").exists()
+        self.assertIn("cuda: TRUE", self.cmake("with_plugin", "StreamGEMM 0.1 REQUIRED COMPONENTS cuda", plugin=True))
+        optional = self.cmake("optional", "StreamGEMM 0.1 REQUIRED OPTIONAL_COMPONENTS cuda")
+        self.assertIn(f"cuda: {str(installed).upper()}", optional)
+        with self.assertRaisesRegex(AssertionError, "no component\\s+'rocm'"):
+            self.cmake("unknown", "StreamGEMM 0.1 REQUIRED COMPONENTS rocm")
+        if not installed:
+            with self.assertRaisesRegex(AssertionError, "no component\\s+'cuda'"):
+                self.cmake("without_plugin", "StreamGEMM 0.1 REQUIRED COMPONENTS cuda")
 
     def test_cmake(self):
         if not shutil.which("cmake"):
