@@ -37,6 +37,23 @@ class gemm_types : public testing::TestWithParam<std::tuple<const char *, type_p
   gemm_case case_;
 };
 
+// The memory of each operand ends before an unreadable page.
+TEST_P(gemm_types, vectors_that_end_where_memory_does) {
+  for (std::int64_t size = 1; size < 20; ++size)
+    for (const std::int64_t depth : {1, 2, 5})
+      for (const bool is_row : {false, true})
+        for (const sg_op op : {SG_OP_N, SG_OP_T})
+          for (const std::int64_t pad : {0, 2}) {
+            gemm_case c = case_;
+            c.m = is_row ? 1 : size;
+            c.n = is_row ? size : 1;
+            c.k = depth;
+            c.op_a = c.op_b = op;
+            c.pad = pad;
+            ASSERT_EQ("", run_gemm_case(context_, c)) << c.text();
+          }
+}
+
 TEST_P(gemm_types, every_op_and_layout) {
   for (const sg_op op_a : ops)
     for (const sg_op op_b : ops)

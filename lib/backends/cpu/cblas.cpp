@@ -72,6 +72,13 @@ using pointer = std::conditional_t<std::is_floating_point_v<T>, const T *, const
 template <class T>
 using result = std::conditional_t<std::is_floating_point_v<T>, T *, void *>;
 
+// OpenBLAS 0.3.21's complex kernels for Haswell and later read one element behind x for the last two of such rows
+// (kernel/x86_64/zgemv_n_4.c), which need not be there. Of one row they do not.
+template <class T>
+constexpr bool reads_behind_x(const matrix_vector &v) noexcept {
+  return !std::is_floating_point_v<T> && v.op == CblasNoTrans && v.rows % 4 == 2;
+}
+
 template <class T, auto gemv>
 void multiply_vector(const cblas_library &library, const product &p, const matrix_vector &v) noexcept {
   auto *const y = static_cast<T *>(p.c);
@@ -81,9 +88,15 @@ void multiply_vector(const cblas_library &library, const product &p, const matri
     for (std::int64_t i = 0; i < v.y_count; ++i) y[i * v.y_step] = T{};
     beta = {1, 0};
   }
-  (library.*gemv)(CblasColMajor, v.op, static_cast<int>(v.rows), static_cast<int>(v.cols), scalar<T>(p.alpha),
-                  static_cast<pointer<T>>(v.matrix), static_cast<int>(v.ld), static_cast<pointer<T>>(v.x),
-                  static_cast<int>(v.x_step), scalar<T>(beta), static_cast<result<T>>(y), static_cast<int>(v.y_step));
+  const auto multiply_rows = [&](std::int64_t first, std::int64_t rows) {
+    (library.*gemv)(CblasColMajor, v.op, static_cast<int>(rows), static_cast<int>(v.cols), scalar<T>(p.alpha),
+                    static_cast<pointer<T>>(static_cast<const T *>(v.matrix) + first), static_cast<int>(v.ld),
+                    static_cast<pointer<T>>(v.x), static_cast<int>(v.x_step), scalar<T>(beta),
+                    static_cast<result<T>>(y + first * v.y_step), static_cast<int>(v.y_step));
+  };
+  const std::int64_t apart = reads_behind_x<T>(v) ? 1 : 0;
+  multiply_rows(0, v.rows - apart);
+  if (apart) multiply_rows(v.rows - apart, apart);
 }
 
 template <class T, auto gemm, auto gemv>
