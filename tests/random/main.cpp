@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The random differential tester: draws submissions, runs them on one device and compares with a reference in higher
 // precision. It stops at the first fault, makes the test smaller for as long as it fails, and prints a program.
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "draw.hpp"
 #include "isolate.hpp"
@@ -21,7 +25,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr unsigned most_seconds_of_a_test = 120;
+constexpr std::chrono::seconds most_time_of_a_test{120};
 
 struct settings {
   std::string device = "cpu";
@@ -30,30 +34,12 @@ struct settings {
   bool has_seed = false, isolated = false, prints = false;
 };
 
-// For the signal handler.
-char device_name[256], seed_text[32], message[512];
+// Where the process that tests is; shared with the one that watches it.
+struct progress {
+  std::atomic<std::uint64_t> seed;
+};
 
-void say(const char *text) {
-  if (write(2, text, std::strlen(text)) < 0) _exit(1);
-}
-
-// A crash or a hang: another process finds out with less.
-void on_fatal_signal(int number) {
-  say(message);
-  say(number == SIGALRM ? "does not end\n" : "crashes\n");
-  const char *const arguments[] = {"random_test", "--device", device_name, "--isolated", "--seed", seed_text, nullptr};
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  execv("/proc/self/exe", const_cast<char *const *>(arguments));
-  _exit(1);
-}
-
-void note_current(std::uint64_t seed) {
-  std::snprintf(seed_text, sizeof seed_text, "%llu", static_cast<unsigned long long>(seed));
-  std::snprintf(message, sizeof message, "\nseed %s on %s ", seed_text, device_name);
-  alarm(most_seconds_of_a_test);
-}
+constexpr int found_a_fault = 3;
 
 [[noreturn]] void usage() {
   std::fprintf(stderr,
@@ -112,7 +98,7 @@ int in_isolation(const settings &s) {
   auto wrong = run_isolated(s.device, t);
   if (!wrong) wrong = run_isolated(s.device, t, 30);
   if (!wrong) {
-    std::fprintf(stderr, "It does not fail by itself: it needs those before it.\n");
+    std::fprintf(stderr, "It does not fail by itself: it needs those before it, or fails now and then.\n");
     return 1;
   }
   t = shrink(s.device, t, *wrong, 60);
@@ -121,40 +107,68 @@ int in_isolation(const settings &s) {
   return 1;
 }
 
-int search(const settings &s) {
-  std::printf("random tests on %s, seed %llu\n", s.device.c_str(), static_cast<unsigned long long>(s.seed));
-  std::fflush(stdout);
-  std::snprintf(device_name, sizeof device_name, "%s", s.device.c_str());
-  struct sigaction action = {};
-  action.sa_handler = on_fatal_signal;
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM}) sigaction(number, &action, nullptr);
-  note_current(s.seed);
-
+int search(const settings &s, progress &at) {
   bench checked(s.device.c_str(), true), unchecked(s.device.c_str(), false);
   refusals refused;
   const auto begin = clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(clock::now() - begin).count(); };
   std::uint64_t done = 0;
-  for (; s.count ? done < s.count : std::chrono::duration<double>(clock::now() - begin).count() < s.seconds; ++done) {
+  for (; s.count ? done < s.count : seconds() < s.seconds; ++done) {
     const std::uint64_t seed = s.seed + done;
-    note_current(seed);
+    at.seed = seed;
     const test_case t = draw(seed);
     const auto wrong = run(t.check_hazards ? checked : unchecked, t, refused);
     if (!wrong) continue;
-    std::fprintf(stderr, "\nseed %s on %s, test %llu from seed %llu: %s\n", seed_text, s.device.c_str(),
-                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(s.seed),
-                 text_of(*wrong).c_str());
-    const char *const arguments[] = {"random_test", "--device", device_name, "--isolated",
-                                     "--seed",      seed_text,  nullptr};
-    alarm(0);
-    execv("/proc/self/exe", const_cast<char *const *>(arguments));
-    return 1;
+    std::fprintf(stderr, "\n%s\n", text_of(*wrong).c_str());
+    return found_a_fault;
   }
-  alarm(0);
-  std::printf("%llu tests in %.1f s", static_cast<unsigned long long>(done),
-              std::chrono::duration<double>(clock::now() - begin).count());
+  std::printf("%llu tests in %.1f s", static_cast<unsigned long long>(done), seconds());
   for (const auto &[why, times] : refused) std::printf("; refused, %s: %ld", why.c_str(), times);
   std::printf("\n");
   return 0;
+}
+
+// How a process ended, or that it has been in one test for too long and was killed; "": well.
+std::string ending_of(pid_t process, const progress &at, int &code) {
+  std::uint64_t seed = at.seed;
+  auto since = clock::now();
+  for (int status = 0;;) {
+    if (waitpid(process, &status, WNOHANG) == process) {
+      code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+      if (WIFSIGNALED(status)) return std::string("crashes: ") + strsignal(WTERMSIG(status));
+      return code == found_a_fault ? "fails" : "";
+    }
+    if (seed != at.seed) seed = at.seed, since = clock::now();
+    if (clock::now() - since > most_time_of_a_test) {
+      kill(process, SIGKILL);
+      waitpid(process, &status, 0);
+      return "does not end";
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+// The tests run in a process of their own, so that a crash can be looked into, whatever thread it was on.
+int watch(settings s) {
+  std::printf("random tests on %s, seed %llu\n", s.device.c_str(), static_cast<unsigned long long>(s.seed));
+  std::fflush(stdout);
+  void *const shared = mmap(nullptr, sizeof(progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return 1;
+  auto &at = *new (shared) progress{{s.seed}};
+  const pid_t process = fork();
+  if (process == 0) {
+    const int code = search(s, at);
+    std::fflush(stdout);
+    std::_Exit(code);
+  }
+  int code = 1;
+  const std::string ending = ending_of(process, at, code);
+  if (ending.empty()) return code;
+  std::fprintf(stderr, "seed %llu on %s, test %llu from seed %llu, %s\n", static_cast<unsigned long long>(at.seed),
+               s.device.c_str(), static_cast<unsigned long long>(at.seed - s.seed),
+               static_cast<unsigned long long>(s.seed), ending.c_str());
+  s.seed = at.seed;
+  return in_isolation(s);
 }
 
 // The program expects of an element what the test has given.
@@ -170,7 +184,7 @@ int print(const settings &s) {
 int main_of(int count, char **arguments) {
   const settings s = settings_of(count, arguments);
   if (s.prints) return print(s);
-  return s.isolated ? in_isolation(s) : search(s);
+  return s.isolated ? in_isolation(s) : watch(s);
 }
 
 }  // namespace
