@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 
 #include "base/error.hpp"
@@ -32,6 +33,8 @@ thread::thread(const char *name, std::function<void()> body) {
   auto given = std::make_unique<start>(start{name, std::move(body)});
   sigset_t all, before;
   sigfillset(&all);
+  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_attr_t attributes;
   int failed = pthread_attr_init(&attributes);
   if (failed == 0) {

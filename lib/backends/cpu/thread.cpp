@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <initializer_list>
 
 namespace sg::cpu {
 
@@ -13,6 +14,8 @@ bool start_thread(pthread_t &out, void *(*main)(void *), void *argument) noexcep
   pthread_attr_setstacksize(&attributes, stack_bytes);
   sigset_t all, before;
   sigfillset(&all);
+  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const bool started = pthread_create(&out, &attributes, main, argument) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

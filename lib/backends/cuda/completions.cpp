@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
 #include <new>
 #include <utility>
 
@@ -47,6 +48,8 @@ sg_status completions::begin() noexcept {
   // The thread inherits the mask: no signal of the process is ever handled on it.
   sigset_t all, before;
   sigfillset(&all);
+  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   int error = pthread_attr_init(&attributes);

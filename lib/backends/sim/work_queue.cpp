@@ -4,6 +4,7 @@
 #include <cfenv>
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 namespace sg::sim {
@@ -17,6 +18,8 @@ pthread_t start_thread(std::shared_ptr<work_queue> self, void *(*main)(void *)) 
   auto owned = std::make_unique<std::shared_ptr<work_queue>>(std::move(self));
   sigset_t all, before;
   sigfillset(&all);
+  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_attr_t attributes;
   pthread_t thread{};
   int failed = pthread_attr_init(&attributes);
