@@ -119,6 +119,12 @@ struct test_case {
     const int from = steps[step].product.a_from;
     return how == way::jobs && (steps[step].after_all || (from >= 0 && is_untracked(static_cast<std::size_t>(from))));
   }
+  // Is its stream enough to order it after what it reads?
+  bool is_ordered_by_stream(std::size_t step) const {
+    const step_case &s = steps[step];
+    return s.product.a_from >= 0 && s.stream >= 0 &&
+           steps[static_cast<std::size_t>(s.product.a_from)].stream == s.stream;
+  }
 };
 
 // Where the elements of an operand are, in elements from the start of its memory.

@@ -63,6 +63,14 @@ class writer {
         "0; r < runs; r++) \\\n"
         "  for (long i = skip + t * stride + r * ld, e = i + width; i < e; i++) p[i] = v[(((unsigned)i ^ seed) * "
         "2654435761u + (seed >> 7)) >> 28]");
+    if (ends_by_guards())
+      line(
+          "#include <sys/mman.h>\n"
+          "static void *guarded(size_t n) { /* n bytes in front of a page that cannot be touched */\n"
+          "  size_t pages = (n + 4095) / 4096 * 4096;\n"
+          "  char *p = mmap(0, pages + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+          "  mprotect(p + pages, 4096, PROT_NONE);\n"
+          "  return p + pages - n;\n}");
     line("int main(void) {\n  sg_context_options o = SG_CONTEXT_OPTIONS_INIT; o.device = \"%s\";%s", device_.c_str(),
          t_.check_hazards ? " o.flags = SG_CONTEXT_CHECK_HAZARDS;" : "");
     line("  sg_context *x; if (sg_context_create(&o, &x)) return puts(sg_last_error_message()), 2;");
@@ -94,11 +102,16 @@ class writer {
     text_ += format(how, arguments...) + '\n';
   }
 
+  // A crash may need memory that ends where a page ends that cannot be touched.
+  bool ends_by_guards() const { return seen_.what.rfind("crashes", 0) == 0; }
+
   // Memory for an operand: NAME on the host, and d_NAME where the library is to find it.
   std::string allocation(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     std::string text = format("  %s *%s%d", type, name, step_);
-    if (x.where == memory::pinned)
+    if (ends_by_guards() && x.where == memory::ordinary)
+      text += format(" = guarded(%lld);", size);
+    else if (x.where == memory::pinned)
       text += format("; sg_host_alloc(x, %lld, (void **)&%s%d);", size, name, step_);
     else
       text += format(" = malloc(%lld);", size);
@@ -220,6 +233,15 @@ class writer {
     line("  s%d.plan = &o%d;", step_, step_);
   }
 
+  // As the tester's own, by their index.
+  void streams() {
+    static const char *const calls[] = {"sg_stream_acquire(x, 0", "sg_stream_acquire(x, 0", "sg_stream_acquire(x, -1",
+                                        "sg_stream_acquire(x, 1", "sg_stream_acquire_limited(x, 0, 1"};
+    for (int i = 0; i < 5; ++i)
+      if (std::any_of(t_.steps.begin(), t_.steps.end(), [&](const step_case &s) { return s.stream == i; }))
+        line("  sg_stream *r%d; %s, &r%d);", i, calls[i], i);
+  }
+
   // One product and nothing else.
   bool is_one_call() const {
     const step_case &s = t_.steps[0];
@@ -235,6 +257,7 @@ class writer {
       if (has_options) options(t_.steps[0]);
       return line("  if (sg_gemm(x, &d0, %s)) puts(sg_last_error_message());", has_options ? "&s0" : "0");
     }
+    streams();
     line("  sg_job *j[%zu] = {0};%s", t_.steps.size(),
          t_.how == way::jobs && !t_.blocking && t_.steps.size() > 1 ? "  /* all in flight together */" : "");
     const bool repeats = t_.how != way::graph && t_.runs > 1;
@@ -245,15 +268,10 @@ class writer {
       line("  sg_submit s%d = SG_SUBMIT_INIT;", step_);
       if (t_.how == way::graph) line("  s%d.graph = g;", step_);
       if (t_.is_untracked(i) && i > 0)
-        line("  s%d.flags = SG_SUBMIT_UNTRACKED; s%d.after = j; s%d.after_count = %d;", step_, step_, step_, step_);
+        line("  s%d.flags = SG_SUBMIT_UNTRACKED; s%d.after = j; s%d.after_count = %d;", step_, step_, step_,
+             t_.is_ordered_by_stream(i) ? 0 : step_);
       if (s.priority) line("  s%d.priority = %d;", step_, s.priority);
-      if (s.stream >= 0)
-        line("  sg_stream *r%d; %s, &r%d); s%d.stream = r%d;", step_,
-             s.stream == 4   ? "sg_stream_acquire_limited(x, 0, 1"
-             : s.stream == 3 ? "sg_stream_acquire(x, 1"
-             : s.stream == 2 ? "sg_stream_acquire(x, -1"
-                             : "sg_stream_acquire(x, 0",
-             step_, step_, step_);
+      if (s.stream >= 0) line("  s%d.stream = r%d;", step_, s.stream);
       if (!s.is_copy && !(s.options == sg_plan_options(SG_PLAN_OPTIONS_INIT))) options(s);
       if (t_.how == way::grouped) continue;
       const std::string j = format("j[%zu]", i), to = t_.how == way::graph ? "0" : "&" + j;

@@ -73,9 +73,10 @@ class running {
     if (s.stream >= 0 && static_cast<std::size_t>(s.stream) < on_.streams.size())
       submit.stream = on_.streams[static_cast<std::size_t>(s.stream)];
     if (t_.is_untracked(step) && !jobs_.empty()) {
-      after_.clear();
-      for (const job &j : jobs_) after_.push_back(j);
       submit.flags = SG_SUBMIT_UNTRACKED;
+      after_.clear();
+      if (!submit.stream || !t_.is_ordered_by_stream(step))
+        for (const job &j : jobs_) after_.push_back(j);
       submit.after = after_.data();
       submit.after_count = static_cast<std::int32_t>(after_.size());
     }
