@@ -268,8 +268,9 @@ class writer {
       line("  sg_submit s%d = SG_SUBMIT_INIT;", step_);
       if (t_.how == way::graph) line("  s%d.graph = g;", step_);
       if (t_.is_untracked(i) && i > 0)
-        line("  s%d.flags = SG_SUBMIT_UNTRACKED; s%d.after = j; s%d.after_count = %d;", step_, step_, step_,
+        line("  s%d.flags |= SG_SUBMIT_UNTRACKED; s%d.after = j; s%d.after_count = %d;", step_, step_, step_,
              t_.is_ordered_by_stream(i) ? 0 : step_);
+      if (t_.blocking && !s.is_copy) line("  s%d.flags |= SG_SUBMIT_WILL_WAIT;", step_);
       if (s.priority) line("  s%d.priority = %d;", step_, s.priority);
       if (s.stream >= 0) line("  s%d.stream = r%d;", step_, s.stream);
       if (!s.is_copy && !(s.options == sg_plan_options(SG_PLAN_OPTIONS_INIT))) options(s);

@@ -70,10 +70,11 @@ class running {
     sg_submit submit = SG_SUBMIT_INIT;
     submit.plan = options;
     submit.priority = s.priority;
+    if (t_.blocking && !s.is_copy) submit.flags |= SG_SUBMIT_WILL_WAIT;
     if (s.stream >= 0 && static_cast<std::size_t>(s.stream) < on_.streams.size())
       submit.stream = on_.streams[static_cast<std::size_t>(s.stream)];
     if (t_.is_untracked(step) && !jobs_.empty()) {
-      submit.flags = SG_SUBMIT_UNTRACKED;
+      submit.flags |= SG_SUBMIT_UNTRACKED;
       after_.clear();
       if (!submit.stream || !t_.is_ordered_by_stream(step))
         for (const job &j : jobs_) after_.push_back(j);
@@ -119,7 +120,7 @@ class running {
   std::optional<fault> submit_step(std::size_t i) {
     const step_case &s = t_.steps[i];
     const int step = static_cast<int>(i);
-    const sg_submit submit = submit_of(i, s.call == call_form::async && !s.is_copy ? &s.options : nullptr);
+    const sg_submit submit = submit_of(i, s.call != call_form::plan && !s.is_copy ? &s.options : nullptr);
     job handle;
     sg_job **const out = t_.how == way::graph ? nullptr : handle.out();
     std::optional<fault> wrong;
