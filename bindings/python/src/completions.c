@@ -66,6 +66,8 @@ void post_completion(sg_submit *submit, PyObject *job) {
   submit->tag = (uint64_t)(uintptr_t)Py_NewRef(job);
 }
 
+bool none_in_flight(void) { return posted == settled; }
+
 void unpost_completion(sg_submit *submit, PyObject *job) {
   if (submit->tag == 0) return;
   --posted;

@@ -11,8 +11,7 @@ static int64_t tight_bytes(const view *v) {
   return bytes;
 }
 
-static bool runs_of(const operand *dst, const operand *src, runs *out) {
-  const view *d = &dst->seen, *s = &src->seen;
+static bool runs_of(const view *d, const view *s, runs *out) {
   bool same = d->ndim == s->ndim && d->dtype == s->dtype;
   for (int i = 0; same && i < d->ndim; ++i) same = d->shape[i] == s->shape[i];
   if (!same) return raise_argument("src and dst differ in shape or dtype");
@@ -21,12 +20,13 @@ static bool runs_of(const operand *dst, const operand *src, runs *out) {
     *out = (runs){bytes, 1, bytes, bytes};
     return true;
   }
+  const int item_ndim = d->ndim < 2 ? d->ndim : 2;
   sg_matrix into, from;
-  int64_t batch, stride;
-  if (!matrix_of(d, dst->name, ROW_VECTOR, &into, &batch, &stride) ||
-      !matrix_of(s, src->name, ROW_VECTOR, &from, &batch, &stride))
-    return false;
-  if (batch != 1 || into.layout != from.layout)
+  if (!lay_out_view(d, item_ndim, ROW_VECTOR, &into)) return refuse_strides(d, item_ndim, "dst");
+  if (!lay_out_view(s, item_ndim, ROW_VECTOR, &from)) return refuse_strides(s, item_ndim, "src");
+  bool stack = false;
+  for (int i = 0; i < d->ndim - 2; ++i) stack = stack || d->shape[i] != 1;
+  if (stack || into.layout != from.layout)
     return raise_argument("src and dst differ in layout, or are stacks with gaps");
   const bool by_rows = into.layout == SG_LAYOUT_ROW_MAJOR;
   const uint64_t size = (uint64_t)sg_dtype_size(into.dtype), width = (uint64_t)(by_rows ? into.cols : into.rows) * size;
@@ -35,47 +35,45 @@ static bool runs_of(const operand *dst, const operand *src, runs *out) {
   return true;
 }
 
-bool fill_copy(copy *c, const target *to, hold *holds, PyObject *dst, PyObject *src) {
-  operand d = {.name = "dst"}, s = {.name = "src"};
-  if (!view_of(dst, d.name, true, &d.seen, &holds[0]) || !view_of(src, s.name, false, &s.seen, &holds[1]) ||
-      !reachable(&d.seen, d.name, to) || !reachable(&s.seen, s.name, to) || !runs_of(&d, &s, &c->in))
+bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src) {
+  view d, s;
+  c->result = settled(in, dst, "dst");
+  PyObject *from = c->result ? settled(in, src, "src") : NULL;
+  if (!from || !see_array(in, c->result, "dst", true, &d) || !see_array(in, from, "src", false, &s) ||
+      !runs_of(&d, &s, &c->in))
     return false;
-  c->dst = d.seen.data;
-  c->src = s.seen.data;
+  c->dst = d.data;
+  c->src = s.data;
   return true;
 }
 
-sg_status run_copy(const target *to, const copy *c, const sg_submit *submit, sg_job **out) {
-  return sg_copy_2d_async((sg_context *)(uintptr_t)to->handle, c->dst, c->in.dst_pitch, c->src, c->in.src_pitch,
+sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_job **out) {
+  return sg_copy_2d_async((sg_context *)(uintptr_t)in->to.handle, c->dst, c->in.dst_pitch, c->src, c->in.src_pitch,
                           c->in.width, c->in.height, submit, out);
 }
 
-/* submit_copy(type, target, dst, src, stream, after, priority, flags): a Job whose result is dst. */
+/* submit_copy(type, target, dst, src, stream, after, priority, untracked): a Job whose result is dst. */
 PyObject *submit_copy(PyObject *self, PyObject *args) {
   PyTypeObject *type;
-  target to;
-  PyObject *dst, *src;
+  PyObject *to, *dst, *src, *made = NULL;
   order_arguments og = {0};
-  (void)self;
-  if (!PyArg_ParseTuple(args, "O(Kiip)OOKOiI", &type, &to.handle, &to.cuda_device, &to.context_id, &to.waits, &dst,
-                        &src, &og.stream, &og.after, &og.priority, &og.flags))
-    return NULL;
+  call in = {.in_order = true};
   copy c;
-  order o = {0};
-  PyObject *job = job_new(type, 2);
-  if (!job) return NULL;
-  if (!fill_copy(&c, &to, job_holds(job), dst, src) || !fill_order(&o, &og) || !ready_to_post()) {
-    order_done(&o);
-    Py_DECREF(job);
+  sg_submit submit;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOOO", &type, &to, &dst, &src, &og.stream, &og.after, &og.priority,
+                        &og.untracked))
     return NULL;
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_copy(&in, &c, dst, src) && fill_order(&in, &og, &submit) &&
+      ready_to_post()) {
+    sg_job *handle = NULL;
+    sg_status status;
+    post_completion(&submit, in.job);
+    Py_BEGIN_ALLOW_THREADS
+    status = run_copy(&in, &c, &submit, &handle);
+    Py_END_ALLOW_THREADS
+    made = posted(&in, &submit, status, handle, c.result);
   }
-  sg_job *handle = NULL;
-  sg_status status;
-  post_completion(&o.submit, job);
-  Py_BEGIN_ALLOW_THREADS
-  status = run_copy(&to, &c, &o.submit, &handle);
-  Py_END_ALLOW_THREADS
-  job = posted(job, &o, status, handle, dst);
-  order_done(&o);
-  return job;
+  call_done(&in);
+  return made;
 }

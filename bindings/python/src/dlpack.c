@@ -23,7 +23,9 @@ static const struct {
 };
 
 static bool take_tensor(matrix_object *m, const dl_tensor *t) {
-  if (t->ndim < 0 || t->ndim > MAX_DIMENSIONS) return raise_argument("a tensor has %d dimensions", (int)t->ndim);
+  if (t->ndim < 0 || t->ndim > MAX_DIMENSIONS)
+    return raise_argument("a tensor has %d dimensions; at most %d are possible", (int)t->ndim, MAX_DIMENSIONS);
+  if (t->ndim > 0 && !t->shape) return raise_argument("a tensor of %d dimensions has no shape", (int)t->ndim);
   for (size_t i = 0; i < sizeof dl_types / sizeof *dl_types && t->dtype.lanes == 1; ++i)
     if (dl_types[i].code == t->dtype.code && dl_types[i].bits == t->dtype.bits) m->of.dtype = dl_types[i].dtype;
   if (m->of.dtype == 0)
@@ -33,18 +35,25 @@ static bool take_tensor(matrix_object *m, const dl_tensor *t) {
   const Py_ssize_t size = sg_dtype_size(m->of.dtype);
   Py_ssize_t tight = size;
   for (int i = t->ndim - 1; i >= 0; --i) {
+    Py_ssize_t stride = tight;
     m->shape[i] = (Py_ssize_t)t->shape[i];
-    m->strides[i] = t->strides ? (Py_ssize_t)t->strides[i] * size : tight;
-    tight *= m->shape[i];
+    if (m->shape[i] < 0) return raise_argument("a tensor has the extent %zd in dimension %d", m->shape[i], i);
+    if ((t->strides && __builtin_mul_overflow(t->strides[i], size, &stride)) ||
+        __builtin_mul_overflow(tight, m->shape[i] ? m->shape[i] : 1, &tight))
+      return raise_argument("a tensor is too large in dimension %d", i);
+    m->strides[i] = stride;
   }
+  uintptr_t first = (uintptr_t)t->data;
+  if (t->data && __builtin_add_overflow(first, t->byte_offset, &first))
+    return raise_argument("a tensor begins %llu bytes behind its memory", (unsigned long long)t->byte_offset);
   m->of.ndim = t->ndim;
-  m->of.data = t->data ? (char *)t->data + t->byte_offset : NULL;
+  m->of.data = (void *)first;
   m->of.device_id = t->device.id;
   m->of.place = t->device.type == ON_CUDA_HOST ? ON_HOST : t->device.type;
   if (m->of.place != ON_HOST && m->of.place != ON_CUDA)
     return raise_argument("a tensor lies on a device of DLPack's type %d; the host (1) and CUDA devices (2) are known",
                           (int)t->device.type);
-  return true;
+  return sound(&m->of, "a tensor");
 }
 
 /* Takes a capsule over: from here on its memory is released by the Matrix. */

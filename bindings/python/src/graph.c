@@ -3,18 +3,16 @@
  * gives a keeper (a job that was never submitted, which holds them), and a run's job holds the keepers of its time. */
 #include "submission.h"
 
-static bool parse_target(PyObject *given, target *to) {
-  return PyArg_ParseTuple(given, "Kiip", &to->handle, &to->cuda_device, &to->context_id, &to->waits);
-}
-
 /* The keeper of a product and the product itself. */
-static PyObject *keep_product(PyObject *to_given, PyObject *given, target *to, product *p) {
+static PyObject *keep_product(PyObject *to, PyObject *given, call *in, product *p) {
   product_arguments g;
-  if (!parse_target(to_given, to) || !parse_product(given, &g)) return NULL;
-  PyObject *keeper = job_new(job_type, holds_of_product(&g));
-  if (keeper && fill_product(p, &g, to, job_holds(keeper)) && p->empty)
+  product_init(p);
+  if (target_of(to, &in->to) && parse_product(given, &g) && call_begin(in, job_type) && fill_product(in, p, &g) && p->empty)
     raise_argument("a graph records no empty batch");
-  if (PyErr_Occurred()) Py_CLEAR(keeper);
+  if (PyErr_Occurred()) Py_CLEAR(in->job);
+  PyObject *keeper = in->job;
+  in->job = NULL;
+  call_done(in);
   return keeper;
 }
 
@@ -26,25 +24,34 @@ static PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
   return both;
 }
 
-/* record_product(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, priority, flags, options):
- * (keeper, result). */
+/* What is recorded runs after no job. */
+static bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit) {
+  call none = {0};
+  const bool filled = fill_order(&none, g, submit);
+  submit->graph = (sg_graph *)(uintptr_t)graph;
+  call_done(&none);
+  return filled;
+}
+
+/* record_product(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, (), priority,
+ * untracked, options): (keeper, result). */
 PyObject *record_product(PyObject *self, PyObject *args) {
-  unsigned long long graph, stream, options;
+  unsigned long long graph;
   PyObject *to_given, *given;
-  sg_submit submit = SG_SUBMIT_INIT;
-  target to;
-  product p = {0};
+  order_arguments og;
+  sg_submit submit;
+  call in = {0};
+  product p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOKiIK", &graph, &to_given, &given, &stream, &submit.priority, &submit.flags, &options))
+  if (!PyArg_ParseTuple(args, "KOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority, &og.untracked,
+                        &og.options) ||
+      !order_recorded(&og, graph, &submit))
     return NULL;
-  submit.graph = (sg_graph *)(uintptr_t)graph;
-  submit.stream = (sg_stream *)(uintptr_t)stream;
-  submit.plan = (const sg_plan_options *)(uintptr_t)options;
-  PyObject *keeper = keep_product(to_given, given, &to, &p);
+  PyObject *keeper = keep_product(to_given, given, &in, &p);
   if (keeper) {
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = sg_gemm_async((sg_context *)(uintptr_t)to.handle, &p.desc, &submit, NULL);
+    status = sg_gemm_async((sg_context *)(uintptr_t)in.to.handle, &p.desc, &submit, NULL);
     Py_END_ALLOW_THREADS
     keeper = kept(keeper, status, p.result);
   }
@@ -57,11 +64,11 @@ PyObject *set_product(PyObject *self, PyObject *args) {
   unsigned long long graph;
   int index;
   PyObject *to_given, *given;
-  target to;
-  product p = {0};
+  call in = {0};
+  product p;
   (void)self;
   if (!PyArg_ParseTuple(args, "KiOO", &graph, &index, &to_given, &given)) return NULL;
-  PyObject *keeper = keep_product(to_given, given, &to, &p);
+  PyObject *keeper = keep_product(to_given, given, &in, &p);
   if (keeper) {
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
@@ -73,10 +80,10 @@ PyObject *set_product(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-static PyObject *keep_copy(PyObject *to_given, PyObject *dst, PyObject *src, target *to, copy *c) {
-  if (!parse_target(to_given, to)) return NULL;
-  PyObject *keeper = job_new(job_type, 2);
-  if (keeper && !fill_copy(c, to, job_holds(keeper), dst, src)) Py_CLEAR(keeper);
+static PyObject *keep_copy(PyObject *to, PyObject *dst, PyObject *src, call *in, copy *c) {
+  if (!target_of(to, &in->to) || !call_begin(in, job_type)) return NULL;
+  PyObject *keeper = fill_copy(in, c, dst, src) ? Py_NewRef(in->job) : NULL;
+  call_done(in);
   return keeper;
 }
 
@@ -84,22 +91,23 @@ static PyObject *tuple_of_runs(const runs *r) {
   return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
 }
 
-/* record_copy(graph, target, dst, src, stream, priority, flags): (keeper, form), the form being what must stay. */
+/* record_copy(graph, target, dst, src, stream, (), priority, untracked): (keeper, form), the form being what must stay. */
 PyObject *record_copy(PyObject *self, PyObject *args) {
-  unsigned long long graph, stream;
+  unsigned long long graph;
   PyObject *to_given, *dst, *src;
-  sg_submit submit = SG_SUBMIT_INIT;
-  target to;
+  order_arguments og = {0};
+  sg_submit submit;
+  call in = {0};
   copy c;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOKiI", &graph, &to_given, &dst, &src, &stream, &submit.priority, &submit.flags))
+  if (!PyArg_ParseTuple(args, "KOOOOOOO", &graph, &to_given, &dst, &src, &og.stream, &og.after, &og.priority,
+                        &og.untracked) ||
+      !order_recorded(&og, graph, &submit))
     return NULL;
-  submit.graph = (sg_graph *)(uintptr_t)graph;
-  submit.stream = (sg_stream *)(uintptr_t)stream;
-  PyObject *keeper = keep_copy(to_given, dst, src, &to, &c);
+  PyObject *keeper = keep_copy(to_given, dst, src, &in, &c);
   PyObject *form = keeper ? tuple_of_runs(&c.in) : NULL;
   if (form)
-    keeper = kept(keeper, run_copy(&to, &c, &submit, NULL), form);
+    keeper = kept(keeper, run_copy(&in, &c, &submit, NULL), form);
   else
     Py_CLEAR(keeper);
   Py_XDECREF(form);
@@ -111,14 +119,14 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
   unsigned long long graph;
   int index;
   PyObject *to_given, *dst, *src;
-  target to;
+  call in = {0};
   copy c;
   runs was;
   (void)self;
   if (!PyArg_ParseTuple(args, "KiOOO(KKKK)", &graph, &index, &to_given, &dst, &src, &was.width, &was.height,
                         &was.dst_pitch, &was.src_pitch))
     return NULL;
-  PyObject *keeper = keep_copy(to_given, dst, src, &to, &c);
+  PyObject *keeper = keep_copy(to_given, dst, src, &in, &c);
   if (!keeper) return NULL;
   PyObject *form = tuple_of_runs(&c.in);
   if (form && (c.in.width != was.width || c.in.height != was.height || c.in.dst_pitch != was.dst_pitch ||
@@ -132,31 +140,29 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-/* submit_graph(type, graph, keepers, result, stream, after, priority, flags): a Job. */
+/* submit_graph(type, graph, keepers, result, stream, after, priority, untracked): a Job. */
 PyObject *submit_graph(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   unsigned long long graph;
   PyObject *keepers, *result;
   order_arguments og = {0};
-  order o = {0};
+  call in = {.in_order = true};
+  sg_submit submit;
+  PyObject *made = NULL;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OKOOKOiI", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
-                        &og.flags))
+  if (!PyArg_ParseTuple(args, "OKOOOOOO", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
+                        &og.untracked))
     return NULL;
-  PyObject *job = job_new(type, 1);
-  if (!job) return NULL;
-  job_holds(job)->owner = Py_NewRef(keepers);
-  if (!fill_order(&o, &og) || !ready_to_post()) {
-    Py_CLEAR(job);
-  } else {
+  if (call_begin(&in, type) && fill_order(&in, &og, &submit) && ready_to_post()) {
     sg_job *handle = NULL;
     sg_status status;
-    post_completion(&o.submit, job);
+    job_hold(in.job)->owner = Py_NewRef(keepers);
+    post_completion(&submit, in.job);
     Py_BEGIN_ALLOW_THREADS
-    status = sg_graph_run_async((sg_graph *)(uintptr_t)graph, &o.submit, &handle);
+    status = sg_graph_run_async((sg_graph *)(uintptr_t)graph, &submit, &handle);
     Py_END_ALLOW_THREADS
-    job = posted(job, &o, status, handle, result);
+    made = posted(&in, &submit, status, handle, result);
   }
-  order_done(&o);
-  return job;
+  call_done(&in);
+  return made;
 }

@@ -8,24 +8,26 @@
 
 PyTypeObject *job_type;
 
-PyObject *job_new(PyTypeObject *type, int holds) {
+PyObject *job_new(PyTypeObject *type) {
   job_object *job = (job_object *)type->tp_alloc(type, 0);
-  if (!job) return NULL;
-  job->status = SG_STATUS_NOT_READY;
-  job->holds = job->inline_holds;
-  if (holds > 3) {
-    job->holds = PyMem_Calloc(holds, sizeof *job->holds);
-    if (!job->holds) {
-      Py_DECREF(job);
-      return PyErr_NoMemory();
-    }
-  }
-  job->hold_count = holds;
+  if (job) job->status = SG_STATUS_NOT_READY;
   return (PyObject *)job;
 }
 
-hold *job_holds(PyObject *self) { return ((job_object *)self)->holds; }
-sg_job *job_handle(PyObject *self) { return ((job_object *)self)->handle; }
+hold *job_hold(PyObject *self) {
+  job_object *job = (job_object *)self;
+  const int own = (int)(sizeof job->holds / sizeof *job->holds);
+  if (job->hold_count < own) return &job->holds[job->hold_count++];
+  if (!job->more || job->more->used == job->more->capacity) {
+    const int capacity = job->more ? 2 * job->more->capacity : 4 * own;
+    hold_block *block = PyMem_Calloc(1, sizeof *block + (size_t)capacity * sizeof *block->holds);
+    if (!block) return (hold *)PyErr_NoMemory();
+    block->capacity = capacity;
+    block->next = job->more;
+    job->more = block;
+  }
+  return &job->more->holds[job->more->used++];
+}
 
 void job_submitted(PyObject *self, sg_job *handle, PyObject *result) {
   job_object *job = (job_object *)self;
@@ -36,6 +38,8 @@ void job_submitted(PyObject *self, sg_job *handle, PyObject *result) {
 
 static void drop_operands(job_object *job) {
   for (int i = 0; i < job->hold_count; ++i) let_go(&job->holds[i]);
+  for (hold_block *block = job->more; block; block = block->next)
+    for (int i = 0; i < block->used; ++i) let_go(&block->holds[i]);
 }
 
 void job_end(job_object *job, int status, PyObject *message) {
@@ -136,13 +140,21 @@ static PyObject *get_handle(PyObject *self, void *unused) {
   return (void)unused, PyLong_FromUnsignedLongLong((uintptr_t)((job_object *)self)->handle);
 }
 
+static int visit_holds(const hold *holds, int count, visitproc visit, void *arg) {
+  for (int i = 0; i < count; ++i) {
+    Py_VISIT(holds[i].owner);
+    Py_VISIT(holds[i].buffer.obj);
+  }
+  return 0;
+}
+
 static int job_traverse(PyObject *self, visitproc visit, void *arg) {
   job_object *job = (job_object *)self;
   Py_VISIT(Py_TYPE(self));
-  for (int i = 0; i < job->hold_count; ++i) {
-    Py_VISIT(job->holds[i].owner);
-    Py_VISIT(job->holds[i].buffer.obj);
-  }
+  int stop = visit_holds(job->holds, job->hold_count, visit, arg);
+  for (hold_block *block = job->more; block && !stop; block = block->next)
+    stop = visit_holds(block->holds, block->used, visit, arg);
+  if (stop) return stop;
   Py_VISIT(job->result);
   Py_VISIT(job->condition);
   Py_VISIT(job->wake);
@@ -165,7 +177,11 @@ static void job_dealloc(PyObject *self) {
   PyObject_GC_UnTrack(self);
   job_clear(self);
   if (job->handle) sg_job_release(job->handle);
-  if (job->holds != job->inline_holds) PyMem_Free(job->holds);
+  for (hold_block *block = job->more; block;) {
+    hold_block *next = block->next;
+    PyMem_Free(block);
+    block = next;
+  }
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -194,13 +210,16 @@ static PyType_Slot job_slots[] = {
 };
 
 static PyType_Spec job_spec = {"streamgemm._raw.JobBase", sizeof(job_object), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, job_slots};
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                               job_slots};
 
 extern PyType_Spec matrix_spec;
 
 static PyMethodDef functions[] = {
     {"install", install, METH_VARARGS, NULL},
-    {"submit_product", submit_product, METH_VARARGS, NULL},
+    {"submit_product", (PyCFunction)(void (*)(void))submit_product, METH_FASTCALL, NULL},
+    {"remember_numpy", remember_numpy, METH_VARARGS, NULL},
     {"submit_group", submit_group, METH_VARARGS, NULL},
     {"submit_copy", submit_copy, METH_VARARGS, NULL},
     {"make_plan", make_plan, METH_VARARGS, NULL},

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "native.h"
 
 PyTypeObject *matrix_type;
@@ -16,12 +14,13 @@ static bool take_extents(matrix_object *m, PyObject *shape, PyObject *strides) {
     m->strides[i] = strides == Py_None ? tight : PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
     if (PyErr_Occurred()) return false;
     if (m->shape[i] < 0) return raise_argument("shape is %R", shape);
-    if (__builtin_mul_overflow(tight, m->shape[i], &tight)) return raise_argument("shape %R is too large", shape);
+    if (__builtin_mul_overflow(tight, m->shape[i] ? m->shape[i] : 1, &tight))
+      return raise_argument("shape %R is too large", shape);
   }
-  return true;
+  return sound(&m->of, "a Matrix");
 }
 
-static matrix_object *matrix_alloc(PyTypeObject *type) {
+matrix_object *matrix_alloc(PyTypeObject *type) {
   matrix_object *m = (matrix_object *)type->tp_alloc(type, 0);
   if (m) {
     m->of.shape = m->shape;
@@ -58,49 +57,59 @@ static PyObject *matrix_at(PyObject *type, PyObject *args) {
   m->of.readonly = readonly != 0;
   m->of.place = place;
   m->of.device_id = device_id;
-  m->memory = (sg_memory_kind)memory;
+  m->of.memory = (sg_memory_kind)memory;
   m->held.owner = Py_NewRef(owner);
   if (!take_extents(m, shape, strides)) Py_CLEAR(m);
+  return (PyObject *)m;
+}
+
+/* An exporter says what it likes: only what is consistent is taken. */
+static bool take_buffer(matrix_object *m) {
+  const Py_buffer *b = &m->held.buffer;
+  if (b->ndim < 0 || b->ndim > MAX_DIMENSIONS)
+    return raise_argument("a buffer has %d dimensions; at most %d are possible", b->ndim, MAX_DIMENSIONS);
+  if (b->itemsize != sg_dtype_size(m->of.dtype))
+    return raise_argument("elements of %zd bytes cannot be %s", b->itemsize, sg_dtype_name(m->of.dtype));
+  if (b->ndim > 1 && !b->shape) return raise_argument("a buffer of %d dimensions has no shape", b->ndim);
+  Py_ssize_t tight = b->itemsize;
+  for (int i = b->ndim - 1; i >= 0; --i) {
+    if (b->suboffsets && b->suboffsets[i] >= 0)
+      return raise_argument("dimension %d of a buffer is made of pointers (suboffsets)", i);
+    m->shape[i] = b->shape ? b->shape[i] : b->len / b->itemsize;
+    m->strides[i] = b->strides ? b->strides[i] : tight;
+    if (__builtin_mul_overflow(tight, m->shape[i] ? m->shape[i] : 1, &tight))
+      return raise_argument("a buffer is too large in dimension %d", i);
+  }
+  m->of.data = b->buf;
+  m->of.readonly = b->readonly != 0;
+  m->of.ndim = b->ndim;
+  return sound(&m->of, "a buffer");
+}
+
+PyObject *matrix_from_buffer(PyTypeObject *type, PyObject *object, sg_dtype dtype) {
+  matrix_object *m = matrix_alloc(type);
+  if (!m) return NULL;
+  Py_buffer *b = &m->held.buffer;
+  if (PyObject_GetBuffer(object, b, PyBUF_STRIDES | (dtype ? 0 : PyBUF_FORMAT)) < 0) {
+    b->obj = NULL;
+    Py_CLEAR(m);
+    return NULL;
+  }
+  m->of.dtype = dtype ? dtype : dtype_of_code(b->format, b->itemsize);
+  if (m->of.dtype == 0) {
+    Py_DECREF(m);
+    Py_RETURN_NONE; /* there are other ways to look at it */
+  }
+  m->held.owner = Py_NewRef(object);
+  if (!take_buffer(m)) Py_CLEAR(m);
   return (PyObject *)m;
 }
 
 static PyObject *matrix_of_buffer(PyObject *type, PyObject *args) {
   PyObject *object, *dtype = Py_None;
   if (!PyArg_ParseTuple(args, "O|O", &object, &dtype)) return NULL;
-  matrix_object *m = matrix_alloc((PyTypeObject *)type);
-  if (!m) return NULL;
-  Py_buffer *b = &m->held.buffer;
-  if (dtype == Py_None) {
-    if (PyObject_GetBuffer(object, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) goto fail;
-    m->of.dtype = dtype_of_code(b->format, b->itemsize);
-    if (m->of.dtype == 0) {
-      Py_DECREF(m);
-      Py_RETURN_NONE; /* there are other ways to look at it */
-    }
-    m->held.owner = Py_NewRef(object);
-  } else { /* the caller says what the elements are; only their size must agree */
-    const int d = dtype_of_name(dtype);
-    if (d < 0 || PyObject_GetBuffer(object, b, PyBUF_STRIDES) < 0) goto fail;
-    m->held.owner = Py_NewRef(object);
-    if (b->itemsize != sg_dtype_size((sg_dtype)d)) {
-      raise_argument("elements of %zd bytes cannot be %R", b->itemsize, dtype);
-      goto fail;
-    }
-    m->of.dtype = (sg_dtype)d;
-  }
-  if (b->ndim > MAX_DIMENSIONS) {
-    raise_argument("an operand has %d dimensions", b->ndim);
-    goto fail;
-  }
-  m->of.data = b->buf;
-  m->of.readonly = b->readonly != 0;
-  m->of.ndim = b->ndim;
-  memcpy(m->shape, b->shape, b->ndim * sizeof *m->shape);
-  memcpy(m->strides, b->strides, b->ndim * sizeof *m->strides);
-  return (PyObject *)m;
-fail:
-  Py_DECREF(m);
-  return NULL;
+  const int d = dtype == Py_None ? 0 : dtype_of_name(dtype); /* the caller may say what the elements are */
+  return d < 0 ? NULL : matrix_from_buffer((PyTypeObject *)type, object, (sg_dtype)d);
 }
 
 static int matrix_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -131,10 +140,7 @@ static PyObject *get_shape(PyObject *self, void *unused) {
 }
 
 static PyObject *get_strides(PyObject *self, void *unused) {
-  view as_shape = ((matrix_object *)self)->of;
-  (void)unused;
-  as_shape.shape = as_shape.strides;
-  return shape_text(&as_shape);
+  return (void)unused, strides_text(&((matrix_object *)self)->of);
 }
 
 static PyObject *get_dtype(PyObject *self, void *unused) {
@@ -155,7 +161,7 @@ static PyObject *get_place(PyObject *self, void *unused) {
 }
 
 static PyObject *get_memory(PyObject *self, void *unused) {
-  return (void)unused, PyLong_FromLong(((matrix_object *)self)->memory);
+  return (void)unused, PyLong_FromLong(((matrix_object *)self)->of.memory);
 }
 
 static PyObject *get_owner(PyObject *self, void *unused) {
@@ -189,4 +195,6 @@ static PyType_Slot matrix_slots[] = {
 };
 
 PyType_Spec matrix_spec = {"streamgemm._raw.MatrixBase", sizeof(matrix_object), 0,
-                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, matrix_slots};
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                               Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           matrix_slots};

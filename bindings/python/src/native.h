@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the Python wrapper that is written by hand: what a submission must do fast. SWIG wraps all the rest.
  *
- *   view.c     a Python operand as an address, a shape and strides; those as an sg_matrix
- *   matrix.c   Matrix: an operand that was looked at once
- *   dlpack.c   a Matrix of other libraries' tensors, and back
- *   producer.c   waiting for the stream that an operand is made on
- *   job.c      the C half of a Job: it holds the operands until its work has ended
- *   completions.c  the ends of jobs, as they come through the queue
- *   product.c, submit.c, copy.c, graph.c   submissions, at once and recorded
- *   hooks.c    what the Python side hands over when it is imported; errors
+ *   view.c      a Python object as an address, a shape and strides, all of them checked
+ *   matrix.c    Matrix: an operand that was looked at once
+ *   layout.c    the strides of a view as an sg_matrix; copies of views that are none
+ *   shape.c     the shape of a GEMM: NumPy's broadcasting, and the items of its batch
+ *   dlpack.c    a Matrix of other libraries' tensors, and back
+ *   producer.c  waiting for the stream that an operand is made on
+ *   job.c       the C half of a Job: it holds the operands until the job completes
+ *   completions.c  completions, as they come through the queue
+ *   operand.c, bias.c, result.c, product.c   the arguments of a GEMM as an sg_gemm_desc
+ *   submit.c, blocking.c, group.c, copy.c, graph.c   submissions: asynchronous, blocking, recorded
+ *   hooks.c     what the Python side hands over when it is imported; errors
  */
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
 #define STREAMGEMM_PYTHON_NATIVE_H
@@ -18,7 +21,7 @@
 #include <stdbool.h>
 #include <streamgemm/streamgemm.h>
 
-enum { MAX_DIMENSIONS = 16 };
+enum { MAX_DIMENSIONS = PyBUF_MAX_NDIM };
 
 /* Device types of DLPack, which name the place of an operand here too. */
 enum { ON_HOST = 1, ON_CUDA = 2, ON_CUDA_HOST = 3, ON_OTHER = 0 };
@@ -33,6 +36,7 @@ typedef struct view {
   bool readonly;
   int place;     /* ON_... */
   int device_id; /* of a CUDA device */
+  sg_memory_kind memory; /* of a placeholder, which has no data */
 } view;
 
 /* What keeps an operand alive and in its place: a buffer that is exported to us, or a Matrix. Zeroed: nothing. */
@@ -45,18 +49,24 @@ typedef struct matrix_object {
   PyObject_HEAD view of;
   Py_ssize_t shape[MAX_DIMENSIONS];
   Py_ssize_t strides[MAX_DIMENSIONS];
-  sg_memory_kind memory; /* of a placeholder, which has no data */
   hold held;
   void *managed; /* a DLManagedTensor, versioned or not */
   bool versioned;
 } matrix_object;
 
+/* Holds beyond those in the job itself. They never move: views point into their buffers. */
+typedef struct hold_block {
+  struct hold_block *next;
+  int used, capacity;
+  hold holds[];
+} hold_block;
+
 typedef struct job_object {
   PyObject_HEAD sg_job *handle;
-  int status; /* SG_STATUS_NOT_READY until it has ended */
-  int hold_count;
-  hold *holds;
-  hold inline_holds[3];
+  int status; /* SG_STATUS_NOT_READY until it completes */
+  int hold_count; /* of those in the job itself */
+  hold holds[4];
+  hold_block *more;
   PyObject *result;
   PyObject *message;
   PyObject *condition; /* made when somebody waits or listens */
@@ -71,6 +81,7 @@ typedef struct hooks {
   PyObject *error;          /* (status, message) -> an exception */
   PyObject *as_matrix;      /* (object) -> Matrix, for what has no buffer of a known format */
   PyObject *make_result;    /* (a, shape, dtype name) -> a new array like a */
+  PyObject *is_masked;      /* (type) -> bool: whether its arrays have masks */
   PyObject *make_condition; /* () -> threading.Condition */
   PyObject *no_condition;   /* the condition of jobs that have ended: it never blocks */
   PyObject *start;          /* () starts the thread that completes jobs */
@@ -90,22 +101,34 @@ int enum_of(PyObject *value, PyObject *table, const char *argument);
 PyObject *install(PyObject *self, PyObject *given);
 
 /* view.c */
+bool sound(const view *v, const char *name); /* extents, strides and span are possible; an exception where they are not */
 sg_dtype dtype_of_code(const char *format, Py_ssize_t size); /* as in the buffer protocol; 0: none of ours */
 int dtype_of_name(PyObject *name);                           /* "f32"; -1 and an exception */
 /* Looks at an operand and holds it. `name` names it in errors. */
 bool view_of(PyObject *object, const char *name, bool writable, view *out, hold *held);
 void let_go(hold *held);
-/* Which sides of a product a vector may stand for. */
-typedef enum vector_role { NO_VECTOR, ROW_VECTOR, COLUMN_VECTOR } vector_role;
-/* The matrix (or stack of matrices at one stride) in a view. */
-bool matrix_of(const view *v, const char *name, vector_role vector, sg_matrix *out, int64_t *batch, int64_t *stride);
 PyObject *shape_text(const view *v);
+PyObject *strides_text(const view *v);
+
+/* matrix.c */
+matrix_object *matrix_alloc(PyTypeObject *type);
+/* A Matrix of any exporter of a buffer; dtype 0: as its format says, and None where that is none of ours. */
+PyObject *matrix_from_buffer(PyTypeObject *type, PyObject *object, sg_dtype dtype);
+
+/* layout.c */
+typedef enum vector_role { NO_VECTOR, ROW_VECTOR, COLUMN_VECTOR } vector_role; /* what one dimension may stand for */
+/* The last dimensions of a view, two at most, as an sg_matrix. False without an exception: no layout has such strides. */
+bool lay_out_view(const view *v, int item_ndim, vector_role vector, sg_matrix *out);
+bool refuse_strides(const view *v, int item_ndim, const char *name); /* says which dimension it is */
+/* Dimensions as one run of items at one stride in bytes; false: no single stride reaches them. */
+bool one_stride(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides, int64_t *count, int64_t *stride);
+/* A copy without gaps of what lies on the host; dimensions before those of an item that repeat it still do. A Matrix. */
+matrix_object *gather(const view *v, int item_ndim, const char *name);
 
 /* job.c */
-PyObject *job_new(PyTypeObject *type, int holds);
-hold *job_holds(PyObject *job);
+PyObject *job_new(PyTypeObject *type);
+hold *job_hold(PyObject *job); /* one more, zeroed; NULL: no memory, an exception */
 void job_submitted(PyObject *job, sg_job *handle, PyObject *result);
-sg_job *job_handle(PyObject *job);
 void job_end(job_object *job, int status, PyObject *message);
 bool native_add(PyObject *module); /* all of this to the module that SWIG makes */
 
@@ -113,14 +136,18 @@ bool native_add(PyObject *module); /* all of this to the module that SWIG makes 
 bool completions_init(void);
 void post_completion(sg_submit *submit, PyObject *job);   /* the job's end will come through the queue.. */
 void unpost_completion(sg_submit *submit, PyObject *job); /* .. or not: it was not submitted */
+bool none_in_flight(void);                                /* of those that were posted */
 PyObject *drain(PyObject *self, PyObject *queue);
 PyObject *set_queue(PyObject *self, PyObject *handle);
 
-/* submit.c, copy.c; methods of the module */
-PyObject *submit_product(PyObject *self, PyObject *args);
+/* submit.c, group.c, copy.c; methods of the module */
+PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
+
+/* result.c; a method of the module */
+PyObject *remember_numpy(PyObject *self, PyObject *args);
 
 /* graph.c; methods of the module */
 PyObject *record_product(PyObject *self, PyObject *args);

@@ -1,34 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "submission.h"
 
-bool fill_order(order *o, const order_arguments *g) {
-  o->after = NULL;
-  o->submit = (sg_submit)SG_SUBMIT_INIT;
-  o->submit.stream = (sg_stream *)(uintptr_t)g->stream;
-  o->submit.priority = g->priority;
-  o->submit.flags = g->flags;
-  o->submit.plan = (const sg_plan_options *)(uintptr_t)g->options;
-  if (PyTuple_CheckExact(g->after) && PyTuple_GET_SIZE(g->after) == 0) return true;
-  PyObject *jobs = PySequence_Fast(g->after, "after must be a sequence of jobs");
-  if (!jobs) return false;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(jobs);
-  o->after = PyMem_Malloc((count ? count : 1) * sizeof *o->after);
-  for (Py_ssize_t i = 0; o->after && i < count; ++i) {
-    PyObject *job = PySequence_Fast_GET_ITEM(jobs, i);
-    if (!PyObject_TypeCheck(job, job_type)) {
-      PyErr_Format(PyExc_TypeError, "after[%zd] is %R, which is no job", i, job);
-      break;
-    }
-    sg_job *handle = job_handle(job);
-    if (handle) o->after[o->submit.after_count++] = handle; /* without one it ended at once */
-  }
-  if (!o->after) PyErr_NoMemory();
-  Py_DECREF(jobs);
-  o->submit.after = o->after;
+bool target_of(PyObject *given, target *to) {
+  if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) != 4) return raise_argument("this is closed");
+  to->handle = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(given, 0));
+  to->cuda_device = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, 1));
+  to->context_id = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, 2));
+  to->waits = PyTuple_GET_ITEM(given, 3) == Py_True;
   return !PyErr_Occurred();
 }
 
-void order_done(order *o) { PyMem_Free(o->after); }
+bool call_begin(call *in, PyTypeObject *type) {
+  in->job = job_new(type);
+  return in->job != NULL;
+}
+
+/* The handle in a Stream, or the address in PlanOptions; None is NULL. */
+static bool handle_in(PyObject *object, const char *argument, const char *kind, const char *getter, void *out) {
+  uintptr_t handle = 0;
+  if (object && object != Py_None) {
+    PyObject *number = PyObject_CallMethod(object, getter, NULL);
+    if (!number && PyErr_ExceptionMatches(PyExc_AttributeError))
+      PyErr_Format(PyExc_TypeError, "%s is %R, which is no %s", argument, object, kind);
+    if (number) handle = (uintptr_t)PyLong_AsUnsignedLongLong(number);
+    Py_XDECREF(number);
+  }
+  *(void **)out = (void *)handle;
+  return !PyErr_Occurred();
+}
+
+bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
+  *submit = (sg_submit)SG_SUBMIT_INIT;
+  const int untracked = g->untracked == Py_False ? 0 : PyObject_IsTrue(g->untracked);
+  submit->priority = (int32_t)PyLong_AsLong(g->priority);
+  submit->flags = untracked > 0 ? SG_SUBMIT_UNTRACKED : 0;
+  if (PyErr_Occurred() || !handle_in(g->stream, "stream", "Stream", "_open_stream", &submit->stream) ||
+      !handle_in(g->options, "options", "PlanOptions", "_open_options", &submit->plan))
+    return false;
+  if (!PyTuple_CheckExact(g->after) || PyTuple_GET_SIZE(g->after) > 0) {
+    PyObject *jobs = PySequence_Tuple(g->after);
+    if (!jobs) {
+      if (PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "after is %R; it must be a sequence of jobs", g->after);
+      return false;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(jobs) && !PyErr_Occurred(); ++i) {
+      PyObject *job = PyTuple_GET_ITEM(jobs, i);
+      if (!PyObject_TypeCheck(job, job_type))
+        PyErr_Format(PyExc_TypeError, "after[%zd] is %R, which is no job", i, job);
+      else
+        run_after(in, job);
+    }
+    Py_DECREF(jobs);
+  }
+  submit->after = in->after.handles;
+  submit->after_count = in->after.count;
+  return !PyErr_Occurred();
+}
+
+void call_done(call *in) {
+  if (in->after.handles != in->after.inline_handles) PyMem_Free(in->after.handles);
+  Py_CLEAR(in->job);
+}
 
 /* Small submissions keep the GIL: handing it over would cost more than they do. */
 static bool is_small(const sg_gemm_desc *d) {
@@ -42,151 +75,88 @@ bool ready_to_post(void) {
   return started != NULL;
 }
 
-PyObject *posted(PyObject *job, order *o, sg_status status, sg_job *handle, PyObject *result) {
+PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, PyObject *result) {
   if (status == SG_STATUS_OK) {
+    PyObject *job = in->job;
+    in->job = NULL;
     job_submitted(job, handle, result);
     return job;
   }
-  unpost_completion(&o->submit, job);
-  Py_DECREF(job);
+  unpost_completion(submit, in->job);
   return raise_status(status, sg_last_error_message());
 }
 
 typedef enum product_mode { ASYNC, PLANNED, BLOCKING } product_mode;
 
-static sg_status run_product(product_mode mode, const target *to, const sg_gemm_desc *d, const sg_submit *s,
-                             sg_job **handle) {
-  void *on = (void *)(uintptr_t)to->handle;
-  if (mode == ASYNC) return sg_gemm_async(on, d, s, handle);
-  if (mode == PLANNED) return sg_plan_run_async(on, d, s, handle);
-  return sg_gemm(on, d, s);
+static PyObject *run_async(call *in, product_mode mode, const product *p, sg_submit *submit) {
+  void *const on = (void *)(uintptr_t)in->to.handle;
+  sg_job *handle = NULL;
+  sg_status status;
+  post_completion(submit, in->job);
+  PyThreadState *const state = is_small(&p->desc) && !in->to.waits ? NULL : PyEval_SaveThread();
+  status = mode == PLANNED ? sg_plan_run_async(on, &p->desc, submit, &handle)
+                           : sg_gemm_async(on, &p->desc, submit, &handle);
+  if (state) PyEval_RestoreThread(state);
+  return posted(in, submit, status, handle, p->result);
 }
 
-/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream,
- * after, priority, flags, options): a Job, or the result where the mode is BLOCKING. */
-PyObject *submit_product(PyObject *self, PyObject *args) {
-  int mode;
-  PyTypeObject *type;
-  target to;
-  product_arguments g;
-  order_arguments og;
+static PyObject *run_product(call *in, product_mode mode, product *p, const product_arguments *g,
+                             const order_arguments *og) {
+  sg_submit submit;
+  if (!fill_product(in, p, g) || !fill_order(in, og, &submit)) return NULL;
+  if (mode == BLOCKING) return p->empty || run_blocking(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
+  if (!ready_to_post()) return NULL;
+  return p->empty ? posted(in, &submit, SG_STATUS_OK, NULL, p->result) : run_async(in, mode, p, &submit);
+}
+
+/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after, priority,
+ * untracked, options, copies): a Job, or the result where the mode is BLOCKING. */
+PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
-  if (!PyArg_ParseTuple(args, "iO(Kiip)OOOOOOOOOOKOiIK", &mode, &type, &to.handle, &to.cuda_device, &to.context_id,
-                        &to.waits, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute, &g.bias,
-                        &g.activation, &og.stream, &og.after, &og.priority, &og.flags, &og.options))
-    return NULL;
-  product p = {0};
-  order o = {0};
-  PyObject *job = job_new(type, holds_of_product(&g));
-  if (!job) return NULL;
-  if (!fill_product(&p, &g, &to, job_holds(job)) || !fill_order(&o, &og) || (mode != BLOCKING && !ready_to_post())) {
-    Py_CLEAR(job);
-  } else if (p.empty) {
-    job_submitted(job, NULL, p.result);
-  } else {
-    sg_job *handle = NULL;
-    sg_status status;
-    if (mode != BLOCKING) post_completion(&o.submit, job);
-    if (mode != BLOCKING && is_small(&p.desc) && !to.waits) {
-      status = run_product((product_mode)mode, &to, &p.desc, &o.submit, &handle);
-    } else {
-      Py_BEGIN_ALLOW_THREADS
-      status = run_product((product_mode)mode, &to, &p.desc, &o.submit, &handle);
-      Py_END_ALLOW_THREADS
-    }
-    job = posted(job, &o, status, handle, p.result);
-  }
-  if (mode == BLOCKING && job) Py_SETREF(job, Py_NewRef(p.result));
-  order_done(&o);
+  if (count != 19) return PyErr_Format(PyExc_TypeError, "submit_product takes 19 arguments (%zd given)", count);
+  const product_mode mode = (product_mode)PyLong_AsLong(args[0]);
+  const product_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
+                               args[8], args[9], args[10], args[11], args[12]};
+  const order_arguments og = {args[13], args[14], args[15], args[16], args[17]};
+  call in = {.in_order = true, .copies = PyObject_IsTrue(args[18]) > 0};
+  product p;
+  PyObject *made = NULL;
+  if (PyErr_Occurred()) return NULL;
+  product_init(&p);
+  if (target_of(args[2], &in.to) && call_begin(&in, (PyTypeObject *)args[1])) made = run_product(&in, mode, &p, &g, &og);
+  call_done(&in);
   product_done(&p);
-  return job;
-}
-
-/* submit_group(type, target, [(a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)...], stream,
- * after, priority, flags, options): one Job, whose result is the list of results. */
-PyObject *submit_group(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  target to;
-  PyObject *items;
-  order_arguments og;
-  (void)self;
-  if (!PyArg_ParseTuple(args, "O(Kiip)O!KOiIK", &type, &to.handle, &to.cuda_device, &to.context_id, &to.waits,
-                        &PyList_Type, &items, &og.stream, &og.after, &og.priority, &og.flags, &og.options))
-    return NULL;
-  const Py_ssize_t count = PyList_GET_SIZE(items);
-  if (count == 0 || count > INT32_MAX) return raise_argument("a group has %zd products", count);
-  int holds = 0;
-  product_arguments g;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!parse_product(PyList_GET_ITEM(items, i), &g)) return NULL;
-    holds += holds_of_product(&g);
-  }
-  PyObject *job = job_new(type, holds), *results = PyList_New(0);
-  product *products = PyMem_Calloc(count, sizeof *products);
-  sg_gemm_desc *descs = PyMem_Calloc(count, sizeof *descs);
-  order o = {0};
-  int32_t used = 0;
-  bool fine = job && results && products && descs && fill_order(&o, &og) && ready_to_post();
-  hold *next = fine ? job_holds(job) : NULL;
-  for (Py_ssize_t i = 0; fine && i < count; ++i) {
-    parse_product(PyList_GET_ITEM(items, i), &g);
-    fine = fill_product(&products[i], &g, &to, next) && PyList_Append(results, products[i].result) == 0;
-    next += holds_of_product(&g);
-    if (fine && !products[i].empty) descs[used++] = products[i].desc;
-  }
-  if (!fine) {
-    Py_CLEAR(job);
-    if (!PyErr_Occurred()) PyErr_NoMemory();
-  } else if (used == 0) {
-    job_submitted(job, NULL, results);
-  } else {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&o.submit, job);
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_gemm_grouped_async((sg_context *)(uintptr_t)to.handle, descs, used, &o.submit, &handle);
-    Py_END_ALLOW_THREADS
-    job = posted(job, &o, status, handle, results);
-  }
-  for (Py_ssize_t i = 0; products && i < count; ++i) product_done(&products[i]);
-  PyMem_Free(products);
-  PyMem_Free(descs);
-  Py_XDECREF(results);
-  order_done(&o);
-  return job;
+  return made;
 }
 
 /* make_plan(target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options): the plan's
  * handle. */
 PyObject *make_plan(PyObject *self, PyObject *args) {
-  target to;
   product_arguments g;
   unsigned long long options;
+  PyObject *to, *made = NULL;
+  call in = {.in_order = true};
+  product p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "(Kiip)OOOOOOOOOOK", &to.handle, &to.cuda_device, &to.context_id, &to.waits, &g.a, &g.b,
-                        &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute, &g.bias, &g.activation, &options))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOK", &to, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute,
+                        &g.bias, &g.activation, &options))
     return NULL;
-  product p = {0};
-  PyObject *made = NULL, *keeper = job_new(job_type, holds_of_product(&g));
-  if (keeper && fill_product(&p, &g, &to, job_holds(keeper))) {
+  product_init(&p);
+  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_product(&in, &p, &g)) {
     sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;
     if (options) chosen = *(const sg_plan_options *)(uintptr_t)options;
-    const struct {
-      const PyObject *object;
-      sg_memory_kind *place;
-    } placed[] = {{g.a, &chosen.place_a}, {g.b, &chosen.place_b}, {p.result, &chosen.place_c}};
-    for (int i = 0; i < 3; ++i)
-      if (PyObject_TypeCheck((PyObject *)placed[i].object, matrix_type) && *placed[i].place == SG_MEMORY_AUTO)
-        *placed[i].place = ((const matrix_object *)placed[i].object)->memory;
+    if (chosen.place_a == SG_MEMORY_AUTO) chosen.place_a = p.a.seen.memory;
+    if (chosen.place_b == SG_MEMORY_AUTO) chosen.place_b = p.b.seen.memory;
+    if (chosen.place_c == SG_MEMORY_AUTO) chosen.place_c = p.c.seen.memory;
     sg_plan *plan = NULL;
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = sg_plan_create((sg_context *)(uintptr_t)to.handle, &p.desc, &chosen, &plan);
+    status = sg_plan_create((sg_context *)(uintptr_t)in.to.handle, &p.desc, &chosen, &plan);
     Py_END_ALLOW_THREADS
     made = status == SG_STATUS_OK ? PyLong_FromUnsignedLongLong((uintptr_t)plan)
                                   : raise_status(status, sg_last_error_message());
   }
-  Py_XDECREF(keeper);
+  call_done(&in);
   product_done(&p);
   return made;
 }

@@ -36,16 +36,42 @@ void let_go(hold *held) {
   Py_CLEAR(held->owner);
 }
 
-PyObject *shape_text(const view *v) {
-  PyObject *shape = PyTuple_New(v->ndim);
-  for (int i = 0; shape && i < v->ndim; ++i) {
-    PyObject *extent = PyLong_FromSsize_t(v->shape[i]);
-    if (!extent)
-      Py_CLEAR(shape);
+static PyObject *tuple_of(int count, const Py_ssize_t *values) {
+  PyObject *made = PyTuple_New(count);
+  for (int i = 0; made && i < count; ++i) {
+    PyObject *value = PyLong_FromSsize_t(values[i]);
+    if (!value)
+      Py_CLEAR(made);
     else
-      PyTuple_SET_ITEM(shape, i, extent);
+      PyTuple_SET_ITEM(made, i, value);
   }
-  return shape;
+  return made;
+}
+
+PyObject *shape_text(const view *v) { return tuple_of(v->ndim, v->shape); }
+PyObject *strides_text(const view *v) { return tuple_of(v->ndim, v->strides); }
+
+bool sound(const view *v, const char *name) {
+  Py_ssize_t count = 1, below = 0, above = sg_dtype_size(v->dtype);
+  if (v->ndim < 0 || v->ndim > MAX_DIMENSIONS)
+    return raise_argument("%s has %d dimensions; at most %d are possible", name, v->ndim, MAX_DIMENSIONS);
+  for (int i = 0; i < v->ndim; ++i) {
+    if (v->shape[i] < 0) return raise_argument("%s has the extent %zd in dimension %d", name, v->shape[i], i);
+    if (v->shape[i] == 0) count = 0;
+  }
+  for (int i = 0; count != 0 && i < v->ndim; ++i) {
+    Py_ssize_t reach;
+    if (__builtin_mul_overflow(count, v->shape[i], &count) ||
+        __builtin_mul_overflow(v->shape[i] - 1, v->strides[i], &reach) ||
+        (reach < 0 ? __builtin_add_overflow(below, reach, &below) : __builtin_add_overflow(above, reach, &above)))
+      return raise_argument("%s is too large in dimension %d", name, i);
+  }
+  uintptr_t edge;
+  if (count != 0 && v->data &&
+      (__builtin_add_overflow((uintptr_t)v->data, (uintptr_t)above, &edge) ||
+       __builtin_sub_overflow((uintptr_t)v->data, (uintptr_t)0 - (uintptr_t)below, &edge)))
+    return raise_argument("%s reaches beyond the address space", name);
+  return true;
 }
 
 static bool view_of_matrix(matrix_object *m, const char *name, bool writable, view *out, hold *held) {
@@ -60,14 +86,35 @@ static bool view_by_hook(PyObject *object, const char *name, bool writable, view
   PyErr_Clear();
   PyObject *made = PyObject_CallFunction(hook.as_matrix, "Os", object, name);
   if (!made) return false;
-  const bool seen = view_of_matrix((matrix_object *)made, name, writable, out, held);
+  const bool seen = PyObject_TypeCheck(made, matrix_type)
+                        ? view_of_matrix((matrix_object *)made, name, writable, out, held)
+                        : raise_argument("%s is no array", name) != NULL;
   Py_DECREF(made);
   return seen;
+}
+
+/* A masked array is a buffer, too, but not all of its values count. */
+static bool has_mask(PyObject *object) {
+  static PyTypeObject *plain; /* the latest type that has none */
+  if (Py_TYPE(object) == plain) return false;
+  PyObject *masked = PyObject_CallOneArg(hook.is_masked, (PyObject *)Py_TYPE(object));
+  const bool yes = !masked || PyObject_IsTrue(masked);
+  Py_XDECREF(masked);
+  if (!yes) Py_XSETREF(plain, (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(object)));
+  return yes;
+}
+
+static bool refuse_mask(PyObject *object, const char *name) {
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_TypeError, "%s is a %s, whose mask a GEMM would ignore: give %s.filled(0), or %s.data",
+                 name, Py_TYPE(object)->tp_name, name, name);
+  return false;
 }
 
 bool view_of(PyObject *object, const char *name, bool writable, view *out, hold *held) {
   if (PyObject_TypeCheck(object, matrix_type))
     return view_of_matrix((matrix_object *)object, name, writable, out, held);
+  if (has_mask(object)) return refuse_mask(object, name);
   Py_buffer *b = &held->buffer;
   if (!PyObject_CheckBuffer(object) || PyObject_GetBuffer(object, b, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
     b->obj = NULL;
@@ -77,6 +124,13 @@ bool view_of(PyObject *object, const char *name, bool writable, view *out, hold 
   if (out->dtype == 0) {
     let_go(held);
     return view_by_hook(object, name, writable, out, held);
+  }
+  if (b->suboffsets || (b->ndim > 0 && (!b->shape || !b->strides))) { /* ctypes' arrays have no strides */
+    let_go(held);
+    PyObject *made = matrix_from_buffer(matrix_type, object, (sg_dtype)0);
+    const bool seen = made && view_of_matrix((matrix_object *)made, name, writable, out, held);
+    Py_XDECREF(made);
+    return seen;
   }
   if (writable && b->readonly) {
     let_go(held);
@@ -90,73 +144,6 @@ bool view_of(PyObject *object, const char *name, bool writable, view *out, hold 
   out->readonly = b->readonly != 0;
   out->place = ON_HOST;
   out->device_id = 0;
-  return true;
-}
-
-/* Rows and columns at element strides as one of the two layouts; false when neither can express them. */
-static bool lay_out(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride, sg_matrix *out) {
-  out->rows = rows;
-  out->cols = cols;
-  if (rows == 0 || cols == 0) {
-    out->layout = SG_LAYOUT_ROW_MAJOR;
-    out->ld = 0;
-    return true;
-  }
-  if ((col_stride == 1 || cols == 1) && (row_stride >= cols || rows == 1)) {
-    out->layout = SG_LAYOUT_ROW_MAJOR;
-    out->ld = rows == 1 ? cols : row_stride;
-    return true;
-  }
-  if ((row_stride == 1 || rows == 1) && (col_stride >= rows || cols == 1)) {
-    out->layout = SG_LAYOUT_COLUMN_MAJOR;
-    out->ld = cols == 1 ? rows : col_stride;
-    return true;
-  }
-  return false;
-}
-
-static bool refuse_strides(const view *v, const char *name) {
-  PyObject *shape = shape_text(v), *strides = PyTuple_New(v->ndim);
-  for (int i = 0; strides && i < v->ndim; ++i) PyTuple_SET_ITEM(strides, i, PyLong_FromSsize_t(v->strides[i]));
-  if (shape && strides)
-    raise_argument(
-        "%s has shape %R and strides %R in bytes; of a matrix's two dimensions one must be contiguous and the "
-        "other's stride positive and not shorter than it (a copy is: numpy.ascontiguousarray)",
-        name, shape, strides);
-  Py_XDECREF(shape);
-  Py_XDECREF(strides);
-  return false;
-}
-
-bool matrix_of(const view *v, const char *name, vector_role vector, sg_matrix *out, int64_t *batch, int64_t *stride) {
-  const int64_t size = sg_dtype_size(v->dtype);
-  const int least = vector == NO_VECTOR ? 2 : 0;
-  int64_t extent[2] = {1, 1}, step[2] = {0, 0};
-  if (v->ndim < least) return raise_argument("%s has %d dimensions; a matrix has two", name, v->ndim);
-  for (int i = 0; i < v->ndim; ++i)
-    if (v->shape[i] > 1 && v->strides[i] % size != 0) return refuse_strides(v, name);
-  if (v->ndim == 1) {
-    const int along = vector == ROW_VECTOR ? 1 : 0;
-    extent[along] = v->shape[0];
-    step[along] = v->strides[0] / size;
-  } else if (v->ndim >= 2) {
-    for (int i = 0; i < 2; ++i) {
-      extent[i] = v->shape[v->ndim - 2 + i];
-      step[i] = v->strides[v->ndim - 2 + i] / size;
-    }
-  }
-  out->data = v->data;
-  out->dtype = v->dtype;
-  if (!lay_out(extent[0], extent[1], step[0], step[1], out)) return refuse_strides(v, name);
-  *batch = 1;
-  *stride = 0;
-  for (int i = v->ndim - 3; i >= 0; --i) { /* the dimensions before the last two must be one, at one stride */
-    const int64_t here = v->strides[i] / size;
-    if (v->shape[i] == 1) continue;
-    if (*batch > 1 && here != *stride * *batch) return refuse_strides(v, name);
-    if (*batch == 1) *stride = here;
-    *batch *= v->shape[i];
-  }
-  if (*stride < 0) return refuse_strides(v, name);
-  return true;
+  out->memory = SG_MEMORY_AUTO;
+  return sound(out, name);
 }

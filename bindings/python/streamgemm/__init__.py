@@ -27,7 +27,8 @@ _use_own_plugins()
 
 from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job  # noqa: E402
-from ._context import Context, Event, Stream, default_context, matmul, matmul_async, set_default_context  # noqa: E402
+from ._context import Context  # noqa: E402
+from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
 from ._enums import Activation, Compute, MemoryKind, Op, PlanFormat, Split, Status, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
@@ -50,12 +51,14 @@ from ._job import Job  # noqa: E402
 from ._matrix import Matrix  # noqa: E402
 from ._memory import Buffer, Pinned  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
+from ._streams import Event, Stream  # noqa: E402
 from ._records import BackendInfo, DeviceInfo, Prediction, Statistics, backends, devices  # noqa: E402
 
 _raw.install(
     error_of,
     _arrays.as_matrix,
     _arrays.make_result,
+    _arrays.is_masked,
     _job.make_condition,
     _job.NoCondition(),
     _completer.start,

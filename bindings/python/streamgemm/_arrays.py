@@ -8,7 +8,7 @@ import sys
 from . import _raw
 from ._enums import MemoryKind
 from ._errors import InvalidArgument
-from ._matrix import ON_CUDA, ON_HOST, Matrix, _dtype_size
+from ._matrix import ON_CUDA, ON_HOST, Matrix, _dtype_size, dtypes
 
 _LEGACY_STREAM = 1  # as DLPack and the CUDA array interface number CUDA's default stream
 
@@ -149,6 +149,12 @@ def look(array, name):
     return made if made is not None else as_matrix(array, name)
 
 
+def is_masked(kind):
+    """Whether a type's arrays have masks, as numpy.ma's do."""
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and issubclass(kind, masked)
+
+
 def _numpy_dtype(numpy, dtype, like):
     if dtype in NAMED:
         if str(getattr(like, "dtype", "")) == long_name(dtype):
@@ -159,19 +165,37 @@ def _numpy_dtype(numpy, dtype, like):
     return getattr(numpy, long_name(dtype))
 
 
+def _remember(numpy):
+    """From now on the extension makes the results of NumPy's arrays by itself."""
+    own = {value: name for name, value in dtypes().items() if name not in NAMED}
+    _raw.remember_numpy(
+        numpy.ndarray, numpy.empty, {value: numpy.dtype(getattr(numpy, long_name(name))) for value, name in own.items()}
+    )
+
+
+def plain(shape, dtype):
+    """A Matrix in memory of its own: for element types that no array at hand has."""
+    nbytes = _dtype_size(dtype)
+    for extent in shape:
+        nbytes *= extent
+    memory = bytearray(nbytes)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) if nbytes else 0
+    return Matrix.at(address, shape, dtype, owner=memory)
+
+
 def empty(shape, dtype, like=None):
-    """A new host array: NumPy's where NumPy is, else a memoryview."""
+    """A new host array: NumPy's where NumPy has the type, else a Matrix, or a memoryview where there is no NumPy."""
     try:
         import numpy
     except ImportError:
         code = {"f64": "d", "f32": "f", "f16": "e", "i8": "b", "i32": "i"}.get(dtype)
         if code is None or 0 in shape:
-            raise InvalidArgument(f"without NumPy there is no array of {dtype} for the result: give c") from None
-        size = _dtype_size(dtype)
-        for extent in shape:
-            size *= extent
-        return memoryview(bytearray(size)).cast(code, shape)
-    return numpy.empty(shape, _numpy_dtype(numpy, dtype, like))
+            return plain(shape, dtype)
+        return memoryview(plain(shape, dtype).owner).cast(code, shape)
+    try:
+        return numpy.empty(shape, _numpy_dtype(numpy, dtype, like))
+    except ImportError:  # bf16 and f8 are ml_dtypes'
+        return plain(shape, dtype)
 
 
 def make_result(like, shape, dtype):
@@ -183,10 +207,11 @@ def make_result(like, shape, dtype):
     if family == "cupy":
         with like.device:
             return library.empty(shape, dtype=long_name(dtype))
+    if family == "numpy" and type(like) is library.ndarray:
+        _remember(library)
     if isinstance(like, Matrix):
-        kind = like._memory
-        if kind != MemoryKind.AUTO:
-            return Matrix.placeholder(shape, dtype, place=kind)
+        if like._memory != MemoryKind.AUTO:
+            return Matrix.placeholder(shape, dtype, place=like._memory)
         if like._place[0] != ON_HOST:
             raise InvalidArgument("a lies in device memory: c must be given")
     return empty(shape, dtype, like)

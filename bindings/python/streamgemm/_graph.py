@@ -7,9 +7,7 @@ from typing import NamedTuple
 from . import _raw
 from ._errors import InvalidArgument
 from ._handles import Handle
-from ._job import Job
-
-_UNTRACKED = _raw.SG_SUBMIT_UNTRACKED
+from ._job import Job, finished
 
 
 class _Product(NamedTuple):
@@ -63,10 +61,11 @@ class Graph(Handle):
                 self._open(),
                 self._target,
                 (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation),
-                0 if stream is None else stream._open(),
+                stream,
+                (),
                 priority,
-                _UNTRACKED if untracked else 0,
-                0 if options is None else options._address,
+                untracked,
+                options,
             )
             self._kept.append((keeper, result, _Product(op_a, op_b, compute, activation)))
         return result
@@ -79,9 +78,10 @@ class Graph(Handle):
                 self._target,
                 dst,
                 src,
-                0 if stream is None else stream._open(),
+                stream,
+                (),
                 priority,
-                _UNTRACKED if untracked else 0,
+                untracked,
             )
             self._kept.append((keeper, dst, form))
         return dst
@@ -121,12 +121,13 @@ class Graph(Handle):
                 self._open(),
                 tuple(kept[0] for kept in self._kept),
                 [kept[1] for kept in self._kept],
-                0 if stream is None else stream._open(),
+                stream,
                 after,
                 priority,
-                _UNTRACKED if untracked else 0,
+                untracked,
             )
 
-    def run(self, **how):
-        """The same, and waits."""
-        return self.run_async(**how).result()
+    def run(self, *, stream=None, after=(), priority=0, untracked=False):
+        """Runs everything recorded, waits, and returns the list of results. Ctrl-C cancels it. stream, after, priority,
+        untracked: as for Context.gemm_async."""
+        return finished(self.run_async(stream=stream, after=after, priority=priority, untracked=untracked))

@@ -64,7 +64,7 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         self._invoke_callbacks()
 
     def wait(self, timeout=None):
-        """Waits until it has ended, well or badly, for `timeout` seconds at most. Whether it has."""
+        """Waits until it completes, successfully or not, for `timeout` seconds at most. Whether it has."""
         if self._status != _raw.SG_STATUS_NOT_READY:
             return True
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -153,6 +153,17 @@ class Job(_raw.JobBase, concurrent.futures.Future):
 
     def __repr__(self):
         return f"<streamgemm.Job {_raw.sg_status_name(self._poll())[len('SG_STATUS_'):].lower()} at {id(self):#x}>"
+
+
+def finished(job):
+    """The result of a blocking call. What interrupts it cancels the job, which uses the operands until it completes."""
+    try:
+        return job.result()
+    except BaseException:
+        if not job.done():
+            job.cancel()
+            job.wait()
+        raise
 
 
 class NoCondition:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: the schedule of a product, to look at, to predict with, to run many times."""
 
+import functools
 import json
 
 from . import _raw
 from ._enums import MemoryKind, PlanFormat, Split, value_of
-from ._errors import InvalidArgument
 from ._handles import Handle
-from ._job import Job
+from ._job import Job, finished
+from ._products import PLANNED
 from ._records import Prediction, fields_of
 
 _KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind}
@@ -17,18 +18,26 @@ class PlanOptions:
     """What the planner may choose; what is not given is free. The fields are those of sg_plan_options."""
 
     def __init__(self, **fields):
+        """fields: split, parts, streams, memory_limit, tile_m, tile_n, tile_k, place_a, place_b, place_c."""
         self._struct = _raw.sg_plan_options()
         known = fields_of(_raw.sg_plan_options)
         for name, value in fields.items():
             if name not in known:
-                raise InvalidArgument(f"{name} is none of the options {known}")
+                raise TypeError(f"{name} is none of the options {known}")
             kind = _KIND_OF_FIELD.get(name)
             setattr(self._struct, name, value if kind is None else value_of(kind, value, name))
-        self._address = int(self._struct.this)
+
+    def _open_options(self):
+        return int(self._struct.this)
+
+    def _fields(self):
+        return {name: getattr(self._struct, name) for name in fields_of(_raw.sg_plan_options)}
+
+    def __reduce__(self):
+        return functools.partial(PlanOptions, **self._fields()), ()
 
     def __repr__(self):
-        fields = {name: getattr(self._struct, name) for name in fields_of(_raw.sg_plan_options)}
-        return f"PlanOptions({', '.join(f'{k}={v}' for k, v in fields.items() if v)})"
+        return f"PlanOptions({', '.join(f'{k}={v}' for k, v in self._fields().items() if v)})"
 
 
 class Plan(Handle):
@@ -48,7 +57,7 @@ class Plan(Handle):
                 compute,
                 bias,
                 activation,
-                0 if options is None else options._address,
+                0 if options is None else options._open_options(),
             ),
             _raw.sg_plan_release,
         )
@@ -77,33 +86,31 @@ class Plan(Handle):
 
     __str__ = lambda self: self.text  # noqa: E731
 
+    # fmt: off
     def run_async(
         self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False
     ):
-        """Runs it on matrices of the shapes, and in the places, that it was made for; with a bias if it was made for one."""
+        """Submits it with other matrices and returns the Job.
+
+        a, b, c: of the shapes, and in the places, that it was made for. alpha, beta: None keeps those of the plan. bias: of a
+        plan that was made with one. stream, after, priority, untracked: as for Context.gemm_async.
+        """
         self._open()
         planned_alpha, planned_beta, op_a, op_b, compute, activation = self._product
         return _raw.submit_product(
-            1,
-            Job,
-            self._target,
-            a,
-            b,
-            c,
-            planned_alpha if alpha is None else alpha,
-            planned_beta if beta is None else beta,
-            op_a,
-            op_b,
-            compute,
-            bias,
-            activation,
-            0 if stream is None else stream._open(),
-            after,
-            priority,
-            1 if untracked else 0,
-            0,
+            PLANNED, Job, self._target, a, b, c, planned_alpha if alpha is None else alpha,
+            planned_beta if beta is None else beta, op_a, op_b, compute, bias, activation, stream, after, priority,
+            untracked, None, False,
         )
 
-    def run(self, a, b, c=None, **how):
-        """Runs it and waits: the result's array."""
-        return self.run_async(a, b, c, **how).result()
+    def run(
+        self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False
+    ):
+        """Runs it with other matrices, waits, and returns the result's array. Ctrl-C cancels it.
+
+        a, b, c, alpha, beta, bias, stream, after, priority, untracked: as for run_async.
+        """
+        return finished(self.run_async(
+            a, b, c, alpha=alpha, beta=beta, bias=bias, stream=stream, after=after, priority=priority, untracked=untracked
+        ))
+    # fmt: on

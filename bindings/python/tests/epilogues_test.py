@@ -113,7 +113,34 @@ class Epilogues(DeviceTest):
         self.refused(r"bias.*follow each other", bias=np.zeros(10, np.float32)[::2])
         self.refused(r"activation is 'tanh'.*relu", activation="tanh")
         self.refused(r"overlap.*bias", c=self.c, bias=self.c[0])
-        self.assertRaises(TypeError, lambda: self.context.gemm(self.a, self.b, bias=3.0))
+        self.refused(r"bias is complex and the result is f32", bias=1j)
+        self.assertRaises(TypeError, lambda: self.context.gemm(self.a, self.b, bias="3"))
+
+    def test_one_value_for_all(self):
+        for bias in (3, 3.0, np.float32(3), np.float64(3), np.int64(3), np.array(3.0), np.full(1, 3, np.float32), np.full((1, 1), 3, np.float32)):
+            np.testing.assert_array_equal(self.context.gemm(self.a, self.b, bias=bias), self.c + 3)
+            np.testing.assert_array_equal(self.context.gemm(self.a, self.b[:, 0], bias=bias if np.ndim(bias) < 2 else 3), self.c[:, 0] + 3)
+            np.testing.assert_array_equal(self.context.gemm(self.a[0], self.b, bias=bias if np.ndim(bias) < 2 else 3), self.c[0] + 3)
+        stacks = self.context.gemm(np.stack([self.a] * 3), self.b, bias=np.arange(3, dtype=np.float32).reshape(3, 1, 1))
+        np.testing.assert_array_equal(stacks, self.c + np.arange(3).reshape(3, 1, 1))
+        for dtype in (np.float16, np.float64, np.complex64, np.complex128):
+            found = self.context.matmul(self.a.astype(dtype), self.b.astype(dtype), bias=2)
+            np.testing.assert_array_equal(found, (self.c + 2).astype(dtype))
+        found = self.context.matmul(self.a.astype(np.int8), self.b.astype(np.int8), bias=2)
+        np.testing.assert_array_equal(found, self.c + 2)
+
+    def test_broadcast_as_numpy_does(self):
+        a, b = integers((2, 3, 7, 9)), integers((3, 9, 5), seed=1)
+        for shape in ((5,), (7, 1), (3, 1, 5), (3, 7, 1), (2, 1, 1, 5), (2, 3, 1, 5), (2, 1, 7, 1), (1, 3, 1, 5), (2, 3, 1, 1)):
+            bias = integers(shape, seed=3)
+            with self.subTest(shape=shape):
+                try:
+                    found = self.context.matmul(a, b, bias=bias)
+                except sg.InvalidArgument as refused:  # no single stride reaches its items
+                    self.assertIn(shape[:2], ((2, 1), (1, 3), (3, 1), (3, 7)))
+                    self.assertRegex(str(refused), "not evenly spaced.*copy=True")
+                    found = self.context.matmul(a, b, bias=bias, copy=True)
+                np.testing.assert_array_equal(found, a @ b + bias)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A blocking GEMM that a signal can end. One that is over before anybody could press a key is one call; others are
+ * submitted and waited for in slices. A signal's exception cancels the job, and is raised when the job has completed,
+ * because until then it uses the operands. */
+#include "submission.h"
+
+enum { SLICE_NS = 20 * 1000 * 1000 };
+
+static int waiting;         /* blocking calls that are in a slice */
+static PyObject *abandoned; /* jobs that a second signal left while they were being cancelled; they hold their operands */
+
+void sweep_abandoned(void) {
+  for (Py_ssize_t i = abandoned ? PyList_GET_SIZE(abandoned) : 0; i-- > 0;) {
+    const job_object *job = (job_object *)PyList_GET_ITEM(abandoned, i);
+    if (sg_job_poll(job->handle) != SG_STATUS_NOT_READY) PyList_SetSlice(abandoned, i, i + 1, NULL);
+  }
+}
+
+static void abandon(PyObject *job) {
+  if (!abandoned) abandoned = PyList_New(0);
+  if (!abandoned || PyList_Append(abandoned, job) < 0) Py_INCREF(job); /* for ever, rather than too short */
+}
+
+/* Waits until it completes, or until a signal raises: then false. */
+static bool wait_in_slices(sg_job *handle, sg_status *status) {
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS
+    *status = sg_job_wait(handle, SLICE_NS);
+    Py_END_ALLOW_THREADS
+    if (*status != SG_STATUS_TIMEOUT) return true;
+    if (PyErr_CheckSignals() < 0) return false;
+  }
+}
+
+static void cancel(PyObject *job, sg_job *handle) {
+  PyObject *type, *value, *trace;
+  sg_status status;
+  PyErr_Fetch(&type, &value, &trace);
+  sg_job_cancel(handle);
+  if (!wait_in_slices(handle, &status)) {
+    PyErr_Clear(); /* the first is raised */
+    abandon(job);
+  }
+  PyErr_Restore(type, value, trace);
+}
+
+/* Over within a few milliseconds: nothing is in its way, and it is small. */
+static bool is_soon_over(const sg_gemm_desc *d, const sg_submit *submit) {
+  const double k = (double)(d->op_a == SG_OP_N ? d->a.cols : d->a.rows);
+  return (double)d->c.rows * (double)d->c.cols * (k + 8) * (double)d->batch < 16e6 && !submit->stream &&
+         submit->after_count == 0 && waiting == 0 && none_in_flight();
+}
+
+bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
+  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
+  sg_status status;
+  if (is_soon_over(d, submit)) {
+    Py_BEGIN_ALLOW_THREADS
+    status = sg_gemm(on, d, submit);
+    Py_END_ALLOW_THREADS
+  } else {
+    sg_job *handle = NULL;
+    sweep_abandoned();
+    ++waiting;
+    Py_BEGIN_ALLOW_THREADS
+    status = sg_gemm_async(on, d, submit, &handle);
+    Py_END_ALLOW_THREADS
+    job_submitted(in->job, handle, NULL);
+    const bool ended = status != SG_STATUS_OK || wait_in_slices(handle, &status);
+    if (!ended) cancel(in->job, handle);
+    --waiting;
+    if (!ended) return false;
+  }
+  return status == SG_STATUS_OK || raise_status(status, sg_last_error_message()) != NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "submission.h"
+
+/* Looks at all of them; the descriptors of those that are not empty, one after the other. -1: an exception. */
+static int32_t fill_group(call *in, PyObject *items, product *products, sg_gemm_desc *descs, PyObject *results) {
+  int32_t used = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); ++i) {
+    product_arguments g;
+    if (!parse_product(PyTuple_GET_ITEM(items, i), &g) || !fill_product(in, &products[i], &g) ||
+        PyList_Append(results, products[i].result) < 0)
+      return -1;
+    if (!products[i].empty) descs[used++] = products[i].desc;
+  }
+  return used;
+}
+
+static PyObject *run_group(call *in, PyObject *items, const order_arguments *og, product *products, sg_gemm_desc *descs,
+                           PyObject *results) {
+  sg_submit submit;
+  sg_job *handle = NULL;
+  const int32_t used = fill_group(in, items, products, descs, results);
+  if (used < 0 || !fill_order(in, og, &submit) || !ready_to_post()) return NULL;
+  if (used == 0) return posted(in, &submit, SG_STATUS_OK, NULL, results);
+  sg_status status;
+  post_completion(&submit, in->job);
+  Py_BEGIN_ALLOW_THREADS
+  status = sg_gemm_grouped_async((sg_context *)(uintptr_t)in->to.handle, descs, used, &submit, &handle);
+  Py_END_ALLOW_THREADS
+  return posted(in, &submit, status, handle, results);
+}
+
+/* submit_group(type, target, ((a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)...), stream,
+ * after, priority, untracked, options, copies): one Job, whose result is the list of results. */
+PyObject *submit_group(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  PyObject *to, *items, *made = NULL;
+  order_arguments og;
+  int copies;
+  call in = {.in_order = true};
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOO!OOOOOp", &type, &to, &PyTuple_Type, &items, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.options, &copies))
+    return NULL;
+  const Py_ssize_t count = PyTuple_GET_SIZE(items);
+  if (count == 0 || count > INT32_MAX) return raise_argument("a group has %zd products", count);
+  in.copies = copies != 0;
+  PyObject *results = PyList_New(0);
+  product *products = PyMem_Calloc((size_t)count, sizeof *products);
+  sg_gemm_desc *descs = PyMem_Calloc((size_t)count, sizeof *descs);
+  if (!results || !products || !descs)
+    PyErr_NoMemory();
+  else if (target_of(to, &in.to) && call_begin(&in, type))
+    made = run_group(&in, items, &og, products, descs, results);
+  for (Py_ssize_t i = 0; products && i < count; ++i) product_done(&products[i]);
+  PyMem_Free(products);
+  PyMem_Free(descs);
+  Py_XDECREF(results);
+  call_done(&in);
+  return made;
+}

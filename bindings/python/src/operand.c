@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at an operand: a Job's result, a list of matrices, an array; held by the call's job from then on. */
+#include "submission.h"
+
+bool run_after(call *in, PyObject *job) {
+  sg_job *handle = ((job_object *)job)->handle;
+  job_list *l = &in->after;
+  if (!handle) return true; /* it completed at once */
+  if (!l->handles) {
+    l->handles = l->inline_handles;
+    l->capacity = (int32_t)(sizeof l->inline_handles / sizeof *l->inline_handles);
+  }
+  if (l->count == l->capacity) {
+    const bool was_inline = l->handles == l->inline_handles;
+    sg_job **grown = PyMem_Realloc(was_inline ? NULL : l->handles, 2 * (size_t)l->capacity * sizeof *grown);
+    if (!grown) return PyErr_NoMemory(), false;
+    for (int32_t i = 0; was_inline && i < l->count; ++i) grown[i] = l->handles[i];
+    l->handles = grown;
+    l->capacity *= 2;
+  }
+  l->handles[l->count++] = handle;
+  return true;
+}
+
+static PyObject *raise_failure(const job_object *job, const char *name) {
+  PyObject *text = PyUnicode_FromFormat("%s is a Job that failed: %S", name, job->message ? job->message : Py_None);
+  const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
+  if (message) raise_status(SG_STATUS_DEPENDENCY_FAILED, message);
+  Py_XDECREF(text);
+  return NULL;
+}
+
+PyObject *settled(call *in, PyObject *given, const char *name) {
+  if (!PyObject_TypeCheck(given, job_type)) return given;
+  job_object *job = (job_object *)given;
+  if (job->status < 0) return raise_failure(job, name);
+  if ((!in->in_order || in->copies) && job->status != SG_STATUS_OK && sg_job_poll(job->handle) != SG_STATUS_OK)
+    return raise_argument("%s is a Job that has not completed, %s: give its result()", name,
+                          in->in_order ? "which copy=True would copy too early" : "and a graph records arrays");
+  if (!job->result || job->result == Py_None) return raise_argument("%s is a Job without a result", name);
+  return run_after(in, given) ? job->result : NULL;
+}
+
+static bool reachable(const call *in, const view *v, const char *name) {
+  if (v->place == ON_CUDA && v->device_id != in->to.cuda_device)
+    return raise_argument("%s lies on cuda:%d, which is not the device of this context", name, v->device_id);
+  if (v->place == ON_OTHER && v->device_id != in->to.context_id)
+    return raise_argument("%s lies in the device memory of another context", name);
+  return true;
+}
+
+bool see_array(call *in, PyObject *given, const char *name, bool writable, view *out) {
+  hold *held = job_hold(in->job);
+  return held && view_of(given, name, writable, out, held) && reachable(in, out, name);
+}
+
+static bool copy_of(call *in, const operand *o, int item_ndim, view *v, sg_matrix *out) {
+  hold *held = job_hold(in->job);
+  matrix_object *copied = held ? gather(v, item_ndim, o->name) : NULL;
+  if (!copied) return false;
+  held->owner = (PyObject *)copied;
+  *v = copied->of;
+  return lay_out_view(v, item_ndim, o->role, out) || refuse_strides(v, item_ndim, o->name);
+}
+
+static bool see_matrix(call *in, operand *o, PyObject *given, view *v, sg_matrix *out) {
+  given = settled(in, given, o->name);
+  if (!given || !see_array(in, given, o->name, o->result != NULL, v)) return false;
+  if (o->result) {
+    if (!has_shape(o, v)) return false;
+  } else {
+    if (v->ndim < (o->list ? 2 : 1)) return raise_argument("%s has %d dimensions; a matrix has two", o->name, v->ndim);
+    o->item_ndim = v->ndim < 2 ? 1 : 2;
+  }
+  if (lay_out_view(v, o->item_ndim, o->role, out)) return true;
+  return in->copies && !o->result ? copy_of(in, o, o->item_ndim, v, out) : refuse_strides(v, o->item_ndim, o->name);
+}
+
+static bool alike(const view *x, const sg_matrix *m, const view *y, const sg_matrix *n) {
+  if (x->ndim != y->ndim || m->rows != n->rows || m->cols != n->cols || m->dtype != n->dtype) return false;
+  return m->ld == n->ld && m->layout == n->layout;
+}
+
+/* A list of matrices of one shape: an array of addresses. `tight`: each as a copy, if it is not without gaps already. */
+static bool see_list(call *in, operand *o, bool tight) {
+  for (Py_ssize_t i = 0; i < o->list_size; ++i) {
+    view v;
+    sg_matrix m;
+    if (!see_matrix(in, o, PyTuple_GET_ITEM(o->list, i), &v, &m)) return false;
+    const bool as_it_is = m.layout == SG_LAYOUT_ROW_MAJOR && m.ld <= m.cols;
+    if (tight && !as_it_is && !copy_of(in, o, o->item_ndim, &v, &m)) return false;
+    if (i == 0) {
+      o->seen = v;
+      o->matrix = m;
+    }
+    if (in->copies && !o->result && !tight && (m.ld != o->matrix.ld || m.layout != o->matrix.layout))
+      return see_list(in, o, true);
+    if (v.ndim != o->item_ndim || !alike(&v, &m, &o->seen, &o->matrix))
+      return raise_argument(
+          "%s[%zd] is not like %s[0]: the items of a list are matrices that share shape, dtype and strides (a group of "
+          "different ones: gemm_grouped)",
+          o->name, i, o->name);
+    o->items[i] = m.data;
+  }
+  return true;
+}
+
+bool see_operand(call *in, operand *o, PyObject *given) {
+  given = settled(in, given, o->name);
+  if (!given) return false;
+  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given))
+    return see_matrix(in, o, given, &o->seen, &o->matrix);
+  o->list = PySequence_Tuple(given); /* looking at an item may run anything, which may change the list */
+  if (!o->list) return false;
+  o->list_size = PyTuple_GET_SIZE(o->list);
+  if (o->list_size == 0) return raise_argument("%s is an empty list", o->name);
+  o->items = PyMem_Malloc((size_t)o->list_size * sizeof *o->items);
+  if (!o->items) return PyErr_NoMemory(), false;
+  return see_list(in, o, false);
+}
+
+void operand_done(operand *o) {
+  PyMem_Free(o->items);
+  Py_CLEAR(o->list);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shape of a GEMM, as NumPy's matmul has it: a vector is a row on the left and a column on the right, and the
+ * dimensions before the last two are broadcast. A list is a batch of one dimension. */
+#include "submission.h"
+
+static int batch_ndim(const operand *o) { return o->list ? 1 : o->seen.ndim - o->item_ndim; }
+
+static const Py_ssize_t *batch_extents(const operand *o) { return o->list ? &o->list_size : o->seen.shape; }
+
+/* The extent of an operand in one of `ndim` broadcast dimensions. */
+static Py_ssize_t extent_in(const operand *o, int ndim, int i) {
+  const int own = i - (ndim - batch_ndim(o));
+  return own < 0 ? 1 : batch_extents(o)[own];
+}
+
+static bool broadcast(const operand *a, const operand *b, product_shape *out) {
+  const int x = batch_ndim(a), y = batch_ndim(b);
+  out->batch_ndim = x > y ? x : y;
+  out->count = 1;
+  bool empty = false;
+  for (int i = 0; i < out->batch_ndim; ++i) {
+    const Py_ssize_t of_a = extent_in(a, out->batch_ndim, i), of_b = extent_in(b, out->batch_ndim, i);
+    if (of_a != of_b && of_a != 1 && of_b != 1) return false;
+    out->extent[i] = of_a == 1 ? of_b : of_a;
+    if (out->extent[i] == 0) empty = true;
+  }
+  for (int i = 0; !empty && i < out->batch_ndim; ++i)
+    if (__builtin_mul_overflow(out->count, out->extent[i], &out->count)) return false;
+  if (empty) out->count = 0;
+  return true;
+}
+
+static bool refuse_shapes(const operand *a, sg_op op_a, const operand *b, sg_op op_b) {
+  PyObject *shape_a = shape_text(&a->seen), *shape_b = shape_text(&b->seen);
+  if (shape_a && shape_b)
+    raise_argument("%s of shape %R%s%s and %s of shape %R%s%s cannot be multiplied", a->name, shape_a,
+                   a->list ? " (each)" : "", op_a == SG_OP_N ? "" : ", transposed", b->name, shape_b,
+                   b->list ? " (each)" : "", op_b == SG_OP_N ? "" : ", transposed");
+  Py_XDECREF(shape_a);
+  Py_XDECREF(shape_b);
+  return false;
+}
+
+bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, product_shape *out) {
+  const int64_t k = op_a == SG_OP_N ? a->matrix.cols : a->matrix.rows;
+  const int64_t inner = op_b == SG_OP_N ? b->matrix.rows : b->matrix.cols;
+  if (k != inner || !broadcast(a, b, out)) return refuse_shapes(a, op_a, b, op_b);
+  out->m = op_a == SG_OP_N ? a->matrix.rows : a->matrix.cols;
+  out->n = op_b == SG_OP_N ? b->matrix.cols : b->matrix.rows;
+  out->ndim = out->batch_ndim;
+  if (a->item_ndim != 1) out->extent[out->ndim++] = out->m;
+  if (b->item_ndim != 1) out->extent[out->ndim++] = out->n;
+  return true;
+}
+
+PyObject *shape_tuple(const product_shape *s, bool of_an_item) {
+  const int skipped = of_an_item ? s->batch_ndim : 0;
+  const view as_view = {.ndim = s->ndim - skipped, .shape = s->extent + skipped};
+  return shape_text(&as_view);
+}
+
+static bool refuse_result(const operand *c, const view *v) {
+  PyObject *is = shape_text(v), *should = shape_tuple(c->result, false);
+  if (is && should && c->list)
+    raise_argument("%s is a list of %zd arrays of shape %R; the result has shape %R", c->name, c->list_size, is, should);
+  else if (is && should)
+    raise_argument("%s has shape %R; the result has shape %R", c->name, is, should);
+  Py_XDECREF(is);
+  Py_XDECREF(should);
+  return false;
+}
+
+bool has_shape(const operand *c, const view *v) {
+  const product_shape *wanted = c->result;
+  const int skipped = c->list ? wanted->batch_ndim : 0;
+  bool same = v->ndim == wanted->ndim - skipped;
+  for (int i = 0; same && i < v->ndim; ++i) same = v->shape[i] == wanted->extent[skipped + i];
+  if (c->list && (wanted->batch_ndim != 1 || wanted->count != c->list_size)) same = false;
+  return same || refuse_result(c, v);
+}
+
+/* The address of each item of the batch, in the order of its dimensions. */
+static bool list_items(operand *o, const product_shape *over, const Py_ssize_t *strides) {
+  void **all = PyMem_Malloc((size_t)over->count * sizeof *all);
+  if (!all) return PyErr_NoMemory(), false;
+  Py_ssize_t index[MAX_DIMENSIONS] = {0}, at = 0;
+  for (Py_ssize_t n = 0; n < over->count; ++n) {
+    all[n] = o->list ? o->items[at] : (char *)o->matrix.data + at;
+    for (int i = over->batch_ndim - 1; i >= 0; --i) {
+      at += strides[i];
+      if (++index[i] < over->extent[i]) break;
+      at -= strides[i] * over->extent[i];
+      index[i] = 0;
+    }
+  }
+  PyMem_Free(o->items);
+  o->items = all;
+  return true;
+}
+
+bool spread(operand *o, const product_shape *over, int64_t *stride) {
+  *stride = 0;
+  if (o->list && o->list_size == 1) { /* one matrix, shared by the batch */
+    PyMem_Free(o->items);
+    o->items = NULL;
+    return true;
+  }
+  if (over->count <= 1 && !o->list) return true;
+  if (o->list && over->batch_ndim == 1) return true; /* its addresses are the batch's */
+  Py_ssize_t strides[MAX_DIMENSIONS];
+  for (int i = 0; i < over->batch_ndim; ++i) {
+    const int own = i - (over->batch_ndim - batch_ndim(o));
+    const bool shared = own < 0 || batch_extents(o)[own] == 1;
+    strides[i] = shared ? 0 : o->list ? 1 : o->seen.strides[own];
+  }
+  int64_t count;
+  if (o->list || !one_stride(over->batch_ndim, over->extent, strides, &count, stride)) {
+    *stride = 0;
+    return list_items(o, over, strides);
+  }
+  *stride /= sg_dtype_size(o->seen.dtype);
+  return true;
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The context of the functions that name none."""
+
+import os
+import threading
+
+from . import _raw
+from ._context import Context
+from ._job import Job
+from ._products import ASYNC, BLOCKING, NOTHING
+
+_submit = _raw.submit_product
+_default = None
+_default_lock = threading.Lock()
+
+
+def default_context():
+    """The context of the functions that name none; made when it is first needed, on the device "auto"."""
+    global _default
+    if _default is None or _default.closed:
+        with _default_lock:
+            if _default is None or _default.closed:
+                _default = Context()
+    return _default
+
+
+def set_default_context(context):
+    """Replaces it by `context`; None: it is made anew when it is needed."""
+    global _default
+    _default = context
+
+
+def _after_fork():
+    """The parent's handles are no good in a child, which gets a context of its own."""
+    global _default, _default_lock
+    _default, _default_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _target():
+    target = None if _default is None else _default._target
+    return target or default_context()._open_target()
+
+
+# fmt: off
+def matmul(
+    a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
+    copy=False, stream=None, after=NOTHING, priority=0, untracked=False, options=None,
+):
+    """Computes a @ b on the default context, as numpy.matmul has it, waits, and returns the result.
+
+    out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
+    activation, copy, stream, after, priority, untracked, options: as for Context.gemm_async.
+    """
+    return _submit(
+        BLOCKING, Job, _target(), a, b, out, alpha, beta, op_a, op_b, compute, bias, activation,
+        stream, after, priority, untracked, options, copy,
+    )
+
+
+def matmul_async(
+    a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
+    copy=False, stream=None, after=NOTHING, priority=0, untracked=False, options=None,
+):
+    """Submits a @ b to the default context, as numpy.matmul has it, and returns its Job at once.
+
+    out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
+    activation, copy, stream, after, priority, untracked, options: as for Context.gemm_async.
+    """
+    return _submit(
+        ASYNC, Job, _target(), a, b, out, alpha, beta, op_a, op_b, compute, bias, activation,
+        stream, after, priority, untracked, options, copy,
+    )
+# fmt: on
