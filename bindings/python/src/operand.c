@@ -70,6 +70,10 @@ static bool see_matrix(call *in, operand *o, PyObject *given, view *v, sg_matrix
     if (!has_shape(o, v)) return false;
   } else {
     if (v->ndim < (o->list ? 2 : 1)) return raise_argument("%s has %d dimensions; a matrix has two", o->name, v->ndim);
+    if (v->dtype == SG_DTYPE_I32)
+      return raise_argument("%s has elements of i32 (int32), which only results have; operands have f16, bf16, f32, f64, "
+                            "c64, c128, i8, f8_e4m3 or f8_e5m2",
+                            o->name);
     o->item_ndim = v->ndim < 2 ? 1 : 2;
   }
   if (lay_out_view(v, o->item_ndim, o->role, out)) return true;

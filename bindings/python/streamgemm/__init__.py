@@ -26,7 +26,7 @@ def _use_own_plugins():
 _use_own_plugins()
 
 from . import _raw  # noqa: E402
-from . import _arrays, _completer, _enums, _job  # noqa: E402
+from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
 from ._enums import Activation, Compute, MemoryKind, Op, PlanFormat, Split, Status, WhenFull  # noqa: E402
@@ -57,7 +57,7 @@ from ._records import BackendInfo, DeviceInfo, Prediction, Statistics, backends,
 _raw.install(
     error_of,
     _arrays.as_matrix,
-    _arrays.make_result,
+    _results.make_result,
     _arrays.is_masked,
     _job.make_condition,
     _job.NoCondition(),

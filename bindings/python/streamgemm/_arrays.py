@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's arrays: what has no plain buffer, and new arrays for results."""
+"""Other people's arrays that have no plain buffer: DLPack and the array interfaces. What an exporter says is checked."""
 
 import ctypes
+import operator
 import re
 import sys
 
@@ -36,17 +37,27 @@ def _named(array):
     return _BY_LONG_NAME.get(str(getattr(array, "dtype", "")).rpartition(".")[2])
 
 
+def _name_of(array):
+    """What an array calls its element type: "float32" of NumPy, "torch.float32"; "" when it does not say."""
+    dtype = getattr(array, "dtype", "")
+    return str(getattr(dtype, "name", "") or dtype).rpartition(".")[2]
+
+
 def _dtype_of_typestr(typestr, array):
     if named := _named(array):
         return named
+    if not isinstance(typestr, str) or not re.fullmatch(r"[<>|=][a-zA-Z][0-9]+", typestr):
+        raise InvalidArgument(f"its typestr is {typestr!r}")
     kind, size = typestr[1], int(typestr[2:])
     if typestr[0] == ">" and size > 1:
         raise InvalidArgument("its elements are big-endian")
-    return f"{kind}{size * 8}"
+    if (dtype := f"{kind}{size * 8}") not in dtypes():
+        raise InvalidArgument(f"its elements have the typestr {typestr!r}")
+    return dtype
 
 
 def _by_dlpack(array):
-    device, number = array.__dlpack_device__()
+    device, number = map(operator.index, array.__dlpack_device__())
     options = {}
     if device == ON_CUDA:
         options["stream"] = _LEGACY_STREAM  # the producer orders its own stream before this one
@@ -66,14 +77,28 @@ def _by_bytes(array, dtype):
     return Matrix._at(held.address, held.shape, held.strides, dtype, held.readonly, *held._place, memory, held)
 
 
+def _integers(values, what):
+    if not isinstance(values, (tuple, list)) or not all(isinstance(value, int) for value in values):
+        raise InvalidArgument(f"its {what} is {values!r}, which is no tuple of integers")
+    return tuple(values)
+
+
 def _by_interface(array, interface, place, number):
-    address, readonly = interface["data"]
+    if not isinstance(interface, dict):
+        raise InvalidArgument(f"its array interface is {interface!r}, which is no dict")
+    if interface.get("mask") is not None:
+        raise InvalidArgument("it has a mask, which a GEMM would ignore")
+    if interface.get("offset"):
+        raise InvalidArgument("its array interface has an offset")
+    data, strides = interface.get("data"), interface.get("strides")
+    if not isinstance(data, tuple) or len(data) != 2 or not isinstance(data[0], int) or data[0] < 0:
+        raise InvalidArgument(f"the data of its array interface is {data!r}, which is no (address, readonly)")
     return Matrix._at(
-        address or 0,
-        tuple(interface["shape"]),
-        interface.get("strides"),
-        _dtype_of_typestr(interface["typestr"], array),
-        bool(readonly),
+        data[0],
+        _integers(interface.get("shape"), "shape"),
+        None if strides is None else _integers(strides, "strides"),
+        _dtype_of_typestr(interface.get("typestr"), array),
+        bool(data[1]),
         place,
         number,
         int(MemoryKind.AUTO),
@@ -85,20 +110,23 @@ def _cuda_device_of(address):
     """The device of an address, from the driver that the array's owner has loaded."""
     number = ctypes.c_int(0)
     ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_void_p(address))
+    driver = ctypes.CDLL("libcuda.so.1")
+    if failure := driver.cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_void_p(address)):
+        raise InvalidArgument(f"address {address:#x} is not CUDA's (error {failure})")
     return number.value
 
 
 def _by_cuda_interface(array):
     interface = array.__cuda_array_interface__
-    number = _cuda_device_of(interface["data"][0])
+    checked = _by_interface(array, interface, ON_CUDA, 0)
+    number = _cuda_device_of(checked.address)
     stream = interface.get("stream", _LEGACY_STREAM)  # versions before 3 do not say
     if stream is not None:
         _raw.synchronize_producer(number, int(stream))
     return _by_interface(array, interface, ON_CUDA, number)
 
 
-def _library_of(array):
+def library_of(array):
     return type(array).__module__.partition(".")[0]
 
 
@@ -106,7 +134,7 @@ def _ways(array):
     named = _named(array)
     if named and hasattr(array, "__array_interface__"):  # NumPy with ml_dtypes
         yield lambda: _by_interface(array, array.__array_interface__, ON_HOST, 0)
-    if named and named != "bf16" and _library_of(array) == "torch":
+    if named and named != "bf16" and library_of(array) == "torch":
         yield lambda: _by_bytes(array, named)
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
         yield lambda: _by_dlpack(array)
@@ -116,6 +144,11 @@ def _ways(array):
         yield lambda: _by_interface(array, array.__array_interface__, ON_HOST, 0)
 
 
+def _accepted():
+    names = [f"{name} ({long_name(name)})" for name in dtypes() if name != "i32"]
+    return f"operands have elements of {', '.join(names)}; results of i32, too"
+
+
 def as_matrix(array, name):
     """A Matrix of what is no buffer of a known format. The first way that the array offers is the way."""
     for way in _ways(array):
@@ -123,10 +156,9 @@ def as_matrix(array, name):
             return way()
         except Exception as failure:  # whatever its library raises
             kind = getattr(array, "dtype", None)
-            raise InvalidArgument(
-                f"{name} (a {type(array).__name__}{f' of {kind}' if kind is not None else ''}) is no operand: "
-                f"{failure}"
-            ) from failure
+            what = f"{name} (a {type(array).__name__}{f' of {kind}' if kind is not None else ''}) is no operand: "
+            known = _name_of(array) in {"", *map(long_name, dtypes())}
+            raise InvalidArgument(what + (str(failure) if known else _accepted())) from failure
     try:
         view = memoryview(array)
     except TypeError:
@@ -134,19 +166,11 @@ def as_matrix(array, name):
             f"{name} is a {type(array).__name__}, which is no array: it has no buffer, __dlpack__, "
             "__cuda_array_interface__ or __array_interface__"
         ) from None
+    except Exception as failure:  # whatever its exporter raises
+        raise InvalidArgument(f"{name} (a {type(array).__name__}) is no operand: {failure}") from failure
     raise InvalidArgument(
-        f"{name} (a {type(array).__name__}) has elements of format {view.format!r}, which are not multiplied here"
+        f"{name} (a {type(array).__name__}) has elements of format {view.format!r}; {_accepted()}"
     )
-
-
-def look(array, name):
-    """A Matrix of any array."""
-    try:
-        memoryview(array).release()
-    except (TypeError, ValueError, BufferError):
-        return as_matrix(array, name)
-    made = Matrix._of(array, None)
-    return made if made is not None else as_matrix(array, name)
 
 
 def is_masked(kind):
@@ -155,63 +179,13 @@ def is_masked(kind):
     return masked is not None and issubclass(kind, masked)
 
 
-def _numpy_dtype(numpy, dtype, like):
-    if dtype in NAMED:
-        if str(getattr(like, "dtype", "")) == long_name(dtype):
-            return like.dtype
-        import ml_dtypes
-
-        return getattr(ml_dtypes, long_name(dtype))
-    return getattr(numpy, long_name(dtype))
-
-
-def _remember(numpy):
-    """From now on the extension makes the results of NumPy's arrays by itself."""
-    own = {value: name for name, value in dtypes().items() if name not in NAMED}
-    _raw.remember_numpy(
-        numpy.ndarray, numpy.empty, {value: numpy.dtype(getattr(numpy, long_name(name))) for value, name in own.items()}
-    )
-
-
-def plain(shape, dtype):
-    """A Matrix in memory of its own: for element types that no array at hand has."""
-    nbytes = _dtype_size(dtype)
-    for extent in shape:
-        nbytes *= extent
-    memory = bytearray(nbytes)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) if nbytes else 0
-    return Matrix.at(address, shape, dtype, owner=memory)
-
-
-def empty(shape, dtype, like=None):
-    """A new host array: NumPy's where NumPy has the type, else a Matrix, or a memoryview where there is no NumPy."""
+def look(array, name):
+    """A Matrix of any array."""
+    if is_masked(type(array)):
+        raise TypeError(f"{name} is a {type(array).__name__}, whose mask a GEMM would ignore")
     try:
-        import numpy
-    except ImportError:
-        code = {"f64": "d", "f32": "f", "f16": "e", "i8": "b", "i32": "i"}.get(dtype)
-        if code is None or 0 in shape:
-            return plain(shape, dtype)
-        return memoryview(plain(shape, dtype).owner).cast(code, shape)
-    try:
-        return numpy.empty(shape, _numpy_dtype(numpy, dtype, like))
-    except ImportError:  # bf16 and f8 are ml_dtypes'
-        return plain(shape, dtype)
-
-
-def make_result(like, shape, dtype):
-    """A new array of like's library, where `like` lies."""
-    library = sys.modules.get(_library_of(like))
-    family = getattr(library, "__name__", "")
-    if family == "torch":
-        return library.empty(shape, dtype=getattr(library, long_name(dtype)), device=like.device)
-    if family == "cupy":
-        with like.device:
-            return library.empty(shape, dtype=long_name(dtype))
-    if family == "numpy" and type(like) is library.ndarray:
-        _remember(library)
-    if isinstance(like, Matrix):
-        if like._memory != MemoryKind.AUTO:
-            return Matrix.placeholder(shape, dtype, place=like._memory)
-        if like._place[0] != ON_HOST:
-            raise InvalidArgument("a lies in device memory: c must be given")
-    return empty(shape, dtype, like)
+        memoryview(array).release()
+    except (TypeError, ValueError, BufferError):
+        return as_matrix(array, name)
+    made = Matrix._of(array, None)
+    return made if made is not None else as_matrix(array, name)

@@ -138,6 +138,21 @@ class Job(_raw.JobBase, concurrent.futures.Future):
     def set_running_or_notify_cancel(self):
         self.set_result(None)
 
+    def add_done_callback(self, fn, *, context=None):
+        """Calls `fn(job)` when the job completes: on the package's thread or that of a waiter; at once when it has completed.
+        Callbacks that asyncio itself adds, as asyncio.wait does, run on the loop, in the `context` given."""
+        if getattr(fn, "__module__", "") == "asyncio.tasks":
+            fn = _OnLoop(asyncio.get_running_loop(), fn, context)
+        super().add_done_callback(fn)
+
+    def remove_done_callback(self, fn):
+        """Removes `fn` from the callbacks; how often it was there."""
+        with self._condition:
+            kept = [callback for callback in self._done_callbacks if callback != fn]
+            removed = len(self._done_callbacks) - len(kept)
+            self._done_callbacks[:] = kept
+        return removed
+
     def __await__(self):
         if self._status == _raw.SG_STATUS_NOT_READY:  # not done(): callbacks are not to run on the loop's thread
             loop = asyncio.get_running_loop()
@@ -164,6 +179,24 @@ def finished(job):
             job.cancel()
             job.wait()
         raise
+
+
+class _OnLoop:
+    """A callback that runs on an asyncio loop, from whatever thread it is called. Equal to the one it stands for."""
+
+    def __init__(self, loop, function, context):
+        self._loop, self._function, self._context = loop, function, context
+
+    def __call__(self, job):
+        try:
+            self._loop.call_soon_threadsafe(self._function, job, context=self._context)
+        except RuntimeError:
+            pass  # the loop is closed, so nobody waits there
+
+    def __eq__(self, other):
+        return self._function == getattr(other, "_function", other)
+
+    __hash__ = None
 
 
 class NoCondition:

@@ -5,6 +5,7 @@ from . import _arrays, _raw
 from ._enums import MemoryKind
 from ._errors import InvalidArgument
 from ._handles import Handle, when_dropped
+from ._results import numpy_dtype
 from ._matrix import Matrix, _dtype_size, strides_of
 
 
@@ -80,7 +81,10 @@ def pinned_empty(context, shape, dtype, order):
     except ImportError:
         return matrix
     array = numpy.asarray(matrix)
-    return array.view(_arrays._numpy_dtype(numpy, dtype, None)) if dtype in _arrays.NAMED else array
+    try:
+        return array.view(numpy_dtype(numpy, dtype, None)) if dtype in _arrays.NAMED else array
+    except ImportError:  # NumPy has no such type without ml_dtypes
+        return matrix
 
 
 def _unpin(context, address, matrix):

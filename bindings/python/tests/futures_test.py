@@ -209,6 +209,83 @@ class Futures(DeviceTest):
             gate.open()
             first.result()
 
+    def test_every_primitive_of_concurrent_futures(self):
+        jobs = [self.submit() for _ in range(5)]
+        for when in (cf.FIRST_COMPLETED, cf.FIRST_EXCEPTION, cf.ALL_COMPLETED):
+            done, _ = cf.wait(jobs, timeout=300, return_when=when)
+            self.assertTrue(done)
+        self.assertEqual(set(cf.as_completed(jobs + jobs)), set(jobs))
+        gate = self.gate()
+        held = self.held_job(gate)
+        with self.assertRaises(cf.TimeoutError):
+            list(cf.as_completed([held], timeout=0.01))
+        self.assertEqual(cf.wait([held], timeout=0.01), (set(), {held}))
+        with cf.ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(held.result)
+            gate.open()
+            self.assertIs(waiting.result(300), held.result())
+        seen = []
+        job = self.submit()
+        self.assertEqual(job.remove_done_callback(seen.append), 0)
+        job.result()
+
+    def test_callbacks_that_are_removed(self):
+        seen, gate = [], self.gate()
+        job = self.held_job(gate)
+        for _ in range(2):
+            job.add_done_callback(seen.append)
+        self.assertEqual(job.remove_done_callback(seen.append), 2)
+        gate.open()
+        cf.wait([job])
+        self.assertEqual(seen, [])
+
+    def test_a_job_is_an_operand(self):
+        a, b, c = (integers((6, 6), np.float64, seed) for seed in range(3))
+        for untracked in (False, True):
+            gate = self.gate(a)
+            first = self.context.gemm_async(gate.matrix, b, untracked=untracked)
+            second = self.context.gemm_async(first, c, untracked=untracked)
+            third = self.context.gemm_async(c, [first, second, first], bias=self.context.gemm_async(np.ones(6), b), untracked=untracked)
+            into = self.context.gemm_async(c, c, second, beta=1, untracked=untracked)
+            copied = self.context.copy_async(np.empty((6, 6)), into, untracked=untracked)
+            grouped = self.context.gemm_grouped_async([(first, c), (c, first)], untracked=untracked)
+            self.assertFalse(first.done() or second.done())
+            gate.open()
+            np.testing.assert_array_equal(copied.result(), (a @ b) @ c + c @ c)
+            self.assertIs(into.result(), second.result())
+            np.testing.assert_array_equal(third.result()[0], c @ (a @ b) + np.ones(6) @ b)
+            np.testing.assert_array_equal(grouped.result()[1], c @ (a @ b))
+            np.testing.assert_array_equal(self.context.matmul(third, c)[2], (c @ (a @ b) + np.ones(6) @ b) @ c)
+            np.testing.assert_array_equal(self.context.matmul(self.context.gemm_async(a, b), c), (a @ b) @ c)
+
+    def test_a_job_of_another_context(self):
+        with sg.Context("cpu") as other:
+            a = integers((300, 300), np.float64)
+            np.testing.assert_array_equal(self.context.gemm(other.gemm_async(a, a), a), a @ a @ a)
+
+    def test_a_job_that_is_no_operand(self):
+        gate, one = self.gate(), np.ones((1, 1))
+        held = self.held_job(gate)
+        graph = self.context.graph()
+        with self.assertRaisesRegex(sg.InvalidArgument, "a is a Job that has not completed.*graph"):
+            graph.gemm(held, one)
+        with self.assertRaisesRegex(sg.InvalidArgument, "b is a Job that has not completed.*copy=True"):
+            self.context.gemm_async(one, held, copy=True)
+        with self.assertRaisesRegex(sg.InvalidArgument, "bias is a Job that has not completed"):
+            self.context.gemm_async(np.ones((4, 1)), np.ones((1, 4)), bias=held)
+        stream = self.context.stream()
+        self.held_job(gate, stream=stream)
+        cancelled = self.submit(stream=stream)
+        cancelled.cancel()
+        after = self.context.gemm_async(cancelled, integers((10, 3)))
+        gate.open()
+        self.assertIsInstance(after.exception(), sg.DependencyFailed)
+        with self.assertRaisesRegex(sg.DependencyFailed, "a is a Job that failed"):
+            self.context.gemm_async(cancelled, integers((10, 3)))
+        result = graph.gemm(held, one)
+        graph.run()
+        self.assertEqual(result[0, 0], 1)
+
     def test_a_signal_ends_a_wait(self):
         class Rang(Exception):
             pass
@@ -309,6 +386,88 @@ class Asyncio(DeviceTest):
             gate.open()
 
         asyncio.run(main())
+
+    def test_every_primitive_of_asyncio(self):
+        wanted = self.a @ self.b
+
+        async def main():
+            gate = self.gate()
+            held, quick = self.held_job(gate), self.submit()
+            done, pending = await asyncio.wait([held, quick], return_when=asyncio.FIRST_COMPLETED)
+            self.assertEqual((done, pending), ({quick}, {held}))
+            done, pending = await asyncio.wait([held], timeout=0.01)
+            self.assertEqual((done, pending), (set(), {held}))
+            self.assertEqual(held._done_callbacks, [])  # asyncio took its own back
+            asyncio.get_running_loop().call_later(0.01, gate.open)
+            done, pending = await asyncio.wait([held, quick])
+            self.assertEqual((done, pending), ({held, quick}, set()))
+            jobs = [self.submit() for _ in range(20)]
+            done, pending = await asyncio.wait(jobs, return_when=asyncio.FIRST_EXCEPTION)
+            self.assertEqual((done, pending), (set(jobs), set()))
+            done, _ = await asyncio.wait([self.submit(), asyncio.sleep(0)][:1] + [asyncio.ensure_future(asyncio.sleep(0))])
+            self.assertEqual(len(done), 2)
+            results = [await next_one for next_one in asyncio.as_completed([self.submit() for _ in range(5)])]
+            results += await asyncio.gather(self.submit(), self.submit())
+            results += [await asyncio.shield(self.submit()), await asyncio.wait_for(self.submit(), 300)]
+            results += [await asyncio.ensure_future(self.submit()), await asyncio.wrap_future(self.submit())]
+            results.append(await asyncio.get_running_loop().run_in_executor(None, self.submit().result))
+            if hasattr(asyncio, "timeout"):
+                async with asyncio.timeout(300):
+                    results.append(await self.submit())
+            for result in results:
+                np.testing.assert_array_equal(result, wanted)
+            for refused in (asyncio.create_task, asyncio.get_running_loop().create_task):
+                with self.assertRaises(TypeError):
+                    refused(self.submit())
+            with self.assertRaises(TypeError):
+                asyncio.run_coroutine_threadsafe(self.submit(), asyncio.get_running_loop())
+
+        asyncio.run(asyncio.wait_for(main(), 300))
+        with self.assertRaises((TypeError, ValueError)):
+            asyncio.run(self.submit())
+
+    def test_waiting_for_failures(self):
+        async def main():
+            stream, gate = self.context.stream(), self.gate()
+            held = self.held_job(gate, stream=stream)
+            cancelled = self.submit(stream=stream)
+            after = self.submit(after=[cancelled])
+            cancelled.cancel()
+            asyncio.get_running_loop().call_later(0.01, gate.open)
+            done, _ = await asyncio.wait([held, cancelled, after])
+            self.assertEqual(len(done), 3)
+            self.assertIsInstance(after.exception(), sg.DependencyFailed)
+            found = await asyncio.gather(held, cancelled, after, return_exceptions=True)
+            self.assertEqual([type(x) for x in found[1:]], [sg.Cancelled, sg.DependencyFailed])
+
+        asyncio.run(asyncio.wait_for(main(), 300))
+
+    def test_a_cancelled_wait_reaches_the_job(self):
+        async def main(wait):
+            stream, gate = self.context.stream(), self.gate()
+            before = self.held_job(gate, stream=stream)
+            job = self.submit(stream=stream)
+            with self.assertRaises((asyncio.TimeoutError, asyncio.CancelledError)):
+                await wait(job)
+            gate.open()
+            await before
+            return job
+
+        async def cancelled_gather(job):
+            gathered = asyncio.gather(job)
+            asyncio.get_running_loop().call_later(0.01, gathered.cancel)
+            await gathered
+
+        waits = [lambda job: asyncio.wait_for(job, 0.01), cancelled_gather]
+        if hasattr(asyncio, "timeout"):
+
+            async def timeout(job):
+                async with asyncio.timeout(0.01):
+                    await job
+
+            waits.append(timeout)
+        for wait in waits:
+            self.assertIsInstance(asyncio.run(main(wait)).exception(300), sg.Cancelled)
 
     def test_a_loop_that_is_gone(self):
         async def main():
