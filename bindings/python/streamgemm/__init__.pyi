@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+# fmt: off
+import array
 import concurrent.futures
+import contextvars
+import ctypes
 import enum
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, overload
 
+import numpy.typing as npt
 from typing_extensions import Literal, Required, Self, TypeAlias
 
 _T = TypeVar("_T")
-_C = TypeVar("_C")
+_C = TypeVar("_C", bound="_Array | list[Any] | tuple[Any, ...]")
 
 class _HasDLPack(Protocol):
     @property
@@ -21,9 +26,13 @@ class _HasCudaArrayInterface(Protocol):
     @property
     def __cuda_array_interface__(self) -> Any: ...
 
-_Array: TypeAlias = Matrix | _HasDLPack | _HasArrayInterface | _HasCudaArrayInterface | memoryview | bytearray
-# A list stands for a batch of matrices of one shape.
-_Operand: TypeAlias = _Array | list[Any] | tuple[Any, ...]
+_Buffer: TypeAlias = memoryview | bytearray | array.array[Any] | ctypes.Array[Any]
+_Array: TypeAlias = Matrix | _HasDLPack | _HasArrayInterface | _HasCudaArrayInterface | _Buffer
+# A list stands for a batch of matrices of one shape; a Job for the array that it makes.
+_Source: TypeAlias = _Array | Job[Any]
+_Operand: TypeAlias = _Source | list[Any] | tuple[Any, ...]
+_Bias: TypeAlias = _Source | complex | None
+_Numpy: TypeAlias = npt.NDArray[Any]
 _Op: TypeAlias = Op | Literal["N", "T", "C", "n", "t", "c"]
 _Compute: TypeAlias = Compute | str
 _Activation: TypeAlias = Activation | str
@@ -178,21 +187,16 @@ class Job(concurrent.futures.Future[_T]):
     def wait(self, timeout: float | None = ...) -> bool: ...
     @property
     def statistics(self) -> Statistics: ...
+    def add_done_callback(self, fn: Callable[[Job[_T]], object], *, context: contextvars.Context | None = ...) -> None: ...
+    def remove_done_callback(self, fn: Callable[[Job[_T]], object]) -> int: ...
     def __await__(self) -> Generator[Any, None, _T]: ...
 
 class Matrix:
     def __new__(cls, array: _Array, dtype: str | None = ...) -> Self: ...
     @classmethod
     def at(
-        cls,
-        address: int,
-        shape: _Shape,
-        dtype: str,
-        strides: Sequence[int] | None = ...,
-        *,
-        readonly: bool = ...,
-        device: str = ...,
-        owner: object = ...,
+        cls, address: int, shape: _Shape, dtype: str, strides: Sequence[int] | None = ..., *, readonly: bool = ...,
+        device: str = ..., owner: object = ...,
     ) -> Self: ...
     @classmethod
     def placeholder(cls, shape: _Shape, dtype: str = ..., *, order: _Order = ..., place: _Place = ...) -> Self: ...
@@ -219,12 +223,8 @@ class Matrix:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     def __dlpack__(
-        self,
-        *,
-        stream: int | None = ...,
-        max_version: tuple[int, int] | None = ...,
-        dl_device: tuple[int, int] | None = ...,
-        copy: bool | None = ...,
+        self, *, stream: int | None = ..., max_version: tuple[int, int] | None = ...,
+        dl_device: tuple[int, int] | None = ..., copy: bool | None = ...,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
@@ -242,35 +242,15 @@ class Pinned(_Handle, Generic[_T]):
 
 class PlanOptions:
     def __init__(
-        self,
-        *,
-        split: Split | str = ...,
-        parts: int = ...,
-        streams: int = ...,
-        memory_limit: int = ...,
-        tile_m: int = ...,
-        tile_n: int = ...,
-        tile_k: int = ...,
-        place_a: _Place = ...,
-        place_b: _Place = ...,
+        self, *, split: Split | str = ..., parts: int = ..., streams: int = ..., memory_limit: int = ...,
+        tile_m: int = ..., tile_n: int = ..., tile_k: int = ..., place_a: _Place = ..., place_b: _Place = ...,
         place_c: _Place = ...,
-        **fields: Any,
     ) -> None: ...
 
 class Plan(_Handle):
     def __init__(
-        self,
-        context: Context,
-        a: _Operand,
-        b: _Operand,
-        c: _Operand | None,
-        alpha: complex,
-        beta: complex,
-        op_a: _Op,
-        op_b: _Op,
-        compute: _Compute,
-        bias: _Array | None,
-        activation: _Activation | None,
+        self, context: Context, a: _Operand, b: _Operand, c: _Operand | None, alpha: complex, beta: complex,
+        op_a: _Op, op_b: _Op, compute: _Compute, bias: _Bias, activation: _Activation | None,
         options: PlanOptions | None,
     ) -> None: ...
     @property
@@ -283,117 +263,84 @@ class Plan(_Handle):
     def commands(self) -> dict[str, Any]: ...
     @overload
     def run_async(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: None = ...,
-        *,
-        alpha: complex | None = ...,
-        beta: complex | None = ...,
-        bias: _Array | None = ...,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
+        self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
+        bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ...,
+    ) -> Job[_Numpy]: ...
+    @overload
+    def run_async(
+        self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
+        bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ...,
     ) -> Job[Any]: ...
     @overload
     def run_async(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: _C,
-        *,
-        alpha: complex | None = ...,
-        beta: complex | None = ...,
-        bias: _Array | None = ...,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
+        self, a: _Operand, b: _Operand, c: _C, *, alpha: complex | None = ..., beta: complex | None = ...,
+        bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ...,
     ) -> Job[_C]: ...
     @overload
-    def run(self, a: _Operand, b: _Operand, c: None = ..., **how: Any) -> Any: ...
+    def run(
+        self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
+        bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ...,
+    ) -> _Numpy: ...
     @overload
-    def run(self, a: _Operand, b: _Operand, c: _C, **how: Any) -> _C: ...
+    def run(
+        self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
+        bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ...,
+    ) -> Any: ...
+    @overload
+    def run(
+        self, a: _Operand, b: _Operand, c: _C, *, alpha: complex | None = ..., beta: complex | None = ...,
+        bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ...,
+    ) -> _C: ...
 
 class Graph(_Handle):
     def __init__(self, context: Context) -> None: ...
     def __len__(self) -> int: ...
     @overload
     def gemm(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: None = ...,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
-        stream: Stream | None = ...,
-        priority: int = ...,
-        untracked: bool = ...,
-        options: PlanOptions | None = ...,
+        self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> _Numpy: ...
+    @overload
+    def gemm(
+        self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
     def gemm(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: _C,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
-        stream: Stream | None = ...,
-        priority: int = ...,
-        untracked: bool = ...,
-        options: PlanOptions | None = ...,
+        self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     def copy(
-        self, dst: _C, src: _Array, *, stream: Stream | None = ..., priority: int = ..., untracked: bool = ...
+        self, dst: _C, src: _Array, *, stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
     ) -> _C: ...
     @overload
     def set_gemm(
-        self,
-        index: int,
-        a: _Operand,
-        b: _Operand,
-        c: None = ...,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        bias: _Array | None = ...,
+        self, index: int, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ...,
+        bias: _Bias = ...,
     ) -> Any: ...
     @overload
     def set_gemm(
-        self,
-        index: int,
-        a: _Operand,
-        b: _Operand,
-        c: _C,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        bias: _Array | None = ...,
+        self, index: int, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ...,
+        bias: _Bias = ...,
     ) -> _C: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     def run_async(
-        self,
-        *,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
+        self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ...,
     ) -> Job[list[Any]]: ...
-    def run(self, **how: Any) -> list[Any]: ...
+    def run(
+        self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ...,
+    ) -> list[Any]: ...
 
 class Stream(_Handle):
     def __init__(self, handle: int) -> None: ...
@@ -425,25 +372,16 @@ class _Product(TypedDict, total=False):
     op_a: _Op
     op_b: _Op
     compute: _Compute
-    bias: _Array | None
+    bias: _Bias
     activation: _Activation | None
 
 _Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Product
 
 class Context(_Handle):
     def __init__(
-        self,
-        device: str | None = ...,
-        *,
-        compute_lanes: int = ...,
-        staging_threads: int = ...,
-        memory_limit: int = ...,
-        commands_in_flight: int = ...,
-        job_limit: int = ...,
-        when_full: WhenFull | Literal["block", "refuse"] = ...,
-        check_hazards: bool = ...,
-        tune: bool = ...,
-        **options: Any,
+        self, device: str | None = ..., *, compute_lanes: int = ..., staging_threads: int = ...,
+        memory_limit: int = ..., commands_in_flight: int = ..., job_limit: int = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ..., check_hazards: bool = ..., tune: bool = ...,
     ) -> None: ...
     @property
     def device(self) -> DeviceInfo: ...
@@ -457,139 +395,158 @@ class Context(_Handle):
     def pin(self, array: _T) -> Pinned[_T]: ...
     @overload
     def gemm_async(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: None = ...,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
-        untracked: bool = ...,
-        options: PlanOptions | None = ...,
+        self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> Job[_Numpy]: ...
+    @overload
+    def gemm_async(
+        self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
     ) -> Job[Any]: ...
     @overload
     def gemm_async(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: _C,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
-        untracked: bool = ...,
-        options: PlanOptions | None = ...,
+        self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
     ) -> Job[_C]: ...
     @overload
     def gemm(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: None = ...,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
-        untracked: bool = ...,
-        options: PlanOptions | None = ...,
+        self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> _Numpy: ...
+    @overload
+    def gemm(
+        self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
     def gemm(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: _C,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
-        untracked: bool = ...,
+        self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> _C: ...
+    @overload
+    def matmul_async(
+        self, a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> Job[_Numpy]: ...
+    @overload
+    def matmul_async(
+        self, a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ...,
+        op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
+        activation: _Activation | None = ..., copy: bool = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
         options: PlanOptions | None = ...,
+    ) -> Job[Any]: ...
+    @overload
+    def matmul_async(
+        self, a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> Job[_C]: ...
+    @overload
+    def matmul(
+        self, a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
+    ) -> _Numpy: ...
+    @overload
+    def matmul(
+        self, a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ...,
+        op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
+        activation: _Activation | None = ..., copy: bool = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        options: PlanOptions | None = ...,
+    ) -> Any: ...
+    @overload
+    def matmul(
+        self, a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+        op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+        copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     def gemm_grouped_async(
-        self,
-        products: Iterable[_Item],
-        *,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
-        untracked: bool = ...,
+        self, products: Iterable[_Item], *, copy: bool = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
         options: PlanOptions | None = ...,
     ) -> Job[list[Any]]: ...
-    def gemm_grouped(self, products: Iterable[_Item], **how: Any) -> list[Any]: ...
-    @overload
-    def matmul_async(self, a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Job[Any]: ...
-    @overload
-    def matmul_async(self, a: _Operand, b: _Operand, out: _C, **how: Any) -> Job[_C]: ...
-    @overload
-    def matmul(self, a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Any: ...
-    @overload
-    def matmul(self, a: _Operand, b: _Operand, out: _C, **how: Any) -> _C: ...
-    def copy_async(
-        self,
-        dst: _C,
-        src: _Array,
-        *,
-        stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ...,
-        priority: int = ...,
-        untracked: bool = ...,
-    ) -> Job[_C]: ...
-    def copy(self, dst: _C, src: _Array, **how: Any) -> _C: ...
-    def plan(
-        self,
-        a: _Operand,
-        b: _Operand,
-        c: _Operand | None = ...,
-        *,
-        alpha: complex = ...,
-        beta: complex = ...,
-        op_a: _Op = ...,
-        op_b: _Op = ...,
-        compute: _Compute = ...,
-        bias: _Array | None = ...,
-        activation: _Activation | None = ...,
+    def gemm_grouped(
+        self, products: Iterable[_Item], *, copy: bool = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
         options: PlanOptions | None = ...,
+    ) -> list[Any]: ...
+    def copy_async(
+        self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ...,
+    ) -> Job[_C]: ...
+    def copy(
+        self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ...,
+    ) -> _C: ...
+    def plan(
+        self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,
+        op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
+        activation: _Activation | None = ..., options: PlanOptions | None = ...,
     ) -> Plan: ...
     def graph(self) -> Graph: ...
 
 def default_context() -> Context: ...
 def set_default_context(context: Context | None) -> None: ...
 @overload
-def matmul(a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Any: ...
+def matmul(
+    a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+    op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+    copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+    untracked: bool = ..., options: PlanOptions | None = ...,
+) -> _Numpy: ...
 @overload
-def matmul(a: _Operand, b: _Operand, out: _C, **how: Any) -> _C: ...
+def matmul(
+    a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+    op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+    copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+    untracked: bool = ..., options: PlanOptions | None = ...,
+) -> Any: ...
 @overload
-def matmul_async(a: _Operand, b: _Operand, out: None = ..., **how: Any) -> Job[Any]: ...
+def matmul(
+    a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ..., op_b: _Op = ...,
+    compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ..., copy: bool = ...,
+    stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+    options: PlanOptions | None = ...,
+) -> _C: ...
 @overload
-def matmul_async(a: _Operand, b: _Operand, out: _C, **how: Any) -> Job[_C]: ...
+def matmul_async(
+    a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+    op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+    copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+    untracked: bool = ..., options: PlanOptions | None = ...,
+) -> Job[_Numpy]: ...
+@overload
+def matmul_async(
+    a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
+    op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
+    copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+    untracked: bool = ..., options: PlanOptions | None = ...,
+) -> Job[Any]: ...
+@overload
+def matmul_async(
+    a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ..., op_b: _Op = ...,
+    compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ..., copy: bool = ...,
+    stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+    options: PlanOptions | None = ...,
+) -> Job[_C]: ...
+
 def error_of(status: int, message: str) -> Error: ...

@@ -45,6 +45,23 @@ class Stubs(unittest.TestCase):
         self.assertIn("wrong.py:2", done.stdout)
         self.assertIn("wrong.py:3", done.stdout)
 
+    def test_a_misspelt_option_is_noticed(self):
+        head = "import numpy as np\nimport streamgemm as sg\nx = np.eye(2)\ncontext = sg.Context('cpu')\n"
+        calls = ["sg.matmul(x, x", "sg.matmul_async(x, x"]
+        calls += [f"context.{name}(x, x" for name in ("gemm", "gemm_async", "matmul", "matmul_async", "copy", "copy_async")]
+        calls += [f"context.{name}([(x, x)]" for name in ("gemm_grouped", "gemm_grouped_async")]
+        calls += [f"context.plan(x, x).{name}(x, x" for name in ("run", "run_async")]
+        calls += ["context.plan(x, x", "context.graph().gemm(x, x", "context.graph().run(", "context.graph().run_async("]
+        calls += ["context.graph().copy(x, x", "sg.Context('cpu'", "sg.PlanOptions(", "context.stream(", "context.pinned_empty(3"]
+        wrong = pathlib.Path(self.where["stubs"]).parent / "misspelt.py"
+        lines = [f"{call}{'' if call.endswith('(') else ', '}priorty=1)" for call in calls]
+        wrong.write_text(head + "\n".join(lines) + "\n")
+        done = mypy("mypy", "--strict", str(wrong), **self.where)
+        for number, line in enumerate(lines, 1 + head.count("\n")):
+            self.assertIn(f"misspelt.py:{number}: error", done.stdout, line)
+            with self.assertRaises(TypeError, msg=line):
+                exec(head + line)  # pylint: disable=exec-used
+
     def test_stubs_agree_with_the_package(self):
         done = mypy("mypy.stubtest", "streamgemm", "--ignore-missing-stub", **self.where)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

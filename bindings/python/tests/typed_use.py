@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,13 @@ Array = npt.NDArray[np.float32]
 def blocking(a: Array, b: Array, c: Array) -> Array:
     result: Array = sg.matmul(a, b, c, compute="tf32")
     return result
+
+
+def typed_results(a: Array, b: Array, c: Array) -> Array:
+    made: npt.NDArray[Any] = sg.matmul(a, b, bias=1.0, activation="relu", copy=True)
+    job: sg.Job[npt.NDArray[Any]] = sg.matmul_async(a, b)
+    then: sg.Job[Array] = sg.matmul_async(job, made, c, after=[job])
+    return then.result()
 
 
 def on_a_device(a: Array, b: Array, c: Array) -> float:
