@@ -178,7 +178,7 @@ static PyMethodDef matrix_methods[] = {
 };
 
 static PyGetSetDef matrix_getset[] = {
-    {"shape", get_shape, NULL, "Extents.", NULL},
+    {"shape", get_shape, NULL, "The extents of its dimensions.", NULL},
     {"strides", get_strides, NULL, "Bytes from one element to the next, for each dimension.", NULL},
     {"dtype", get_dtype, NULL, "Element type: \"f32\", \"bf16\", ...", NULL},
     {"address", get_address, NULL, "Address of the first element.", NULL},

@@ -73,8 +73,7 @@ def _by_dlpack(array):
 def _by_bytes(array, dtype):
     """A PyTorch tensor of f8, which most of its versions do not export."""
     held = _by_dlpack(array.view(sys.modules["torch"].int8))
-    memory = int(MemoryKind.AUTO)
-    return Matrix._at(held.address, held.shape, held.strides, dtype, held.readonly, *held._place, memory, held)
+    return Matrix._at(held.address, held.shape, held.strides, dtype, held.readonly, *held._place, held._memory, held)
 
 
 def _integers(values, what):

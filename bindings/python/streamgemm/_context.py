@@ -22,8 +22,12 @@ class Context(Handle, Products):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):
-        """`device`: "auto", "cpu", "cuda:0", "sim:h200", ...; `check_hazards`: prove each schedule free of races;
-        `tune`: time the device's kernels for each new shape; the other options are the fields of sg_context_options."""
+        """Opens a device.
+
+        device: "auto", "cpu", "cuda:0", "sim:h200", ... options: check_hazards proves each schedule free of races; tune times
+        the device's kernels for each new shape; memory_limit, job_limit, when_full ("block", "refuse"), compute_lanes,
+        staging_threads and commands_in_flight are the fields of sg_context_options.
+        """
         struct = _raw.sg_context_options()
         if device is not None:
             struct.device = device
@@ -47,6 +51,7 @@ class Context(Handle, Products):
         self._target = (self._handle, self._place[1] if self._place[0] == ON_CUDA else -1, number, waits)
 
     def close(self):
+        """Releases the handle. Work in flight goes on and completes."""
         self._target = None
         super().close()
 
@@ -56,23 +61,26 @@ class Context(Handle, Products):
 
     @property
     def device(self):
-        """Facts of its device."""
+        """The properties of its device."""
         return DeviceInfo._read(_raw.sg_context_device, self._open())
 
     def synchronize(self):
-        """Waits until every job submitted before has ended, well or badly."""
+        """Waits until every job submitted before has completed, successfully or not."""
         _raw.sg_context_synchronize(self._open())
 
     def stream(self, priority=0, compute_units=0):
-        """A stream from the pool; -1 low, 0 normal, 1 high: what its submissions have unless they say otherwise. With
-        `compute_units` its products use so many multiprocessors, or cores, at most."""
+        """A stream from the pool.
+
+        priority: -1 low, 0 normal, 1 high, of its submissions unless they say otherwise. compute_units: the multiprocessors, or
+        cores, that its GEMMs use at most; 0: all.
+        """
         return Stream(_raw.sg_stream_acquire_limited(self._open(), priority, compute_units))
 
     def wrap_stream(self, native):
-        """A stream over a native one: an address, or an object of PyTorch, CuPy or numba.
+        """A stream over a `native` one: an address, or an object of PyTorch, CuPy or numba.
 
         What is submitted to it runs after what was enqueued in the native stream before the call, and before what is enqueued
-        there after the call. A submission that is not one command on device memory returns when it has ended.
+        there after the call. A submission that is not one command on device memory returns when it has completed.
         """
         return Stream(_raw.sg_stream_wrap(self._open(), address_of(native, "cuda_stream")))
 
@@ -81,7 +89,7 @@ class Context(Handle, Products):
         return Event(_raw.sg_event_create(self._open()))
 
     def wrap_event(self, native):
-        """An event over a native one: an address, or an object of PyTorch (which makes its event when it is first
+        """An event over a `native` one: an address, or an object of PyTorch (which makes its event when it is first
         recorded), CuPy or numba. It must outlive the wrapper.
 
         The wrapper stands for the native event as it was last recorded, by whomever: `stream.wait_event` lets the device wait
@@ -90,35 +98,32 @@ class Context(Handle, Products):
         return Event(_raw.sg_event_wrap(self._open(), address_of(native, "cuda_event")))
 
     def buffer(self, nbytes):
-        """Device memory."""
+        """Allocates `nbytes` of device memory, uninitialised: a Buffer."""
         return Buffer(self, nbytes)
 
     def pinned_empty(self, shape, dtype="f32", *, order="C"):
-        """A new host array that the device copies from and to at full speed."""
+        """A new host array that the device copies from and to at full speed.
+
+        shape: its extents. dtype: "f32", "f64", "bf16", ... order: "C", or "F" for matrices that are column-major.
+        """
         return pinned_empty(self, shape, dtype, order)
 
     def pin(self, array):
-        """Pins an array of the caller's until the result is closed; `with context.pin(array):`."""
+        """Pins the caller's `array` until the result is closed: `with context.pin(array):`."""
         return Pinned(self, array)
 
+    # fmt: off
     def plan(
-        self,
-        a,
-        b,
-        c=None,
-        *,
-        alpha=1.0,
-        beta=0.0,
-        op_a="N",
-        op_b="N",
-        compute="exact",
-        bias=None,
-        activation=None,
+        self, a, b, c=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
         options=None,
     ):
-        """Makes the schedule of a product without running it. Operands are arrays, or Matrix.placeholder(...); a bias is
-        an array in any case."""
+        """Makes the schedule of a GEMM without running it: a Plan.
+
+        a, b, c: arrays, or Matrix.placeholder(...). alpha, beta, op_a, op_b, compute, activation: as for gemm_async. bias: an
+        array in any case. options: PlanOptions.
+        """
         return Plan(self, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options)
+    # fmt: on
 
     def graph(self):
         """An empty graph: submissions are recorded into it and run together."""

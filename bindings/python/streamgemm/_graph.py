@@ -27,6 +27,7 @@ class Graph(Handle):
     """
 
     def __init__(self, context):
+        """An empty graph of `context`."""
         self._target = context._open_target()
         self._own(_raw.sg_graph_create(context._open()), _raw.sg_graph_release)
         self._lock = threading.Lock()
@@ -55,7 +56,11 @@ class Graph(Handle):
         untracked=False,
         options=None,
     ):
-        """Records a product; its result's array, which each run writes anew."""
+        """Records a GEMM; its result's array, which each run writes anew.
+
+        a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, priority, untracked, options: as for
+        Context.gemm_async, but a Job must have completed.
+        """
         with self._lock:
             keeper, result = _raw.record_product(
                 self._open(),
@@ -71,7 +76,7 @@ class Graph(Handle):
         return result
 
     def copy(self, dst, src, *, stream=None, priority=0, untracked=False):
-        """Records a copy: dst."""
+        """Records a copy of `src` to `dst`, which it returns. stream, priority, untracked: as for Context.gemm_async."""
         with self._lock:
             keeper, form = _raw.record_copy(
                 self._open(),
@@ -92,8 +97,10 @@ class Graph(Handle):
         return self._kept[index]
 
     def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0, bias=None):
-        """Gives a recorded product other operands of the same shapes, and other scalars, for the runs from now on. One that
-        was recorded with a bias is given one."""
+        """Gives a recorded GEMM other operands of the same shapes, and other scalars, for the runs from now on.
+
+        index: its number in the order of recording. a, b, c, alpha, beta: as for gemm. bias: if it was recorded with one.
+        """
         with self._lock:
             _, _, form = self._recorded(index)
             if not isinstance(form, _Product):
@@ -104,7 +111,7 @@ class Graph(Handle):
         return result
 
     def set_copy(self, index, dst, src):
-        """Gives a recorded copy other operands of the same shapes and strides for the runs from now on."""
+        """Gives the recorded copy number `index` another `dst` and `src` of the same shapes and strides for the runs from now on."""
         with self._lock:
             _, _, form = self._recorded(index)
             if isinstance(form, _Product):
@@ -114,7 +121,8 @@ class Graph(Handle):
         return dst
 
     def run_async(self, *, stream=None, after=(), priority=0, untracked=False):
-        """Runs everything recorded: one Job, whose result is the list of results in the order of recording."""
+        """Runs everything recorded: one Job, whose result is the list of results in the order of recording. stream, after,
+        priority, untracked: as for Context.gemm_async."""
         with self._lock:
             return _raw.submit_graph(
                 Job,

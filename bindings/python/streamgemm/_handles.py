@@ -30,7 +30,17 @@ def _give_back(process, give_back, arguments):
         give_back(*arguments)
 
 
-class Handle:
+class Uncopied:
+    """What is of this process and exists once: copy, deepcopy and pickle of any protocol end in __reduce_ex__."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled: it refers to memory and handles of this process; "
+            "send arrays, and make a Context in each process"
+        )
+
+
+class Handle(Uncopied):
     """Owns one reference to an object of the library. Closing it twice is fine, in any order with its parents and
     children: the library keeps what is still needed."""
 
@@ -39,12 +49,13 @@ class Handle:
         self._finalizer = when_dropped(self, release, handle)
 
     def close(self):
-        """Gives the handle back. Work in flight goes on and ends well."""
+        """Releases the handle. Work in flight goes on and completes."""
         self._finalizer()
         self._handle = 0
 
     @property
     def closed(self):
+        """Whether it was closed."""
         return not self._handle
 
     def _open(self):

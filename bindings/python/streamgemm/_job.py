@@ -9,13 +9,14 @@ from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, PENDING, 
 
 from . import _completer, _raw
 from ._errors import error_of
+from ._handles import Uncopied
 from ._records import Statistics
 
 _NATIVE_NS = 10_000_000  # so long a wait is done in the library: it wakes faster, but no signal ends it
 
 
-class Job(_raw.JobBase, concurrent.futures.Future):
-    """One submission. It holds its operands until its work has ended, whoever drops it.
+class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
+    """One submission. It holds its operands until it completes, also when nobody refers to it any more.
 
     Everything of concurrent.futures.Future works on it (wait, as_completed, wrap_future, callbacks), and so does
     `await`.
@@ -24,8 +25,9 @@ class Job(_raw.JobBase, concurrent.futures.Future):
     def __new__(cls, *args, **kwargs):
         raise TypeError("jobs are made by submitting work")
 
-    # Never runs: submissions make jobs without it, and Future's attributes come when they are asked for.
+    # Submissions make jobs without it, and Future's attributes come when they are asked for.
     def __init__(self):
+        """Never runs: jobs are made by submitting work."""
         raise TypeError("jobs are made by submitting work")
 
     def __getattr__(self, name):
@@ -49,7 +51,7 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         return self.__dict__.get("_error") or self.__dict__.setdefault("_error", error_of(self._status, self._message))
 
     def _finish(self, status, message):
-        """Ends it and tells who listens; once, by whoever learns of the end first."""
+        """Completes it and notifies its observers; once, on the thread that learns of it first."""
         with self._condition:
             if not self._end(status, message or ""):
                 return
@@ -83,7 +85,8 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         return True
 
     def result(self, timeout=None):
-        """The result's array, once it is there. Raises what the job failed with, or TimeoutError."""
+        """Waits for the job, `timeout` seconds at most, and returns the result's array. Raises what the job failed with, or
+        TimeoutError."""
         error = self.exception(timeout)
         if error is not None:
             try:
@@ -93,24 +96,27 @@ class Job(_raw.JobBase, concurrent.futures.Future):
         return self._result
 
     def exception(self, timeout=None):
-        """What the job failed with, or None; concurrent.futures' own CancelledError is among the bases of Cancelled."""
+        """Waits for the job, `timeout` seconds at most: what it failed with, or None. concurrent.futures' own CancelledError is
+        among the bases of Cancelled."""
         if self._status == _raw.SG_STATUS_NOT_READY and not self.wait(timeout):
             raise concurrent.futures.TimeoutError
         return self._exception
 
     def done(self):
-        """Whether it has ended. Asking runs no callbacks: they, and who waits in concurrent.futures, may yet be told."""
+        """Whether it has completed. Asking runs no callbacks: they, and concurrent.futures.wait, may be notified later."""
         return self._poll() != _raw.SG_STATUS_NOT_READY
 
     def running(self):
-        return False  # as an executor has it: nothing here can no longer be cancelled
+        """False: as an executor has it, nothing here can no longer be cancelled."""
+        return False
 
     def cancelled(self):
+        """Whether it was cancelled."""
         return self._poll() == _raw.SG_STATUS_CANCELLED
 
     def cancel(self):
-        """Asks that it end early. True: it will end, as cancelled unless its last step was already running; only its
-        end frees the operands. False: it had ended."""
+        """Cancels it. True: it will complete, as cancelled unless its last command was already running; it uses the operands
+        until then. False: it had completed."""
         if self.done():
             return self.cancelled()
         try:
@@ -123,19 +129,22 @@ class Job(_raw.JobBase, concurrent.futures.Future):
 
     @property
     def statistics(self):
-        """What it did, once it has ended."""
+        """Waits for it: what it did."""
         self.wait()
         if not self._handle:
             return Statistics(_raw.sg_job_statistics())  # a batch of nothing was not submitted
         return Statistics._read(_raw.sg_job_stats, self._handle)
 
     def set_result(self, result):
+        """Raises InvalidStateError, whatever the `result`: only the library completes a job."""
         raise InvalidStateError("the library ends a job, and nobody else")
 
     def set_exception(self, exception):
+        """Raises InvalidStateError, whatever the `exception`: only the library completes a job."""
         self.set_result(None)
 
     def set_running_or_notify_cancel(self):
+        """Raises InvalidStateError: only the library completes a job."""
         self.set_result(None)
 
     def add_done_callback(self, fn, *, context=None):

@@ -4,6 +4,7 @@
 from . import _raw
 from ._enums import MemoryKind, value_of
 from ._errors import InvalidArgument
+from ._handles import Uncopied
 
 ON_HOST, ON_CUDA, ON_OTHER = 1, 2, 0  # as DLPack numbers devices; 0: memory that only one context can reach
 
@@ -32,7 +33,7 @@ def strides_of(shape, size, order):
     return tuple(strides)
 
 
-class Matrix(_raw.MatrixBase):
+class Matrix(Uncopied, _raw.MatrixBase):
     """A matrix (or vector, or stack of matrices) in somebody's memory, which it keeps alive.
 
     Any operand may be given as it is; a Matrix saves looking at it again, says what the elements are where an array
@@ -41,6 +42,7 @@ class Matrix(_raw.MatrixBase):
     """
 
     def __new__(cls, array, dtype=None):
+        """Looks at `array`; `dtype` says what its elements are where it cannot: "bf16"."""
         from . import _arrays
 
         if isinstance(array, Matrix) and dtype in (None, array.dtype):
@@ -49,7 +51,11 @@ class Matrix(_raw.MatrixBase):
 
     @classmethod
     def at(cls, address, shape, dtype, strides=None, *, readonly=False, device="cpu", owner=None):
-        """Memory at an address, which must stay there as long as `owner` lives. Strides are in bytes."""
+        """Memory at an address, which must stay there as long as `owner` lives.
+
+        address: of the first element. shape: the extents. dtype: "f32", ... strides: in bytes; None: without gaps, row-major.
+        readonly: refuses to be a result. device: "cpu" or "cuda:N". owner: is kept alive.
+        """
         return cls._at(
             address,
             tuple(shape),
@@ -63,35 +69,36 @@ class Matrix(_raw.MatrixBase):
 
     @classmethod
     def placeholder(cls, shape, dtype="f32", *, order="C", place="device"):
-        """A matrix to plan with: there is none yet, but so it will be and there it will lie ("pageable", "pinned",
-        "device")."""
+        """A matrix to plan with, without memory.
+
+        shape: the extents. dtype: "f32", ... order: "C", or "F" for column-major. place: where it will reside: "pageable",
+        "pinned" or "device".
+        """
         kind = value_of(MemoryKind, place, "place")
         strides = strides_of(shape, _dtype_size(dtype), order)
         return cls._at(0, tuple(shape), strides, dtype, False, ON_HOST, 0, kind, None)
 
     @property
     def ndim(self):
+        """The number of its dimensions."""
         return len(self.shape)
 
     @property
     def device(self):
-        """Where it lies: "cpu", "cuda:0", or "context" for memory that only its context can reach."""
+        """Where it resides: "cpu", "cuda:0", or "context" for memory that only its context can reach."""
         place, number = self._place
         return {ON_HOST: "cpu", ON_CUDA: f"cuda:{number}"}.get(place, "context")
+
+    def _derived(self, shape, strides):
+        """The same memory in another shape: what is said of the memory stays."""
+        return type(self)._at(
+            self.address, shape, strides, self.dtype, self.readonly, *self._place, self._memory, self
+        )
 
     @property
     def T(self):  # noqa: N802, as everywhere
         """The transpose: the same memory."""
-        return type(self)._at(
-            self.address,
-            self.shape[::-1],
-            self.strides[::-1],
-            self.dtype,
-            self.readonly,
-            *self._place,
-            int(MemoryKind.AUTO),
-            self,
-        )
+        return self._derived(self.shape[::-1], self.strides[::-1])
 
     def _interface(self, extra):
         from . import _arrays

@@ -20,16 +20,21 @@ class Buffer(Handle):
     """Device memory, uninitialised. Matrices in it keep the memory; closing it gives back this object's share."""
 
     def __init__(self, context, nbytes):
+        """Allocates `nbytes` on the device of `context`."""
         self._own(_raw.sg_buffer_create(context._open(), nbytes), _raw.sg_buffer_release)
         self._place = context._place
         self.nbytes = nbytes
 
     @property
     def address(self):
+        """Its first byte's address on the device."""
         return _raw.sg_buffer_data(self._open())
 
     def matrix(self, shape, dtype="f32", *, offset=0, order="C"):
-        """A matrix (vector, stack) in this memory, `offset` bytes from its start."""
+        """A Matrix (vector, stack) in this memory.
+
+        shape: its extents. dtype: "f32", "f64", "bf16", ... offset: bytes from the start. order: "C", or "F" for column-major.
+        """
         handle, size = self._open(), _dtype_size(dtype)
         needed = size
         for extent in shape:
@@ -97,6 +102,7 @@ class Pinned(Handle):
     """An array of the caller's that stays pinned until this is closed."""
 
     def __init__(self, context, array):
+        """Pins `array` for the device of `context`."""
         handle = context._open()
         matrix = _arrays.look(array, "array")
         nbytes = _dtype_size(matrix.dtype)

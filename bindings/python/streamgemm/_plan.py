@@ -44,6 +44,8 @@ class Plan(Handle):
     """A schedule made ahead of its run, by Context.plan."""
 
     def __init__(self, context, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options):
+        """Made by Context.plan, which describes a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options; on
+        `context`."""
         self._own(
             _raw.make_plan(
                 context._open_target(),

@@ -280,6 +280,7 @@ class Futures(DeviceTest):
         after = self.context.gemm_async(cancelled, integers((10, 3)))
         gate.open()
         self.assertIsInstance(after.exception(), sg.DependencyFailed)
+        cancelled.wait()
         with self.assertRaisesRegex(sg.DependencyFailed, "a is a Job that failed"):
             self.context.gemm_async(cancelled, integers((10, 3)))
         result = graph.gemm(held, one)
@@ -404,7 +405,7 @@ class Asyncio(DeviceTest):
             jobs = [self.submit() for _ in range(20)]
             done, pending = await asyncio.wait(jobs, return_when=asyncio.FIRST_EXCEPTION)
             self.assertEqual((done, pending), (set(jobs), set()))
-            done, _ = await asyncio.wait([self.submit(), asyncio.sleep(0)][:1] + [asyncio.ensure_future(asyncio.sleep(0))])
+            done, _ = await asyncio.wait([self.submit(), asyncio.ensure_future(asyncio.sleep(0))])
             self.assertEqual(len(done), 2)
             results = [await next_one for next_one in asyncio.as_completed([self.submit() for _ in range(5)])]
             results += await asyncio.gather(self.submit(), self.submit())

@@ -111,5 +111,26 @@ class Facts(DeviceTest):
         self.context.synchronize()
 
 
+class Places(DeviceTest):
+    """A placeholder keeps its place, whatever is made of it."""
+
+    def bytes_in(self, a, b, **how):
+        with self.context.plan(a, b, **how) as plan:
+            return plan.prediction.bytes_in
+
+    def test_transposes_and_lists(self):
+        if self.context.device.unified_memory:
+            self.skipTest("there is one memory here")
+        n = 512
+        a = sg.Matrix.placeholder((n, n), place="pinned")
+        wanted = self.bytes_in(a, a)
+        self.assertGreaterEqual(wanted, n * n * 4)
+        for x, y in ((a.T, a.T), (a.T, a), (a.T.T, a.T), ([a.T], [a.T])):
+            self.assertEqual(self.bytes_in(x, y), wanted)
+        on_device = sg.Matrix.placeholder((n, n), place="device").T
+        self.assertEqual(self.bytes_in(on_device, on_device, c=on_device.T), 0)
+        self.assertEqual(a.T._memory, sg.MemoryKind.PINNED)
+
+
 if __name__ == "__main__":
     unittest.main()
