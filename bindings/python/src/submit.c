@@ -32,7 +32,15 @@ static bool handle_in(PyObject *object, const char *argument, const char *kind, 
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   *submit = (sg_submit)SG_SUBMIT_INIT;
   const int untracked = g->untracked == Py_False ? 0 : PyObject_IsTrue(g->untracked);
-  submit->priority = (int32_t)PyLong_AsLong(g->priority);
+  int beyond;
+  const long priority = PyLong_AsLongAndOverflow(g->priority, &beyond);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "priority is %R, which is no integer", g->priority);
+    return false;
+  }
+  if (priority < -1 || priority > 1 || beyond) return raise_argument("priority is %R; it must be from -1 to 1", g->priority);
+  submit->priority = (int32_t)priority;
   submit->flags = untracked > 0 ? SG_SUBMIT_UNTRACKED : 0;
   if (PyErr_Occurred() || !handle_in(g->stream, "stream", "Stream", "_open_stream", &submit->stream) ||
       !handle_in(g->options, "options", "PlanOptions", "_open_options", &submit->plan))

@@ -4,7 +4,7 @@
 import itertools
 
 from . import _raw
-from ._enums import WhenFull, value_of
+from ._enums import WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, _place_of
@@ -30,7 +30,7 @@ class Context(Handle, Products):
         """
         struct = _raw.sg_context_options()
         if device is not None:
-            struct.device = device
+            set_field(struct, "device", device)
         known = [name for name in fields_of(_raw.sg_context_options) if name not in ("device", "flags")]
         for name, flag in _FLAGS.items():
             if options.pop(name, False):
@@ -38,7 +38,7 @@ class Context(Handle, Products):
         for name, value in options.items():
             if name not in known:
                 raise TypeError(f"{name} is none of the options {known + list(_FLAGS)}")
-            setattr(struct, name, value_of(WhenFull, value, name) if name == "when_full" else value)
+            set_field(struct, name, value_of(WhenFull, value, name) if name == "when_full" else value)
         self._own(_raw.sg_context_create(struct), _raw.sg_context_release)
         info = self.device
         number = next(_numbers)
@@ -74,7 +74,9 @@ class Context(Handle, Products):
         priority: -1 low, 0 normal, 1 high, of its submissions unless they say otherwise. compute_units: the multiprocessors, or
         cores, that its GEMMs use at most; 0: all.
         """
-        return Stream(_raw.sg_stream_acquire_limited(self._open(), priority, compute_units))
+        return Stream(_raw.sg_stream_acquire_limited(
+            self._open(), integer(priority, "priority"), integer(compute_units, "compute_units")
+        ))
 
     def wrap_stream(self, native):
         """A stream over a `native` one: an address, or an object of PyTorch, CuPy or numba.

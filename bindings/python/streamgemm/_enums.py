@@ -2,6 +2,7 @@
 """The enums of the public headers. Wherever one is asked for, its name in lower case does too: compute="tf32"."""
 
 import enum
+import operator
 
 from . import _raw
 from ._errors import InvalidArgument
@@ -37,6 +38,26 @@ def names(kind):
     """{"tf32": 1, ...}; for ops the capital letters of BLAS too."""
     lower = {member.name.lstrip("_").lower(): int(member) for member in kind}
     return {**lower, **{name.upper(): value for name, value in lower.items()}}
+
+
+def integer(given, argument, low=-(1 << 31), high=(1 << 31) - 1):
+    """An integer in a range, or an error that names the argument."""
+    try:
+        value = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{argument} is {given!r}, which is no integer") from None
+    if not low <= value <= high:
+        raise InvalidArgument(f"{argument} is {value}; it must be from {low} to {high}")
+    return value
+
+
+def set_field(struct, name, value):
+    """Sets a field of an options struct; an error names it."""
+    try:
+        setattr(struct, name, value)
+    except (OverflowError, TypeError) as refused:
+        kind = TypeError if isinstance(refused, TypeError) else InvalidArgument
+        raise kind(f"{name} is {value!r}, which this option cannot be") from None
 
 
 def value_of(kind, given, argument):

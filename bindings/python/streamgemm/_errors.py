@@ -4,6 +4,7 @@
 import concurrent.futures
 
 from . import _raw
+from ._messages import in_python
 
 
 class Error(Exception):
@@ -97,8 +98,6 @@ _by_status = {kind.status: kind for kind in Error.__subclasses__()}
 
 def error_of(status, message):
     """The exception of a `status`, with the library's `message`."""
-    # The library's messages speak of its own structs; here the same things are arguments.
-    message = message.replace("desc->", "").replace("submit->", "") or _raw.sg_status_name(status)
-    error = _by_status.get(status, Error)(message)
+    error = _by_status.get(status, Error)(in_python(message) or _raw.sg_status_name(status))
     error.status = status
     return error

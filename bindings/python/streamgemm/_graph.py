@@ -5,6 +5,7 @@ import threading
 from typing import NamedTuple
 
 from . import _raw
+from ._enums import integer
 from ._errors import InvalidArgument
 from ._handles import Handle
 from ._job import Job, finished
@@ -92,6 +93,7 @@ class Graph(Handle):
         return dst
 
     def _recorded(self, index):
+        index = integer(index, "index")
         if not 0 <= index < len(self._kept):
             raise InvalidArgument(f"index is {index}; the graph has {len(self._kept)} submissions")
         return self._kept[index]

@@ -2,7 +2,7 @@
 """Memory of a context: on its device, and pinned on the host."""
 
 from . import _arrays, _raw
-from ._enums import MemoryKind
+from ._enums import MemoryKind, integer
 from ._errors import InvalidArgument
 from ._handles import Handle, when_dropped
 from ._results import numpy_dtype
@@ -21,6 +21,7 @@ class Buffer(Handle):
 
     def __init__(self, context, nbytes):
         """Allocates `nbytes` on the device of `context`."""
+        nbytes = integer(nbytes, "nbytes", 0, (1 << 63) - 1)
         self._own(_raw.sg_buffer_create(context._open(), nbytes), _raw.sg_buffer_release)
         self._place = context._place
         self.nbytes = nbytes
@@ -39,6 +40,7 @@ class Buffer(Handle):
         needed = size
         for extent in shape:
             needed *= extent
+        offset = integer(offset, "offset", -(1 << 63), (1 << 63) - 1)
         if offset < 0 or needed + offset > self.nbytes:
             raise InvalidArgument(f"{needed} bytes at offset {offset} do not fit into a buffer of {self.nbytes}")
         address = _raw.sg_buffer_data(handle)
@@ -68,7 +70,7 @@ def pinned_empty(context, shape, dtype, order):
     needed = size
     for extent in shape:
         needed *= extent
-    address = _raw.sg_host_alloc(handle, needed)
+    address = _raw.sg_host_alloc(handle, integer(max(needed, 1), "the number of bytes", 1, (1 << 63) - 1))
     _raw.sg_context_retain(handle)
     matrix = Matrix._at(
         address,

@@ -5,7 +5,7 @@ import functools
 import json
 
 from . import _raw
-from ._enums import MemoryKind, PlanFormat, Split, value_of
+from ._enums import MemoryKind, PlanFormat, Split, set_field, value_of
 from ._handles import Handle
 from ._job import Job, finished
 from ._products import PLANNED
@@ -25,7 +25,7 @@ class PlanOptions:
             if name not in known:
                 raise TypeError(f"{name} is none of the options {known}")
             kind = _KIND_OF_FIELD.get(name)
-            setattr(self._struct, name, value if kind is None else value_of(kind, value, name))
+            set_field(self._struct, name, value if kind is None else value_of(kind, value, name))
 
     def _open_options(self):
         return int(self._struct.this)
