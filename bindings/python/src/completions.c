@@ -89,6 +89,7 @@ PyObject *drain(PyObject *self, PyObject *queue) {
   if (status == SG_STATUS_CANCELLED) Py_RETURN_NONE;
   if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
   settle(batch, count);
+  sweep_abandoned();
   PyObject *found = Py_BuildValue("(NN)", listened, wakes);
   if (!completions_init() || !found) {
     Py_XDECREF(found);

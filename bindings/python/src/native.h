@@ -149,6 +149,9 @@ PyObject *make_plan(PyObject *self, PyObject *args);
 /* result.c; a method of the module */
 PyObject *remember_numpy(PyObject *self, PyObject *args);
 
+/* blocking.c */
+void sweep_abandoned(void); /* of jobs that a second signal left, those that have completed */
+
 /* graph.c; methods of the module */
 PyObject *record_product(PyObject *self, PyObject *args);
 PyObject *set_product(PyObject *self, PyObject *args);

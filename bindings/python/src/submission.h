@@ -127,6 +127,5 @@ PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, 
 /* blocking.c */
 /* Runs it to its end; false: an exception, its own or that of a signal, which has cancelled it. */
 bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit);
-void sweep_abandoned(void);
 
 #endif

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends a blocking call: the job is cancelled, and its operands stay until it has completed."""
+
+import gc
+import os
+import signal
+import threading
+import time
+import unittest
+import weakref
+
+import numpy as np
+import streamgemm as sg
+from support import DEVICE, DeviceTest, eventually, run_python
+
+
+class Interrupts(DeviceTest):
+    def setUp(self):
+        super().setUp()
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+
+    def interrupt_after(self, seconds, then=lambda: None):
+        """Ctrl-C, from another thread, and what that thread does next."""
+
+        def press():
+            time.sleep(seconds)
+            os.kill(os.getpid(), signal.SIGINT)
+            then()
+
+        thread = threading.Thread(target=press)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def calls(self, gate, stream):
+        one, context = np.ones((1, 1)), self.context
+        yield lambda: context.gemm(gate.matrix, one, stream=stream)
+        yield lambda: context.matmul(gate.matrix, one, after=[context.gemm_async(one, one)])
+        yield lambda: context.gemm_grouped([(gate.matrix, one), (one, one)])
+        yield lambda: context.copy(np.empty((1, 1)), gate.matrix)
+        with context.plan(gate.matrix, one) as plan:
+            yield lambda: plan.run(gate.matrix, one)
+        graph = context.graph()
+        graph.gemm(gate.matrix, one)
+        yield graph.run
+
+    def test_every_blocking_call(self):
+        for number in range(6):
+            gate = self.gate()
+            call = list(self.calls(gate, self.context.stream()))[number] if number != 4 else None
+            if call is None:  # the plan must be open
+                plan = self.context.plan(gate.matrix, np.ones((1, 1)))
+                call = lambda plan=plan, gate=gate: plan.run(gate.matrix, np.ones((1, 1)))  # noqa: E731
+            with self.subTest(number=number):
+                self.interrupt_after(0.05, then=lambda gate=gate: (time.sleep(0.1), gate.open()))
+                with self.assertRaises(KeyboardInterrupt):
+                    call()
+                gate.open()
+
+    def test_what_has_not_begun_is_dropped_at_once(self):
+        gate, stream = self.gate(), self.context.stream()
+        held = self.held_job(gate, stream=stream)
+        a, c = np.ones((300, 300)), np.zeros((300, 300))
+        self.interrupt_after(0.05, then=lambda: (time.sleep(0.2), gate.open()))
+        with self.assertRaises(KeyboardInterrupt):
+            self.context.gemm(a, a, c, stream=stream)
+        held.result(300)
+        self.context.synchronize()
+        self.assertTrue((c == 0).all())
+
+    def test_a_second_one_does_not_wait(self):
+        gate, stream = self.gate(), self.context.stream()
+        operand = np.ones((1, 1)).view(type("Watched", (np.ndarray,), {}))
+        gone = weakref.ref(operand)
+        self.interrupt_after(0.05, then=lambda: (time.sleep(0.1), os.kill(os.getpid(), signal.SIGINT)))
+        with self.assertRaises(KeyboardInterrupt):
+            self.context.gemm(gate.matrix, operand, stream=stream)
+        del operand
+        gc.collect()
+        self.assertIsNotNone(gone())  # the job still has it
+        gate.open()
+
+        def released():
+            self.context.gemm_async(np.ones((1, 1)), np.ones((1, 1))).result()
+            return gone() is None
+
+        self.assertTrue(eventually(released))
+
+    def test_other_threads_do_not_see_it(self):
+        gate, results = self.gate(), []
+        thread = threading.Thread(
+            target=lambda: results.append(self.context.gemm(gate.matrix, np.ones((1, 1)), stream=self.context.stream()))
+        )
+        thread.start()
+        self.interrupt_after(0.05)
+        with self.assertRaises(KeyboardInterrupt):
+            time.sleep(300)
+        gate.open()
+        thread.join()
+        self.assertEqual(results[0][0, 0], 1)
+
+    def test_a_handler_that_raises_nothing_interrupts_nothing(self):
+        rang = []
+        before = signal.signal(signal.SIGINT, lambda *_: rang.append(1))
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        gate = self.gate()
+        self.interrupt_after(0.05, then=lambda: (time.sleep(0.1), gate.open()))
+        self.assertEqual(self.context.gemm(gate.matrix, np.ones((1, 1)), stream=self.context.stream())[0, 0], 1)
+        self.assertEqual(rang, [1])
+
+
+class LargeProducts(unittest.TestCase):
+    def test_a_program(self):
+        code, output = run_python(
+            f"""
+            import os, signal, threading, time
+            import numpy as np, streamgemm as sg
+            context = sg.Context({DEVICE!r})
+            a = np.ones((2500, 2500))
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                while True:
+                    context.gemm(a, a)
+            except KeyboardInterrupt:
+                print("interrupted")
+            print(context.gemm(np.ones((2, 2)), np.ones((2, 2)))[0, 0])
+            """
+        )
+        self.assertEqual((code, output), (0, "interrupted\n2.0\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
