@@ -3,7 +3,9 @@
 
 import array
 import itertools
+import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 import streamgemm as sg
@@ -35,6 +37,21 @@ class Products(DeviceTest):
         halves = [sg.Matrix((x.view(np.uint32) >> 16).astype(np.uint16), "bf16") for x in (a, b)]
         c = np.empty((6, 8), np.float32)
         np.testing.assert_array_equal(self.context.gemm(*halves, c), a @ b)
+
+    def test_results_that_numpy_has_no_type_for(self):
+        a, b = integers((6, 7)), integers((7, 8), seed=1)
+        halves = [sg.Matrix((x.view(np.uint32) >> 16).astype(np.uint16), "bf16") for x in (a, b)]
+        with unittest.mock.patch.dict(sys.modules, {"ml_dtypes": None}):
+            c = self.context.matmul(*halves)
+            self.assertEqual((type(c), c.dtype, c.shape), (sg.Matrix, "bf16", (6, 8)))
+            pinned = self.context.pinned_empty((6, 8), "bf16")
+            self.context.matmul(*halves, pinned)
+            listed = self.context.matmul([halves[0]], [halves[1]])
+        for found in (c, pinned, *listed):
+            bits = np.asarray(found).view(np.uint16)
+            np.testing.assert_array_equal((bits.astype(np.uint32) << 16).view(np.float32), a @ b)
+        single = self.context.matmul(c, sg.Matrix(np.full((8, 1), 0x3F80, np.uint16), "bf16"), np.empty((6, 1), np.float32))
+        np.testing.assert_array_equal(single, (a @ b).sum(1, keepdims=True))  # a result is an operand
 
     def test_f8_by_name(self):
         a, b = integers((6, 7)) % 5, integers((7, 8), seed=1) % 5
