@@ -161,6 +161,7 @@ bool see_bias(call *in, product *p, PyObject *given) {
   if (v.dtype != d->c.dtype)
     return raise_argument("bias is %s and the result is %s; they must be equal", sg_dtype_name(v.dtype),
                           sg_dtype_name(d->c.dtype));
+  if (p->shape.count == 0 || p->shape.m == 0 || p->shape.n == 0) return true; /* nothing gets it */
   if (!values_follow(&b, &d->stride_bias)) {
     if (!in->copies && !b.one_value)
       return b.shape[b.of.ndim - 1] > 1 && b.strides[b.of.ndim - 1] != sg_dtype_size(v.dtype)

@@ -51,7 +51,8 @@ static PyObject *result_of(call *in, const product *p, const product_arguments *
 
 /* Two items of C in one place are seen by the library too, which does not know Python's dimensions. */
 static bool items_apart(const operand *c, const product_shape *s) {
-  for (int i = 0; !c->list && s->count > 0 && i < s->batch_ndim; ++i)
+  const bool empty = s->count == 0 || s->m == 0 || s->n == 0;
+  for (int i = 0; !c->list && !empty && i < s->batch_ndim; ++i)
     if (c->seen.strides[i] == 0 && s->extent[i] > 1)
       return raise_argument("the items of %s overlap in memory: its dimension %d has stride 0", c->name, i);
   return true;
