@@ -71,6 +71,8 @@ bool fill_product(call *in, product *p, const product_arguments *g) {
     return false;
   p->result = result_of(in, p, g);
   if (!p->result) return false;
+  p->empty = p->shape.count == 0;
+  if (p->empty && PyList_CheckExact(p->result) && PyList_GET_SIZE(p->result) == 0) return true; /* there is no item to look at */
   p->c.result = &p->shape;
   p->c.role = p->a.item_ndim == 1 ? ROW_VECTOR : COLUMN_VECTOR;
   p->c.item_ndim = p->shape.ndim - p->shape.batch_ndim;
@@ -85,7 +87,6 @@ bool fill_product(call *in, product *p, const product_arguments *g) {
   d->b_array = p->b.items;
   d->c_array = p->c.items;
   d->batch = p->shape.count;
-  p->empty = p->shape.count == 0;
   return g->bias == Py_None || see_bias(in, p, g->bias);
 }
 

@@ -136,6 +136,14 @@ class Lists(DeviceTest):
         np.testing.assert_array_equal(self.context.gemm(list(self.a), stack), self.a @ stack)
         np.testing.assert_array_equal(self.context.gemm([self.a[0]], stack), self.a[0] @ stack)
 
+    def test_empty_batches(self):
+        self.assertEqual(self.context.gemm([self.a[0]], self.b[:0]), [])
+        self.assertEqual(self.context.gemm([self.a[0]], self.b[:0], []), [])
+        with self.assertRaisesRegex(sg.InvalidArgument, "c is a list of 1"):
+            self.context.gemm([self.a[0]], self.b[:0], [np.zeros((5, 7), np.float32)])
+        with self.assertRaisesRegex(sg.InvalidArgument, "c is an empty list"):
+            self.context.gemm([self.a[0]], self.b, [])
+
     def test_with_vectors(self):
         self.equal(self.context.gemm(self.a[0, 0], list(self.b)), self.a[0, 0] @ self.b)
         self.equal(self.context.gemm(list(self.a), self.b[0, :, 0].copy()), self.a @ self.b[0, :, 0])
