@@ -138,11 +138,8 @@ class Random(DeviceTest):
         quiet = settings(max_examples=60, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck))
         while rounds == 0 or (time.monotonic() < until and not fixed):
             checked = seed(number)(quiet(given(cases())(lambda case: self.check(case))))
-            try:
-                checked()
-            except BaseException:
-                print(f"\nSG_RANDOM_SEED={number} repeats this", file=sys.stderr)
-                raise
+            print(f"SG_RANDOM_SEED={number}", file=sys.stderr, flush=True)  # before it runs: it may crash
+            checked()
             number, rounds = number + 1, rounds + 1
         print(f"{rounds} rounds of 60 cases")
 
