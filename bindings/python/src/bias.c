@@ -81,9 +81,10 @@ static int is_number(PyObject *given) {
 static bool refuse(const view *v, const product_shape *s) {
   PyObject *is = shape_text(v), *of = shape_tuple(s, false);
   if (is && of)
-    raise_argument("bias has shape %R, which is neither a value for each column nor one for each row (m, 1) of a result of "
-                   "shape %R",
-                   is, of);
+    raise_argument(
+        "bias has shape %R, which is neither a value for each column nor one for each row (m, 1) of a result of "
+        "shape %R",
+        is, of);
   Py_XDECREF(is);
   Py_XDECREF(of);
   return false;

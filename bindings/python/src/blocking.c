@@ -6,8 +6,9 @@
 
 enum { SLICE_NS = 20 * 1000 * 1000 };
 
-static int waiting;         /* blocking calls that are in a slice */
-static PyObject *abandoned; /* jobs that a second signal left while they were being cancelled; they hold their operands */
+static int waiting; /* blocking calls that are in a slice */
+static PyObject
+    *abandoned; /* jobs that a second signal left while they were being cancelled; they hold their operands */
 
 void sweep_abandoned(void) {
   for (Py_ssize_t i = abandoned ? PyList_GET_SIZE(abandoned) : 0; i-- > 0;) {

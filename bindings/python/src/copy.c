@@ -61,8 +61,7 @@ PyObject *submit_copy(PyObject *self, PyObject *args) {
   copy c;
   sg_submit submit;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOO", &type, &to, &dst, &src, &og.stream, &og.after, &og.priority,
-                        &og.untracked))
+  if (!PyArg_ParseTuple(args, "OOOOOOOO", &type, &to, &dst, &src, &og.stream, &og.after, &og.priority, &og.untracked))
     return NULL;
   if (target_of(to, &in.to) && call_begin(&in, type) && fill_copy(&in, &c, dst, src) && fill_order(&in, &og, &submit) &&
       ready_to_post()) {

@@ -7,7 +7,8 @@
 static PyObject *keep_product(PyObject *to, PyObject *given, call *in, product *p) {
   product_arguments g;
   product_init(p);
-  if (target_of(to, &in->to) && parse_product(given, &g) && call_begin(in, job_type) && fill_product(in, p, &g) && p->empty)
+  if (target_of(to, &in->to) && parse_product(given, &g) && call_begin(in, job_type) && fill_product(in, p, &g) &&
+      p->empty)
     raise_argument("a graph records no empty batch");
   if (PyErr_Occurred()) Py_CLEAR(in->job);
   PyObject *keeper = in->job;
@@ -59,7 +60,8 @@ PyObject *record_product(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-/* set_product(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result). */
+/* set_product(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result).
+ */
 PyObject *set_product(PyObject *self, PyObject *args) {
   unsigned long long graph;
   int index;
@@ -91,7 +93,8 @@ static PyObject *tuple_of_runs(const runs *r) {
   return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
 }
 
-/* record_copy(graph, target, dst, src, stream, (), priority, untracked): (keeper, form), the form being what must stay. */
+/* record_copy(graph, target, dst, src, stream, (), priority, untracked): (keeper, form), the form being what must stay.
+ */
 PyObject *record_copy(PyObject *self, PyObject *args) {
   unsigned long long graph;
   PyObject *to_given, *dst, *src;

@@ -9,7 +9,8 @@ PyObject *install(PyObject *self, PyObject *args) {
   hooks given;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &given.error, &given.as_matrix, &given.make_result, &given.is_masked,
-                        &given.make_condition, &given.no_condition, &given.start, &given.ops, &given.computes, &given.activations))
+                        &given.make_condition, &given.no_condition, &given.start, &given.ops, &given.computes,
+                        &given.activations))
     return NULL;
   PyObject **all = (PyObject **)&given;
   for (size_t i = 0; i < sizeof given / sizeof *all; ++i) Py_INCREF(all[i]); /* for the life of the process */

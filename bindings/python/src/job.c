@@ -209,10 +209,9 @@ static PyType_Slot job_slots[] = {
     {Py_tp_methods, job_methods},   {Py_tp_getset, job_getset}, {0, NULL},
 };
 
-static PyType_Spec job_spec = {"streamgemm._raw.JobBase", sizeof(job_object), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
-                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                               job_slots};
+static PyType_Spec job_spec = {
+    "streamgemm._raw.JobBase", sizeof(job_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, job_slots};
 
 extern PyType_Spec matrix_spec;
 

@@ -34,8 +34,7 @@ bool lay_out_view(const view *v, int item_ndim, vector_role vector, sg_matrix *o
     if (v->shape[i] > 1 && v->strides[i] % size != 0) return false;
   const int first = v->ndim - item_ndim;
   if (item_ndim == 1) of[vector == ROW_VECTOR] = (dimension){v->shape[first], v->strides[first] / size};
-  for (int i = 0; i < 2 && item_ndim == 2; ++i)
-    of[i] = (dimension){v->shape[first + i], v->strides[first + i] / size};
+  for (int i = 0; i < 2 && item_ndim == 2; ++i) of[i] = (dimension){v->shape[first + i], v->strides[first + i] / size};
   out->data = v->data;
   out->dtype = v->dtype;
   if (!empty) return lay_out(of[0], of[1], out);
@@ -83,10 +82,11 @@ bool refuse_strides(const view *v, int item_ndim, const char *name) {
     why = PyUnicode_FromFormat("dimensions %d and %d are both strided", v->ndim - 2, v->ndim - 1);
   if (!why) why = PyUnicode_FromFormat("the rows of its last two dimensions overlap");
   if (shape && strides && why)
-    raise_argument("%s has shape %R and strides %R in bytes: %U. Of a matrix's two dimensions one must be contiguous, and "
-                   "the other's stride at least as long as it; copy=True copies an operand, and so does "
-                   "numpy.ascontiguousarray",
-                   name, shape, strides, why);
+    raise_argument(
+        "%s has shape %R and strides %R in bytes: %U. Of a matrix's two dimensions one must be contiguous, and "
+        "the other's stride at least as long as it; copy=True copies an operand, and so does "
+        "numpy.ascontiguousarray",
+        name, shape, strides, why);
   Py_XDECREF(shape);
   Py_XDECREF(strides);
   Py_XDECREF(why);
@@ -99,7 +99,8 @@ static char *gather_into(char *to, const char *from, int ndim, const Py_ssize_t 
     memcpy(to, from, size);
     return to + size;
   }
-  for (Py_ssize_t i = 0; i < shape[0]; ++i) to = gather_into(to, from + i * strides[0], ndim - 1, shape + 1, strides + 1, size);
+  for (Py_ssize_t i = 0; i < shape[0]; ++i)
+    to = gather_into(to, from + i * strides[0], ndim - 1, shape + 1, strides + 1, size);
   return to;
 }
 

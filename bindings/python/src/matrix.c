@@ -194,7 +194,6 @@ static PyType_Slot matrix_slots[] = {
     {Py_tp_methods, matrix_methods},   {Py_tp_getset, matrix_getset}, {0, NULL},
 };
 
-PyType_Spec matrix_spec = {"streamgemm._raw.MatrixBase", sizeof(matrix_object), 0,
-                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
-                               Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                           matrix_slots};
+PyType_Spec matrix_spec = {
+    "streamgemm._raw.MatrixBase", sizeof(matrix_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, matrix_slots};

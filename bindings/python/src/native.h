@@ -34,8 +34,8 @@ typedef struct view {
   const Py_ssize_t *strides;
   sg_dtype dtype;
   bool readonly;
-  int place;     /* ON_... */
-  int device_id; /* of a CUDA device */
+  int place;             /* ON_... */
+  int device_id;         /* of a CUDA device */
   sg_memory_kind memory; /* of a placeholder, which has no data */
 } view;
 
@@ -63,7 +63,7 @@ typedef struct hold_block {
 
 typedef struct job_object {
   PyObject_HEAD sg_job *handle;
-  int status; /* SG_STATUS_NOT_READY until it completes */
+  int status;     /* SG_STATUS_NOT_READY until it completes */
   int hold_count; /* of those in the job itself */
   hold holds[4];
   hold_block *more;
@@ -101,7 +101,8 @@ int enum_of(PyObject *value, PyObject *table, const char *argument);
 PyObject *install(PyObject *self, PyObject *given);
 
 /* view.c */
-bool sound(const view *v, const char *name); /* extents, strides and span are possible; an exception where they are not */
+bool sound(const view *v,
+           const char *name); /* extents, strides and span are possible; an exception where they are not */
 sg_dtype dtype_of_code(const char *format, Py_ssize_t size); /* as in the buffer protocol; 0: none of ours */
 int dtype_of_name(PyObject *name);                           /* "f32"; -1 and an exception */
 /* Looks at an operand and holds it. `name` names it in errors. */
@@ -117,12 +118,14 @@ PyObject *matrix_from_buffer(PyTypeObject *type, PyObject *object, sg_dtype dtyp
 
 /* layout.c */
 typedef enum vector_role { NO_VECTOR, ROW_VECTOR, COLUMN_VECTOR } vector_role; /* what one dimension may stand for */
-/* The last dimensions of a view, two at most, as an sg_matrix. False without an exception: no layout has such strides. */
+/* The last dimensions of a view, two at most, as an sg_matrix. False without an exception: no layout has such strides.
+ */
 bool lay_out_view(const view *v, int item_ndim, vector_role vector, sg_matrix *out);
 bool refuse_strides(const view *v, int item_ndim, const char *name); /* says which dimension it is */
 /* Dimensions as one run of items at one stride in bytes; false: no single stride reaches them. */
 bool one_stride(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides, int64_t *count, int64_t *stride);
-/* A copy without gaps of what lies on the host; dimensions before those of an item that repeat it still do. A Matrix. */
+/* A copy without gaps of what lies on the host; dimensions before those of an item that repeat it still do. A Matrix.
+ */
 matrix_object *gather(const view *v, int item_ndim, const char *name);
 
 /* job.c */

@@ -71,9 +71,10 @@ static bool see_matrix(call *in, operand *o, PyObject *given, view *v, sg_matrix
   } else {
     if (v->ndim < (o->list ? 2 : 1)) return raise_argument("%s has %d dimensions; a matrix has two", o->name, v->ndim);
     if (v->dtype == SG_DTYPE_I32)
-      return raise_argument("%s has elements of i32 (int32), which only results have; operands have f16, bf16, f32, f64, "
-                            "c64, c128, i8, f8_e4m3 or f8_e5m2",
-                            o->name);
+      return raise_argument(
+          "%s has elements of i32 (int32), which only results have; operands have f16, bf16, f32, f64, "
+          "c64, c128, i8, f8_e4m3 or f8_e5m2",
+          o->name);
     o->item_ndim = v->ndim < 2 ? 1 : 2;
   }
   if (lay_out_view(v, o->item_ndim, o->role, out)) return true;
@@ -85,7 +86,8 @@ static bool alike(const view *x, const sg_matrix *m, const view *y, const sg_mat
   return m->ld == n->ld && m->layout == n->layout;
 }
 
-/* A list of matrices of one shape: an array of addresses. `tight`: each as a copy, if it is not without gaps already. */
+/* A list of matrices of one shape: an array of addresses. `tight`: each as a copy, if it is not without gaps already.
+ */
 static bool see_list(call *in, operand *o, bool tight) {
   for (Py_ssize_t i = 0; i < o->list_size; ++i) {
     view v;
@@ -112,8 +114,7 @@ static bool see_list(call *in, operand *o, bool tight) {
 bool see_operand(call *in, operand *o, PyObject *given) {
   given = settled(in, given, o->name);
   if (!given) return false;
-  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given))
-    return see_matrix(in, o, given, &o->seen, &o->matrix);
+  if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given)) return see_matrix(in, o, given, &o->seen, &o->matrix);
   o->list = PySequence_Tuple(given); /* looking at an item may run anything, which may change the list */
   if (!o->list) return false;
   o->list_size = PyTuple_GET_SIZE(o->list);

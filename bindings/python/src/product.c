@@ -34,8 +34,8 @@ static bool fill_options(sg_gemm_desc *d, const product_arguments *g) {
   return scalar_of(g->alpha, "alpha", &d->alpha) && scalar_of(g->beta, "beta", &d->beta);
 }
 
-/* The array that C is written to: the caller's, or a new one. A list when an operand is, unless there are more dimensions
- * in the batch than a list has. */
+/* The array that C is written to: the caller's, or a new one. A list when an operand is, unless there are more
+ * dimensions in the batch than a list has. */
 static PyObject *result_of(call *in, const product *p, const product_arguments *g) {
   if (g->c != Py_None) {
     PyObject *array = settled(in, g->c, p->c.name);
@@ -46,7 +46,8 @@ static PyObject *result_of(call *in, const product *p, const product_arguments *
   PyObject *like = p->a.list ? PyTuple_GET_ITEM(p->a.list, 0) : g->a;
   like = settled(in, like, p->a.name);
   if (like && !p->a.list && (PyList_CheckExact(like) || PyTuple_CheckExact(like))) like = NULL;
-  return like ? new_result(like, p->a.seen.dtype, &p->shape, (p->a.list || p->b.list) && p->shape.batch_ndim == 1) : NULL;
+  return like ? new_result(like, p->a.seen.dtype, &p->shape, (p->a.list || p->b.list) && p->shape.batch_ndim == 1)
+              : NULL;
 }
 
 /* Two items of C in one place are seen by the library too, which does not know Python's dimensions. */
@@ -72,12 +73,12 @@ bool fill_product(call *in, product *p, const product_arguments *g) {
   p->result = result_of(in, p, g);
   if (!p->result) return false;
   p->empty = p->shape.count == 0;
-  if (p->empty && PyList_CheckExact(p->result) && PyList_GET_SIZE(p->result) == 0) return true; /* there is no item to look at */
+  if (p->empty && PyList_CheckExact(p->result) && PyList_GET_SIZE(p->result) == 0)
+    return true; /* there is no item to look at */
   p->c.result = &p->shape;
   p->c.role = p->a.item_ndim == 1 ? ROW_VECTOR : COLUMN_VECTOR;
   p->c.item_ndim = p->shape.ndim - p->shape.batch_ndim;
-  if (!see_operand(in, &p->c, p->result) || !items_apart(&p->c, &p->shape) ||
-      !spread(&p->a, &p->shape, &d->stride_a) ||
+  if (!see_operand(in, &p->c, p->result) || !items_apart(&p->c, &p->shape) || !spread(&p->a, &p->shape, &d->stride_a) ||
       !spread(&p->b, &p->shape, &d->stride_b) || !spread(&p->c, &p->shape, &d->stride_c))
     return false;
   d->a = p->a.matrix;

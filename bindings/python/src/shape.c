@@ -62,7 +62,8 @@ PyObject *shape_tuple(const product_shape *s, bool of_an_item) {
 static bool refuse_result(const operand *c, const view *v) {
   PyObject *is = shape_text(v), *should = shape_tuple(c->result, false);
   if (is && should && c->list)
-    raise_argument("%s is a list of %zd arrays of shape %R; the result has shape %R", c->name, c->list_size, is, should);
+    raise_argument("%s is a list of %zd arrays of shape %R; the result has shape %R", c->name, c->list_size, is,
+                   should);
   else if (is && should)
     raise_argument("%s has shape %R; the result has shape %R", c->name, is, should);
   Py_XDECREF(is);

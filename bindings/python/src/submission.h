@@ -23,10 +23,10 @@ typedef struct job_list {
 /* A call while its operands are looked at. */
 typedef struct call {
   target to;
-  PyObject *job;     /* holds the operands */
+  PyObject *job; /* holds the operands */
   job_list after;
-  bool in_order;     /* false: a recording, which runs after no job: those that are operands must have completed */
-  bool copies;       /* operands whose strides no layout has are copied */
+  bool in_order; /* false: a recording, which runs after no job: those that are operands must have completed */
+  bool copies;   /* operands whose strides no layout has are copied */
 } call;
 
 struct product_shape;
@@ -35,20 +35,20 @@ struct product_shape;
 typedef struct operand {
   const char *name;
   const struct product_shape *result; /* of C, whose shape this must be; NULL of A and B */
-  vector_role role;     /* what one dimension stands for */
-  PyObject *list;       /* its matrices, as a tuple of its own; NULL: it is one array */
+  vector_role role;                   /* what one dimension stands for */
+  PyObject *list;                     /* its matrices, as a tuple of its own; NULL: it is one array */
   Py_ssize_t list_size;
-  int item_ndim;        /* dimensions of an item: 2, 1 of a vector, 0 of the product of two */
-  view seen;            /* of the first item of a list */
-  sg_matrix matrix;     /* of the first item */
-  void **items;         /* addresses: of a list's items, and then of the batch's where no stride reaches them */
+  int item_ndim;    /* dimensions of an item: 2, 1 of a vector, 0 of the product of two */
+  view seen;        /* of the first item of a list */
+  sg_matrix matrix; /* of the first item */
+  void **items;     /* addresses: of a list's items, and then of the batch's where no stride reaches them */
 } operand;
 
 /* C = op(A) op(B), as NumPy's matmul has it (a vector loses its dimension). */
 typedef struct product_shape {
   int64_t m, n;
-  int batch_ndim, ndim;            /* the batch's dimensions come first */
-  Py_ssize_t count;                /* items of the batch */
+  int batch_ndim, ndim; /* the batch's dimensions come first */
+  Py_ssize_t count;     /* items of the batch */
   Py_ssize_t extent[MAX_DIMENSIONS + 2];
 } product_shape;
 
@@ -89,7 +89,7 @@ PyObject *new_result(PyObject *like, sg_dtype of_operands, const product_shape *
 
 /* product.c */
 bool parse_product(PyObject *given, product_arguments *g); /* a tuple of all ten */
-void product_init(product *p); /* zeroed memory is one, too */
+void product_init(product *p);                             /* zeroed memory is one, too */
 bool fill_product(call *in, product *p, const product_arguments *g);
 void product_done(product *p);
 
@@ -117,7 +117,7 @@ sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_jo
 /* submit.c */
 /* Every submission is parsed as objects, and its order then by fill_order. */
 bool target_of(PyObject *given, target *to);
-bool call_begin(call *in, PyTypeObject *type); /* makes its job */
+bool call_begin(call *in, PyTypeObject *type);                          /* makes its job */
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit); /* after the operands */
 void call_done(call *in);
 bool ready_to_post(void); /* starts the thread that completes jobs */

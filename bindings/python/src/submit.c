@@ -39,7 +39,8 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
     PyErr_Format(PyExc_TypeError, "priority is %R, which is no integer", g->priority);
     return false;
   }
-  if (priority < -1 || priority > 1 || beyond) return raise_argument("priority is %R; it must be from -1 to 1", g->priority);
+  if (priority < -1 || priority > 1 || beyond)
+    return raise_argument("priority is %R; it must be from -1 to 1", g->priority);
   submit->priority = (int32_t)priority;
   submit->flags = untracked > 0 ? SG_SUBMIT_UNTRACKED : 0;
   if (PyErr_Occurred() || !handle_in(g->stream, "stream", "Stream", "_open_stream", &submit->stream) ||
@@ -102,8 +103,8 @@ static PyObject *run_async(call *in, product_mode mode, const product *p, sg_sub
   sg_status status;
   post_completion(submit, in->job);
   PyThreadState *const state = is_small(&p->desc) && !in->to.waits ? NULL : PyEval_SaveThread();
-  status = mode == PLANNED ? sg_plan_run_async(on, &p->desc, submit, &handle)
-                           : sg_gemm_async(on, &p->desc, submit, &handle);
+  status =
+      mode == PLANNED ? sg_plan_run_async(on, &p->desc, submit, &handle) : sg_gemm_async(on, &p->desc, submit, &handle);
   if (state) PyEval_RestoreThread(state);
   return posted(in, submit, status, handle, p->result);
 }
@@ -117,8 +118,8 @@ static PyObject *run_product(call *in, product_mode mode, product *p, const prod
   return p->empty ? posted(in, &submit, SG_STATUS_OK, NULL, p->result) : run_async(in, mode, p, &submit);
 }
 
-/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after, priority,
- * untracked, options, copies): a Job, or the result where the mode is BLOCKING. */
+/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after,
+ * priority, untracked, options, copies): a Job, or the result where the mode is BLOCKING. */
 PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
   if (count != 19) return PyErr_Format(PyExc_TypeError, "submit_product takes 19 arguments (%zd given)", count);
@@ -131,7 +132,8 @@ PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count
   PyObject *made = NULL;
   if (PyErr_Occurred()) return NULL;
   product_init(&p);
-  if (target_of(args[2], &in.to) && call_begin(&in, (PyTypeObject *)args[1])) made = run_product(&in, mode, &p, &g, &og);
+  if (target_of(args[2], &in.to) && call_begin(&in, (PyTypeObject *)args[1]))
+    made = run_product(&in, mode, &p, &g, &og);
   call_done(&in);
   product_done(&p);
   return made;

@@ -106,8 +106,8 @@ static bool has_mask(PyObject *object) {
 
 static bool refuse_mask(PyObject *object, const char *name) {
   if (!PyErr_Occurred())
-    PyErr_Format(PyExc_TypeError, "%s is a %s, whose mask a GEMM would ignore: give %s.filled(0), or %s.data",
-                 name, Py_TYPE(object)->tp_name, name, name);
+    PyErr_Format(PyExc_TypeError, "%s is a %s, whose mask a GEMM would ignore: give %s.filled(0), or %s.data", name,
+                 Py_TYPE(object)->tp_name, name, name);
   return false;
 }
 
