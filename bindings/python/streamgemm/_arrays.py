@@ -110,8 +110,9 @@ def _cuda_device_of(address):
     number = ctypes.c_int(0)
     ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     driver = ctypes.CDLL("libcuda.so.1")
-    if failure := driver.cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_void_p(address)):
-        raise InvalidArgument(f"address {address:#x} is not CUDA's (error {failure})")
+    failure = driver.cuPointerGetAttribute(ctypes.byref(number), ordinal, ctypes.c_void_p(address))
+    if failure == 1 and address:  # CUDA_ERROR_INVALID_VALUE; an empty array may have no address
+        raise InvalidArgument(f"address {address:#x} is not CUDA's")
     return number.value
 
 

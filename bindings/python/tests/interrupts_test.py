@@ -32,26 +32,25 @@ class Interrupts(DeviceTest):
         thread.start()
         self.addCleanup(thread.join)
 
-    def calls(self, gate, stream):
+    def calls(self, gate):
         one, context = np.ones((1, 1)), self.context
-        yield lambda: context.gemm(gate.matrix, one, stream=stream)
-        yield lambda: context.matmul(gate.matrix, one, after=[context.gemm_async(one, one)])
-        yield lambda: context.gemm_grouped([(gate.matrix, one), (one, one)])
-        yield lambda: context.copy(np.empty((1, 1)), gate.matrix)
-        with context.plan(gate.matrix, one) as plan:
-            yield lambda: plan.run(gate.matrix, one)
-        graph = context.graph()
+        plan, graph = context.plan(gate.matrix, one), context.graph()
+        self.addCleanup(plan.close)
         graph.gemm(gate.matrix, one)
-        yield graph.run
+        return {
+            "gemm": lambda: context.gemm(gate.matrix, one, stream=context.stream()),
+            "matmul": lambda: context.matmul(gate.matrix, one, after=[context.gemm_async(one, one)]),
+            "gemm_grouped": lambda: context.gemm_grouped([(gate.matrix, one), (one, one)]),
+            "copy": lambda: context.copy(np.empty((1, 1)), gate.matrix),
+            "plan.run": lambda: plan.run(gate.matrix, one),
+            "graph.run": graph.run,
+        }
 
     def test_every_blocking_call(self):
-        for number in range(6):
+        for name in self.calls(self.gate()):
             gate = self.gate()
-            call = list(self.calls(gate, self.context.stream()))[number] if number != 4 else None
-            if call is None:  # the plan must be open
-                plan = self.context.plan(gate.matrix, np.ones((1, 1)))
-                call = lambda plan=plan, gate=gate: plan.run(gate.matrix, np.ones((1, 1)))  # noqa: E731
-            with self.subTest(number=number):
+            with self.subTest(name):
+                call = self.calls(gate)[name]
                 self.interrupt_after(0.05, then=lambda gate=gate: (time.sleep(0.1), gate.open()))
                 with self.assertRaises(KeyboardInterrupt):
                     call()

@@ -18,7 +18,7 @@ CALLS = ("gemm", "gemm_async", "matmul", "grouped", "plan", "graph", "job")
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """How an array of a given shape lies in memory. What it does not use is poisoned."""
+    """The layout of an array of a given shape. The memory that it does not use is poisoned."""
 
     exporter: str = "numpy"
     column_major: bool = False
@@ -129,13 +129,11 @@ def place(given, form, matrix_dims=2):
         view = view[..., : item[-1] * abs(form.inner)][..., :: form.inner]
     if turned:
         view = view.swapaxes(-1, -2)
-    shared = [axis for axis, step in enumerate(steps) if step == 0 and batch[axis] > 0]
-    for axis in shared:
-        given = np.repeat(given.take([0], axis), batch[axis], axis)
-    if all(batch[axis] or step for axis, step in enumerate(steps)):
-        view[...] = given.take([0], shared[0]) if len(shared) == 1 else given[tuple(slice(0, 1) if a in shared else slice(None) for a in range(given.ndim))]
+    shared = [axis for axis, step in enumerate(steps) if step == 0]
+    if 0 in [batch[axis] for axis in shared]:  # there are no items to share
+        view = np.empty(given.shape, given.dtype)
     else:
-        view = np.empty(given.shape, given.dtype)  # there are no items to share
+        view[...] = given[tuple(slice(0, 1) if axis in shared else slice(None) for axis in range(given.ndim))]
     used = np.zeros(memory.shape, bool)
     if view.size and memory.size and np.shares_memory(view, memory):
         offset = view.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
