@@ -5,6 +5,10 @@
 
 #include "submission.h"
 
+#if PY_VERSION_HEX < 0x030b0000
+#define PyFloat_Pack2(value, to, little) _PyFloat_Pack2(value, (unsigned char *)(to), little)
+#endif
+
 bool scalar_of(PyObject *value, const char *name, sg_scalar *out) {
   out->im = 0;
   if (PyFloat_CheckExact(value)) {

@@ -46,7 +46,7 @@ class Futures(DeviceTest):
     def test_timeout(self):
         gate = self.gate()
         job = self.held_job(gate)
-        with self.assertRaises(TimeoutError):
+        with self.assertRaises(cf.TimeoutError):
             job.result(0)
         self.assertFalse(job.wait(0.0001))
         with self.assertRaises(cf.TimeoutError):
