@@ -39,7 +39,7 @@ static bool order_recorded(const order_arguments *g, unsigned long long graph, s
 PyObject *record_product(PyObject *self, PyObject *args) {
   unsigned long long graph;
   PyObject *to_given, *given;
-  order_arguments og;
+  order_arguments og = {0};
   sg_submit submit;
   call in = {0};
   product p;
@@ -143,7 +143,7 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-/* submit_graph(type, graph, keepers, result, stream, after, priority, untracked): a Job. */
+/* submit_graph(type, graph, keepers, result, stream, after, priority, untracked, timeout): a Job. */
 PyObject *submit_graph(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   unsigned long long graph;
@@ -153,8 +153,8 @@ PyObject *submit_graph(PyObject *self, PyObject *args) {
   sg_submit submit;
   PyObject *made = NULL;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OKOOOOOO", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
-                        &og.untracked))
+  if (!PyArg_ParseTuple(args, "OKOOOOOOO", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.timeout))
     return NULL;
   if (call_begin(&in, type) && fill_order(&in, &og, &submit) && ready_to_post()) {
     sg_job *handle = NULL;

@@ -30,16 +30,16 @@ static PyObject *run_group(call *in, PyObject *items, const order_arguments *og,
 }
 
 /* submit_group(type, target, ((a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)...), stream,
- * after, priority, untracked, options, copies): one Job, whose result is the list of results. */
+ * after, priority, untracked, options, copies, timeout): one Job, whose result is the list of results. */
 PyObject *submit_group(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   PyObject *to, *items, *made = NULL;
-  order_arguments og;
+  order_arguments og = {0};
   int copies;
   call in = {.in_order = true};
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOO!OOOOOp", &type, &to, &PyTuple_Type, &items, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.options, &copies))
+  if (!PyArg_ParseTuple(args, "OOO!OOOOOpO", &type, &to, &PyTuple_Type, &items, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.options, &copies, &og.timeout))
     return NULL;
   const Py_ssize_t count = PyTuple_GET_SIZE(items);
   if (count == 0 || count > INT32_MAX) return raise_argument("a group has %zd products", count);

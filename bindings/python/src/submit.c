@@ -29,6 +29,22 @@ static bool handle_in(PyObject *object, const char *argument, const char *kind, 
   return !PyErr_Occurred();
 }
 
+/* Seconds from the submission; None: no deadline. */
+static bool deadline_of(PyObject *timeout, int64_t *out) {
+  *out = 0;
+  if (!timeout || timeout == Py_None) return true;
+  const double seconds = PyFloat_AsDouble(timeout);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "timeout is %R, which is no number of seconds", timeout);
+    return false;
+  }
+  if (!(seconds >= 0)) return raise_argument("timeout is %R; it must not be negative", timeout);
+  *out = seconds * 1e9 < 9e18 ? (int64_t)(seconds * 1e9) : INT64_MAX;
+  if (*out == 0) *out = 1; /* 0 is none */
+  return true;
+}
+
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   *submit = (sg_submit)SG_SUBMIT_INIT;
   const int untracked = g->untracked == Py_False ? 0 : PyObject_IsTrue(g->untracked);
@@ -44,7 +60,8 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   submit->priority = (int32_t)priority;
   submit->flags = untracked > 0 ? SG_SUBMIT_UNTRACKED : 0;
   if (PyErr_Occurred() || !handle_in(g->stream, "stream", "Stream", "_open_stream", &submit->stream) ||
-      !handle_in(g->options, "options", "PlanOptions", "_open_options", &submit->plan))
+      !handle_in(g->options, "options", "PlanOptions", "_open_options", &submit->plan) ||
+      !deadline_of(g->timeout, &submit->deadline_ns))
     return false;
   if (!PyTuple_CheckExact(g->after) || PyTuple_GET_SIZE(g->after) > 0) {
     PyObject *jobs = PySequence_Tuple(g->after);
@@ -122,11 +139,11 @@ static PyObject *run_product(call *in, product_mode mode, product *p, const prod
  * priority, untracked, options, copies): a Job, or the result where the mode is BLOCKING. */
 PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
-  if (count != 19) return PyErr_Format(PyExc_TypeError, "submit_product takes 19 arguments (%zd given)", count);
+  if (count != 20) return PyErr_Format(PyExc_TypeError, "submit_product takes 20 arguments (%zd given)", count);
   const product_mode mode = (product_mode)PyLong_AsLong(args[0]);
   const product_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
                                args[8], args[9], args[10], args[11], args[12]};
-  const order_arguments og = {args[13], args[14], args[15], args[16], args[17]};
+  const order_arguments og = {args[13], args[14], args[15], args[16], args[17], args[19]};
   call in = {.in_order = true, .copies = PyObject_IsTrue(args[18]) > 0};
   product p;
   PyObject *made = NULL;

@@ -57,6 +57,7 @@ class Cancelled(Error, concurrent.futures.CancelledError): ...
 class Deadlock(Error, RuntimeError): ...
 class BackendFailure(Error, RuntimeError): ...
 class DependencyFailed(Error): ...
+class DeadlineExceeded(Error, TimeoutError): ...
 class Shutdown(Error, RuntimeError): ...
 class Internal(Error, RuntimeError): ...
 
@@ -76,6 +77,7 @@ class Status(enum.IntEnum):
     DEPENDENCY_FAILED = -10
     SHUTDOWN = -11
     INTERNAL = -12
+    DEADLINE_EXCEEDED = -13
 
 class Op(enum.IntEnum):
     N = 0
@@ -265,37 +267,37 @@ class Plan(_Handle):
     def run_async(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> Job[_Numpy]: ...
     @overload
     def run_async(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> Job[Any]: ...
     @overload
     def run_async(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> Job[_C]: ...
     @overload
     def run(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> _Numpy: ...
     @overload
     def run(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> Any: ...
     @overload
     def run(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> _C: ...
 
 class Graph(_Handle):
@@ -335,11 +337,11 @@ class Graph(_Handle):
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     def run_async(
         self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> Job[list[Any]]: ...
     def run(
         self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ...,
+        untracked: bool = ..., timeout: float | None = ...,
     ) -> list[Any]: ...
 
 class Stream(_Handle):
@@ -398,56 +400,56 @@ class Context(_Handle):
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_Numpy]: ...
     @overload
     def gemm_async(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> Job[Any]: ...
     @overload
     def gemm_async(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_C]: ...
     @overload
     def gemm(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> _Numpy: ...
     @overload
     def gemm(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
     def gemm(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     @overload
     def matmul_async(
         self, a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_Numpy]: ...
     @overload
     def matmul_async(
         self, a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ...,
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
         activation: _Activation | None = ..., copy: bool = ..., stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
         options: PlanOptions | None = ...,
     ) -> Job[Any]: ...
     @overload
@@ -455,21 +457,21 @@ class Context(_Handle):
         self, a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_C]: ...
     @overload
     def matmul(
         self, a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> _Numpy: ...
     @overload
     def matmul(
         self, a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ...,
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
         activation: _Activation | None = ..., copy: bool = ..., stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
         options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
@@ -477,25 +479,25 @@ class Context(_Handle):
         self, a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     def gemm_grouped_async(
         self, products: Iterable[_Item], *, copy: bool = ..., stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
         options: PlanOptions | None = ...,
     ) -> Job[list[Any]]: ...
     def gemm_grouped(
         self, products: Iterable[_Item], *, copy: bool = ..., stream: Stream | None = ...,
-        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
         options: PlanOptions | None = ...,
     ) -> list[Any]: ...
     def copy_async(
         self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
-        priority: int = ..., untracked: bool = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
     ) -> Job[_C]: ...
     def copy(
         self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
-        priority: int = ..., untracked: bool = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
     ) -> _C: ...
     def plan(
         self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,
@@ -511,20 +513,20 @@ def matmul(
     a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
 ) -> _Numpy: ...
 @overload
 def matmul(
     a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
 ) -> Any: ...
 @overload
 def matmul(
     a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ..., op_b: _Op = ...,
     compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ..., copy: bool = ...,
-    stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+    stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
     options: PlanOptions | None = ...,
 ) -> _C: ...
 @overload
@@ -532,20 +534,20 @@ def matmul_async(
     a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
 ) -> Job[_Numpy]: ...
 @overload
 def matmul_async(
     a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
 ) -> Job[Any]: ...
 @overload
 def matmul_async(
     a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ..., op_b: _Op = ...,
     compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ..., copy: bool = ...,
-    stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+    stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
     options: PlanOptions | None = ...,
 ) -> Job[_C]: ...
 

@@ -81,6 +81,12 @@ class DependencyFailed(Error):
     status = _raw.SG_STATUS_DEPENDENCY_FAILED
 
 
+class DeadlineExceeded(Error, TimeoutError):
+    """The job's timeout passed before it completed."""
+
+    status = _raw.SG_STATUS_DEADLINE_EXCEEDED
+
+
 class Shutdown(Error, RuntimeError):
     """The library is shutting down."""
 

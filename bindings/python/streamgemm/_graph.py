@@ -122,9 +122,9 @@ class Graph(Handle):
             self._kept[index] = (keeper, dst, form)
         return dst
 
-    def run_async(self, *, stream=None, after=(), priority=0, untracked=False):
+    def run_async(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None):
         """Runs everything recorded: one Job, whose result is the list of results in the order of recording. stream, after,
-        priority, untracked: as for Context.gemm_async."""
+        priority, untracked, timeout: as for Context.gemm_async."""
         with self._lock:
             return _raw.submit_graph(
                 Job,
@@ -135,9 +135,10 @@ class Graph(Handle):
                 after,
                 priority,
                 untracked,
+                timeout,
             )
 
-    def run(self, *, stream=None, after=(), priority=0, untracked=False):
+    def run(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None):
         """Runs everything recorded, waits, and returns the list of results. Ctrl-C cancels it. stream, after, priority,
-        untracked: as for Context.gemm_async."""
-        return finished(self.run_async(stream=stream, after=after, priority=priority, untracked=untracked))
+        untracked, timeout: as for Context.gemm_async."""
+        return finished(self.run_async(stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout))
