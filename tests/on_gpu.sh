@@ -27,8 +27,8 @@ run() { # what it is called, and the command
   esac
 }
 
-for suite in conformance bad_input_test bad_product_test callback_test copy_test dispatch_test epilogue_test failure_test \
-  gemm_grouped_test gemm_plans_test gemm_rules_test gemm_types_test graph_test job_test narrowing_test order_test overlap_test \
+for suite in conformance bad_input_test bad_product_test blocking_test callback_test copy_test deadline_test dispatch_test epilogue_test failure_test \
+  gemm_grouped_test gemm_plans_test gemm_rules_test gemm_types_test graph_test interleaved_test job_test narrowing_test order_test overlap_test \
   partition_test plan_test queue_test repeat_test stream_test textbook_test turns_test interop_test; do
   run $suite "$(program $suite)"
 done
