@@ -34,8 +34,8 @@
 /* The fields of an sg_submit. `after` is the address of an array of after_count job handles, or 0. */
 #define SG_FLAT_SUBMIT                                                                                     \
   sg_stream *stream, int64_t after, int32_t after_count, int32_t priority, int32_t flags, sg_queue *queue, \
-      int64_t tag, const sg_plan_options *options
-#define SG_FLAT_SUBMIT_NAMES stream, after, after_count, priority, flags, queue, tag, options
+      int64_t tag, const sg_plan_options *options, int64_t deadline
+#define SG_FLAT_SUBMIT_NAMES stream, after, after_count, priority, flags, queue, tag, options, deadline
 
 #ifndef SWIG
 
@@ -83,6 +83,7 @@ static inline sg_submit sg_flat_submit(SG_FLAT_SUBMIT) {
   s.queue = queue;
   s.tag = (uint64_t)tag;
   s.plan = options;
+  s.deadline_ns = deadline;
   return s;
 }
 

@@ -91,6 +91,14 @@ namespace StreamGemm {
     internal DependencyFailedException(string message) : base(Status.DependencyFailed, message) { }
   }
 
+  /// <summary>The job's <see cref="SubmitOptions.Deadline"/> passed before it had completed.</summary>
+  public sealed class DeadlineExceededException : TimeoutException, IStreamGemmError {
+    internal DeadlineExceededException(string message) : base(message) { }
+
+    /// <inheritdoc/>
+    public Status Status => Status.DeadlineExceeded;
+  }
+
   /// <summary>The process is exiting; no new work is taken.</summary>
   public sealed class ShutdownException : StreamGemmException {
     internal ShutdownException(string message) : base(Status.Shutdown, message) { }
@@ -127,6 +135,7 @@ namespace StreamGemm {
         case Status.Deadlock: return new DeadlockException(message);
         case Status.BackendFailure: return new BackendFailureException(message);
         case Status.DependencyFailed: return new DependencyFailedException(message);
+        case Status.DeadlineExceeded: return new DeadlineExceededException(message);
         case Status.Shutdown: return new ShutdownException(message);
         case Status.Internal: return new InternalErrorException(message);
         default: return new StreamGemmException(status, message);

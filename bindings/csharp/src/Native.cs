@@ -27,7 +27,7 @@ namespace StreamGemm {
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, o.DeadlineNanoseconds, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -42,7 +42,7 @@ namespace StreamGemm {
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress, o.DeadlineNanoseconds);
         GC.KeepAlive(o);
         return status;
       }
@@ -61,7 +61,7 @@ namespace StreamGemm {
       long[] tokens = o.AfterTokens();
       fixed (long* after = tokens) {
         int status = RawPINVOKE.sg_flat_gemm_grouped_async(context, group, count,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, o.DeadlineNanoseconds, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -88,7 +88,7 @@ namespace StreamGemm {
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -102,7 +102,7 @@ namespace StreamGemm {
       fixed (long* after = tokens) {
         int status = RawPINVOKE.sg_flat_copy_2d_async(context, destination, to.Ld * size, source, from.Ld * size,
           from.Inner * size, from.Outer,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -117,7 +117,7 @@ namespace StreamGemm {
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress, o.DeadlineNanoseconds);
         GC.KeepAlive(o);
         return status;
       }
@@ -128,7 +128,7 @@ namespace StreamGemm {
       long[] tokens = o.AfterTokens();
       fixed (long* after = tokens) {
         int status = RawPINVOKE.sg_csharp_record_copy_2d(context, graph, destination, to.Ld * size, source, from.Ld * size, from.Inner * size,
-          from.Outer, o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, 0);
+          from.Outer, o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, 0, o.DeadlineNanoseconds);
         GC.KeepAlive(o);
         return status;
       }
@@ -147,7 +147,7 @@ namespace StreamGemm {
       long[] tokens = o.AfterTokens();
       fixed (long* after = tokens) {
         int status = RawPINVOKE.sg_csharp_graph_run_async(graph,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)job);
         GC.KeepAlive(o);
         return status;
       }

@@ -24,6 +24,18 @@ namespace StreamGemm {
     /// <summary>Narrows the planner's choice; null leaves it free.</summary>
     public PlanOptions Plan { get; set; }
 
+    /// <summary>How long from the submission the job may take: one that has not begun by then is dropped, one that runs is stopped; it
+    /// then fails with <see cref="DeadlineExceededException"/>. Null: no limit. Recorded submissions have none.</summary>
+    public TimeSpan? Deadline { get; set; }
+
+    internal long DeadlineNanoseconds {
+      get {
+        if (Deadline == null) return 0;
+        if (Deadline.Value <= TimeSpan.Zero) throw new ArgumentException("Deadline is " + Deadline + ", which is not positive", "options");
+        return Deadline.Value.Ticks > long.MaxValue / 100 ? 0 : Deadline.Value.Ticks * 100;
+      }
+    }
+
     internal long StreamToken => Stream == null ? 0 : Stream.Handle.Token;
 
     internal long PlanAddress => Plan == null ? 0 : (long)sg_plan_options.getCPtr(Plan.native).Handle;

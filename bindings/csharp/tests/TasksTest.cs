@@ -107,6 +107,24 @@ static class TasksTest {
     }
   }
 
+  public static void ADeadlineDropsWhatHasNotBegun() {
+    using (GemmStream stream = context.AcquireStream())
+    using (var gate = new Gate(1)) {
+      GemmJob before = gate.Job(context, stream);
+      float[,] two = { { 2 } }, c = { { 7 } };
+      Task late = context.GemmAsync(two, two, c, new GemmOptions { Stream = stream, Deadline = TimeSpan.FromMilliseconds(1) });
+      Thread.Sleep(20);
+      gate.Open();
+      Expect.Throws<DeadlineExceededException>(() => late.GetAwaiter().GetResult());
+      Expect.True(new TimeoutException().GetType().IsAssignableFrom(typeof(DeadlineExceededException)), "a TimeoutException");
+      before.Wait();
+      Expect.Equal(7f, c[0, 0], "C");
+      context.GemmAsync(two, two, c, new GemmOptions { Deadline = TimeSpan.FromHours(1) }).Wait();
+      Expect.Equal(4f, c[0, 0], "C in time");
+      Expect.Throws<ArgumentException>(() => { context.GemmAsync(two, two, c, new GemmOptions { Deadline = TimeSpan.Zero }); }, "Deadline");
+    }
+  }
+
   public static void CancellingRacesWithCompletion() {
     float[,] a = Numbers.Floats(random, 3, 3), expected = Numbers.Product(a, a);
     int cancelled = 0;

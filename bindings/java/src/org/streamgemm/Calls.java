@@ -62,7 +62,7 @@ final class Calls {
 
   /** Submits a product. */
   static long gemmAsync(long context, Gemm g, Places p, long stream, long after, int afterCount, int priority,
-      int flags, long queue, long tag, long options) {
+      int flags, long queue, long tag, long options, long deadline) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -71,7 +71,7 @@ final class Calls {
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
           g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
-          options);
+          options, deadline);
     } finally {
       reachabilityFence(p);
     }
@@ -79,7 +79,7 @@ final class Calls {
 
   /** Submits a product and waits for it. */
   static long gemm(long context, Gemm g, Places p, long stream, long after, int afterCount, int priority, int flags,
-      long queue, long tag, long options) {
+      long queue, long tag, long options, long deadline) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -87,7 +87,7 @@ final class Calls {
       return Native.sg_flat_gemm(context, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows, b.cols,
           b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value, g.opA.value,
           g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA, g.strideB, g.strideC,
-          at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag, options);
+          at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag, options, deadline);
     } finally {
       reachabilityFence(p);
     }
@@ -123,7 +123,7 @@ final class Calls {
 
   /** Runs a plan. */
   static long planRunAsync(long plan, Gemm g, Places p, long stream, long after, int afterCount, int priority,
-      int flags, long queue, long tag, long options) {
+      int flags, long queue, long tag, long options, long deadline) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -132,7 +132,7 @@ final class Calls {
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
           g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
-          options);
+          options, deadline);
     } finally {
       reachabilityFence(p);
     }
@@ -140,7 +140,7 @@ final class Calls {
 
   /** Records a product. */
   static long recordGemm(long context, long graph, Gemm g, Places p, long stream, long after, int afterCount,
-      int priority, int flags, long queue, long tag, long options) {
+      int priority, int flags, long queue, long tag, long options, long deadline) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -149,7 +149,7 @@ final class Calls {
           b.rows, b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
           g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
-          options);
+          options, deadline);
     } finally {
       reachabilityFence(p);
     }

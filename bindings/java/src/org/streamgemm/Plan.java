@@ -70,9 +70,9 @@ public final class Plan extends NativeObject {
     Operands operands = context.operands(product);
     try {
       return context.launch(product.c, operands, submit,
-          (stream, after, count, priority, flags, queue, tag, options)
+          (stream, after, count, priority, flags, queue, tag, options, deadline)
               -> Calls.planRunAsync(plan, product, new Calls.Places(product, operands), stream, after, count, priority,
-                  flags, queue, tag, options));
+                  flags, queue, tag, options, deadline));
     } finally {
       reachabilityFence(this);
     }

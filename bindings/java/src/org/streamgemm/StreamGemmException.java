@@ -61,6 +61,8 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
         return new BackendFailure(message);
       case DEPENDENCY_FAILED:
         return new DependencyFailed(message);
+      case DEADLINE_EXCEEDED:
+        return new DeadlineExceeded(message);
       case SHUTDOWN:
         return new Shutdown(message);
       case INTERNAL:
@@ -153,6 +155,15 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
 
     DependencyFailed(String message) {
       super(Status.DEPENDENCY_FAILED, message);
+    }
+  }
+
+  /** The deadline of the submission passed before its work had completed. */
+  public static final class DeadlineExceeded extends StreamGemmException {
+    private static final long serialVersionUID = 1;
+
+    DeadlineExceeded(String message) {
+      super(Status.DEADLINE_EXCEEDED, message);
     }
   }
 

@@ -5,6 +5,7 @@ import static java.lang.ref.Reference.reachabilityFence;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.time.Duration;
 import java.util.Objects;
 import org.streamgemm.internal.Native;
 
@@ -19,6 +20,8 @@ public final class Submit {
   private int flags;
   private PlanOptions plan;
   private boolean statistics;
+  /** Nanoseconds; 0: none. */
+  private long deadline;
 
   /** All defaults: run at once, beside anything whose memory does not overlap. */
   public Submit() {}
@@ -91,13 +94,29 @@ public final class Submit {
     return this;
   }
 
+  /**
+   * How long from the submission the work may take: what has not begun by then is dropped, what runs is stopped, and the
+   * future fails with {@link StreamGemmException.DeadlineExceeded}. Not for what is recorded.
+   *
+   * @param fromSubmission above zero; null for none
+   * @return these options
+   */
+  public Submit deadline(Duration fromSubmission) {
+    if (fromSubmission != null && (fromSubmission.isNegative() || fromSubmission.isZero()))
+      throw new StreamGemmException.InvalidArgument("deadline is " + fromSubmission + ", which is not positive");
+    long nanos = fromSubmission == null ? 0 : Times.nanos(fromSubmission);
+    this.deadline = nanos == Long.MAX_VALUE ? 0 : nanos;
+    return this;
+  }
+
   boolean wantsStatistics() {
     return statistics;
   }
 
   /** A submission that takes the fields of an sg_submit. */
   interface Call {
-    long submit(long stream, long after, int afterCount, int priority, int flags, long queue, long tag, long options);
+    long submit(long stream, long after, int afterCount, int priority, int flags, long queue, long tag, long options,
+        long deadline);
   }
 
   /** Makes the call with these options. */
@@ -116,7 +135,7 @@ public final class Submit {
         if (handle != 0) handles.putLong(8 * count++, handle);
       }
       return call.submit(stream == null ? 0 : stream.handle(), handles == null ? 0 : Native.address(handles), count,
-          priority, flags, queue, tag, options);
+          priority, flags, queue, tag, options, deadline);
     } finally {
       for (int i = 0; i < count; ++i) Native.sg_job_release(handles.getLong(8 * i));
       reachabilityFence(handles);

@@ -7,6 +7,7 @@ import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.nio.FloatBuffer;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
@@ -61,6 +62,22 @@ public class EarlyEndTest {
   public void aDefaultResultCancelsTheJob() {
     assertEquals(null, waiting.completeOnTimeout(null, 1, TimeUnit.MILLISECONDS).join());
     assertFalse(ran());
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void aDeadlineDropsWhatHasNotBegun() throws Exception {
+    Matrix two = Matrix.of(Support.direct(2), 1, 1);
+    FloatBuffer late = Support.directNan(1);
+    Job<Matrix> job = context.gemmAsync(Gemm.of(two, two, Matrix.of(late, 1, 1)),
+        new Submit().stream(stream).deadline(Duration.ofMillis(1)));
+    Thread.sleep(20);
+    gate.open();
+    Throwable cause = assertThrows(CompletionException.class, job::join).getCause();
+    assertEquals(StreamGemmException.DeadlineExceeded.class, cause.getClass());
+    assertTrue(Float.isNaN(late.get(0)));
+    context.gemmAsync(Gemm.of(two, two, Matrix.of(late, 1, 1)), new Submit().deadline(Duration.ofHours(1))).join();
+    assertEquals(4, late.get(0), 0);
+    assertThrows(IllegalArgumentException.class, () -> new Submit().deadline(Duration.ZERO));
   }
 
   @Test(timeout = Support.LIMIT)
