@@ -161,7 +161,7 @@ inline extent_of_operand extent_of(const operand_case &x, std::int64_t rows, std
   switch (e.form) {
     case item_form::interleaved:
       e.stride = e.width + x.gap;
-      e.ld = std::max<std::int64_t>(batch * e.stride + x.pad, 1);
+      e.ld = std::max<std::int64_t>((batch - 1) * e.stride + e.width + x.pad, 1);
       break;
     case item_form::overlapping: e.stride = x.gap; break;
     case item_form::strided:
