@@ -65,7 +65,9 @@ class judge {
   }
 
   // g: the sum of absolute values; products: that of the products alone. The bound goes to `bound`.
-  bool accepts(long double seen, long double sum, long double g, long double products, long double &bound) const {
+  // largest: of an element of A or B, by which what is lost where a scaled operand falls below the normal range grows.
+  bool accepts(long double seen, long double sum, long double g, long double products, long double largest,
+               long double &bound) const {
     const long double exact = activated(p_.activation, sum);
     bound = 0;
     if (std::isnan(exact)) return std::isnan(seen) || p_.a_from >= 0;
@@ -76,7 +78,7 @@ class judge {
     // GELU is nowhere steeper than 1.13, and may be wrong by 8 units of its argument.
     const long double all = gelu ? 1.13L * error + 8 * precision_.accumulator * std::fabs(sum) : error;
     bound = precision_.output * std::fabs(exact) + (1 + precision_.output) * all +
-            (static_cast<long double>(p_.k) + 1) * precision_.tiny;
+            (static_cast<long double>(p_.k) + 1) * (1 + largest) * precision_.tiny;
     if (std::isinf(seen)) return std::fabs(exact) + bound >= precision_.largest && (seen > 0) == (exact > 0);
     return std::fabs(seen - exact) <= bound;
   }
@@ -125,6 +127,10 @@ class checker {
       if (reads_) {
         a_ = dense_of<R>(images_.a, p_.in, p_.op_a, item, p_.m, p_.k, p_.complex());
         b_ = dense_of<R>(images_.b, p_.in, p_.op_b, item, p_.k, p_.n, p_.complex());
+        largest_ = 0;
+        for (const auto *values : {&a_.re, &a_.im, &b_.re, &b_.im})
+          for (const R x : *values)
+            if (std::isfinite(x)) largest_ = std::max(largest_, static_cast<long double>(std::fabs(x)));
       }
       for (std::int64_t i = 0; i < p_.m; ++i) {
         sums_of_row(i);
@@ -198,9 +204,10 @@ class checker {
     if (p_.has_bias) add(1, bias(item, i, j));
     long double bound = 0;
     const bool any_nan = p_.complex() && (std::isnan(sum.real()) || std::isnan(sum.imag()));
-    const bool right = any_nan ? std::isnan(seen.real()) || std::isnan(seen.imag())
-                               : judge_.accepts(seen.real(), sum.real(), g, products, bound) &&
-                                     (!p_.complex() || judge_.accepts(seen.imag(), sum.imag(), g, products, bound));
+    const bool right =
+        any_nan ? std::isnan(seen.real()) || std::isnan(seen.imag())
+                : judge_.accepts(seen.real(), sum.real(), g, products, largest_, bound) &&
+                      (!p_.complex() || judge_.accepts(seen.imag(), sum.imag(), g, products, largest_, bound));
     if (right) return {};
     const number wanted(activated(p_.activation, sum.real()), sum.imag());
     return fault{"an element is wrong", -1, item, i, j, seen, wanted, bound};
@@ -217,6 +224,7 @@ class checker {
   const judge judge_;
   const bool reads_;
   dense<R> a_, b_;
+  long double largest_ = 0;
   std::vector<R> re_, im_, g_;
 };
 
