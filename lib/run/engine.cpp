@@ -160,7 +160,7 @@ void engine::change_lanes(lane_change &wanted) noexcept {
 void engine::piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
                       std::int32_t pieces) noexcept {
   if (status == SG_STATUS_CANCELLED && f.about->cancel_requested())
-    f.about->fail_early("it was running, and C may be partly written");
+    f.about->fail_early("while it ran; C may be partly written");
   else if (status != SG_STATUS_OK)
     f.about->fail(status, message ? message : sg_status_name(status));
   if (end_ns != 0) {
@@ -250,7 +250,7 @@ void engine::note_saturation() noexcept {
 bool engine::ends_unrun(job &ready) noexcept {
   const bool has_parts = ready.kind == work_kind::marker && ready.program;  // they have ended, one way or another
   if (ready.cancel_requested() && !has_parts)
-    ready.fail_early("it had not begun, and nothing was written");
+    ready.fail_early("before it started; nothing was written");
   else if (ready.dependency_failed())
     ready.fail_with_dependency("nothing was written");
   else if (ready.kind != work_kind::marker)

@@ -58,7 +58,7 @@ bool engine::start_run(job &ready) noexcept {
 void engine::advance(job &running) noexcept {
   schedule_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
-    running.fail_early("it was running, and C may be partly written");
+    running.fail_early("while it ran; C may be partly written");
   if (!running.failed()) give_to_workers(running);
   // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
   // lane's last one.

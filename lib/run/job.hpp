@@ -141,8 +141,8 @@ class alignas(64) job final : public object {
     return cancel_.load(std::memory_order_relaxed) || deadline_passed() || (whole && whole->cancel_requested());
   }
   bool deadline_passed() const noexcept { return deadline_at_ns != 0 && monotonic_ns() >= deadline_at_ns; }
-  // Fails as cancelled, or for its deadline. `consequence`: what that means for C.
-  void fail_early(const char *consequence) noexcept;
+  // Fails as cancelled, or for its deadline. `when`: how far it had come, and what that means for C.
+  void fail_early(const char *when) noexcept;
   // What it has failed of, or will; 0: nothing yet.
   std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }

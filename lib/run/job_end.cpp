@@ -27,11 +27,11 @@ void job::fail(sg_status status, const char *message) noexcept {
     copy_text(message_, sizeof message_, message);
 }
 
-void job::fail_early(const char *consequence) noexcept {
+void job::fail_early(const char *when) noexcept {
   const job *late = this;
   while (late && !late->deadline_passed()) late = late->whole;
   char text[120];
-  std::snprintf(text, sizeof text, "%s; %s", late ? "the deadline has passed" : "cancelled", consequence);
+  std::snprintf(text, sizeof text, "%s %s", late ? "the deadline passed" : "cancelled", when);
   fail(late ? SG_STATUS_DEADLINE_EXCEEDED : SG_STATUS_CANCELLED, text);
 }
 
