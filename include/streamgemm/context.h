@@ -165,7 +165,7 @@ SG_API sg_status sg_context_device(sg_context *context, sg_device_info *out_info
  * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
  * @return SG_STATUS_OK (also when the text was cut: compare *out_size), SG_STATUS_INVALID_HANDLE,
- * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_context_model(sg_context *context, char *text, uint64_t size, uint64_t *out_size);
 

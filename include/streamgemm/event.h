@@ -37,7 +37,7 @@ SG_API sg_status sg_event_create(sg_context *context, sg_event **out_event);
  * destroyed while streams wait for it, as the device's own rules say.
  * @param[out] out_event One reference, to be released by sg_event_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (NULL, or the device does not know the event),
- * SG_STATUS_UNSUPPORTED (the device has no native events), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ * SG_STATUS_UNSUPPORTED (the device has no native events), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out_event);
 
@@ -53,7 +53,7 @@ SG_API sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out
  * sg_event_release of the event; waits already enqueued then go on. Of a wrapper it is the event that it wraps. NULL on
  * failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device has no
- * native events), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BACKEND_FAILURE, SG_STATUS_SHUTDOWN. May block. Any thread. Since 0.1.
+ * native events), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BACKEND_FAILURE, SG_STATUS_SHUTDOWN. May block. Any thread. Since 0.2.
  */
 SG_API sg_status sg_event_native(sg_event *event, void **out_native);
 

@@ -27,26 +27,26 @@ SG_BEGIN_DECLS
  * Makes an empty graph. Submissions are recorded into it until its first run (then SG_STATUS_BUSY).
  * @param[out] out_graph One reference, to be released by sg_graph_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_create(sg_context *context, sg_graph **out_graph);
 
 /**
  * Adds a reference.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_retain(sg_graph *graph);
 
 /**
  * Gives a reference back. Its runs in flight go on.
- * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_release(sg_graph *graph);
 
 /**
  * Number of submissions recorded so far: also the index that the next one will have.
  * @param[out] out_count The number; 0 on failure.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_size(sg_graph *graph, int32_t *out_count);
 
@@ -56,7 +56,7 @@ SG_API sg_status sg_graph_size(sg_graph *graph, int32_t *out_count);
  * @param desc As recorded but for data, pointer arrays, the bias' address, strides, batch, alpha and beta; read during
  * the call only. The order between the recorded submissions is found anew.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also: another shape),
- * SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY; the graph is then as it was. Never blocks. Any thread. Since 0.1.
+ * SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY; the graph is then as it was. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);
 
@@ -64,7 +64,7 @@ SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm
  * Gives a recorded copy other addresses for the runs submitted after this call; its sizes and pitches stay.
  * @param index 0 <= index < size; of a submission by sg_copy_async or sg_copy_2d_async.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY; the graph is then as
- * it was. Never blocks. Any thread. Since 0.1.
+ * it was. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src);
 
@@ -72,7 +72,7 @@ SG_API sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, co
  * Runs the graph. The first run, and the first after a change, prepares what runs need, which takes longer.
  * @param submit,out_job As in sg_gemm_async; submit->plan is not used, submit->graph is NULL. A graph with nothing in it
  * succeeds. Recorded priorities hold; recorded submissions of normal priority have the run's.
- * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **out_job);
 

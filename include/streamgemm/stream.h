@@ -46,7 +46,7 @@ SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_str
  * device's memory.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED (the device cannot be
  * told; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but to make a partition takes some milliseconds. Any
- * thread. Since 0.1.
+ * thread. Since 0.2.
  */
 SG_API sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority, int32_t compute_units,
                                            sg_stream **out_stream);
@@ -54,7 +54,7 @@ SG_API sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority
 /**
  * The compute units that the stream's products may use.
  * @param[out] out_compute_units What was granted, at most what the device has; 0: all, there is no limit.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units);
 
@@ -62,7 +62,7 @@ SG_API sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute
  * Asks whether the stream's compute units are set aside for it: a partition of the GPU.
  * @param[out] out_is_partition 1: its products run on those units and on no others, and no other partition of the process
  * has them; 0: there is no limit, or it is kept otherwise, as the head of this file says.
- * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_partition);
 

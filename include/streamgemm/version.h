@@ -13,7 +13,7 @@
 /** Version of this header: major. A new major version may break the ABI; the soname then changes. */
 #define SG_VERSION_MAJOR 0
 /** Version of this header: minor. Grows with additions. */
-#define SG_VERSION_MINOR 1
+#define SG_VERSION_MINOR 2
 /** Version of this header: patch. Grows with corrections. */
 #define SG_VERSION_PATCH 0
 /** The soname's number: libstreamgemm.so.0. */

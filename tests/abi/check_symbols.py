@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library exports the functions that its headers declare, under its version, and nothing else; it is called by its
-soname, and needs no GPU's library."""
+"""The library exports the functions that its headers declare, each under the version that it says it is there since, and
+nothing else; it is called by its soname, and needs no GPU's library. check_symbols.py LIBRARY INCLUDE FROZEN-0.1"""
 import re
 import subprocess
 import sys
 
 import public_api
 
-VERSION = "STREAMGEMM_0"
+FIRST, LATEST = "STREAMGEMM_0", "STREAMGEMM_0.2"
 SONAME = "libstreamgemm.so.0"
 GPU = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia|nvml|hip|rocm|rocblas|opencl|level.?zero|sycl", re.I)
 
@@ -23,11 +23,11 @@ def exported(nm_output):
 
 
 def symbol_problems(seen, declared):
-    """`seen`: what nm prints; `declared`: names of the headers."""
-    expected = {f"{name}@@{VERSION}" for name in declared}
-    versions = {name for name in seen if name.split("@")[0] == VERSION}
+    """`seen`: what nm prints; `declared`: the version of each name of the headers."""
+    expected = {f"{name}@@{version}" for name, version in declared.items()}
+    versions = {name for name in seen if name.split("@")[0] in (FIRST, LATEST)}
     for name in sorted(seen - expected - versions):
-        yield f"exported, but not a public function of version {VERSION}: {name}"
+        yield f"exported, but not a public function of that version: {name}"
     for name in sorted(expected - seen):
         yield f"declared, but not exported: {name}"
 
@@ -43,9 +43,11 @@ def dynamic_problems(readelf_output):
 
 
 def main():
-    library, include = sys.argv[1:3]
+    library, include, frozen = sys.argv[1:4]
     seen = exported(output("nm", "-D", "--defined-only", "--with-symbol-versions", library))
-    found = list(symbol_problems(seen, public_api.exported_functions(include)))
+    first = public_api.exported_functions(frozen)
+    declared = {name: FIRST if name in first else LATEST for name in public_api.exported_functions(include)}
+    found = list(symbol_problems(seen, declared))
     found += dynamic_problems(output("readelf", "-d", library))
     undeclared = [i.name for i in public_api.parse_folder(include) if i.kind == "function" and not i.exported]
     found += [f"declared in a public header without SG_API: {name}" for name in undeclared]

@@ -90,14 +90,18 @@ class Symbols(unittest.TestCase):
         return list(check_symbols.symbol_problems(check_symbols.exported(text), declared))
 
     def test_good(self):
-        self.assertEqual([], self.symbols(self.NM, {"sg_a"}))
+        self.assertEqual([], self.symbols(self.NM, {"sg_a": "STREAMGEMM_0"}))
+        self.assertEqual([], self.symbols(self.NM + "sg_b@@STREAMGEMM_0.2\n",
+                                          {"sg_a": "STREAMGEMM_0", "sg_b": "STREAMGEMM_0.2"}))
         self.assertEqual([], list(check_symbols.dynamic_problems(self.DYNAMIC)))
 
     def test_wrong(self):
-        self.assertEqual(1, len(self.symbols(self.NM + "_ZN2sg5errorE\n", {"sg_a"})))
-        self.assertEqual(1, len(self.symbols(self.NM + "sg_b@@STREAMGEMM_0\n", {"sg_a"})))
-        self.assertEqual(1, len(self.symbols(self.NM, {"sg_a", "sg_c"})))
-        self.assertEqual(2, len(self.symbols("sg_a\n", {"sg_a"})))
+        known = {"sg_a": "STREAMGEMM_0"}
+        self.assertEqual(1, len(self.symbols(self.NM + "_ZN2sg5errorE\n", known)))
+        self.assertEqual(1, len(self.symbols(self.NM + "sg_b@@STREAMGEMM_0\n", known)))
+        self.assertEqual(1, len(self.symbols(self.NM, {**known, "sg_c": "STREAMGEMM_0.2"})))
+        self.assertEqual(2, len(self.symbols(self.NM, {"sg_a": "STREAMGEMM_0.2"})))
+        self.assertEqual(2, len(self.symbols("sg_a\n", known)))
         self.assertEqual(1, len(list(check_symbols.dynamic_problems(self.DYNAMIC + "(NEEDED) [libcublas.so.12]\n"))))
         self.assertEqual(1, len(list(check_symbols.dynamic_problems(self.DYNAMIC.replace("so.0", "so.1")))))
 

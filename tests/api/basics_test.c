@@ -133,7 +133,7 @@ static void backends_and_devices(void) {
 
 int main(void) {
   CHECK(sg_version() == SG_VERSION);
-  CHECK(strcmp(sg_version_string(), "0.1.0") == 0 || sg_version() != 1000);
+  CHECK(strcmp(sg_version_string(), "0.2.0") == 0 || sg_version() != 2000);
   names_of_statuses();
   sizes_and_names_of_types();
   messages_belong_to_their_thread();
