@@ -81,6 +81,37 @@ TEST_P(gemm_plans, batches_of_thin_items) {
           }
 }
 
+// Items of 16 bits that begin at odd multiples of 2 bytes, behind pointers, as slices of packed sequences do.
+TEST_P(gemm_plans, short_items_at_any_address) {
+  constexpr std::int64_t batch = 6, m = 2, n = 2, k = 3, step = 7;
+  for (const sg_dtype type : {SG_DTYPE_F16, SG_DTYPE_BF16}) {
+    const std::uint16_t one = type == SG_DTYPE_F16 ? 0x3c00 : 0x3f80, three = type == SG_DTYPE_F16 ? 0x4200 : 0x4040;
+    const std::vector<std::uint16_t> ones(batch * step, one);
+    const std::uint64_t bytes = ones.size() * sizeof(std::uint16_t);
+    buffer operands[3];
+    void *memory[3], *items[3][batch];
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_OK(sg_buffer_create(context_, bytes, operands[i].out()));
+      ASSERT_OK(sg_buffer_data(operands[i], &memory[i]));
+      ASSERT_OK(sg_copy(context_, memory[i], ones.data(), bytes, nullptr));
+      for (std::int64_t item = 0; item < batch; ++item)  // the last one first: no stride says where they are
+        items[i][item] = static_cast<std::uint16_t *>(memory[i]) + (batch - 1 - item) * step + 1;
+    }
+    sg_gemm_desc d = SG_GEMM_DESC_INIT;
+    d.a = {nullptr, m, k, k, type, SG_LAYOUT_ROW_MAJOR};
+    d.b = {nullptr, k, n, n, type, SG_LAYOUT_ROW_MAJOR};
+    d.c = {nullptr, m, n, n, type, SG_LAYOUT_ROW_MAJOR};
+    d.batch = batch;
+    d.a_array = items[0], d.b_array = items[1], d.c_array = items[2];
+    ASSERT_OK(sg_gemm(context_, &d, nullptr));
+    std::vector<std::uint16_t> seen(ones.size());
+    ASSERT_OK(sg_copy(context_, seen.data(), memory[2], bytes, nullptr));
+    for (std::int64_t i = 0; i < batch * step; ++i)
+      ASSERT_EQ(i % step >= 1 && i % step <= m * n ? three : one, seen[static_cast<std::size_t>(i)])
+          << i << ' ' << sg_dtype_name(type);
+  }
+}
+
 TEST_P(gemm_plans, forced_splits) {
   for (const sg_split split : {SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K})
     for (const std::int32_t parts : {0, 2, 3, 7})

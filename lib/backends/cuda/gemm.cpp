@@ -159,6 +159,11 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
 
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm there = what;
+  if (has_pointers(there) && !takes_pointers(there) && !become_strided(there)) {
+    for (std::int64_t i = 0; i < what.batch; ++i)
+      if (const sg_status status = run_blas_there(in, item_of(what, i))) return status;
+    return SG_STATUS_OK;
+  }
   if (const sg_status status = place_operands(in, there)) return status;
   return run_blas_there(in, there);
 }

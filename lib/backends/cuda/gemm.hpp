@@ -84,6 +84,11 @@ item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;
 // Makes a batch with arrays of pointers one that the device's calls take: a strided one where its items are evenly
 // spaced, otherwise one whose arrays lie on the device, all three, until the stream's next product.
 sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept;
+// Makes it a strided batch, if its addresses are as far from each other as it takes.
+bool become_strided(sg_backend_gemm &what) noexcept;
+// Whether cuBLAS may be given the items as arrays of pointers. It cannot look at those, and its kernels for tensor cores read
+// 16 bytes at a time: on an H100 a batch of bf16 items at odd multiples of 2 bytes ends the context with a misaligned address.
+bool takes_pointers(const sg_backend_gemm &what) noexcept;
 sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;  // arrays in any case, and of any batch
 
 }  // namespace sg::cuda

@@ -94,6 +94,7 @@ sg_status run_grouped(stream &in, const sg_backend_gemm *items, const std::vecto
     sizes.push_back(static_cast<std::int64_t>(all.a.size() - before));
   }
   sg_backend_gemm one = all.as(items[classes.front().front()]);
+  if (!takes_pointers(one)) return SG_STATUS_UNSUPPORTED;
   if (const sg_status status = place_pointers(in, one)) return status;
   blas_types types;
   if (!blas_types_of(one, types)) return SG_STATUS_UNSUPPORTED;

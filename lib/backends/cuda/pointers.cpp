@@ -2,6 +2,7 @@
 // Batches whose items lie behind arrays of pointers.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "gemm.hpp"
 #include "kernels.hpp"
@@ -15,7 +16,8 @@ const char *first_of(const void *base, const void *const *array, std::int64_t it
          (array != nullptr ? 0 : item * stride * size);
 }
 
-// Makes it a strided batch, if its addresses are as far from each other as it takes.
+}  // namespace
+
 bool become_strided(sg_backend_gemm &g) noexcept {
   const std::int64_t sizes[3] = {element_size(g.in_type), element_size(g.in_type), element_size(g.out_type)};
   const item_bases first = bases_of(g, 0), second = bases_of(g, std::min<std::int64_t>(1, g.batch - 1));
@@ -40,12 +42,20 @@ bool become_strided(sg_backend_gemm &g) noexcept {
   return true;
 }
 
-}  // namespace
-
 item_bases bases_of(const sg_backend_gemm &g, std::int64_t item) noexcept {
   const std::int64_t in_bytes = element_size(g.in_type), out_bytes = element_size(g.out_type);
   return {{first_of(g.a, g.a_array, item, g.stride_a, in_bytes), first_of(g.b, g.b_array, item, g.stride_b, in_bytes),
            first_of(g.c, g.c_array, item, g.stride_c, out_bytes)}};
+}
+
+bool takes_pointers(const sg_backend_gemm &g) noexcept {
+  constexpr std::uintptr_t vector = 16;
+  const bool by_tensor_cores = element_size(g.in_type) <= 2 || (g.in_type == SG_DTYPE_F32 && g.compute != SG_COMPUTE_EXACT);
+  if (!by_tensor_cores) return true;
+  for (std::int64_t i = 0; i < g.batch; ++i)
+    for (const char *start : bases_of(g, i).of)
+      if (reinterpret_cast<std::uintptr_t>(start) % vector != 0) return false;
+  return true;
 }
 
 sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept {
