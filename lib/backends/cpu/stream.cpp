@@ -247,7 +247,9 @@ void stream::run_front(workspace &space) noexcept {
   sg_status alone = SG_STATUS_OK;
   space.stopped = owner_.stopped();
   space.command = what.done.fn != nullptr ? &what.done : nullptr;
-  result.status = owner_.draining() ? SG_STATUS_SHUTDOWN : execute(what, space, alone);
+  result.status = owner_.draining()    ? SG_STATUS_SHUTDOWN
+                  : space.is_stopped() ? SG_STATUS_CANCELLED  // while it was queued behind another command
+                                       : execute(what, space, alone);
   space.command = nullptr;
   const sg_backend_done done = what.done;
   if (what.kind == command_kind::wait) what.until.of->release();
