@@ -53,7 +53,8 @@ void service::sweep_at(std::int64_t ns) {
   bool is_first;
   {
     const std::lock_guard lock(sweeps_lock_);
-    is_first = sweeps_.insert(at).first == sweeps_.begin();
+    const auto place = sweeps_.insert(at).first;
+    is_first = place == sweeps_.begin();  // after the insertion, which the operands of one == need not be
   }
   if (is_first) wake();
 }

@@ -116,6 +116,33 @@ TEST_P(deadlines, are_not_negative) {
 
 ON_EACH_DEVICE(deadlines);
 
+// A stuck product keeps the one lane busy, so that nothing but the deadlines wakes the engine: one job waits in the lane
+// behind it, one outside.
+TEST(deadlines_in_one_lane, drop_what_waits) {
+  sg_context_options one_lane = SG_CONTEXT_OPTIONS_INIT;
+  one_lane.device = "cpu";
+  one_lane.compute_lanes = 1;
+  context narrow;
+  ASSERT_OK(sg_context_create(&one_lane, narrow.out()));
+  gated_job gated(narrow);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  sg_submit options = SG_SUBMIT_INIT;
+  options.deadline_ns = 20 * ms;
+  double a = 3, b = 7, c = -1, d = -1;
+  const sg_gemm_desc within = product(&a, &b, &c, 1, 1, 1), outside = product(&a, &b, &d, 1, 1, 1);
+  job first, second;
+  ASSERT_OK(sg_gemm_async(narrow, &within, &options, first.out()));
+  options.deadline_ns = 40 * ms;
+  ASSERT_OK(sg_gemm_async(narrow, &outside, &options, second.out()));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(second, 30'000 * ms));
+  gated.open();
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(first, SG_FOREVER));
+  EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_EQ(-1, c);
+  EXPECT_EQ(-1, d);
+}
+
 // A second's work on two cores, and more elsewhere: it ends as stopped only where it was stopped on its way.
 class long_products : public testing::TestWithParam<sg_dtype> {
  protected:
