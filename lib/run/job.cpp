@@ -36,7 +36,7 @@ void job::begin() noexcept {
   revive();
   kind = work_kind::marker;
   priority = 0;
-  follows_on_device = admitted = writes_tracked = plain = false;
+  follows_on_device = admitted = writes_tracked = plain = may_help = false;
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
   state_.store(0, std::memory_order_relaxed);
@@ -191,16 +191,10 @@ void job::fetch() const noexcept {
   for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
 }
 
-// Short enough for the thread that waits to run what of it no thread has begun: to wake a worker takes about as long.
-bool job::is_short() const noexcept {
-  constexpr std::int64_t most_ns = 2'000'000;
-  return kind == work_kind::schedule && plan && plan->predicted_ns() <= most_ns;
-}
-
 // Sleeps until shortly before the job should end, and then asks the device; who is late is told.
 bool job::wait(const deadline &until) noexcept {
   // Not where it waits for a time only: memory that comes late would hold it up beyond that.
-  if (until.is_forever() && !done() && is_short()) owner_->executor().help(*this);
+  if (until.is_forever() && may_help && !done()) owner_->executor().help(*this);
   bool asked_before_lane = false, asked = false;
   std::int64_t early_ns = 0;
   for (;;) {

@@ -101,6 +101,7 @@ enum class work_kind : std::uint8_t {
 class alignas(64) job final : public object {
  public:
   static constexpr int inline_dependencies = 6;
+  static constexpr std::int64_t longest_help_ns = 2'000'000;  // waking a worker takes about as long as shorter products
 
   job() noexcept;
   ~job() override;
@@ -180,6 +181,7 @@ class alignas(64) job final : public object {
   void give_schedule(const std::shared_ptr<const compiled_plan> &what, bool in_run = false) {
     run_of_plan fresh = what->is_single() && !in_run ? run_of_plan() : what->new_run();
     run.reset();  // which goes back to the plan that it had
+    if (!in_run) may_help = what->predicted_ns() <= longest_help_ns;
     kind = work_kind::schedule;
     give_plan(what);
     run = std::move(fresh);
@@ -202,7 +204,6 @@ class alignas(64) job final : public object {
   void release_start() noexcept;
   void release_end() noexcept;
   bool looks_plain() const noexcept;
-  bool is_short() const noexcept;
   void end_in_full(sg_status status) noexcept;
   void finish() noexcept;
   void clear_rest() noexcept;
@@ -217,6 +218,9 @@ class alignas(64) job final : public object {
   // A product with nothing to it but its operands, which comes after no job and goes out in a group. When it ends well
   // and nobody holds it, its end leaves the lines below alone.
   bool plain = false;
+  // Short enough for a waiting thread to run what of it no thread has begun. Set before the submission only: waiting
+  // threads read it while the engine may replace the plan by one for less memory.
+  bool may_help = false;
   std::uint32_t generation = 0;  // of context::synchronize
 
  private:
