@@ -180,8 +180,8 @@ sg_status load_cblas() noexcept {
 const cblas_library *cblas() noexcept { return loaded.load(std::memory_order_acquire) ? &functions : nullptr; }
 
 cblas_call::cblas_call(double work) noexcept
-    // OpenBLAS's thresholds (interface/gemm.c, interface/gemv.c) lie above these for all types.
-    : sets_threads_(work > 4096 && functions.set_num_threads != nullptr && functions.get_num_threads != nullptr) {
+    // The least work that OpenBLAS gives to several threads (interface/zgemv.c; gemm.c and gemv.c have larger limits).
+    : sets_threads_(work >= 4096 && functions.set_num_threads != nullptr && functions.get_num_threads != nullptr) {
   if (sets_threads_) {
     const std::lock_guard lock(threads_lock);
     if (callers++ == 0) {
