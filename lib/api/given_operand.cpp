@@ -83,6 +83,7 @@ namespace {
 bool items_are_apart(const operand &o, std::int64_t stride, std::int64_t span, std::int64_t batch) {
   if (stride >= span) return true;
   if (stride == 0) return false;
+  if (stride >= o.rows && batch <= o.ld / stride) return true;  // side by side between the columns of the first
   const footprint first = footprint::rectangle(nullptr, o.rows, o.cols, o.ld);
   for (std::int64_t i = 1; i < batch && i * stride < span; ++i)
     if (overlap(first, first.at(reinterpret_cast<const void *>(static_cast<std::uintptr_t>(i * stride))))) return false;
