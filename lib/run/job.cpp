@@ -195,7 +195,7 @@ void job::fetch() const noexcept {
 bool job::wait(const deadline &until) noexcept {
   // Not where it waits for a time only: memory that comes late would hold it up beyond that.
   if (until.is_forever() && may_help && !done()) owner_->executor().help(*this);
-  bool asked_before_lane = false, asked = false;
+  bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;
   std::int64_t early_ns = 0;
   for (;;) {
     const std::uint32_t state = state_.load(std::memory_order_acquire);
@@ -217,6 +217,14 @@ bool job::wait(const deadline &until) noexcept {
       }
     }
     if (until.passed()) return false;
+    if (!swept) {  // by the service otherwise, which a callback may keep: perhaps the one that waits here
+      if (deadline_passed()) {
+        swept = true;
+        owner_->executor().sweep();
+        continue;
+      }
+      wake_ns = std::min(wake_ns, deadline_at_ns);
+    }
     if (state & waited_bit)
       futex_wait(state_, state, deadline::at(wake_ns));
     else

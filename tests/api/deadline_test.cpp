@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deadlines: a job that has not begun by then is dropped, one that runs is stopped; and cancellation while a long one runs.
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -116,31 +117,67 @@ TEST_P(deadlines, are_not_negative) {
 
 ON_EACH_DEVICE(deadlines);
 
-// A stuck product keeps the one lane busy, so that nothing but the deadlines wakes the engine: one job waits in the lane
-// behind it, one outside.
-TEST(deadlines_in_one_lane, drop_what_waits) {
-  sg_context_options one_lane = SG_CONTEXT_OPTIONS_INIT;
-  one_lane.device = "cpu";
-  one_lane.compute_lanes = 1;
-  context narrow;
-  ASSERT_OK(sg_context_create(&one_lane, narrow.out()));
-  gated_job gated(narrow);
+// A stuck product keeps the one lane busy, so that nothing but the deadlines wakes the engine.
+class deadlines_in_one_lane : public testing::Test {
+ protected:
+  void SetUp() override {
+    sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+    options.device = "cpu";
+    options.compute_lanes = 1;
+    ASSERT_OK(sg_context_create(&options, context_.out()));
+  }
+  void submit(double *to, std::int64_t deadline_ns, job &made) {
+    sg_submit options = SG_SUBMIT_INIT;
+    options.deadline_ns = deadline_ns;
+    const sg_gemm_desc d = product(&a_, &b_, to, 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(context_, &d, &options, made.out()));
+  }
+  context context_;
+  double a_ = 3, b_ = 7, c_ = -1, d_ = -1;
+};
+
+TEST_F(deadlines_in_one_lane, drop_what_waits) {
+  gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   ASSERT_TRUE(gated.running());
-  sg_submit options = SG_SUBMIT_INIT;
-  options.deadline_ns = 20 * ms;
-  double a = 3, b = 7, c = -1, d = -1;
-  const sg_gemm_desc within = product(&a, &b, &c, 1, 1, 1), outside = product(&a, &b, &d, 1, 1, 1);
-  job first, second;
-  ASSERT_OK(sg_gemm_async(narrow, &within, &options, first.out()));
-  options.deadline_ns = 40 * ms;
-  ASSERT_OK(sg_gemm_async(narrow, &outside, &options, second.out()));
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(second, 30'000 * ms));
+  job in_lane, outside;
+  submit(&c_, 20 * ms, in_lane);
+  submit(&d_, 40 * ms, outside);
+  for (int i = 0; i < 30'000 && sg_job_poll(outside) == SG_STATUS_NOT_READY; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_poll(outside));
   gated.open();
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(first, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(in_lane, SG_FOREVER));
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
-  EXPECT_EQ(-1, c);
-  EXPECT_EQ(-1, d);
+  EXPECT_EQ(-1, c_);
+  EXPECT_EQ(-1, d_);
+}
+
+TEST_F(deadlines_in_one_lane, hold_for_a_callback_that_waits) {
+  struct waiting {
+    job late;
+    std::atomic<sg_status> ended{SG_STATUS_NOT_READY};
+  } what;
+  job before, in_lane;
+  submit(&c_, 0, before);
+  ASSERT_OK(sg_job_wait(before, SG_FOREVER));
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  ASSERT_TRUE(gated.running());
+  submit(&c_, 0, in_lane);
+  submit(&d_, 300 * ms, what.late);
+  ASSERT_OK(sg_job_on_complete(
+      before,
+      [](sg_job *, sg_status, void *user) {
+        auto &own = *static_cast<waiting *>(user);
+        own.ended = sg_job_wait(own.late, 30'000 * ms);
+      },
+      &what));
+  while (what.ended == SG_STATUS_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, what.ended);
+  gated.open();
+  EXPECT_OK(sg_job_wait(in_lane, SG_FOREVER));
+  EXPECT_EQ(-1, d_);
 }
 
 // A second's work on two cores, and more elsewhere: it ends as stopped only where it was stopped on its way.
