@@ -80,7 +80,7 @@ typedef struct sg_gemm_desc {
 SG_API sg_status sg_gemm_async(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job);
 
 /**
- * Submits a product and waits for it: sg_gemm_async and sg_job_wait in one.
+ * Submits a product and waits for it: sg_gemm_async and sg_job_wait in one. Needs 64 KiB of the caller's stack on the cpu.
  * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg_submit *submit);

@@ -99,6 +99,25 @@ TEST_P(gemm_rules, scalars_beyond_the_accumulators_range_are_refused) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->alpha.im is 1e+40")) << sg_last_error_message();
 }
 
+// Of a size that suits tensor cores.
+TEST_P(gemm_rules, integers_beyond_those_of_f32_stay_exact) {
+  constexpr int size = 16;
+  const std::vector<std::int8_t> a(size * size, 1), b(size * size, 1);
+  for (const double alpha : {1.0, 33554433.0})
+    for (const double beta : {0.0, 1.0, 3.0, 2147483647.0}) {
+      std::vector<std::int32_t> c(size * size, 2147483629);
+      sg_gemm_desc d = SG_GEMM_DESC_INIT;
+      d.a = {const_cast<std::int8_t *>(a.data()), size, size, 0, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
+      d.b = {const_cast<std::int8_t *>(b.data()), size, size, 0, SG_DTYPE_I8, SG_LAYOUT_COLUMN_MAJOR};
+      d.c = {c.data(), size, size, 0, SG_DTYPE_I32, SG_LAYOUT_COLUMN_MAJOR};
+      d.alpha.re = alpha, d.beta.re = beta;
+      ASSERT_OK(sg_gemm(context_, &d, nullptr));
+      const auto expected = static_cast<std::int32_t>(static_cast<std::uint32_t>(alpha) * 16u +
+                                                      static_cast<std::uint32_t>(beta) * 2147483629u);
+      for (const std::int32_t x : c) ASSERT_EQ(expected, x) << "alpha " << alpha << " beta " << beta;
+    }
+}
+
 TEST_P(gemm_rules, integer_scalars_are_of_32_bits_and_sums_wrap) {
   std::int8_t a[2] = {1, 0}, b[2] = {1, 0};
   std::int32_t c = 0;

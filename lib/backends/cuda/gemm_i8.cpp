@@ -23,6 +23,11 @@ bool is_direct(const sg_backend_gemm &g) noexcept {
          (g.batch == 1 || (g.stride_a % alignment == 0 && g.stride_b % alignment == 0 && g.stride_c % 4 == 0));
 }
 
+// cuBLAS's kernels multiply by the scalars in f32, which holds whole numbers to 2^24 only: seen on an H100.
+bool has_plain_scalars(const sg_backend_gemm &g) noexcept {
+  return g.alpha.re == 1 && (g.beta.re == 0 || g.beta.re == 1);
+}
+
 // Where tensor cores win back what packing costs.
 bool is_large(const sg_backend_gemm &g) noexcept {
   return g.batch == 1 && !has_pointers(g) && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
@@ -65,6 +70,11 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
 }  // namespace
 
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
+  if (!has_plain_scalars(what)) {
+    sg_backend_gemm placed = what;
+    if (const sg_status status = place_operands(in, placed)) return status;
+    return plain(in, placed);
+  }
   if (has_pointers(what)) {
     if (!is_large(item_of(what, 0))) {
       sg_backend_gemm placed = what;
