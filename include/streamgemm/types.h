@@ -77,7 +77,7 @@ typedef enum sg_op {
  */
 typedef enum sg_compute {
   SG_COMPUTE_EXACT = 0,  /**< Products exact in the operand's format or wider, sums at least in f32 (i32 for i8). */
-  SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied. */
+  SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied; in all but exact, to 0 below the normal range. */
   SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into a part of 11 significant bits and a rest of 8, and the product
                               of two rests left out: each product of operands from 2^-115 on is off by at most 2^-17 of
                               itself. Only depths from 128 on are split, for whose sums in f32 no better bound is known. */

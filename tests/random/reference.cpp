@@ -19,8 +19,11 @@ precision precision_of(const product_case &p) {
     case SG_DTYPE_C128: return {0x1p-53L, 0, 0x1p-1074L, 1.7976931348623157e308L};
     case SG_DTYPE_F16: return {0x1p-23L, 0x1p-11L, 0x1p-24L, 65504};
     case SG_DTYPE_BF16: return {0x1p-23L, 0x1p-8L, 0x1p-133L, 3.3895313892515355e38L};
-    default: return {p.in == SG_DTYPE_C64 ? 0x1p-24L : in_f32, 0, 0x1p-149L, 3.4028234663852886e38L};
+    default: break;
   }
+  // What is rounded to a shorter format first may lose operands below the normal range (types.h).
+  const bool is_shortened = p.in == SG_DTYPE_F32 && p.compute != SG_COMPUTE_EXACT;
+  return {p.in == SG_DTYPE_C64 ? 0x1p-24L : in_f32, 0, is_shortened ? 0x1p-126L : 0x1p-149L, 3.4028234663852886e38L};
 }
 
 // By what of itself a product of two elements may be off, because the operands are rounded (types.h).
