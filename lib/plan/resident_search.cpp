@@ -13,7 +13,7 @@
 namespace sg {
 namespace {
 
-// A command on a core cannot be interrupted; cancelling and exiting wait for it. So it is kept short.
+// A command on a core completes before the process exits, and others wait behind it. So it is kept short.
 constexpr double longest_core_command = 0.25;
 // Below this a part is not worth handing to another core, which other jobs could use: a product from about 512^3 is
 // split.
