@@ -7,7 +7,7 @@
 // take old kernels; its own variable OPENBLAS_CORETYPE (SKYLAKEX, ...) corrects it.
 //
 // oneDNN and libgomp do not survive every failed allocation of their own, nor OpenBLAS every limit of the process; they
-// are called only after a probe of what is left.
+// are called only after a probe of the memory that is left.
 #pragma once
 
 #include <streamgemm/backend.h>
