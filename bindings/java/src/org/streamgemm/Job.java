@@ -67,9 +67,8 @@ public final class Job<T> extends Stage<T> {
     return super.cancel(mayInterruptIfRunning);
   }
 
-  /** Nobody wants the work any more. */
   @Override
-  void endedEarly() {
+  void drop() {
     synchronized (this) {
       if (handle == 0) return;
       try {
@@ -164,8 +163,7 @@ public final class Job<T> extends Stage<T> {
       settled = true;
       told = released;
     }
-    if (failure == null) complete(result);
-    else completeExceptionally(failure);
+    finish(result, failure);
     if (told != null) told.complete(null);
   }
 

@@ -20,16 +20,16 @@ class Stage<U> extends CompletableFuture<U> {
   private final Stage<?> source;
   /** Stages made from this that have not been completed early, and threads that wait for this. Guarded by this. */
   private int wanted;
+  /** The program completes this, not the work. Guarded by this. */
+  private boolean early;
 
   Stage(Executor executor, Stage<?> source) {
     this.executor = executor;
     this.source = source;
   }
 
-  /** The program has completed this before its work did. */
-  void endedEarly() {
-    if (source != null) source.unwant();
-  }
+  /** Nobody wants the work of this any more. */
+  void drop() {}
 
   private synchronized void want() {
     ++wanted;
@@ -39,33 +39,66 @@ class Stage<U> extends CompletableFuture<U> {
     --wanted;
   }
 
-  private void unwant() {
+  private synchronized boolean isWantedWithoutOne() {
+    return --wanted > 0;
+  }
+
+  /**
+   * Before the program completes this: drops all work that nobody wants then, so that it is dropped when the first who
+   * waits for this wakes.
+   */
+  private boolean endEarly() {
     synchronized (this) {
-      if (--wanted > 0) return;
+      if (early || isDone()) return false;
+      early = true;
     }
-    if (!isDone()) cancel(false);
+    drop();
+    if (source != null && !source.isWantedWithoutOne()) source.endEarly();
+    return true;
+  }
+
+  /** After it: cancels what this was made from and endEarly() found unwanted. */
+  private void cancelSources() {
+    for (Stage<?> each = source; each != null && each.endsEarly(); each = each.source) each.cancelThis();
+  }
+
+  private synchronized boolean endsEarly() {
+    return early;
+  }
+
+  private boolean cancelThis() {
+    return super.cancel(false);
+  }
+
+  /** Completes this as the work ended, unless the program completes it early. */
+  final void finish(U value, Throwable failure) {
+    if (endsEarly()) return;
+    if (failure == null) super.complete(value);
+    else super.completeExceptionally(failure);
   }
 
   @Override
   public boolean cancel(boolean mayInterruptIfRunning) {
-    boolean done = isDone();
+    boolean early = endEarly();
     boolean cancelled = super.cancel(mayInterruptIfRunning);
-    if (!done && cancelled) endedEarly();
+    if (early) cancelSources();
     return cancelled;
   }
 
   @Override
   public boolean complete(U value) {
-    boolean first = super.complete(value);
-    if (first) endedEarly();
-    return first;
+    boolean early = endEarly();
+    boolean completed = super.complete(value);
+    if (early) cancelSources();
+    return completed;
   }
 
   @Override
   public boolean completeExceptionally(Throwable failure) {
-    boolean first = super.completeExceptionally(failure);
-    if (first) endedEarly();
-    return first;
+    boolean early = endEarly();
+    boolean completed = super.completeExceptionally(failure);
+    if (early) cancelSources();
+    return completed;
   }
 
   @Override

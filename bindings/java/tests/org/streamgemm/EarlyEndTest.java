@@ -59,6 +59,13 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
+  public void whoeverLearnsOfATimeoutFindsTheJobCancelled() {
+    CompletableFuture<Boolean> ran = waiting.handle((c, failure) -> ran());
+    waiting.orTimeout(1, TimeUnit.MILLISECONDS);
+    assertFalse(ran.join());
+  }
+
+  @Test(timeout = Support.LIMIT)
   public void aDefaultResultCancelsTheJob() {
     assertEquals(null, waiting.completeOnTimeout(null, 1, TimeUnit.MILLISECONDS).join());
     assertFalse(ran());
@@ -93,6 +100,15 @@ public class EarlyEndTest {
     CompletableFuture<Integer> last = waiting.thenApply(c -> 1);
     assertThrows(CompletionException.class, () -> last.orTimeout(1, TimeUnit.MILLISECONDS).join());
     assertFalse(ran());
+    assertTrue(waiting.isCancelled());
+  }
+
+  @Test(timeout = Support.LIMIT)
+  public void whoeverLearnsOfTheEarlyEndOfAStageFindsTheJobCancelled() {
+    CompletableFuture<Integer> last = waiting.thenApply(c -> 1);
+    CompletableFuture<Boolean> ran = last.handle((c, failure) -> ran());
+    last.completeExceptionally(new IllegalStateException());
+    assertFalse(ran.join());
     assertTrue(waiting.isCancelled());
   }
 
