@@ -53,6 +53,7 @@ class JobOperands(DeviceTest):
         cancelled.wait()
         with self.assertRaisesRegex(sg.DependencyFailed, "a is a Job that failed"):
             self.context.gemm_async(cancelled, np.ones((10, 3)))
+        held.wait()
         result = graph.gemm(held, one)
         graph.run()
         self.assertEqual(result[0, 0], 1)
