@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/problem.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 
 namespace sg {
 

@@ -15,7 +15,7 @@ ref<context> context_of(const sg_context *handle) {
   return object_of<context>(handle, object_type::context, "context");
 }
 
-ref<device_buffer> buffer_of(const sg_buffer *handle) {
+ref<device_buffer> device_buffer_of(const sg_buffer *handle) {
   return object_of<device_buffer>(handle, object_type::buffer, "buffer");
 }
 
@@ -129,7 +129,7 @@ sg_status sg_buffer_release(sg_buffer *buffer) { return sg::release(buffer, obje
 sg_status sg_buffer_data(sg_buffer *buffer, void **out_data) {
   if (out_data) *out_data = nullptr;
   return guarded([&] {
-    const auto found = sg::buffer_of(buffer);
+    const auto found = sg::device_buffer_of(buffer);
     sg::require(out_data, "out_data");
     *out_data = found->data();
   });
@@ -138,7 +138,7 @@ sg_status sg_buffer_data(sg_buffer *buffer, void **out_data) {
 sg_status sg_buffer_size(sg_buffer *buffer, uint64_t *out_bytes) {
   if (out_bytes) *out_bytes = 0;
   return guarded([&] {
-    const auto found = sg::buffer_of(buffer);
+    const auto found = sg::device_buffer_of(buffer);
     sg::require(out_bytes, "out_bytes");
     *out_bytes = found->size();
   });

@@ -6,7 +6,7 @@
 
 #include "api/given_operand.hpp"
 #include "plan/problem.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 #include "run/context.hpp"
 #include "run/footprint.hpp"
 

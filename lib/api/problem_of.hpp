@@ -8,7 +8,7 @@
 
 #include "api/plan_options.hpp"
 #include "plan/problem.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 #include "run/context.hpp"
 
 namespace sg {

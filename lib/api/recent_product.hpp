@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "api/problem_of.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 #include "run/compiled_plan.hpp"
 #include "run/context.hpp"
 #include "run/tracker.hpp"

@@ -7,7 +7,7 @@
 #include "backend/environment.hpp"
 #include "backend/registry.hpp"
 #include "base/error.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 

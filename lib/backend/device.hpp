@@ -11,7 +11,7 @@
 
 namespace sg {
 
-struct device_model;  // plan/device_model.hpp
+struct device_model;  // plan/model/device_model.hpp
 
 // A device's name in two parts: "sim:h200" is {"sim", "h200"}, "cpu" is {"cpu", ""}.
 struct device_name {

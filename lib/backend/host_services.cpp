@@ -7,7 +7,7 @@
 #include "backend/device.hpp"
 #include "base/error.hpp"
 #include "plan/cost.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 
 struct sg_backend_model {
   sg::device_model parsed;

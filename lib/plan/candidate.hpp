@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
 #include "plan/simulate.hpp"

@@ -6,7 +6,8 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "plan/json_writer.hpp"
+#include "base/json_writer.hpp"
+#include "ops/operation.hpp"
 #include "plan/lanes.hpp"
 
 namespace sg {
@@ -18,18 +19,6 @@ const char *name_of(lane_kind kind) {
     case lane_kind::copy_out: return "copy-out";
     case lane_kind::compute: return "compute";
     case lane_kind::staging: return "staging";
-  }
-  return "unknown";
-}
-
-const char *name_of(command_kind kind) {
-  switch (kind) {
-    case command_kind::copy_in: return "copy-in";
-    case command_kind::copy_out: return "copy-out";
-    case command_kind::pack: return "pack";
-    case command_kind::unpack: return "unpack";
-    case command_kind::gemm: return "gemm";
-    case command_kind::reduce: return "reduce";
   }
   return "unknown";
 }
@@ -53,41 +42,24 @@ struct tile {
   std::int64_t m = 0, n = 0, k = 0;
 };
 
-// The largest product of a schedule; the others are its remainders.
+// The largest GEMM of a schedule; the others are its remainders.
 tile largest_tile(const schedule &s) {
   tile t;
-  for (const command &c : s.commands)
-    if (c.kind == command_kind::gemm &&
-        double(c.m) * double(c.n) * double(c.k) > double(t.m) * double(t.n) * double(t.k))
-      t = {c.m, c.n, c.k};
+  for (const command &c : s.commands) {
+    const auto *gemm = c.as<ops::gemm>();
+    if (gemm && double(gemm->m) * double(gemm->n) * double(gemm->k) > double(t.m) * double(t.n) * double(t.k))
+      t = {gemm->m, gemm->n, gemm->k};
+  }
   return t;
 }
 
-std::int64_t count_of(const schedule &s, command_kind kind) {
-  return std::count_if(s.commands.begin(), s.commands.end(), [&](const command &c) { return c.kind == kind; });
+std::int64_t count_of(const schedule &s, const operation &of) {
+  return std::count_if(s.commands.begin(), s.commands.end(), [&](const command &c) { return &operation_of(c) == &of; });
 }
 
 double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_seconds / s.bound_seconds : 0; }
 
-constexpr command_kind all_kinds[] = {command_kind::copy_in, command_kind::copy_out, command_kind::pack,
-                                      command_kind::unpack,  command_kind::gemm,     command_kind::reduce};
-
 std::string lane_text(lane where) { return text("%s %d", name_of(where.kind), int(where.index)); }
-
-std::string action_text(const schedule &s, const command &c) {
-  if (c.kind == command_kind::gemm)
-    return text("gemm %lld x %lld x %lld", static_cast<long long>(c.m), static_cast<long long>(c.n),
-                static_cast<long long>(c.k)) +
-           (c.out.items > 1 ? text(" x %lld items", static_cast<long long>(c.out.items)) : "");
-  const std::int32_t operand = c.kind == command_kind::copy_out || c.kind == command_kind::unpack ? c.out.buffer
-                               : c.in0.buffer >= 0                                                ? c.in0.buffer
-                                                                                                  : c.out.buffer;
-  static constexpr const char *names[operands_of_problem] = {"A", "B", "C", "the bias"};
-  const bool is_operand = s.buffers[operand].kind == buffer_kind::operand;
-  return std::string(name_of(c.kind)) +
-         text(" %lld x %lld", static_cast<long long>(c.out.rows), static_cast<long long>(c.out.cols)) +
-         (is_operand ? std::string(" of ") + names[operand % operands_of_problem] : "");
-}
 
 // a..z, A..Z, 0..9, over and over, by the number of the command within its row.
 char letter_of(std::size_t number) {
@@ -108,9 +80,9 @@ std::string describe_text(const schedule &s, const device_model &model) {
   for (int kind = 0; kind < lane_kinds; ++kind)
     if (s.lanes[kind] > 0) out += text(" %s %d", name_of(lane_kind(kind)), int(s.lanes[kind]));
   out += text("\ncommands   %zu:", s.commands.size());
-  for (command_kind kind : all_kinds)
-    if (const std::int64_t count = count_of(s, kind))
-      out += text(" %s %lld", name_of(kind), static_cast<long long>(count));
+  for (const operation *each : operations())
+    if (const std::int64_t count = count_of(s, *each))
+      out += text(" %s %lld", each->name, static_cast<long long>(count));
   out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6,
               double(s.staging_bytes) / 1e6);
   out += text("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
@@ -136,7 +108,7 @@ std::string describe_json(const schedule &s, const device_model &model) {
   for (int kind = 0; kind < lane_kinds; ++kind) json.member(name_of(lane_kind(kind)), std::int64_t{s.lanes[kind]});
   json.end();
   json.begin("commands");
-  for (command_kind kind : all_kinds) json.member(name_of(kind), count_of(s, kind));
+  for (const operation *each : operations()) json.member(each->name, count_of(s, *each));
   json.end();
   json.member("device_bytes", s.device_bytes);
   json.member("staging_bytes", s.staging_bytes);
@@ -152,7 +124,7 @@ std::string describe_json(const schedule &s, const device_model &model) {
     const command &c = s.commands[i];
     json.begin_item();
     json.member("lane", lane_text(t.commands[i].where));
-    json.member("action", action_text(s, c));
+    json.member("action", operation_of(c).describe(s.buffers, c));
     json.member("start_seconds", t.commands[i].start);
     json.member("end_seconds", t.commands[i].end);
     json.member("after", std::span(s.waits).subspan(c.first_wait, c.waits));

@@ -26,9 +26,9 @@ void add_direct(schedule_builder &builder, std::int32_t group, std::uint16_t lan
   if (p.no_product) return add_scaling(builder, group, lane_index);
   const range m{0, p.m}, n{0, p.n}, k{0, p.k}, items{0, p.batch};
   command c = builder.gemm(group, m, n, k, lane_index);
-  c.out = builder.operand_view(group, operand_name::c, items, block_of_c(m, n));
-  c.in0 = builder.operand_view(group, operand_name::a, items, block_of_a(p, m, k));
-  c.in1 = builder.operand_view(group, operand_name::b, items, block_of_b(p, k, n));
+  c.views[ops::gemm::c] = builder.operand_view(group, operand_name::c, items, block_of_c(m, n));
+  c.views[ops::gemm::a] = builder.operand_view(group, operand_name::a, items, block_of_a(p, m, k));
+  c.views[ops::gemm::b] = builder.operand_view(group, operand_name::b, items, block_of_b(p, k, n));
   builder.finish_sums(c, items, block_of_c(m, n));
   builder.add(c);
 }

@@ -62,8 +62,8 @@ class chain_builder {
       command c = old;
       c.group = std::int32_t(g);
       if (c.where.kind == lane_kind::compute) c.where.index = std::uint16_t((c.where.index + g) % std::size_t(lanes_));
-      for (view *v : {&c.out, &c.in0, &c.in1, &c.bias})
-        if (v->buffer >= 0) v->buffer = buffers[v->buffer];
+      for (view &v : c.views)
+        if (v.exists()) v.buffer = buffers[v.buffer];
       std::vector<std::uint32_t> waits;
       for (std::uint32_t w = 0; w < old.waits; ++w) waits.push_back(renumbered[part.waits[old.first_wait + w]]);
       // Each lane enters memory that an earlier problem used when that one is over on every lane; where a lane is in no
@@ -78,7 +78,7 @@ class chain_builder {
       std::erase_if(ends_[g], [&](std::uint32_t end) {
         return !in_order(builder_.command_at(end).where) && std::find(waits.begin(), waits.end(), end) != waits.end();
       });
-      if (c.kind != command_kind::pack) builder_.merge(ends_[g], renumbered.back());
+      if (!c.is<ops::pack>()) builder_.merge(ends_[g], renumbered.back());
     }
     // A problem without commands passes on whom the next one in its place must wait for; others came after them.
     if (part.commands.empty() && g >= std::size_t(generations_))

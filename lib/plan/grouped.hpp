@@ -2,7 +2,7 @@
 // Several independent problems as one schedule.
 #pragma once
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule_builder.hpp"
 
 namespace sg {

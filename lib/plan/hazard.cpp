@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/operation.hpp"
 #include "plan/dependents.hpp"
 #include "plan/lanes.hpp"
 #include "plan/loose_copies.hpp"
@@ -163,9 +164,9 @@ class checker {
     }
   }
 
-  void check_view(std::uint32_t i, const view &v, const char *name) {
-    const auto wrong = [&](const char *what) { report(i, i, std::string(name) + ": " + what); };
-    if (v.buffer < 0 || std::size_t(v.buffer) >= s_.buffers.size()) return wrong("no such buffer");
+  void check_view(std::uint32_t i, const view &v, std::size_t index) {
+    const auto wrong = [&](const char *what) { report(i, i, "view " + std::to_string(index) + ": " + what); };
+    if (std::size_t(v.buffer) >= s_.buffers.size()) return wrong("no such buffer");
     if (v.rows <= 0 || v.cols <= 0 || v.items <= 0 || v.item < 0 || v.offset < 0) return wrong("an empty view");
     if (v.ld < v.rows && v.cols > 1) return wrong("columns overlap");
     const buffer &b = s_.buffers[v.buffer];
@@ -179,33 +180,14 @@ class checker {
     if (std::size_t(c.first_wait) + c.waits > s_.waits.size()) return report(i, i, "waits are not in the list");
     for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w)
       if (s_.waits[w] >= i) report(i, i, "waits for a later command");
-    check_view(i, c.out, "out");
-    if (c.kind != command_kind::reduce || c.in0.buffer >= 0) check_view(i, c.in0, "in0");
-    if (c.kind == command_kind::gemm) check_view(i, c.in1, "in1");
-    if (c.bias.buffer >= 0) check_view(i, c.bias, "bias");
-    if (!found_.empty()) return;
-    if (c.kind == command_kind::gemm) {
-      const auto shaped = [](const view &v, sg_op op, std::int64_t rows, std::int64_t cols) {
-        return op == SG_OP_N ? v.rows == rows && v.cols == cols : v.rows == cols && v.cols == rows;
-      };
-      if (!shaped(c.in0, c.op_a, c.m, c.k) || !shaped(c.in1, c.op_b, c.k, c.n) || !shaped(c.out, SG_OP_N, c.m, c.n))
-        report(i, i, "the shapes of a product do not fit");
-      if ((c.in0.items != 1 && c.in0.items != c.out.items) || (c.in1.items != 1 && c.in1.items != c.out.items))
-        report(i, i, "the items of a product do not fit");
-    } else if (c.in0.buffer >= 0 && (c.in0.rows != c.out.rows || c.in0.cols != c.out.cols)) {
-      report(i, i, "source and destination differ in shape");
+    command defined = c;
+    set_access_modes(defined);
+    for (std::size_t v = 0; v < c.views.size(); ++v) {
+      if (c.views[v].exists()) check_view(i, c.views[v], v);
+      if (c.views[v].mode != defined.views[v].mode) report(i, i, "an access mode is not the operation's");
     }
-    if (c.bias.buffer >= 0) check_bias(i);
-  }
-
-  void check_bias(std::uint32_t i) {
-    const command &c = s_.commands[i];
-    const view &v = c.bias;
-    if (!(v.rows == c.out.rows && v.cols == 1) && !(v.rows == 1 && v.cols == c.out.cols))
-      report(i, i, "the bias has neither a value for each row nor one for each column");
-    if (v.rows == 1 && v.cols > 1 && v.ld != 1) report(i, i, "the values of a bias do not follow each other");
-    if (v.items != 1 && v.items != c.out.items) report(i, i, "the items of a bias do not fit");
-    if (s_.buffers[v.buffer].type != s_.buffers[c.out.buffer].type) report(i, i, "the bias has another type");
+    if (!found_.empty()) return;
+    if (const char *defect = operation_of(c).defect(s_.buffers, c)) report(i, i, defect);
   }
 
   // Memory that can overlap: an operand is its own space, an arena is one.
@@ -221,19 +203,17 @@ class checker {
   void check_order() {
     const order happens(s_);
     std::map<int, bool> written;
-    for (const command &c : s_.commands) written[space_of(c.out.buffer)] = true;
+    for (const command &c : s_.commands)
+      for (const accessed_view &v : c.views)
+        if (writes(v.mode)) written[space_of(v.buffer)] = true;
     std::map<int, std::vector<access>> spaces;
-    const auto touch = [&](std::uint32_t i, const view &v, bool writes) {
-      if (v.buffer < 0 || !written[space_of(v.buffer)]) return;
-      record(spaces[space_of(v.buffer)], {i, writes, region_of(s_, v)}, happens);
+    const auto touch = [&](std::uint32_t i, const accessed_view &v, bool writing) {
+      if (!v.exists() || writes(v.mode) != writing || !written[space_of(v.buffer)]) return;
+      record(spaces[space_of(v.buffer)], {i, writing, region_of(s_, v)}, happens);
     };
-    for (std::uint32_t i = 0; i < s_.commands.size(); ++i) {
-      const command &c = s_.commands[i];
-      touch(i, c.in0, false);
-      if (c.kind == command_kind::gemm) touch(i, c.in1, false);
-      touch(i, c.bias, false);
-      touch(i, c.out, true);
-    }
+    for (std::uint32_t i = 0; i < s_.commands.size(); ++i)
+      for (const bool writing : {false, true})
+        for (const accessed_view &v : s_.commands[i].views) touch(i, v, writing);
   }
 
   void record(std::vector<access> &earlier, const access &now, const order &happens) {

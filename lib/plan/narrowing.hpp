@@ -2,7 +2,7 @@
 // f32 factors that are rounded to bf16 on their way to the device, so that half the bytes cross the link.
 #pragma once
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 
 namespace sg {

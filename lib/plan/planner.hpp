@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
 

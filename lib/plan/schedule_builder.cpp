@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
-#include "plan/cost.hpp"
+#include "ops/operation.hpp"
 
 namespace sg {
 
@@ -99,33 +99,35 @@ view schedule_builder::operand_view(std::int32_t group, operand_name name, range
 
 command schedule_builder::gemm(std::int32_t group, range m, range n, range k, std::uint16_t lane_index) const {
   const problem &p = problems_[group];
+  ops::gemm gemm;
+  gemm.m = m.size, gemm.n = n.size, gemm.k = k.size;
+  gemm.op_a = p.op_a, gemm.op_b = p.op_b;
+  gemm.compute = p.as_on_device().compute;
+  gemm.alpha = scalar_role::job;
+  gemm.beta = first_beta(p);
   command c;
-  c.kind = command_kind::gemm;
+  c.what = gemm;
   c.where = {lane_kind::compute, lane_index};
   c.group = group;
-  c.m = m.size, c.n = n.size, c.k = k.size;
-  c.op_a = p.op_a, c.op_b = p.op_b;
-  c.compute = p.as_on_device().compute;
-  c.alpha = scalar_role::job;
-  c.beta = first_beta(p);
   return c;
 }
 
 command schedule_builder::scale(std::int32_t group, view out, scalar_role beta, std::uint16_t lane_index) const {
+  ops::reduce reduce;
+  reduce.beta = beta;
   command c;
-  c.kind = command_kind::reduce;
+  c.what = reduce;
   c.where = {lane_kind::compute, lane_index};
   c.group = group;
-  c.out = out;
-  c.alpha = scalar_role::zero;
-  c.beta = beta;
+  c.views[reduce.c] = out;
   return c;
 }
 
 void schedule_builder::finish_sums(command &last, range items, block c) const {
   const problem &p = problems_[last.group];
-  last.activation = p.activation;
-  if (p.has_bias()) last.bias = operand_view(last.group, operand_name::bias, items, block_of_bias(p, c));
+  epilogue_of(last).activation = p.activation;
+  if (p.has_bias())
+    last.views[ops::epilogue::bias] = operand_view(last.group, operand_name::bias, items, block_of_bias(p, c));
 }
 
 void schedule_builder::merge(std::vector<std::uint32_t> &list, std::uint32_t index) const {
@@ -148,9 +150,9 @@ std::uint32_t schedule_builder::add(command c, std::span<const std::uint32_t> wa
   s_.waits.insert(s_.waits.end(), scratch_.begin(), scratch_.end());
   std::uint16_t &lanes = s_.lanes[int(c.where.kind)];
   lanes = std::max<std::uint16_t>(lanes, c.where.index + 1);
-  const double bytes = double(c.out.rows) * double(c.out.cols) * double(size_of(s_.buffers[c.out.buffer].type));
-  if (c.kind == command_kind::copy_in) s_.bytes_in += bytes;
-  if (c.kind == command_kind::copy_out) s_.bytes_out += bytes;
+  set_access_modes(c);
+  if (c.is<ops::copy_in>()) s_.bytes_in += bytes_of_copy(s_.buffers, c);
+  if (c.is<ops::copy_out>()) s_.bytes_out += bytes_of_copy(s_.buffers, c);
   s_.commands.push_back(c);
   return std::uint32_t(s_.commands.size() - 1);
 }

@@ -6,20 +6,15 @@
 #include <functional>
 #include <queue>
 
-#include "plan/cost.hpp"
+#include "ops/operation.hpp"
 #include "plan/dependents.hpp"
 #include "plan/lanes.hpp"
 
 namespace sg {
 namespace {
 
-// What a command has to do: bytes at a rate (copies, staging) or seconds at speed 1 (kernels).
-struct work {
-  double amount = 0;
-  double one_way = 0, both_ways = 0;        // copies: bytes per second
-  double chip_share = 0, memory_share = 0;  // kernels
-  double delay_idle = 0, delay_queued = 0;  // before the work starts, on an idle engine and on a busy one
-  double turn = 0;                          // issued no earlier
+struct work : command_cost {
+  double turn = 0;  // issued no earlier
 };
 
 // A command that its lane has begun.
@@ -41,8 +36,7 @@ class simulation {
     out_.commands.resize(count);
     double turn = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-      work_[i] = work_of(s.commands[i]);
-      work_[i].turn = turn;
+      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), turn};
       turn += is_staging(i) ? model.staging_gap : model.launch_gap;
       blockers_[i] = s.commands[i].waits;
       out_.commands[i].where = s.commands[i].where;
@@ -71,45 +65,6 @@ class simulation {
     bool busy = false;
     double free_since = -1;
   };
-
-  static std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
-
-  work work_of(const command &c) const {
-    work w;
-    switch (c.kind) {
-      case command_kind::copy_in:
-      case command_kind::copy_out: {
-        const copy_shape shape = shape_of_copy(s_, c);
-        w.amount = double(shape.width) * double(shape.height);
-        w.one_way = copy_rate(model_, shape, false);
-        w.both_ways = copy_rate(model_, shape, true);
-        w.delay_idle = std::max(model_.copy_latency, model_.copy_gap);
-        w.delay_queued = model_.copy_gap;
-        break;
-      }
-      case command_kind::pack:
-      case command_kind::unpack:
-        // The wider of the two sides, where they differ.
-        w.amount = double(c.out.rows) * double(c.out.cols) *
-                   double(std::max(size_of(s_.buffers[c.in0.buffer].type), size_of(s_.buffers[c.out.buffer].type)));
-        w.amount += double(runs_of(c.kind == command_kind::pack ? c.in0 : c.out)) * model_.staging_run_bytes;
-        break;
-      case command_kind::gemm:
-      case command_kind::reduce: {
-        const kernel_cost cost = c.kind == command_kind::gemm ? gemm_cost(model_, shape_of_gemm(s_, c))
-                                                              : reduce_cost(model_, shape_of_reduce(s_, c));
-        w.amount = cost.seconds;
-        w.chip_share = cost.chip_share;
-        w.memory_share = cost.memory_share;
-        const double second =
-            c.kind == command_kind::gemm && ends_apart(model_, shape_of_gemm(s_, c)) ? model_.launch_gap : 0;
-        w.delay_idle = std::max(model_.launch_latency, model_.launch_gap) + second;
-        w.delay_queued = model_.launch_gap + second;
-        break;
-      }
-    }
-    return w;
-  }
 
   bool is_staging(std::uint32_t i) const { return s_.commands[i].where.kind == lane_kind::staging; }
 

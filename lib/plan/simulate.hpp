@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule.hpp"
 
 namespace sg {

@@ -13,10 +13,10 @@ void add_block(schedule_builder &builder, range items, range m, range n, const s
   const problem &p = builder.of(0);
   for (const range &k : depths) {
     command c = builder.gemm(0, m, n, k, lane_index);
-    c.out = builder.operand_view(0, operand_name::c, items, block_of_c(m, n));
-    c.in0 = builder.operand_view(0, operand_name::a, items, block_of_a(p, m, k));
-    c.in1 = builder.operand_view(0, operand_name::b, items, block_of_b(p, k, n));
-    if (k.first > 0) c.beta = scalar_role::one;
+    c.views[ops::gemm::c] = builder.operand_view(0, operand_name::c, items, block_of_c(m, n));
+    c.views[ops::gemm::a] = builder.operand_view(0, operand_name::a, items, block_of_a(p, m, k));
+    c.views[ops::gemm::b] = builder.operand_view(0, operand_name::b, items, block_of_b(p, k, n));
+    if (k.first > 0) c.as<ops::gemm>()->beta = scalar_role::one;
     if (k.end() == p.k) builder.finish_sums(c, items, block_of_c(m, n));
     builder.add(c);
   }
@@ -88,10 +88,10 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
   for (std::size_t i = 0; i < depths.size(); ++i) {
     const range m{0, p.m}, n{0, p.n}, items{0, p.batch};
     command c = builder.gemm(0, m, n, depths[i], std::uint16_t(i % lanes));
-    c.out = {items_of_part, 0, p.batch, std::int64_t(i) * part_bytes, p.m, p.m, p.n};
-    c.in0 = builder.operand_view(0, operand_name::a, items, block_of_a(p, m, depths[i]));
-    c.in1 = builder.operand_view(0, operand_name::b, items, block_of_b(p, depths[i], n));
-    c.beta = scalar_role::zero;
+    c.views[ops::gemm::c] = view{items_of_part, 0, p.batch, std::int64_t(i) * part_bytes, p.m, p.m, p.n};
+    c.views[ops::gemm::a] = builder.operand_view(0, operand_name::a, items, block_of_a(p, m, depths[i]));
+    c.views[ops::gemm::b] = builder.operand_view(0, operand_name::b, items, block_of_b(p, depths[i], n));
+    c.as<ops::gemm>()->beta = scalar_role::zero;
     products.push_back(builder.add(c));
   }
   int next = 0;
@@ -99,10 +99,8 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
     for (const range &n : cut(p.n, p.batch == 1 ? reduce_lanes : 1, grain)) {
       command c = builder.scale(0, builder.operand_view(0, operand_name::c, {item, 1}, block_of_c({0, p.m}, n)),
                                 first_beta(p), std::uint16_t(next++ % reduce_lanes));
-      c.in0 = {
-          parts_of_item, 0,     std::int64_t(depths.size()), item * item_bytes + n.first * p.m * size_of(type), p.m,
-          p.m,           n.size};
-      c.alpha = scalar_role::one;
+      const std::int64_t offset = item * item_bytes + n.first * p.m * size_of(type);
+      c.views[ops::reduce::parts] = view{parts_of_item, 0, std::int64_t(depths.size()), offset, p.m, p.m, n.size};
       builder.finish_sums(c, {item, 1}, block_of_c({0, p.m}, n));
       builder.add(c, products);
     }

@@ -55,9 +55,10 @@ class bias_holder {
     builder.finish_sums(last, items, c);
     if (!on_host()) return;
     const block part = block_of_bias(p_, c);
-    last.bias.buffer = buffer_;
-    last.bias.ld = p_.bias.rows;
-    last.bias.offset = (part.row + part.col * p_.bias.rows) * size_of(p_.bias.type);
+    view &copied = last.views[ops::epilogue::bias];
+    copied.buffer = buffer_;
+    copied.ld = p_.bias.rows;
+    copied.offset = (part.row + part.col * p_.bias.rows) * size_of(p_.bias.type);
   }
 
  private:
@@ -159,10 +160,11 @@ class stream_build {
 
   void add_product(const stream_step &s, std::uint16_t lane_index, std::vector<std::uint32_t> &waits) {
     command c = builder_.gemm(0, s.m, s.n, s.k, lane_index);
-    c.in0 = a_.view_of(s.a.first, s.items, block_of_a(p_, s.m, s.k));
-    c.in1 = b_.view_of(s.b.first, s.items, block_of_b(p_, s.k, s.n));
-    c.out = c_.view_of(s.c.first, s.items, block_of_c(s.m, s.n));
-    if (!s.begins) c.beta = scalar_role::one;
+    ops::gemm &gemm = *c.as<ops::gemm>();
+    c.views[gemm.a] = a_.view_of(s.a.first, s.items, block_of_a(p_, s.m, s.k));
+    c.views[gemm.b] = b_.view_of(s.b.first, s.items, block_of_b(p_, s.k, s.n));
+    c.views[gemm.c] = c_.view_of(s.c.first, s.items, block_of_c(s.m, s.n));
+    if (!s.begins) gemm.beta = scalar_role::one;
     const bool wide = accumulator_of(p_.c.type) != p_.c.type && !(s.begins && s.ends);
     if (!wide) {
       if (s.ends) bias_.finish_sums(builder_, c, s.items, block_of_c(s.m, s.n));
@@ -170,15 +172,15 @@ class stream_build {
     }
     if (s.begins) {
       sums_.next();
-      c.beta = scalar_role::zero;
+      gemm.beta = scalar_role::zero;
     }
-    const view narrow = c.out;
-    c.out = {sums_.buffer(), 0, s.items.size, 0, s.m.size, s.m.size, s.n.size};
+    const view narrow = c.views[gemm.c];
+    c.views[gemm.c] = view{sums_.buffer(), 0, s.items.size, 0, s.m.size, s.m.size, s.n.size};
     merge_all(waits, sums_.users());
     const std::uint32_t product = builder_.add(c, waits);
     used(s, product);
     sums_.users().assign(1, product);
-    if (s.ends) add_narrowing(s, narrow, c.out, lane_index);
+    if (s.ends) add_narrowing(s, narrow, c.views[gemm.c], lane_index);
   }
 
   // C = beta * C + the sum, item by item, behind the last product in its lane.
@@ -189,10 +191,9 @@ class stream_build {
       if (out.items > 1) out.item += item;
       out.items = 1;
       command c = builder_.scale(0, out, first_beta(p_), lane_index);
-      c.in0 = wide;
-      c.in0.item = item;
-      c.in0.items = 1;
-      c.alpha = scalar_role::one;
+      wide.item = item;
+      wide.items = 1;
+      c.views[ops::reduce::parts] = wide;
       bias_.finish_sums(builder_, c, {s.items.first + item, 1}, block_of_c(s.m, s.n));
       const std::uint32_t index = builder_.add(c, waits);
       used(s, index);

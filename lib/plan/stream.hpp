@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule_builder.hpp"
 #include "plan/transfer.hpp"
 

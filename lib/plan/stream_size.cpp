@@ -50,8 +50,8 @@ double commands_of(const problem &p, const stream_layout &layout) {
 double commands_when_staged(const schedule &s, const problem &p) {
   double commands = 0;
   for (const command &c : s.commands) {
-    const bool copies = c.kind == command_kind::copy_in || c.kind == command_kind::copy_out;
-    const view &host = c.kind == command_kind::copy_in ? c.in0 : c.out;
+    const bool copies = c.is<ops::copy_in>() || c.is<ops::copy_out>();
+    const view &host = c.is<ops::copy_in>() ? source_of(c) : destination_of(c);
     const operand &x = copies ? operand_of(p, operand_name(host.buffer)) : p.c;
     commands += copies && x.place == SG_MEMORY_PAGEABLE ? 2 * double(chunks_of(host, size_of(x.type))) : 1;
   }

@@ -56,13 +56,14 @@ void for_chunks(const side &on_host, const side &on_device, Bytes &&bytes, Chunk
     }
 }
 
-command move(command_kind kind, lane where, std::int32_t group, const view &from, const view &to) {
+template <class Operation>
+command move(lane where, std::int32_t group, const view &from, const view &to) {
   command c;
-  c.kind = kind;
+  c.what = Operation();
   c.where = where;
   c.group = group;
-  c.in0 = from;
-  c.out = to;
+  c.views[Operation::from] = from;
+  c.views[Operation::to] = to;
   return c;
 }
 
@@ -164,7 +165,7 @@ std::uint32_t transfers::in(operand_name name, const panel &what, const device_p
   for (const rectangle &r : rectangles(name, what, to))
     last = x.place == SG_MEMORY_PAGEABLE
                ? staged_in(r, x.type, type, waits)
-               : builder_.add(move(command_kind::copy_in, in_lane, group_, r.host, r.device), waits);
+               : builder_.add(move<ops::copy_in>(in_lane, group_, r.host, r.device), waits);
   return last;
 }
 
@@ -175,7 +176,7 @@ std::uint32_t transfers::out(operand_name name, const panel &what, const device_
   for (const rectangle &r : rectangles(name, what, from))
     last = x.place == SG_MEMORY_PAGEABLE
                ? staged_out(r, x.type, waits)
-               : builder_.add(move(command_kind::copy_out, out_lane, group_, r.device, r.host), waits);
+               : builder_.add(move<ops::copy_out>(out_lane, group_, r.device, r.host), waits);
   return last;
 }
 
@@ -188,8 +189,8 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
     staging_ring::slot &slot = ring.next_slot();
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
-    before.push_back(builder_.add(move(command_kind::pack, workers, group_, host, staged), slot.users));
-    last = builder_.add(move(command_kind::copy_in, in_lane, group_, staged, device), before);
+    before.push_back(builder_.add(move<ops::pack>(workers, group_, host, staged), slot.users));
+    last = builder_.add(move<ops::copy_in>(in_lane, group_, staged, device), before);
     slot.users = {last};
   });
   return last;
@@ -204,8 +205,8 @@ std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span
     const view staged{ring.buffer_of(slot, type), 0, 1, 0, host.rows, host.rows, host.cols};
     std::vector<std::uint32_t> before(waits.begin(), waits.end());
     before.insert(before.end(), slot.users.begin(), slot.users.end());
-    last = builder_.add(move(command_kind::copy_out, out_lane, group_, device, staged), before);
-    slot.users = {builder_.add(move(command_kind::unpack, workers, group_, staged, host), {{last}})};
+    last = builder_.add(move<ops::copy_out>(out_lane, group_, device, staged), before);
+    slot.users = {builder_.add(move<ops::unpack>(workers, group_, staged, host), {{last}})};
   });
   return last;
 }

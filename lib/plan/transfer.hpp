@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule_builder.hpp"
 
 namespace sg {

@@ -10,7 +10,7 @@
 
 #include "backend/environment.hpp"
 #include "base/error.hpp"
-#include "plan/calibration.hpp"
+#include "plan/model/calibration.hpp"
 
 namespace sg {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend/device.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 

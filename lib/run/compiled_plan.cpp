@@ -6,10 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "plan/cost.hpp"
 #include "plan/loose_copies.hpp"
 #include "run/company.hpp"
-#include "run/lower.hpp"
 #include "run/schedule_run.hpp"
 
 namespace sg {
@@ -31,8 +29,9 @@ constexpr std::int64_t tile = 128;
 
 float share_of(const command &c, const device_model &model) noexcept {
   const auto tiles = [](std::int64_t size) { return double((size + tile - 1) / tile); };
-  return static_cast<float>(
-      std::min(1.0, tiles(c.m) * tiles(c.n) * double(c.out.items) / double(std::max(1, model.units))));
+  const ops::gemm &gemm = *c.as<ops::gemm>();
+  return static_cast<float>(std::min(
+      1.0, tiles(gemm.m) * tiles(gemm.n) * double(c.views[gemm.c].items) / double(std::max(1, model.units))));
 }
 }  // namespace
 
@@ -62,14 +61,15 @@ void compiled_plan::find_joinable(const device_model &model) {
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // the first product of each
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
-    if (c.kind != command_kind::gemm || c.waits > 0 || is_scattered(c)) continue;
-    const double alone = gemm_seconds(model, shape_of_gemm(*text, c));
+    if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(text->buffers, c)) continue;
+    const double alone = gemm_seconds(model, shape_of_gemm(text->buffers, c));
     if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
   }
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
-    if (c.kind != command_kind::gemm) continue;
-    const auto [first, fresh] = sums.emplace(std::tuple(c.out.buffer, c.out.item, c.out.offset), i);
+    if (!c.is<ops::gemm>()) continue;
+    const view &sum = c.views[ops::gemm::c];
+    const auto [first, fresh] = sums.emplace(std::tuple(sum.buffer, sum.item, sum.offset), i);
     if (!fresh) seconds[i] = seconds[first->second] = 0;
   }
   for (const std::uint32_t before : text->waits) seconds[before] = 0;
@@ -86,7 +86,7 @@ void compiled_plan::find_joinable(const device_model &model) {
 // Takes away the seconds of products that are faster each by itself.
 void compiled_plan::leave_apart(const device_model &model, std::vector<float> &seconds) const {
   std::vector<std::size_t> all, least(seconds.size());
-  const auto shape = [&](std::size_t i) { return shape_of_gemm(*text, text->commands[i]); };
+  const auto shape = [&](std::size_t i) { return shape_of_gemm(text->buffers, text->commands[i]); };
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (seconds[i] == 0) continue;
     all.push_back(i);
@@ -97,13 +97,6 @@ void compiled_plan::leave_apart(const device_model &model, std::vector<float> &s
     return std::tuple(it.in_type, it.out_type, it.compute);
   };
   for (const std::size_t i : those_apart(std::move(all), kind, [&](std::size_t x) { return least[x]; })) seconds[i] = 0;
-}
-
-bool compiled_plan::is_scattered(const command &product) const noexcept {
-  const auto by_pointers = [&](const view &v) {
-    return text->buffers[static_cast<std::size_t>(v.buffer)].pointer_array;
-  };
-  return by_pointers(product.in0) || by_pointers(product.in1) || by_pointers(product.out);
 }
 
 compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
@@ -118,55 +111,54 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
-    if (!on_device(c.kind)) continue;
+    if (!on_device(c.where)) continue;
     ++of_device;
     auto list = std::find_if(lanes.begin(), lanes.end(), [&](const lane_list &l) { return l.where == c.where; });
     if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{c.where, {}});
     list->commands.push_back(i);
     for (std::uint32_t w = 0; w < c.waits; ++w) {
       const std::uint32_t before = text->waits[c.first_wait + w];
-      if (on_device(commands[before].kind) && !(commands[before].where == c.where)) needs_event[before] = true;
+      if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
   // What the planner cut a problem into is apart for a reason.
   if (problems.size() > 1) find_joinable(model);
   const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
-  if (!is_single() || commands[0].kind != command_kind::gemm) return;
+  if (!is_single() || !commands[0].is<ops::gemm>()) return;
   const command &product = commands[0];
-  const auto buffer_of = [&](const view &v) -> const buffer & {
-    return text->buffers[static_cast<std::size_t>(v.buffer)];
-  };
-  in_type = buffer_of(product.in0).type;
-  out_type = buffer_of(product.out).type;
-  compute = product.compute;
+  const ops::gemm &gemm = *product.as<ops::gemm>();
+  in_type = type_of(text->buffers, product.views[gemm.a]);
+  out_type = type_of(text->buffers, product.views[gemm.c]);
+  compute = gemm.compute;
   share = share_of(product, model);
-  items = product.out.items;
+  items = product.views[gemm.c].items;
   work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
-  short_here = !is_scattered(product) && text->predicted_seconds < short_product_seconds;
-  small = !is_scattered(product) && text->predicted_seconds < small_product_seconds;
+  const bool scattered = has_pointer_arrays(text->buffers, product);
+  short_here = !scattered && text->predicted_seconds < short_product_seconds;
+  small = !scattered && text->predicted_seconds < small_product_seconds;
   if (!small) return;
-  least_company = sg::least_company(model, shape_of_gemm(*text, product));
+  least_company = sg::least_company(model, shape_of_gemm(text->buffers, product));
   prepare_call(0, {});
 }
 
 void compiled_plan::prepare_call(std::uint32_t index, const binding &nowhere) {
   const command &product = text->commands[index];
+  const ops::gemm &gemm = *product.as<ops::gemm>();
   bare_call made{};
-  const view *const views[] = {&product.in0, &product.in1, &product.out, &product.bias};
+  const std::size_t views[] = {gemm.a, gemm.b, gemm.c, gemm.bias};
   for (std::size_t i = 0; i < std::size(views); ++i) {
-    const view &v = *views[i];
-    if (v.buffer < 0) continue;
-    if (text->buffers[static_cast<std::size_t>(v.buffer)].kind != buffer_kind::operand || v.item != 0 || v.offset != 0)
-      return;
+    const view &v = product.views[views[i]];
+    if (!v.exists()) continue;
+    if (buffer_of(text->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
     made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
   }
   pointer_scratch unused;
   made.group = product.group;
-  made.form = lower_gemm(*text, product, nowhere, unused);
-  made.own_alpha = product.alpha == scalar_role::job;
-  made.own_beta = product.beta == scalar_role::job;
-  made.has_bias = product.bias.buffer >= 0;
+  made.form = lower_gemm(text->buffers, product, nowhere, unused);
+  made.own_alpha = gemm.alpha == scalar_role::job;
+  made.own_beta = gemm.beta == scalar_role::job;
+  made.has_bias = product.views[gemm.bias].exists();
   calls_.resize(text->commands.size());
   calls_[index] = made;
 }

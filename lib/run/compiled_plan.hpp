@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "plan/dependents.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 
 namespace sg {
 
@@ -104,15 +104,10 @@ struct compiled_plan {
   void prepare_call(std::uint32_t command, const binding &nowhere);
   void find_joinable(const device_model &model);
   void leave_apart(const device_model &model, std::vector<float> &seconds) const;
-  bool is_scattered(const command &product) const noexcept;
 
   friend back_to_plan;
   std::vector<std::optional<bare_call>> calls_;  // by command; or none at all
   mutable spare_run spare_;
 };
-
-constexpr bool on_device(command_kind kind) noexcept {
-  return kind != command_kind::pack && kind != command_kind::unpack;
-}
 
 }  // namespace sg

@@ -13,7 +13,7 @@
 #include "backend/device.hpp"
 #include "base/combining_mutex.hpp"
 #include "base/object.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "run/arena_pool.hpp"
 #include "run/engine.hpp"

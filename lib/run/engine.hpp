@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "backend/device.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "run/arena_pool.hpp"
 #include "run/flight.hpp"
 #include "run/job.hpp"

@@ -87,7 +87,7 @@ bool engine::waits_are_over(const job &running, std::uint32_t index) const noexc
   const auto first = s.waits.begin() + s.commands[index].first_wait;
   return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
     return running.run->steps[before] == schedule_run::step::ended &&
-           (!ops_.stream_begin_at || !on_device(s.commands[before].kind));
+           (!ops_.stream_begin_at || !on_device(s.commands[before].where));
   });
 }
 
@@ -97,7 +97,7 @@ bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) 
   const schedule_run &run = *running.run;
   const compiled_plan &plan = *running.plan;
   const auto &list = plan.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
-  if (!lanes_.device_ordered() || plan.text->commands[list[lane.next]].kind != command_kind::copy_in) return false;
+  if (!lanes_.device_ordered() || !plan.text->commands[list[lane.next]].is<ops::copy_in>()) return false;
   if (!lanes_.copies_in_run_dry()) return false;
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
@@ -119,7 +119,7 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
     const std::uint32_t before = s.waits[c.first_wait + w];
     if (run.steps[before] == schedule_run::step::ended) continue;
     if (run.steps[before] == schedule_run::step::waiting) return false;
-    if (!ordered_by_device || !on_device(s.commands[before].kind)) return false;
+    if (!ordered_by_device || !on_device(s.commands[before].where)) return false;
   }
   return true;
 }
@@ -152,10 +152,10 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   schedule_run &run = *running.run;
   const command &c = running.plan->text->commands[index];
   flight &f = run.flights[index];
-  const bool computes = c.kind == command_kind::gemm || c.kind == command_kind::reduce;
+  const bool computes = c.where.kind == lane_kind::compute;
   lane_slot *slot = running.within && computes
                         ? lane_set::with_room(*running.within)
-                        : lanes_.find(c.kind, c.where, running.priority, running.plan->wants_core);
+                        : lanes_.find(c.where, running.priority, running.plan->wants_core);
   if (!slot) return false;
   if (coalesce_ && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
       issue_together(running, index, *slot))
@@ -172,7 +172,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     progress.started = true;
     wait_for_others(running, index, *slot);
     unmade = 1;
-    const std::int32_t units = c.kind == command_kind::gemm ? lanes_.units_for(running.priority, 1, running.units) : 0;
+    const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
     if (launcher_.launch(f, &c, units) && running.plan->needs_event[index]) record_end(running, index, *slot);
     piece_of(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {
@@ -304,7 +304,7 @@ void engine::command_ended(flight &f) noexcept {
     --run.in_flight;
     ++run.ended;
     for (const std::uint32_t after : running.plan->after.of(command))
-      if (!on_device(running.plan->text->commands[after].kind) && --run.blockers[after] == 0)
+      if (!on_device(running.plan->text->commands[after].where) && --run.blockers[after] == 0)
         run.stageable.push_back(after);
   };
   if (f.batch)
@@ -358,13 +358,13 @@ void engine::stage(flight &f) noexcept {
     const schedule &s = *f.about->plan->text;
     const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    if (const auto rounding = lower_narrowing(s, c, f.about->operands))
+    if (const auto rounding = lower_narrowing(s.buffers, c, f.about->operands))
       narrow(*rounding);
     else
-      lower_copy(s, c, f.about->operands, copies);
+      lower_copy(s.buffers, c, f.about->operands, copies);
     // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
-      if (c.kind == command_kind::unpack && bytes >= least_past_caches)
+      if (c.is<ops::unpack>() && bytes >= least_past_caches)
         copy_past_caches(to, from, bytes);
       else
         std::memcpy(to, from, bytes);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "run/company.hpp"
-#include "run/lower.hpp"
 
 namespace sg {
 
@@ -159,7 +158,7 @@ void graph_program::put_on(const sg::device &on) {
                      std::all_of(works.begin(), works.end(), [](const recorded_work &work) {
                        if (work.kind == work_kind::marker) return true;
                        return work.follows_on_device && !work.within &&
-                              (!work.plan || work.plan->text->commands[0].kind == command_kind::gemm);
+                              (!work.plan || work.plan->text->commands[0].is<ops::gemm>());
                      });
   if (!takes) return;
   const std::vector<step> steps = steps_of(works);
@@ -179,7 +178,7 @@ void graph_program::put_on(const sg::device &on) {
     for (const std::int32_t index : steps[i].works) {
       const recorded_work &work = works[static_cast<std::size_t>(index)];
       const schedule &s = *work.plan->text;
-      products[i].push_back(lower_gemm(s, s.commands[0], work.operands, pointers[i]));
+      products[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
       products[i].back().compute_units = work.units;
     }
     node.products = products[i].data();

@@ -8,7 +8,7 @@
 
 #include "backend/device.hpp"
 #include "plan/problem.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 #include "run/compiled_plan.hpp"
 #include "run/job.hpp"
 #include "run/stream.hpp"

@@ -19,7 +19,7 @@
 #include "base/futex.hpp"
 #include "base/handle.hpp"
 #include "base/object.hpp"
-#include "run/binding.hpp"
+#include "ops/binding.hpp"
 #include "run/compiled_plan.hpp"
 #include "run/flight.hpp"
 

@@ -150,12 +150,12 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   return unless_full(beside_others ? least_loaded() : compute_[0].get(), device_depth);
 }
 
-lane_slot *lane_set::find(command_kind kind, lane where, int priority, bool alone) noexcept {
+lane_slot *lane_set::find(lane where, int priority, bool alone) noexcept {
   if (!device_ordered_) return find(lane_demand{.alone = alone});
-  lane_slot *slot = kind == command_kind::copy_in    ? run_copy_in_
-                    : kind == command_kind::copy_out ? run_copy_out_
-                    : priority > 0                   ? urgent_
-                                                     : compute_[where.index % compute_.size()].get();
+  lane_slot *slot = where.kind == lane_kind::copy_in    ? run_copy_in_
+                    : where.kind == lane_kind::copy_out ? run_copy_out_
+                    : priority > 0                        ? urgent_
+                                                          : compute_[where.index % compute_.size()].get();
   // A run has always more to give: whatever else comes finds a place.
   return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "backend/device.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule.hpp"
 #include "run/flight.hpp"
 
@@ -74,7 +74,7 @@ class lane_set {
   // Whether a product of that priority that waits does so for room that those of lower priority would take.
   bool holds_up_lower(int priority) const noexcept { return !device_ordered_ || priority <= 0; }
   // The lane for a command of a schedule's run; nullptr: it has to wait.
-  lane_slot *find(command_kind kind, lane where, int priority, bool alone) noexcept;
+  lane_slot *find(lane where, int priority, bool alone) noexcept;
 
   // A lane that is used by name, unless it is full: then nullptr.
   static lane_slot *with_room(lane_slot &named) noexcept;

@@ -63,22 +63,21 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
       });
     if (!c) return enqueue(f, std::array{about.copy}, copy);
     const schedule &s = *about.plan->text;
-    switch (c->kind) {
-      case command_kind::gemm: {
-        sg_backend_gemm product = lower_gemm(s, *c, about.operands, pointers_);
-        product.compute_units = units;
-        return enqueue(f, std::array{product},
-                       [&](const sg_backend_gemm &one, sg_backend_done done) { return ops_.gemm(stream, &one, done); });
-      }
-      case command_kind::reduce:
-        lower_reduce(s, *c, about.operands, reduces_);
-        return enqueue(f, reduces_, [&](const sg_backend_reduce &one, sg_backend_done done) {
-          return ops_.reduce(stream, &one, done);
-        });
-      case command_kind::copy_in:
-      case command_kind::copy_out: lower_copy(s, *c, about.operands, copies_); return enqueue(f, copies_, copy);
-      case command_kind::pack:
-      case command_kind::unpack: break;  // staging workers do these
+    if (c->is<ops::gemm>()) {
+      sg_backend_gemm product = lower_gemm(s.buffers, *c, about.operands, pointers_);
+      product.compute_units = units;
+      return enqueue(f, std::array{product},
+                     [&](const sg_backend_gemm &one, sg_backend_done done) { return ops_.gemm(stream, &one, done); });
+    }
+    if (c->is<ops::reduce>()) {
+      lower_reduce(s.buffers, *c, about.operands, reduces_);
+      return enqueue(f, reduces_, [&](const sg_backend_reduce &one, sg_backend_done done) {
+        return ops_.reduce(stream, &one, done);
+      });
+    }
+    if (on_device(c->where)) {
+      lower_copy(s.buffers, *c, about.operands, copies_);
+      return enqueue(f, copies_, copy);
     }
     f.pieces.store(2, std::memory_order_release);
     tell_(f, SG_STATUS_INTERNAL, "a staging command reached a device lane", 0, 0, 1);
@@ -102,7 +101,7 @@ sg_backend_gemm launcher::product_of(const job &whose, std::uint32_t index) noex
     if (bare->own_beta) product.beta = own.beta;
   } else {
     pointer_scratch unused;
-    product = lower_gemm(*whose.plan->text, whose.plan->text->commands[index], whose.operands, unused);
+    product = lower_gemm(whose.plan->text->buffers, whose.plan->text->commands[index], whose.operands, unused);
   }
   product.compute_units = whose.units;
   return product;

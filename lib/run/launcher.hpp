@@ -8,7 +8,7 @@
 #include "run/flight.hpp"
 #include "run/job.hpp"
 #include "run/job_group.hpp"
-#include "run/lower.hpp"
+#include "ops/command.hpp"
 #include "run/schedule_run.hpp"
 
 namespace sg {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "run/compiled_plan.hpp"
 

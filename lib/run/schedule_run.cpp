@@ -19,10 +19,10 @@ schedule_run::schedule_run(const compiled_plan &plan)
   const auto &commands = plan.text->commands;
   // So that what ends while it runs needs no memory.
   stageable.reserve(static_cast<std::size_t>(
-      std::count_if(commands.begin(), commands.end(), [](const command &c) { return !on_device(c.kind); })));
+      std::count_if(commands.begin(), commands.end(), [](const command &c) { return !on_device(c.where); })));
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
-    if (on_device(c.kind)) continue;
+    if (on_device(c.where)) continue;
     first_blockers_[i] = c.waits;
     if (c.waits == 0) first_stageable_.push_back(i);
   }

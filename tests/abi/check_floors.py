@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes only run downwards: base < plan < backend < run < api, and a backend sees backend.h and its own files."""
+"""Includes only run downwards, from api to base, and a backend sees backend.h and its own files."""
 import pathlib
 import posixpath
 import re
 import sys
 
-FLOORS = ["base", "plan", "backend", "run", "api"]
+FLOORS = ["base", "plan/model", "ops", "plan", "backend", "run", "api"]
 # The public headers that a floor may use; those above it describe objects that it does not know.
 CORE = {"export.h", "status.h", "types.h", "version.h"}
-PUBLIC = {"base": CORE, "plan": CORE, "backend": CORE | {"backend.h"}}
+PUBLIC = {"base": CORE, "plan/model": CORE, "ops": CORE | {"backend.h"}, "plan": CORE, "backend": CORE | {"backend.h"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
 # A backend's one header for the registry.
 ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
@@ -17,7 +17,8 @@ ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
 
 def home_of(path):
     """The floor of a file of lib/, or "backends/<name>"."""
-    return "/".join(path.parts[:2]) if path.parts[0] == "backends" else path.parts[0]
+    two = "/".join(path.parts[:2])
+    return two if path.parts[0] == "backends" or two in FLOORS else path.parts[0]
 
 
 def allowed(home, target):
@@ -27,12 +28,12 @@ def allowed(home, target):
         if home.startswith("backends/"):
             return header in CORE | {"backend.h"}
         return header in PUBLIC[home] if home in PUBLIC else True
-    first = target.split("/")[0]
+    first = home_of(pathlib.PurePath(target))
     if "/" not in target:
         return True  # a neighbour in its own folder
     if home.startswith("backends/"):
         return target.startswith(home + "/")
-    if first == "backends":
+    if first.startswith("backends"):
         return home == "backend" and bool(ENTRY.fullmatch(target))
     return first in FLOORS and FLOORS.index(first) <= FLOORS.index(home)
 

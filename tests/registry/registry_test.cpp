@@ -4,7 +4,7 @@
 
 #include "backend/environment.hpp"
 #include "base/error.hpp"
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "registry_process.hpp"
 
 namespace sg::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that ship are read; whatever is wrong in one is refused by name.
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 
 #include <gtest/gtest.h>
 

@@ -102,8 +102,8 @@ TEST(hazard, loose_copies_are_in_no_order) {
   ASSERT_LT(second, s.commands.size());
   const auto same_place = [&](std::uint32_t later) {
     schedule moved = s;
-    moved.commands[later].out.buffer = s.commands[first].out.buffer;
-    moved.commands[later].out.offset = s.commands[first].out.offset;
+    moved.commands[later].views[ops::copy_in::to].buffer = s.commands[first].views[ops::copy_in::to].buffer;
+    moved.commands[later].views[ops::copy_in::to].offset = s.commands[first].views[ops::copy_in::to].offset;
     return moved;
   };
   const auto meets = [&](const std::vector<hazard> &all, std::uint32_t later) {
@@ -112,7 +112,7 @@ TEST(hazard, loose_copies_are_in_no_order) {
   const auto last =
       std::uint32_t(std::find_if(s.commands.begin() + second, s.commands.end(),
                                  [&](const command &c) {
-                                   return c.kind == command_kind::copy_in && !loose[&c - s.commands.data()];
+                                   return c.is<ops::copy_in>() && !loose[&c - s.commands.data()];
                                  }) -
                     s.commands.begin());
   ASSERT_LT(last, s.commands.size());
@@ -126,7 +126,7 @@ TEST(hazard, parts_on_two_lanes_must_not_overlap) {
   schedule s = build_grid_split(make(f), {2, 1, 1}, 2);
   ASSERT_EQ(s.commands.size(), 2u);
   EXPECT_TRUE(check_hazards(s).empty());
-  s.commands[1].out.offset -= 4;  // one row up: into the other part
+  s.commands[1].views[ops::gemm::c].offset -= 4;  // one row up: into the other part
   const auto hazards = check_hazards(s);
   ASSERT_EQ(hazards.size(), 1u);
   EXPECT_EQ(hazards[0].first, 0u);
@@ -152,7 +152,7 @@ TEST(hazard, items_of_one_batch_are_told_apart) {
   f.batch = 4, f.batching = batch_form::pointers;
   schedule s = build_batch_split(make(f), 2, 2);
   EXPECT_TRUE(check_hazards(s).empty());
-  s.commands[1].out.item = s.commands[1].in0.item = s.commands[1].in1.item = 1;  // items 1, 2 beside 0, 1
+  s.commands[1].views[ops::gemm::c].item = s.commands[1].views[ops::gemm::a].item = s.commands[1].views[ops::gemm::b].item = 1;  // items 1, 2 beside 0, 1
   EXPECT_EQ(check_hazards(s).size(), 1u);
 }
 
@@ -178,18 +178,21 @@ TEST(hazard, wrong_form_is_reported) {
   };
   EXPECT_TRUE(finds([](schedule &s) { s.waits[0] = 2; }));  // itself
   EXPECT_TRUE(finds([](schedule &s) { s.commands[2].first_wait = 1000; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.buffer = 77; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in1.buffer = -1; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[1].in0.offset += 4; }));  // past the end of A's footprint
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.offset = -4; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].k += 1; }));  // shapes
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].op_a = SG_OP_T; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[2].in0.rows -= 1; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].out.rows = 0; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.ld = 1; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::c].buffer = 77; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::b].buffer = -1; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[1].views[ops::gemm::a].offset += 4; }));  // past the end of A's footprint
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::a].offset = -4; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->k += 1; }));  // shapes
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->op_a = SG_OP_T; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[2].views[ops::reduce::parts].rows -= 1; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::c].rows = 0; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::a].ld = 1; }));
   EXPECT_TRUE(finds([](schedule &s) { s.device_bytes -= 256; }));
   EXPECT_TRUE(finds([](schedule &s) { s.buffers[operands_of_problem].offset = 8; }));  // not aligned
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].in0.items = 2; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::a].items = 2; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::c].mode = access_mode::read; }));
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->beta = scalar_role::one; }));  // C is read
+  EXPECT_TRUE(finds([](schedule &s) { s.commands[0].what = ops::copy_in(); }));  // a copy with three views
 }
 
 TEST(hazard, a_bias_in_a_wrong_form_is_reported) {
@@ -199,7 +202,7 @@ TEST(hazard, a_bias_in_a_wrong_form_is_reported) {
   ASSERT_TRUE(check_hazards(good).empty());
   const auto finds = [&](auto &&plant) {
     schedule s = good;
-    plant(s.commands[0].bias);
+    plant(s.commands[0].views[ops::gemm::bias]);
     return !check_hazards(s).empty();
   };
   EXPECT_TRUE(finds([](view &bias) { bias.cols -= 1; }));

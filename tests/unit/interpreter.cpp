@@ -176,11 +176,9 @@ class interpreter {
         staging_(std::size_t(s.staging_bytes), std::byte{0xff}) {}
 
   void execute(const command &c) {
-    switch (c.kind) {
-      case command_kind::gemm: return gemm(c);
-      case command_kind::reduce: return reduce(c);
-      default: return copy(c);
-    }
+    if (c.is<ops::gemm>()) return gemm(c);
+    if (c.is<ops::reduce>()) return reduce(c);
+    copy(c);
   }
 
  private:
@@ -221,62 +219,65 @@ class interpreter {
 
   // A sum as it becomes element (i, j) of what a command writes.
   value finished(const command &c, value sum, std::int64_t item, std::int64_t i, std::int64_t j) {
-    if (c.bias.buffer >= 0) {
-      require(on_device(c.bias), "a bias in host memory");
-      sum += c.bias.cols == 1 && c.bias.rows == c.out.rows ? element(c.bias, item, i, 0) : element(c.bias, item, 0, j);
+    const view &bias = c.views[ops::epilogue::bias], &result = c.views[ops::gemm::c];
+    if (bias.exists()) {
+      require(on_device(bias), "a bias in host memory");
+      sum += bias.cols == 1 && bias.rows == result.rows ? element(bias, item, i, 0) : element(bias, item, 0, j);
     }
-    return activated(c.activation, sum);
+    return activated(epilogue_of(c).activation, sum);
   }
 
-  void gemm(const command &c) {
-    require(on_device(c.out) && on_device(c.in0) && on_device(c.in1), "a product of host memory");
-    const bound_problem &p = problems_[c.group];
-    const value alpha = scalar(c.alpha, p.alpha), beta = scalar(c.beta, p.beta);
-    const sg_dtype type = s_.buffers[c.out.buffer].type;
-    require(c.beta != scalar_role::one || type == accumulator_of(type), "sums kept in a narrow type");
-    for (std::int64_t item = 0; item < c.out.items; ++item)
-      for (std::int64_t j = 0; j < c.n; ++j)
-        for (std::int64_t i = 0; i < c.m; ++i) {
+  void gemm(const command &command) {
+    const ops::gemm &g = *command.as<ops::gemm>();
+    const view &c = command.views[g.c], &a = command.views[g.a], &b = command.views[g.b];
+    require(on_device(c) && on_device(a) && on_device(b), "a product of host memory");
+    const bound_problem &p = problems_[command.group];
+    const value alpha = scalar(g.alpha, p.alpha), beta = scalar(g.beta, p.beta);
+    const sg_dtype type = s_.buffers[c.buffer].type;
+    require(g.beta != scalar_role::one || type == accumulator_of(type), "sums kept in a narrow type");
+    for (std::int64_t item = 0; item < c.items; ++item)
+      for (std::int64_t j = 0; j < g.n; ++j)
+        for (std::int64_t i = 0; i < g.m; ++i) {
           value sum = 0;
-          for (std::int64_t l = 0; l < c.k; ++l)
-            sum += operated(c.in0, c.op_a, item, i, l) * operated(c.in1, c.op_b, item, l, j);
+          for (std::int64_t l = 0; l < g.k; ++l) sum += operated(a, g.op_a, item, i, l) * operated(b, g.op_b, item, l, j);
           sum *= alpha;
-          if (c.beta != scalar_role::zero) sum += beta * element(c.out, item, i, j);
-          store(type, address(c.out, item, i, j), finished(c, sum, item, i, j));
+          if (g.beta != scalar_role::zero) sum += beta * element(c, item, i, j);
+          store(type, address(c, item, i, j), finished(command, sum, item, i, j));
         }
   }
 
-  void reduce(const command &c) {
-    require(on_device(c.out) && (c.in0.buffer < 0 || on_device(c.in0)), "a sum of host memory");
-    require(c.out.items == 1, "a reduction has one item");
-    const value beta = scalar(c.beta, problems_[c.group].beta);
-    for (std::int64_t j = 0; j < c.out.cols; ++j)
-      for (std::int64_t i = 0; i < c.out.rows; ++i) {
+  void reduce(const command &command) {
+    const ops::reduce &r = *command.as<ops::reduce>();
+    const view &c = command.views[r.c], &parts = command.views[r.parts];
+    require(on_device(c) && (!parts.exists() || on_device(parts)), "a sum of host memory");
+    require(c.items == 1, "a reduction has one item");
+    const value beta = scalar(r.beta, problems_[command.group].beta);
+    for (std::int64_t j = 0; j < c.cols; ++j)
+      for (std::int64_t i = 0; i < c.rows; ++i) {
         value sum = 0;
-        if (c.beta != scalar_role::zero) sum += beta * element(c.out, 0, i, j);
-        if (c.in0.buffer >= 0)
-          for (std::int64_t part = 0; part < c.in0.items; ++part) sum += element(c.in0, part, i, j);
-        store(s_.buffers[c.out.buffer].type, address(c.out, 0, i, j), finished(c, sum, 0, i, j));
+        if (r.beta != scalar_role::zero) sum += beta * element(c, 0, i, j);
+        if (parts.exists())
+          for (std::int64_t part = 0; part < parts.items; ++part) sum += element(parts, part, i, j);
+        store(s_.buffers[c.buffer].type, address(c, 0, i, j), finished(command, sum, 0, i, j));
       }
   }
 
-  void narrow(const command &c) {
-    require(!on_device(c.in0) && !on_device(c.out), "narrowed elsewhere than between host and staging memory");
-    for (std::int64_t j = 0; j < c.out.cols; ++j)
-      for (std::int64_t i = 0; i < c.out.rows; ++i)
-        store(SG_DTYPE_BF16, address(c.out, 0, i, j), element(c.in0, 0, i, j));
+  void narrow(const view &to, const view &from) {
+    require(!on_device(from) && !on_device(to), "narrowed elsewhere than between host and staging memory");
+    for (std::int64_t j = 0; j < to.cols; ++j)
+      for (std::int64_t i = 0; i < to.rows; ++i) store(SG_DTYPE_BF16, address(to, 0, i, j), element(from, 0, i, j));
   }
 
   void copy(const command &c) {
-    require(c.out.items == 1 && c.in0.items == 1, "a copy has one item");
-    const sg_dtype type = s_.buffers[c.out.buffer].type;
-    const sg_dtype from = s_.buffers[c.in0.buffer].type;
-    if (c.kind == command_kind::pack && from == SG_DTYPE_F32 && type == SG_DTYPE_BF16) return narrow(c);
-    require(type == from, "a copy changes the type");
-    const bool to_device = c.kind == command_kind::copy_in, from_device = c.kind == command_kind::copy_out;
-    require(on_device(c.out) == to_device && on_device(c.in0) == from_device, "a copy in the wrong direction");
-    for (std::int64_t j = 0; j < c.out.cols; ++j)
-      std::memcpy(address(c.out, 0, 0, j), address(c.in0, 0, 0, j), std::size_t(c.out.rows * size_of(type)));
+    const view &to = destination_of(c), &from = source_of(c);
+    require(to.items == 1 && from.items == 1, "a copy has one item");
+    const sg_dtype type = s_.buffers[to.buffer].type, given = s_.buffers[from.buffer].type;
+    if (c.is<ops::pack>() && given == SG_DTYPE_F32 && type == SG_DTYPE_BF16) return narrow(to, from);
+    require(type == given, "a copy changes the type");
+    const bool to_device = c.is<ops::copy_in>(), from_device = c.is<ops::copy_out>();
+    require(on_device(to) == to_device && on_device(from) == from_device, "a copy in the wrong direction");
+    for (std::int64_t j = 0; j < to.cols; ++j)
+      std::memcpy(address(to, 0, 0, j), address(from, 0, 0, j), std::size_t(to.rows * size_of(type)));
   }
 
   const schedule &s_;

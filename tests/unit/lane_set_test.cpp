@@ -176,9 +176,9 @@ TEST_F(small_on_a_device, gather_while_it_is_busy) {
 
 // A schedule's run has more for its lane whenever that has room.
 TEST_F(small_on_a_device, go_beside_the_commands_of_a_run) {
-  const auto next_of_run = [&](command_kind kind) { return lanes_.find(kind, {lane_kind::compute, 0}, 0, false); };
+  const auto next_of_run = [&](lane_kind kind) { return lanes_.find({kind, 0}, 0, false); };
   std::vector<lane_slot *> taken;
-  for (const command_kind kind : {command_kind::gemm, command_kind::copy_in, command_kind::copy_out})
+  for (const lane_kind kind : {lane_kind::compute, lane_kind::copy_in, lane_kind::copy_out})
     while (lane_slot *const slot = next_of_run(kind)) {
       ASSERT_LT(taken.size(), 1000u);
       lanes_.entered_of_run(*slot);
@@ -189,9 +189,9 @@ TEST_F(small_on_a_device, go_beside_the_commands_of_a_run) {
   ASSERT_NE(nullptr, first) << "an idle device takes the first at once";
   EXPECT_TRUE(lanes_.busy_with_small());
   lanes_.entered(*first, 0);
-  EXPECT_EQ(nullptr, next_of_run(command_kind::gemm));
+  EXPECT_EQ(nullptr, next_of_run(lane_kind::compute));
   for (lane_slot *const slot : taken) lanes_.left_of_run(*slot);
-  EXPECT_NE(nullptr, next_of_run(command_kind::gemm)) << "what others have there is not the run's";
+  EXPECT_NE(nullptr, next_of_run(lane_kind::compute)) << "what others have there is not the run's";
 }
 
 // In a run's lane it would come behind those that wait for the run's products.
@@ -199,8 +199,8 @@ TEST_F(spared_units, a_copy_by_itself_is_in_no_lane_of_a_run) {
   for (const work_class what : {to_device, from_device}) {
     lane_slot *const slot = lanes_.find({.what = what});
     ASSERT_NE(nullptr, slot);
-    for (const command_kind kind : {command_kind::copy_in, command_kind::copy_out})
-      EXPECT_NE(slot, lanes_.find(kind, {}, 0, false));
+    for (const lane_kind kind : {lane_kind::copy_in, lane_kind::copy_out})
+      EXPECT_NE(slot, lanes_.find({kind, 0}, 0, false));
   }
 }
 

@@ -37,11 +37,11 @@ TEST(narrowing, half_the_bytes_cross_the_link) {
   EXPECT_LT(narrow.device_bytes, wide.device_bytes);
   EXPECT_TRUE(check_hazards(narrow).empty());
   for (const command &c : narrow.commands)
-    if (c.kind == command_kind::gemm) {
-      EXPECT_EQ(narrow.buffers[std::size_t(c.in0.buffer)].type, SG_DTYPE_BF16);
-      EXPECT_EQ(narrow.buffers[std::size_t(c.in1.buffer)].type, SG_DTYPE_BF16);
-      EXPECT_EQ(narrow.buffers[std::size_t(c.out.buffer)].type, SG_DTYPE_F32);
-      EXPECT_EQ(c.compute, SG_COMPUTE_EXACT);
+    if (c.is<ops::gemm>()) {
+      EXPECT_EQ(narrow.buffers[std::size_t(c.views[ops::gemm::a].buffer)].type, SG_DTYPE_BF16);
+      EXPECT_EQ(narrow.buffers[std::size_t(c.views[ops::gemm::b].buffer)].type, SG_DTYPE_BF16);
+      EXPECT_EQ(narrow.buffers[std::size_t(c.views[ops::gemm::c].buffer)].type, SG_DTYPE_F32);
+      EXPECT_EQ(c.as<ops::gemm>()->compute, SG_COMPUTE_EXACT);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 
 namespace sg::test {

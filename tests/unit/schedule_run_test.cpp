@@ -14,9 +14,9 @@ namespace {
 // Two chunks that workers pack and that are copied in each by itself; one product needs both; its result is unpacked.
 std::shared_ptr<const schedule> make_schedule() {
   schedule made;
-  const auto add = [&](command_kind kind, lane where, std::vector<std::uint32_t> waits) {
+  const auto add = [&](payload what, lane where, std::vector<std::uint32_t> waits) {
     command c;
-    c.kind = kind, c.where = where;
+    c.what = what, c.where = where;
     c.first_wait = static_cast<std::uint32_t>(made.waits.size());
     c.waits = static_cast<std::uint32_t>(waits.size());
     made.waits.insert(made.waits.end(), waits.begin(), waits.end());
@@ -24,13 +24,13 @@ std::shared_ptr<const schedule> make_schedule() {
   };
   const lane workers{lane_kind::staging, 0}, in{lane_kind::copy_in, 0}, compute{lane_kind::compute, 0},
       out{lane_kind::copy_out, 0};
-  add(command_kind::pack, workers, {});
-  add(command_kind::pack, workers, {});
-  add(command_kind::copy_in, in, {0});
-  add(command_kind::copy_in, in, {1});
-  add(command_kind::gemm, compute, {2, 3});
-  add(command_kind::copy_out, out, {4});
-  add(command_kind::unpack, workers, {5});
+  add(ops::pack(), workers, {});
+  add(ops::pack(), workers, {});
+  add(ops::copy_in(), in, {0});
+  add(ops::copy_in(), in, {1});
+  add(ops::gemm(), compute, {2, 3});
+  add(ops::copy_out(), out, {4});
+  add(ops::unpack(), workers, {5});
   return std::make_shared<schedule>(std::move(made));
 }
 

@@ -33,12 +33,12 @@ class script {
                  {buffer_kind::operand, SG_DTYPE_I8, false, true, 1, 0, 64},
                  {buffer_kind::operand, SG_DTYPE_I8, false, true, 1, 0, 64}};
   }
-  std::uint32_t add(command_kind kind, lane where, std::vector<std::uint32_t> waits = {}, std::int64_t size = 1) {
+  std::uint32_t add(payload what, lane where, std::vector<std::uint32_t> waits = {}, std::int64_t size = 1) {
     command c;
-    c.kind = kind;
+    if (auto *gemm = std::get_if<ops::gemm>(&what)) gemm->m = size, gemm->n = gemm->k = 1;
+    c.what = what;
     c.where = where;
-    c.out = c.in0 = c.in1 = {0, 0, 1, 0, size, size, 1};
-    c.m = size, c.n = c.k = 1;
+    for (const std::size_t i : {0, 1, 2}) c.views[i] = view{0, 0, 1, 0, size, size, 1};
     c.first_wait = std::uint32_t(s.waits.size());
     c.waits = std::uint32_t(waits.size());
     s.waits.insert(s.waits.end(), waits.begin(), waits.end());
@@ -59,9 +59,9 @@ schedule textbook(int streams) {
   for (int batch = 0; batch < 2; ++batch) {
     const bool first = batch == 0 || streams == 2;
     const std::uint32_t copy =
-        t.add(command_kind::copy_in, in, first ? std::vector<std::uint32_t>{} : std::vector{last});
-    const std::uint32_t kernel = t.add(command_kind::gemm, stream(streams == 2 ? batch : 0), {copy});
-    last = t.add(command_kind::copy_out, out, {kernel});
+        t.add(ops::copy_in(), in, first ? std::vector<std::uint32_t>{} : std::vector{last});
+    const std::uint32_t kernel = t.add(ops::gemm(), stream(streams == 2 ? batch : 0), {copy});
+    last = t.add(ops::copy_out(), out, {kernel});
   }
   return t.s;
 }
@@ -92,8 +92,8 @@ TEST(simulate, one_copy_engine_serves_both_directions_in_turn) {
   m.copy_engines = 1;
   EXPECT_EQ(simulate(textbook(1), m).seconds, 6.0);
   script t;
-  t.add(command_kind::copy_in, in);
-  t.add(command_kind::copy_out, out);
+  t.add(ops::copy_in(), in);
+  t.add(ops::copy_out(), out);
   EXPECT_EQ(simulate(t.s, m).seconds, 2.0);
   EXPECT_EQ(simulate(t.s, unit_model()).seconds, 1.0);
 }
@@ -102,8 +102,8 @@ TEST(simulate, both_directions_slow_each_other) {
   device_model m = unit_model();
   m.link_in_both = 0.5, m.link_out_both = 0.25;
   script t;
-  t.add(command_kind::copy_in, in, {}, 2);
-  t.add(command_kind::copy_out, out, {}, 2);
+  t.add(ops::copy_in(), in, {}, 2);
+  t.add(ops::copy_out(), out, {}, 2);
   // The copy in ends at 4 with both busy; of the copy out one byte is left, alone on the link.
   const timeline line = simulate(t.s, m);
   EXPECT_DOUBLE_EQ(line.commands[0].end, 4.0);
@@ -112,8 +112,8 @@ TEST(simulate, both_directions_slow_each_other) {
 
 TEST(simulate, kernels_share_the_chip_unless_lanes_are_cores) {
   script t;
-  t.add(command_kind::gemm, stream(0), {}, 3);
-  t.add(command_kind::gemm, stream(1), {}, 1);
+  t.add(ops::gemm(), stream(0), {}, 3);
+  t.add(ops::gemm(), stream(1), {}, 1);
   device_model m = unit_model();
   const timeline shared = simulate(t.s, m);
   EXPECT_DOUBLE_EQ(shared.commands[1].end, 2.0);
@@ -128,28 +128,28 @@ TEST(simulate, kernels_that_leave_units_free_run_beside_each_other) {
   device_model m = unit_model();
   m.units = 4;  // each unit half a flop a second: one element is 4 seconds on one unit
   script t;
-  for (int i = 0; i < 4; ++i) t.add(command_kind::gemm, stream(i));
+  for (int i = 0; i < 4; ++i) t.add(ops::gemm(), stream(i));
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 4.0);
-  t.add(command_kind::gemm, stream(4));
+  t.add(ops::gemm(), stream(4));
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 4 * waves_of(1.25));  // five on four units
 }
 
 TEST(simulate, workers_share_the_hosts_memory) {
   script t;
-  t.add(command_kind::pack, workers, {}, 3);
+  t.add(ops::pack(), workers, {}, 3);
   EXPECT_DOUBLE_EQ(simulate(t.s, unit_model()).seconds, 3.0);
-  t.add(command_kind::unpack, workers, {}, 3);
+  t.add(ops::unpack(), workers, {}, 3);
   EXPECT_DOUBLE_EQ(simulate(t.s, unit_model()).seconds, 4.0);  // 1.5 bytes a second together
 }
 
 // Two workers: the third chunk goes to whoever is free first, and one that has to wait keeps nobody from the next.
 TEST(simulate, a_free_worker_takes_the_first_command_that_may_go) {
   script t;
-  t.add(command_kind::pack, workers, {}, 3);
-  t.add(command_kind::pack, workers, {}, 1);
-  const std::uint32_t copy = t.add(command_kind::copy_out, out, {}, 9);
-  const std::uint32_t late = t.add(command_kind::unpack, workers, {copy}, 1);
-  const std::uint32_t next = t.add(command_kind::pack, workers, {}, 2);
+  t.add(ops::pack(), workers, {}, 3);
+  t.add(ops::pack(), workers, {}, 1);
+  const std::uint32_t copy = t.add(ops::copy_out(), out, {}, 9);
+  const std::uint32_t late = t.add(ops::unpack(), workers, {copy}, 1);
+  const std::uint32_t next = t.add(ops::pack(), workers, {}, 2);
   const timeline line = simulate(t.s, unit_model());
   EXPECT_EQ(line.commands[0].where.index, 0);
   EXPECT_EQ(line.commands[1].where.index, 1);
@@ -165,16 +165,16 @@ TEST(simulate, runs_of_a_panel_and_handing_over_cost_workers_time) {
   device_model m = unit_model();
   m.staging_run_bytes = 2;
   script t;
-  t.add(command_kind::pack, workers, {}, 3);
+  t.add(ops::pack(), workers, {}, 3);
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 2);
-  t.s.commands[0].in0 = t.s.commands[0].out = {0, 0, 1, 0, 8, 1, 3};  // three columns that lie apart
+  for (accessed_view &each : t.s.commands[0].views) each = view{0, 0, 1, 0, 8, 1, 3};  // three columns with gaps
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
-  t.s.commands[0].in0.ld = 1;
+  t.s.commands[0].views[ops::pack::from].ld = 1;
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 2);
-  t.s.commands[0].kind = command_kind::unpack;  // whose host side is the other one
+  t.s.commands[0].what = ops::unpack();  // whose host side is the other one
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
   m.staging_gap = 10;
-  t.add(command_kind::pack, workers, {}, 1);
+  t.add(ops::pack(), workers, {}, 1);
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 10.0 + 1 + 2);
 }
 
@@ -182,10 +182,10 @@ TEST(simulate, latencies_count_once_and_gaps_between_queued_commands) {
   device_model m = unit_model();
   m.copy_latency = 0.5, m.copy_gap = 0.125, m.launch_latency = 0.25, m.launch_gap = 0.0625;
   script t;
-  const std::uint32_t first = t.add(command_kind::copy_in, in);
-  const std::uint32_t second = t.add(command_kind::copy_in, in);
-  t.add(command_kind::gemm, stream(0), {first});
-  t.add(command_kind::gemm, stream(0), {second});
+  const std::uint32_t first = t.add(ops::copy_in(), in);
+  const std::uint32_t second = t.add(ops::copy_in(), in);
+  t.add(ops::gemm(), stream(0), {first});
+  t.add(ops::gemm(), stream(0), {second});
   const timeline line = simulate(t.s, m);
   EXPECT_DOUBLE_EQ(line.commands[0].end, 1.5);
   EXPECT_DOUBLE_EQ(line.commands[1].end, 2.625);
@@ -198,7 +198,7 @@ TEST(simulate, issuing_is_serial) {
   m.lanes_are_cores = true;
   m.launch_gap = 10;
   script t;
-  for (int i = 0; i < 4; ++i) t.add(command_kind::gemm, stream(i));
+  for (int i = 0; i < 4; ++i) t.add(ops::gemm(), stream(i));
   // The fourth is issued at 30, starts a gap later, and takes one.
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 41.0);
 }
@@ -210,8 +210,7 @@ TEST(simulate, is_the_same_each_time_and_obeys_every_wait) {
     if (i > 7) waits = {i * 7919 % i, i - 3};
     const int kind = int(i * 31 % 5);
     const lane where = kind == 0 ? in : kind == 1 ? out : kind == 2 ? workers : stream(i % 3);
-    const command_kind kinds[] = {command_kind::copy_in, command_kind::copy_out, command_kind::pack, command_kind::gemm,
-                                  command_kind::gemm};
+    const payload kinds[] = {ops::copy_in(), ops::copy_out(), ops::pack(), ops::gemm(), ops::gemm()};
     t.add(kinds[kind], where, waits, 1 + i % 7);
   }
   device_model m = unit_model();

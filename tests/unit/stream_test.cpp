@@ -109,7 +109,7 @@ TEST(stream, a_bias_is_loaded_once) {
   const schedule s = build_stream(p, layout, model(), 2);
   int loads = 0;
   for (const command &c : s.commands)
-    loads += c.kind == command_kind::copy_in && c.in0.buffer == int(operand_name::bias);
+    loads += c.is<ops::copy_in>() && source_of(c).buffer == int(operand_name::bias);
   EXPECT_EQ(loads, 1);
   EXPECT_EQ(s.bytes_in, problem::bytes(p.a, 1) + problem::bytes(p.b, 1) + problem::bytes(p.bias, 1));
 }
@@ -165,11 +165,10 @@ TEST(stream, little_padding_comes_along) {
       fit_slots(p, layout, 1 << 20);
       const schedule s = build_stream(p, layout, model(), 1);
       for (const command &c : s.commands) {
-        const copy_shape shape = shape_of_copy(s, c);
-        if (c.kind == command_kind::copy_in) {
-          EXPECT_EQ(shape.height == 1, pad == 3);
-        } else if (c.kind == command_kind::copy_out) {
-          EXPECT_GT(shape.height, 1);
+        if (c.is<ops::copy_in>()) {
+          EXPECT_EQ(shape_of_copy(s.buffers, c).height == 1, pad == 3);
+        } else if (c.is<ops::copy_out>()) {
+          EXPECT_GT(shape_of_copy(s.buffers, c).height, 1);
         }
       }
       check(f, [&](const problem &placed) { return panel_layout(placed, choice); });
@@ -311,8 +310,8 @@ TEST(stream, pageable_memory_goes_through_slots) {
   fit_slots(p, layout, std::int64_t(1) << 30);
   const schedule s = build_stream(p, layout, model(), 1);
   for (const command &c : s.commands)
-    if (c.kind == command_kind::pack) {
-      EXPECT_LE(c.out.rows * c.out.cols * 16, 4 << 20);
+    if (c.is<ops::pack>()) {
+      EXPECT_LE(destination_of(c).rows * destination_of(c).cols * 16, 4 << 20);
     }
   EXPECT_GT(s.lanes[int(lane_kind::staging)], 1);
 }
@@ -329,7 +328,7 @@ TEST(stream, first_chunks_are_short) {
   const schedule s = build_stream(p, layout, model(), 1);
   std::vector<std::int64_t> chunks;
   for (const command &c : s.commands)
-    if (c.kind == command_kind::pack) chunks.push_back(c.out.rows * c.out.cols * 8);
+    if (c.is<ops::pack>()) chunks.push_back(destination_of(c).rows * destination_of(c).cols * 8);
   EXPECT_LE(chunks.front(), 1 << 19);
   EXPECT_LT(chunks[0], chunks[1]);
   EXPECT_LT(chunks[1], chunks[2]);
@@ -350,7 +349,7 @@ TEST(stream, host_workers_wait_for_slots_and_copies_only) {
   std::int64_t packed = 0, unpacked = 0;
   for (const command &c : s.commands) {
     if (in_order(c.where)) continue;
-    ++(c.kind == command_kind::pack ? packed : unpacked);
+    ++(c.is<ops::pack>() ? packed : unpacked);
     for (std::uint32_t w = 0; w < c.waits; ++w) EXPECT_TRUE(in_order(s.commands[s.waits[c.first_wait + w]].where));
     EXPECT_LE(c.waits, 1u);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/json_writer.hpp"
+#include "base/json_writer.hpp"
 
 #include <charconv>
 #include <cmath>

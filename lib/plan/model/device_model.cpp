@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 
 #include <cmath>
 #include <set>
 
 #include "base/error.hpp"
-#include "plan/json_tree.hpp"
+#include "base/json_tree.hpp"
 
 namespace sg {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/calibration.hpp"
+#include "plan/model/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "plan/device_model.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the buffers of a schedule lie in one run of it, and that run's scalars.
+// The addresses of a schedule's buffers in one run of it, and that run's scalars.
 #pragma once
 
 #include <streamgemm/types.h>
 
-#include <memory>
 #include <vector>
 
-#include "plan/schedule.hpp"
+#include "ops/view.hpp"
 
 namespace sg {
 
@@ -54,5 +53,10 @@ struct binding {
     device_arena = staging_arena = nullptr;
   }
 };
+
+// Address of the first element of item `item` of a view.
+char *address_of(const buffer_list &buffers, const view &v, const binding &where, std::int64_t item);
+// The value of a factor. `own`: the job's.
+sg_scalar value_of(scalar_role role, const sg_scalar &own) noexcept;
 
 }  // namespace sg

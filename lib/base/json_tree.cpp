@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/json_tree.hpp"
+#include "base/json_tree.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command: the lane it runs in, the commands it waits for, the views it accesses, and the payload of its operation.
+// Which bytes a command touches follows from its views alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <variant>
+
+#include "ops/copy.hpp"
+#include "ops/gemm.hpp"
+#include "ops/reduce.hpp"
+#include "ops/staging.hpp"
+#include "ops/view.hpp"
+
+namespace sg {
+
+// Commands of one lane run in the order of the schedule, but for staging and loose copies (plan/loose_copies.hpp); lanes
+// run beside each other.
+enum class lane_kind : std::uint8_t {
+  copy_in,   // host to device engine
+  copy_out,  // device to host engine
+  compute,   // compute stream `index`
+  staging,   // host workers, which pack pageable memory into pinned slots and unpack it: any idle worker takes the first
+             // command that may run, so a worker that is delayed delays no other
+};
+inline constexpr int lane_kinds = 4;
+
+struct lane {
+  lane_kind kind = lane_kind::compute;
+  std::uint16_t index = 0;
+  bool operator==(const lane &) const = default;
+};
+constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::staging; }
+constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
+
+// The operations. A new one is added at the end.
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce>;
+inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
+
+struct command {
+  static constexpr std::size_t most_views = 4;
+
+  payload what;
+  lane where;
+  std::int32_t group = 0;                       // the problem whose scalars it takes
+  std::array<accessed_view, most_views> views;  // by the operation's own names, as ops::gemm::a
+  std::uint32_t first_wait = 0, waits = 0;  // schedule.waits[first_wait .. first_wait + waits): earlier commands
+
+  template <class Operation>
+  bool is() const noexcept {
+    return std::holds_alternative<Operation>(what);
+  }
+  template <class Operation>
+  Operation *as() noexcept {
+    return std::get_if<Operation>(&what);
+  }
+  template <class Operation>
+  const Operation *as() const noexcept {
+    return std::get_if<Operation>(&what);
+  }
+};
+
+}  // namespace sg

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/copy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/binding.hpp"
+#include "ops/describe.hpp"
+#include "ops/operation.hpp"
+
+namespace sg {
+
+namespace {
+
+double pick(const run_rate &row, bool both_ways) { return both_ways ? row.both_ways : row.one_way; }
+
+double pitched_rate(const device_model &model, double run, bool both_ways, double contiguous) {
+  const auto &rows = model.runs;
+  if (rows.empty()) return contiguous;
+  if (run <= rows.front().run_bytes) return pick(rows.front(), both_ways) * run / rows.front().run_bytes;
+  if (run >= rows.back().run_bytes) return std::min(contiguous, pick(rows.back(), both_ways));
+  const auto above = std::find_if(rows.begin(), rows.end(), [&](const run_rate &r) { return r.run_bytes >= run; });
+  const auto below = above - 1;
+  const double t = std::log(run / below->run_bytes) / std::log(above->run_bytes / below->run_bytes);
+  return std::min(contiguous, pick(*below, both_ways) * (1 - t) + pick(*above, both_ways) * t);
+}
+
+access_mode access(const command &, std::size_t view) {
+  return view == ops::copy_in::to ? access_mode::write : access_mode::read;
+}
+
+const char *defect(const buffer_list &buffers, const command &c) {
+  if (const char *found = defect_of_move(buffers, c)) return found;
+  return type_of(buffers, source_of(c)) == type_of(buffers, destination_of(c)) ? nullptr : "a copy changes the type";
+}
+
+command_cost cost(const device_model &model, const buffer_list &buffers, const command &c) {
+  const copy_shape shape = shape_of_copy(buffers, c);
+  command_cost cost;
+  cost.amount = bytes_of_copy(buffers, c);
+  cost.one_way = copy_rate(model, shape, false);
+  cost.both_ways = copy_rate(model, shape, true);
+  cost.delay_idle = std::max(model.copy_latency, model.copy_gap);
+  cost.delay_queued = model.copy_gap;
+  return cost;
+}
+
+std::string describe_in(const buffer_list &buffers, const command &c) { return describe_move(buffers, c, source_of(c)); }
+std::string describe_out(const buffer_list &buffers, const command &c) {
+  return describe_move(buffers, c, destination_of(c));
+}
+
+}  // namespace
+
+constinit const operation ops::copy_in::entry{"copy-in", access, defect, cost, describe_in};
+constinit const operation ops::copy_out::entry{"copy-out", access, defect, cost, describe_out};
+
+const accessed_view &destination_of(const command &move) noexcept { return move.views[ops::copy_in::to]; }
+const accessed_view &source_of(const command &move) noexcept { return move.views[ops::copy_in::from]; }
+
+const char *defect_of_move(const buffer_list &, const command &c) {
+  const view &to = destination_of(c), &from = source_of(c);
+  if (!to.exists() || !from.exists()) return "a copy has a source and a destination";
+  if (from.rows != to.rows || from.cols != to.cols) return "source and destination differ in shape";
+  return nullptr;
+}
+
+std::string describe_move(const buffer_list &buffers, const command &c, const view &host) {
+  return operation_of(c).name + shape_text(destination_of(c)) + operand_text(buffers, host);
+}
+
+copy_shape shape_of_copy(const buffer_list &buffers, const command &c) {
+  const view &to = destination_of(c), &from = source_of(c);
+  const std::int64_t size = size_of(type_of(buffers, to));
+  return {to.rows * size, to.cols, to.ld * size, from.ld * size, c.is<ops::copy_in>()};
+}
+
+double bytes_of_copy(const buffer_list &buffers, const command &c) {
+  const copy_shape shape = shape_of_copy(buffers, c);
+  return double(shape.width) * double(shape.height);
+}
+
+double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways) {
+  const double contiguous = copy.to_device ? (both_ways ? model.link_in_both : model.link_in)
+                                           : (both_ways ? model.link_out_both : model.link_out);
+  const bool one_run = copy.height <= 1 || (copy.dst_pitch == copy.width && copy.src_pitch == copy.width);
+  return one_run ? contiguous : pitched_rate(model, double(copy.width), both_ways, contiguous);
+}
+
+double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways) {
+  return model.copy_gap + double(copy.width) * double(copy.height) / copy_rate(model, copy, both_ways);
+}
+
+void lower_copy(const buffer_list &buffers, const command &c, const binding &where, std::vector<sg_backend_copy> &out) {
+  const view &to = destination_of(c), &from = source_of(c);
+  const std::int64_t element = size_of(type_of(buffers, to));
+  sg_backend_copy copy{};
+  copy.to_device = c.is<ops::copy_in>();
+  copy.from_device = c.is<ops::copy_out>();
+  copy.width = to.rows * element;
+  copy.height = to.cols;
+  copy.dst_pitch = to.ld * element;
+  copy.src_pitch = from.ld * element;
+  out.clear();
+  for (std::int64_t i = 0; i < to.items; ++i) {
+    copy.dst = address_of(buffers, to, where, to.item + i);
+    copy.src = address_of(buffers, from, where, from.item + i);
+    if (copy.width == copy.dst_pitch && copy.width == copy.src_pitch) {
+      // Contiguous on both sides: one run, joined to the previous item's when it follows that without a gap.
+      sg_backend_copy run = copy;
+      run.width = copy.width * copy.height;
+      run.dst_pitch = run.src_pitch = run.width;
+      run.height = 1;
+      if (!out.empty() && static_cast<char *>(out.back().dst) + out.back().width == run.dst &&
+          static_cast<const char *>(out.back().src) + out.back().width == run.src) {
+        out.back().width += run.width;
+        out.back().dst_pitch = out.back().src_pitch = out.back().width;
+      } else {
+        out.push_back(run);
+      }
+    } else {
+      out.push_back(copy);
+    }
+  }
+}
+
+}  // namespace sg

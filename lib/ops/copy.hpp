@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between host and device memory.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ops/view.hpp"
+
+namespace sg {
+
+struct binding;
+struct command;
+struct device_model;
+struct operation;
+
+namespace ops {
+
+// to = from: as many elements, of the same type.
+struct copy_in {  // host or staging memory to device memory
+  enum : std::size_t { to, from };
+  static const operation entry;
+};
+struct copy_out {  // device memory to host or staging memory
+  enum : std::size_t { to, from };
+  static const operation entry;
+};
+
+}  // namespace ops
+
+// The views of a copy, a pack or an unpack.
+const accessed_view &destination_of(const command &move) noexcept;
+const accessed_view &source_of(const command &move) noexcept;
+// Why the command is no copy of one view to another; nullptr: it is one.
+const char *defect_of_move(const buffer_list &buffers, const command &c);
+std::string describe_move(const buffer_list &buffers, const command &c, const view &host);
+
+// `height` runs of `width` bytes. A pitch equal to the width on both sides makes them one run.
+struct copy_shape {
+  std::int64_t width = 0, height = 1;
+  std::int64_t dst_pitch = 0, src_pitch = 0;
+  bool to_device = true;
+};
+copy_shape shape_of_copy(const buffer_list &buffers, const command &c);
+double bytes_of_copy(const buffer_list &buffers, const command &c);
+
+// Bytes per second of a copy.
+double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways);
+// Seconds on its engine, the gap to the next queued copy included.
+double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways);
+
+// The 2-D copies that a copy, a pack or an unpack consists of: one, or one for each item.
+void lower_copy(const buffer_list &buffers, const command &c, const binding &where, std::vector<sg_backend_copy> &out);
+
+}  // namespace sg

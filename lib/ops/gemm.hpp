@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM: c = activation(alpha * op_a(a) * op_b(b) + beta * c + bias), item by item.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/epilogue.hpp"
+#include "ops/view.hpp"
+
+namespace sg {
+
+struct binding;
+struct command;
+struct device_model;
+struct operation;
+
+namespace ops {
+
+struct gemm : epilogue {
+  enum : std::size_t { c, a, b };
+  std::int64_t m = 0, n = 0, k = 0;
+  sg_op op_a = SG_OP_N, op_b = SG_OP_N;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  scalar_role alpha = scalar_role::one, beta = scalar_role::zero;
+  static const operation entry;
+};
+
+}  // namespace ops
+
+// Whether a command is a GEMM with an operand that is given by pointers.
+bool has_pointer_arrays(const buffer_list &buffers, const command &gemm) noexcept;
+
+struct gemm_shape {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  bool reads_c = false;
+  std::int32_t units = 0;     // multiprocessors that it may use; 0: all
+  bool has_epilogue = false;  // a bias, an activation, or both
+  bool in_group = false;      // others go out in the same call
+};
+gemm_shape shape_of_gemm(const buffer_list &buffers, const command &c);
+
+// The time that a kernel takes alone (without its launch), and its shares of chip and memory meanwhile.
+struct kernel_cost {
+  double seconds = 0;
+  double chip_share = 0;
+  double memory_share = 0;
+};
+// The share of the memory bandwidth that `bytes` in the kernel's time take. No core draws more than its part of it.
+kernel_cost with_memory(const device_model &model, kernel_cost cost, double bytes);
+
+// Whether the epilogue takes a kernel of its own.
+bool ends_apart(const device_model &model, const gemm_shape &g);
+
+// Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when
+// there is nothing before it, and the less the more came before, because the units drift apart.
+double waves_of(double full);
+
+// Peak rate of the most fitting arithmetic: the fastest one that is at least as accurate as `compute`. 0: there is
+// none.
+double gemm_rate_of(const device_model &model, sg_dtype in_type, sg_compute compute);
+
+// Alone on the device, or on its core where lanes are cores. Throws SG_STATUS_UNSUPPORTED for a type without a rate.
+kernel_cost gemm_cost(const device_model &model, const gemm_shape &gemm);
+// With the launch of a queued kernel.
+double gemm_seconds(const device_model &model, const gemm_shape &gemm);
+// Independent GEMMs in one launch: side by side they fill chip and memory as far as each alone would.
+double group_seconds(const device_model &model, std::span<const gemm_shape> gemms);
+// How many such GEMMs must wait for one launch of all to be faster than each by itself, its depth shared by units
+// that would idle. At least 1.
+std::size_t least_company(const device_model &model, const gemm_shape &gemm);
+
+// Room for the pointer arrays of one command; read by the backend during the call only.
+struct pointer_scratch {
+  std::vector<void *> a, b, c;
+};
+sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &c, const binding &where,
+                           pointer_scratch &scratch);
+
+}  // namespace sg

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/staging.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/binding.hpp"
+#include "ops/operation.hpp"
+
+namespace sg {
+
+namespace {
+
+access_mode access(const command &, std::size_t view) {
+  return view == ops::pack::to ? access_mode::write : access_mode::read;
+}
+
+const char *defect(const buffer_list &buffers, const command &c) {
+  if (const char *found = defect_of_move(buffers, c)) return found;
+  const sg_dtype from = type_of(buffers, source_of(c)), to = type_of(buffers, destination_of(c));
+  const bool rounds = c.is<ops::pack>() && from == SG_DTYPE_F32 && to == SG_DTYPE_BF16;
+  return from == to || rounds ? nullptr : "staging changes the type";
+}
+
+std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
+
+// The bytes of the wider side, and for each run of the pageable side what a new run takes.
+command_cost cost_beside(const device_model &model, const buffer_list &buffers, const command &c, const view &pageable) {
+  const view &to = destination_of(c);
+  const std::int64_t wider = std::max(size_of(type_of(buffers, source_of(c))), size_of(type_of(buffers, to)));
+  command_cost cost;
+  cost.amount = double(to.rows) * double(to.cols) * double(wider);
+  cost.amount += double(runs_of(pageable)) * model.staging_run_bytes;
+  return cost;
+}
+
+command_cost cost_of_pack(const device_model &model, const buffer_list &buffers, const command &c) {
+  return cost_beside(model, buffers, c, source_of(c));
+}
+command_cost cost_of_unpack(const device_model &model, const buffer_list &buffers, const command &c) {
+  return cost_beside(model, buffers, c, destination_of(c));
+}
+
+std::string describe_pack(const buffer_list &buffers, const command &c) {
+  return describe_move(buffers, c, source_of(c));
+}
+std::string describe_unpack(const buffer_list &buffers, const command &c) {
+  return describe_move(buffers, c, destination_of(c));
+}
+
+}  // namespace
+
+constinit const operation ops::pack::entry{"pack", access, defect, cost_of_pack, describe_pack};
+constinit const operation ops::unpack::entry{"unpack", access, defect, cost_of_unpack, describe_unpack};
+
+double staging_rate_of(const device_model &model, int workers) {
+  const auto &rows = model.staging;
+  if (rows.empty()) return model.memory_rate / 2;
+  if (workers <= rows.front().workers) return rows.front().bytes_per_second * workers / rows.front().workers;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (workers <= rows[i].workers) {
+      const double t = double(workers - rows[i - 1].workers) / double(rows[i].workers - rows[i - 1].workers);
+      return rows[i - 1].bytes_per_second * (1 - t) + rows[i].bytes_per_second * t;
+    }
+  return rows.back().bytes_per_second;
+}
+
+double staging_seconds(const device_model &model, double bytes, int workers) {
+  return bytes * workers / staging_rate_of(model, workers);
+}
+
+std::optional<narrowing> lower_narrowing(const buffer_list &buffers, const command &c, const binding &where) {
+  const view &to = destination_of(c), &from = source_of(c);
+  if (type_of(buffers, from) == type_of(buffers, to)) return std::nullopt;
+  narrowing n;
+  n.to = reinterpret_cast<std::uint16_t *>(address_of(buffers, to, where, to.item));
+  n.from = address_of(buffers, from, where, from.item);
+  n.count = from.rows;
+  n.columns = from.cols;
+  n.pitch = from.ld * size_of(type_of(buffers, from));
+  if (from.ld == from.rows) n.count *= std::exchange(n.columns, 1);
+  return n;
+}
+
+}  // namespace sg

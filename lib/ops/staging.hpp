@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between pageable memory and staging (pinned) memory, by host workers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ops/view.hpp"
+
+namespace sg {
+
+struct binding;
+struct command;
+struct device_model;
+struct operation;
+
+namespace ops {
+
+struct pack {  // pageable memory to staging memory; f32 may become bf16
+  enum : std::size_t { to, from };
+  static const operation entry;
+};
+struct unpack {  // staging memory to pageable memory
+  enum : std::size_t { to, from };
+  static const operation entry;
+};
+
+}  // namespace ops
+
+// Bytes per second of all packing and unpacking together with `workers` busy workers.
+double staging_rate_of(const device_model &model, int workers);
+// Seconds of a pack or unpack of `bytes` by one of `workers` busy workers.
+double staging_seconds(const device_model &model, double bytes, int workers);
+
+// A pack that rounds f32 to bf16: `columns` runs of `count` floats, `pitch` bytes apart, to one run.
+struct narrowing {
+  std::uint16_t *to = nullptr;
+  const char *from = nullptr;
+  std::int64_t count = 0, columns = 0, pitch = 0;
+};
+// Nothing for every other pack or unpack: it is a copy (lower_copy).
+std::optional<narrowing> lower_narrowing(const buffer_list &buffers, const command &c, const binding &where);
+
+}  // namespace sg

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands access: buffers, views of them, and the mode of each access.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace sg {
+
+// Operands that each problem has a buffer for, in this order; one that it does not have (a bias) has an empty one.
+enum class operand_name : std::uint8_t { a, b, c, bias };
+inline constexpr int operands_of_problem = 4;
+
+// A buffer of a schedule. The first operands_of_problem * groups buffers are the operands of each problem of the
+// group, bound when the schedule is run. The others are the schedule's own, at an offset in one device arena or in one
+// staging (pinned) arena.
+enum class buffer_kind : std::uint8_t { operand, device, staging };
+
+struct buffer {
+  buffer_kind kind = buffer_kind::operand;
+  sg_dtype type = SG_DTYPE_F32;
+  bool pointer_array = false;    // operand: item i is at the i-th bound pointer
+  bool on_device = false;        // operand: device memory
+  std::int64_t item_stride = 0;  // bytes from item to item
+  std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
+  std::int64_t bytes = 0;  // size; operand: from the first element to the end of the last (pointers: of each item)
+};
+using buffer_list = std::vector<buffer>;
+
+// Part of a buffer: `items` items from `item`, in each the rows x cols elements at `offset` bytes, column major with
+// leading dimension `ld`. An operand that all items share has one item; so has every view that is copied, packed or
+// reduced into.
+struct view {
+  std::int32_t buffer = -1;  // negative: the command has no such view
+  std::int64_t item = 0;
+  std::int64_t items = 1;
+  std::int64_t offset = 0;
+  std::int64_t ld = 0;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+
+  bool exists() const noexcept { return buffer >= 0; }
+};
+
+inline const buffer &buffer_of(const buffer_list &buffers, const view &v) {
+  return buffers[static_cast<std::size_t>(v.buffer)];
+}
+inline sg_dtype type_of(const buffer_list &buffers, const view &v) { return buffer_of(buffers, v).type; }
+
+enum class access_mode : std::uint8_t { none, read, write, read_write };
+constexpr bool reads(access_mode mode) noexcept {
+  return mode == access_mode::read || mode == access_mode::read_write;
+}
+constexpr bool writes(access_mode mode) noexcept {
+  return mode == access_mode::write || mode == access_mode::read_write;
+}
+
+// A view of a command, and how the command accesses it.
+struct accessed_view : view {
+  access_mode mode = access_mode::none;
+
+  accessed_view &operator=(const view &of) noexcept {
+    view::operator=(of);
+    return *this;
+  }
+};
+
+// A factor of a command: the job's own scalar (of the command's problem), or a constant.
+enum class scalar_role : std::uint8_t { zero, one, job };
+
+}  // namespace sg
