@@ -11,6 +11,10 @@
  * one stream run in order; streams run beside each other. A function returns SG_STATUS_OK, or a failure whose text
  * `last_message` then returns.
  *
+ * Commands are tagged structs, given by pointer: each begins with an sg_backend_command, which says what it is and how
+ * many bytes of it the core knows. A backend reads no field beyond `struct_size`, and answers `supports` with 0 for a kind
+ * that it does not know; so kinds and fields can be added.
+ *
  * Completion: every enqueueing function takes an `sg_backend_done`. When its `fn` is not NULL and the call returned
  * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has ended, well or
  * badly; possibly before the enqueueing call returns; always on a thread of the backend or in `poll`, never in the
@@ -26,7 +30,7 @@
 SG_BEGIN_DECLS
 
 /** Version of this table. A backend of another version is refused. */
-#define SG_BACKEND_ABI_VERSION 1
+#define SG_BACKEND_ABI_VERSION 2
 /** Room for a backend's message, in bytes, with its NUL. */
 #define SG_BACKEND_MESSAGE_SIZE 512
 
@@ -55,9 +59,24 @@ typedef struct sg_backend_done {
   void *user;                                              /**< Given back to `fn`. */
 } sg_backend_done;
 
+/** The kinds of commands. */
+typedef enum sg_backend_command_kind {
+  SG_BACKEND_MARKER = 1, /**< sg_backend_command itself: does nothing; completes when everything before it has. */
+  SG_BACKEND_COPY = 2,   /**< sg_backend_copy. */
+  SG_BACKEND_GEMM = 3,   /**< sg_backend_gemm. */
+  SG_BACKEND_REDUCE = 4  /**< sg_backend_reduce. */
+} sg_backend_command_kind;
+
+/** The beginning of every command. */
+typedef struct sg_backend_command {
+  uint32_t struct_size;         /**< Bytes of the whole command, as the core knows it. */
+  sg_backend_command_kind kind; /**< Which struct it is the beginning of. */
+} sg_backend_command;
+
 /** C_i = activation(alpha * op(A_i) * op(B_i) + beta * C_i + bias_i) for i < batch; column major; beta == 0 never reads
  * C; k > 0. The bias and the activation are applied in the accumulator, before the one rounding to C's type. */
 typedef struct sg_backend_gemm {
+  sg_backend_command header; /**< SG_BACKEND_GEMM. */
   int64_t m;                /**< Rows of op(A) and C. */
   int64_t n;                /**< Columns of op(B) and C. */
   int64_t k;                /**< Columns of op(A), rows of op(B). */
@@ -91,6 +110,7 @@ typedef struct sg_backend_gemm {
 /** C = activation(beta * C + sum over i < parts of P_i + bias), added in the order of i, in C's accumulator; column
  * major. */
 typedef struct sg_backend_reduce {
+  sg_backend_command header; /**< SG_BACKEND_REDUCE. */
   int64_t m;             /**< Rows of C and of each part. */
   int64_t n;             /**< Their columns. */
   sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
@@ -107,25 +127,31 @@ typedef struct sg_backend_reduce {
   sg_activation activation; /**< As in sg_backend_gemm. */
 } sg_backend_reduce;
 
+/** The memory that an end of a copy is in. */
+typedef struct sg_backend_space {
+  sg_memory_kind kind; /**< Never SG_MEMORY_AUTO. */
+  int32_t device;      /**< With SG_MEMORY_DEVICE: which device of the machine; 0: the stream's own. Otherwise 0. */
+} sg_backend_space;
+
 /** `height` runs of `width` bytes from src to dst. */
 typedef struct sg_backend_copy {
+  sg_backend_command header; /**< SG_BACKEND_COPY. */
   void *dst;          /**< First byte written. */
   const void *src;    /**< First byte read. */
   int64_t dst_pitch;  /**< From one run to the next in dst, in bytes; >= width. */
   int64_t src_pitch;  /**< The same in src. */
   int64_t width;      /**< Bytes in a run; > 0. */
   int64_t height;     /**< Runs; > 0. */
-  int32_t to_device;  /**< dst is device memory. */
-  int32_t from_device;/**< src is device memory. */
+  sg_backend_space dst_space; /**< The memory of dst. */
+  sg_backend_space src_space; /**< The memory of src. */
 } sg_backend_copy;
 
-/** A command of a graph: products, or a copy. */
+/** A node of a graph: commands as `enqueue` takes them. */
 typedef struct sg_backend_node {
-  const sg_backend_gemm *products; /**< Independent, of one pair of types and one compute; NULL: a copy. */
-  int32_t product_count;           /**< >= 1 with products. With more than one, none has pointer arrays. */
-  int32_t before_count;            /**< Number of entries of `before`. */
-  const int32_t *before;           /**< Nodes that it runs after, each below its own index. */
-  sg_backend_copy copy;            /**< Without products; no pageable memory. */
+  const sg_backend_command *const *commands; /**< No copy of pageable memory among them. */
+  int32_t command_count;                     /**< >= 1. */
+  int32_t before_count;                      /**< Number of entries of `before`. */
+  const int32_t *before;                     /**< Nodes that it runs after, each below its own index. */
 } sg_backend_node;
 
 /** A device model that the core has parsed; the core's own type. */
@@ -138,20 +164,17 @@ typedef struct sg_backend_host {
   sg_status (*model_parse)(const char *json, sg_backend_model **out, char *message);
   /** Frees a parsed model; NULL is a no-op. */
   void (*model_free)(sg_backend_model *model);
-  /** Seconds that a copy takes on its engine; `both_ways`: the opposite direction is busy too. Never fails. */
-  double (*copy_seconds)(const sg_backend_model *model, const sg_backend_copy *copy, int32_t both_ways);
-  /** Seconds that a product takes when it has the device to itself; negative when the model has no such product. */
-  double (*gemm_seconds)(const sg_backend_model *model, const sg_backend_gemm *gemm);
-  /** Seconds that a reduction takes when it has the device to itself. Never fails. */
-  double (*reduce_seconds)(const sg_backend_model *model, const sg_backend_reduce *reduce);
+  /** Seconds that a command takes when it has the device to itself, or a copy its engine; `both_ways`: the opposite
+   *  direction is busy, too. Negative when the model has no such command. */
+  double (*command_seconds)(const sg_backend_model *model, const sg_backend_command *command, int32_t both_ways);
   /** Number of copy engines of the model: 1 means that both directions share one. */
   int32_t (*copy_engines)(const sg_backend_model *model);
   /** Bytes of device memory of the model. */
   uint64_t (*memory_bytes)(const sg_backend_model *model);
   /** Multiprocessors of the model. */
   int32_t (*compute_units)(const sg_backend_model *model);
-  /** Seconds that `count` independent products take as one command; negative when the model has no such product. */
-  double (*group_seconds)(const sg_backend_model *model, const sg_backend_gemm *items, int32_t count);
+  /** Seconds that a batch, as `enqueue` takes it, needs; negative when the model has no such command. */
+  double (*batch_seconds)(const sg_backend_model *model, const sg_backend_command *const *commands, int32_t count);
 } sg_backend_host;
 
 /** What is known of a device's place among others; as in sg_device_info. */
@@ -221,31 +244,30 @@ typedef struct sg_backend_ops {
   /** Required. The event happens when what is in the stream so far has ended. */
   sg_status (*event_record)(sg_backend_event *event, sg_backend_stream *stream);
 
-  /** Required. */
-  sg_status (*copy)(sg_backend_stream *stream, const sg_backend_copy *copy, sg_backend_done done);
-  /** Required. SG_STATUS_UNSUPPORTED where the device has no such product. */
-  sg_status (*gemm)(sg_backend_stream *stream, const sg_backend_gemm *gemm, sg_backend_done done);
-  /** Required. */
-  sg_status (*reduce)(sg_backend_stream *stream, const sg_backend_reduce *reduce, sg_backend_done done);
-  /** Required. An empty command: `done` is told when everything before it has ended. */
-  sg_status (*notify)(sg_backend_stream *stream, sg_backend_done done);
+  /** Required. 1 if the device has such a command: of this kind, with these types, this arithmetic and this epilogue;
+   *  otherwise 0. Shapes are valid; no pointer of the command is followed, and one that is not NULL stands for any. */
+  int32_t (*supports)(sg_backend_device *device, const sg_backend_command *command);
+  /** Required. Enqueues one command, of any kind; or, with `most_in_batch`, a batch: `count` >= 2 independent GEMMs of one
+   *  pair of types and one compute, without pointer arrays. `done` is notified once, for all of them. A lone command may
+   *  be freed after the call, its pointer arrays too, and `statuses` is NULL. A batch and its `statuses` stay until `done`
+   *  is notified, which it is of what failed them all; a GEMM that fails alone has its own status in `statuses`, where all
+   *  are SG_STATUS_OK before. SG_STATUS_UNSUPPORTED where `supports` says 0. */
+  sg_status (*enqueue)(sg_backend_stream *stream, const sg_backend_command *const *commands, int32_t count,
+                       sg_status *statuses, sg_backend_done done);
 
   /** Optional: if NULL, nothing needs it. The process exits: let the commands that run end, drop the rest (their `done` is
    *  told SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
   void (*drain)(sg_backend_device *device);
 
-  /** Optional: if NULL, the core makes one gemm call for each. `count` >= 2 independent products of one pair of types and
-   *  one compute, without pointer arrays, as one command. `items` and `statuses` stay until `done` is told, which it is of
-   *  what failed them all; a product that fails alone has its own status in `statuses`, where all are SG_STATUS_OK before. */
-  sg_status (*gemm_group)(sg_backend_stream *stream, const sg_backend_gemm *items, int32_t count, sg_status *statuses,
-                          sg_backend_done done);
+  /** Optional: if NULL, 1. GEMMs that one call of `enqueue` may be given; 1: the device has no batches. */
+  int32_t (*most_in_batch)(sg_backend_device *device);
   /** Optional: if NULL, the backend's own threads tell soon enough. Tells, on the calling thread, whoever waits for
    *  commands that have ended by now, unless another thread is just telling. Never blocks. Whoever waits for a job calls
    *  it for some milliseconds at most before it sleeps, because waking a thread takes longer than a small product. */
   void (*poll)(sg_backend_device *device);
 
   /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call starts, all on
-   *  device memory but for what copies move. `nodes`, what they point to and its pointer arrays are read during the call
+   *  device memory but for what copies move. `nodes`, their commands and their pointer arrays are read during the call
    *  only. When it fails the core replays. */
   sg_status (*graph_create)(sg_backend_device *device, const sg_backend_node *nodes, int32_t count,
                             sg_backend_graph **out);
@@ -263,10 +285,6 @@ typedef struct sg_backend_ops {
   /** Optional: if NULL, there is nothing to choose from. From now on the device times its ways to compute each new shape of
    *  product once, when it first comes, and uses the fastest. Called at most once, before anything is enqueued. */
   sg_status (*tune)(sg_backend_device *device);
-  /** Optional: if NULL, or if it answers 0, `bias` and `activation` are never given, and the core refuses what needs
-   * them. Backends from before this slot knew a shorter sg_backend_gemm, so the core gives them no arrays of it: of
-   * those it uses neither gemm_group nor graph_create. */
-  int32_t (*has_epilogues)(sg_backend_device *device);
 
   /** Optional: if NULL, native events can be neither wrapped nor given out. An event over a native one, which stays the
    *  caller's: recording records it, and waiting waits for it as anybody last recorded it. SG_STATUS_INVALID_ARGUMENT
@@ -284,9 +302,9 @@ typedef struct sg_backend_ops {
    *  says how many. Other streams run there too. SG_STATUS_UNSUPPORTED when there are none to set aside. */
   sg_status (*stream_create_within)(sg_backend_device *device, int32_t priority, int32_t *units,
                                     sg_backend_stream **out);
-  /** Optional: if NULL, only the device's streams compute. Computes a product on the calling thread, as a command of a
-   *  stream would, and returns its status; the text of a failure is last_message's. Any thread, beside all streams. */
-  sg_status (*gemm_here)(sg_backend_device *device, const sg_backend_gemm *gemm);
+  /** Optional: if NULL, only the device's streams run commands. Runs a command on the calling thread, as a stream would,
+   *  and returns its status; the text of a failure is last_message's. Any thread, beside all streams. */
+  sg_status (*run_here)(sg_backend_device *device, const sg_backend_command *command);
   /** Optional: if NULL, only the device's own threads run what is enqueued. Runs one command on the calling thread, its
    *  `done` included: one that is the next of its stream, that no thread has begun, and for whose `done` `wanted` answers
    *  other than 0. Returns 1 when it did, 0 when there is none. `wanted` must not call the backend. */
@@ -299,8 +317,8 @@ typedef struct sg_backend_ops {
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */
 typedef const sg_backend_ops *(*sg_backend_entry_fn)(void);
-/** The plugin's symbol name for SG_BACKEND_ABI_VERSION 1. */
-#define SG_BACKEND_ENTRY_SYMBOL "sg_backend_entry_1"
+/** The plugin's symbol name for SG_BACKEND_ABI_VERSION 2. */
+#define SG_BACKEND_ENTRY_SYMBOL "sg_backend_entry_2"
 
 SG_END_DECLS
 

@@ -5,6 +5,7 @@
 #include "api/submission.hpp"
 #include "api/wait.hpp"
 #include "base/checked.hpp"
+#include "ops/backend_commands.hpp"
 #include "run/context.hpp"
 #include "run/device_buffer.hpp"
 
@@ -43,7 +44,7 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   if (height > 1 && src_pitch < width)
     throw error(SG_STATUS_INVALID_ARGUMENT, "src_pitch is %llu, below the width of %llu",
                 static_cast<unsigned long long>(src_pitch), static_cast<unsigned long long>(width));
-  sg_backend_copy copy{};
+  auto copy = backend_command<sg_backend_copy>();
   copy.dst = dst;
   copy.src = src;
   copy.width = static_cast<std::int64_t>(width);
@@ -62,8 +63,8 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
     return on.memory_kind(reinterpret_cast<void *>(f.lo), f.hi - f.lo);
   };
   const sg_memory_kind to = kind_of(accesses[0].bytes), from = kind_of(accesses[1].bytes);
-  copy.to_device = !on.on().unified() && to == SG_MEMORY_DEVICE;
-  copy.from_device = !on.on().unified() && from == SG_MEMORY_DEVICE;
+  copy.dst_space = {to, 0};
+  copy.src_space = {from, 0};
   // A device's copy of pageable memory may hold up the thread that enqueues it, so nothing in flight may be ahead of it.
   work->follows_on_device = on.follows_on_device() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;
   work->kind = work_kind::copy;

@@ -53,10 +53,17 @@ void check_epilogue(const context &on, const sg_gemm_desc &d, const char *desc) 
   if (d.activation != SG_ACTIVATION_NONE && (is_complex(d.c.dtype) || (integer && d.activation == SG_ACTIVATION_GELU)))
     throw error(SG_STATUS_UNSUPPORTED, "%s->activation is %s, which %s results do not have", desc,
                 d.activation == SG_ACTIVATION_RELU ? "relu" : "gelu", name_of(d.c.dtype));
-  const auto has_epilogues = on.on().ops().has_epilogues;
   if (!d.bias && !d.activation) return;
-  if (!has_epilogues || !has_epilogues(on.on().handle()))
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is given; this device has no epilogues", desc,
+  auto gemm = backend_command<sg_backend_gemm>();
+  gemm.m = gemm.n = gemm.k = gemm.batch = gemm.lda = gemm.ldb = gemm.ldc = 1;
+  gemm.in_type = d.a.dtype;
+  gemm.out_type = d.c.dtype;
+  gemm.compute = d.compute;
+  gemm.alpha = {1, 0};
+  gemm.bias = d.bias;
+  gemm.activation = d.activation;
+  if (!on.on().supports(gemm.header))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is given; this device has no such epilogue", desc,
                 d.bias ? "bias" : "activation");
 }
 

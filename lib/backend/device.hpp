@@ -24,6 +24,8 @@ struct device_name {
 // SG_STATUS_INVALID_ARGUMENT when it is no name, SG_STATUS_NO_DEVICE when its backend is not there.
 device_name resolve_device(const char *name);
 
+inline constexpr sg_backend_command marker_command{sizeof(sg_backend_command), SG_BACKEND_MARKER};
+
 class device {
  public:
   device(const sg_backend_ops &ops, const device_name &name);  // opens it
@@ -39,6 +41,14 @@ class device {
 
   // Throws what a failed status of one of this device's functions means; `what` names the attempt.
   void check(sg_status status, const char *what) const;
+
+  bool supports(const sg_backend_command &what) const noexcept { return ops_.supports(handle_, &what) != 0; }
+  // One command.
+  sg_status enqueue(sg_backend_stream *in, const sg_backend_command &what, sg_backend_done done) const noexcept {
+    const sg_backend_command *const one = &what;
+    return ops_.enqueue(in, &one, 1, nullptr, done);
+  }
+  bool has_batches() const noexcept { return ops_.most_in_batch && ops_.most_in_batch(handle_) > 1; }
 
   // The required slots that hand something out, checked. Give it back with the table's own function.
   void *mem_alloc(std::uint64_t bytes) const;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner's device model and costs, as a backend may use them.
+// The planner's device model and the costs of commands, as a backend may use them.
 #include <algorithm>
 #include <iterator>
 #include <vector>
 
 #include "backend/device.hpp"
 #include "base/error.hpp"
-#include "plan/cost.hpp"
+#include "ops/operation.hpp"
 #include "plan/model/device_model.hpp"
 
 struct sg_backend_model {
@@ -34,44 +34,23 @@ double known_cost(Cost &&cost) noexcept {
   return seconds;
 }
 
-double copy_time(const sg_backend_model *model, const sg_backend_copy *copy, int32_t both_ways) {
-  const device_model &m = model->parsed;
-  if (copy->to_device && copy->from_device)  // never crosses the link: each byte is read and written by the chip
-    return m.launch_gap + 2.0 * double(copy->width) * double(copy->height) / m.memory_rate;
-  const copy_shape shape{copy->width, copy->height, copy->dst_pitch, copy->src_pitch, copy->to_device != 0};
-  return known_cost([&] { return copy_seconds(m, shape, both_ways != 0); });
-}
-
-gemm_shape shape_of(const sg_backend_gemm &g) {
-  return {g.m,
-          g.n,
-          g.k,
-          g.batch,
-          g.in_type,
-          g.out_type,
-          g.compute,
-          g.beta.re != 0 || g.beta.im != 0,
-          g.compute_units,
-          g.bias != nullptr || g.activation != SG_ACTIVATION_NONE};
-}
-
-double gemm_time(const sg_backend_model *model, const sg_backend_gemm *gemm) {
-  return known_cost([&] { return gemm_seconds(model->parsed, shape_of(*gemm)); });
-}
-
-double group_time(const sg_backend_model *model, const sg_backend_gemm *items, int32_t count) {
+double command_seconds(const sg_backend_model *model, const sg_backend_command *command, int32_t both_ways) {
   return known_cost([&] {
-    std::vector<gemm_shape> shapes;
-    shapes.reserve(static_cast<std::size_t>(count));
-    std::transform(items, items + count, std::back_inserter(shapes), shape_of);
-    return group_seconds(model->parsed, shapes);
+    for (const operation *each : operations())
+      if (each->lowered == command->kind) return each->seconds(model->parsed, *command, both_ways != 0);
+    return -1.0;
   });
 }
 
-double reduce_time(const sg_backend_model *model, const sg_backend_reduce *reduce) {
-  const reduce_shape shape{reduce->m,         reduce->n,        reduce->parts_count,
-                           reduce->part_type, reduce->out_type, reduce->beta.re != 0 || reduce->beta.im != 0};
-  return known_cost([&] { return reduce_seconds(model->parsed, shape); });
+double batch_seconds(const sg_backend_model *model, const sg_backend_command *const *gemms, int32_t count) {
+  return known_cost([&] {
+    std::vector<gemm_shape> shapes;
+    shapes.reserve(static_cast<std::size_t>(count));
+    std::transform(gemms, gemms + count, std::back_inserter(shapes), [](const sg_backend_command *each) {
+      return shape_of_gemm(reinterpret_cast<const sg_backend_gemm &>(*each));
+    });
+    return group_seconds(model->parsed, shapes);
+  });
 }
 
 int32_t copy_engines(const sg_backend_model *model) { return model->parsed.copy_engines; }
@@ -84,13 +63,11 @@ constexpr sg_backend_host table = {
     .struct_size = sizeof(sg_backend_host),
     .model_parse = model_parse,
     .model_free = model_free,
-    .copy_seconds = copy_time,
-    .gemm_seconds = gemm_time,
-    .reduce_seconds = reduce_time,
+    .command_seconds = command_seconds,
     .copy_engines = copy_engines,
     .memory_bytes = memory_bytes,
     .compute_units = compute_units,
-    .group_seconds = group_time,
+    .batch_seconds = batch_seconds,
 };
 
 }  // namespace

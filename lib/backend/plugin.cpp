@@ -25,8 +25,7 @@ constexpr slot required[] = {
     SLOT(probe),         SLOT(device_count),  SLOT(device_name),    SLOT(device_open), SLOT(device_close),
     SLOT(device_model),  SLOT(last_message),  SLOT(mem_alloc),      SLOT(mem_free),    SLOT(host_alloc),
     SLOT(host_free),     SLOT(stream_create), SLOT(stream_destroy), SLOT(stream_wait), SLOT(event_create),
-    SLOT(event_destroy), SLOT(event_record),  SLOT(copy),           SLOT(gemm),        SLOT(reduce),
-    SLOT(notify),
+    SLOT(event_destroy), SLOT(event_record),  SLOT(supports),       SLOT(enqueue),
 };
 #undef SLOT
 
@@ -68,11 +67,6 @@ sg_backend_ops sound_table(const sg_backend_ops *table) {
   sg_backend_ops own{};
   std::memcpy(&own, table, std::min<std::size_t>(table->struct_size, sizeof own));
   own.struct_size = sizeof own;
-  // An older backend steps through arrays of products by another size.
-  if (table->struct_size <= offsetof(sg_backend_ops, has_epilogues)) {
-    own.gemm_group = nullptr;
-    own.graph_create = nullptr;
-  }
   if (!is_backend_name(own.name))
     throw error(SG_STATUS_NO_DEVICE, "its name must be 1 to 32 of a-z, 0-9, '-' and '_', and not \"auto\"");
   for (const slot &each : required)

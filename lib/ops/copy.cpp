@@ -50,10 +50,26 @@ std::string describe_out(const buffer_list &buffers, const command &c) {
   return describe_move(buffers, c, destination_of(c));
 }
 
+void lower(const buffer_list &buffers, const command &c, const binding &where, backend_commands &out) {
+  lower_copy(buffers, c, where, out.copies);
+  for (const sg_backend_copy &each : out.copies) out.add(each);
+}
+
+// A copy within the device never crosses the link: each byte is read and written by the chip.
+double seconds(const device_model &model, const sg_backend_command &command, bool both_ways) {
+  const auto &copy = as_backend<sg_backend_copy>(command);
+  const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE;
+  if (to_device && copy.src_space.kind == SG_MEMORY_DEVICE)
+    return model.launch_gap + 2.0 * double(copy.width) * double(copy.height) / model.memory_rate;
+  return copy_seconds(model, {copy.width, copy.height, copy.dst_pitch, copy.src_pitch, to_device}, both_ways);
+}
+
 }  // namespace
 
-constinit const operation ops::copy_in::entry{"copy-in", access, defect, cost, describe_in};
-constinit const operation ops::copy_out::entry{"copy-out", access, defect, cost, describe_out};
+constinit const operation ops::copy_in::entry{"copy-in",   access, defect,          cost,
+                                              describe_in, lower,  SG_BACKEND_COPY, seconds};
+constinit const operation ops::copy_out::entry{"copy-out",   access, defect,          cost,
+                                               describe_out, lower,  SG_BACKEND_COPY, seconds};
 
 const accessed_view &destination_of(const command &move) noexcept { return move.views[ops::copy_in::to]; }
 const accessed_view &source_of(const command &move) noexcept { return move.views[ops::copy_in::from]; }
@@ -94,9 +110,9 @@ double copy_seconds(const device_model &model, const copy_shape &copy, bool both
 void lower_copy(const buffer_list &buffers, const command &c, const binding &where, std::vector<sg_backend_copy> &out) {
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t element = size_of(type_of(buffers, to));
-  sg_backend_copy copy{};
-  copy.to_device = c.is<ops::copy_in>();
-  copy.from_device = c.is<ops::copy_out>();
+  auto copy = backend_command<sg_backend_copy>();
+  copy.dst_space = {c.is<ops::copy_in>() ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED, 0};
+  copy.src_space = {c.is<ops::copy_out>() ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED, 0};
   copy.width = to.rows * element;
   copy.height = to.cols;
   copy.dst_pitch = to.ld * element;

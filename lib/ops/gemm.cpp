@@ -149,9 +149,17 @@ void lower_operand(const buffer_list &buffers, const view &v, const binding &whe
   array = scratch.data();
 }
 
+void lower(const buffer_list &buffers, const command &c, const binding &where, backend_commands &out) {
+  out.add(lower_gemm(buffers, c, where, out.pointers));
+}
+
+double seconds(const device_model &model, const sg_backend_command &command, bool) {
+  return gemm_seconds(model, shape_of_gemm(as_backend<sg_backend_gemm>(command)));
+}
+
 }  // namespace
 
-constinit const operation ops::gemm::entry{"gemm", access, defect, cost, describe};
+constinit const operation ops::gemm::entry{"gemm", access, defect, cost, describe, lower, SG_BACKEND_GEMM, seconds};
 
 bool has_pointer_arrays(const buffer_list &buffers, const command &c) noexcept {
   const auto by_pointers = [&](std::size_t view) { return buffer_of(buffers, c.views[view]).pointer_array; };
@@ -170,6 +178,19 @@ gemm_shape shape_of_gemm(const buffer_list &buffers, const command &c) {
           g.beta != scalar_role::zero,
           0,
           c.views[gemm::bias].exists() || g.activation != SG_ACTIVATION_NONE};
+}
+
+gemm_shape shape_of_gemm(const sg_backend_gemm &g) {
+  return {g.m,
+          g.n,
+          g.k,
+          g.batch,
+          g.in_type,
+          g.out_type,
+          g.compute,
+          g.beta.re != 0 || g.beta.im != 0,
+          g.compute_units,
+          g.bias != nullptr || g.activation != SG_ACTIVATION_NONE};
 }
 
 kernel_cost with_memory(const device_model &model, kernel_cost cost, double bytes) {
@@ -247,7 +268,7 @@ sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &command, c
   const view &a = command.views[gemm::a], &b = command.views[gemm::b], &c = command.views[gemm::c];
   const view &bias = command.views[gemm::bias];
   const problem_binding &own = where.problem(command.group);
-  sg_backend_gemm g{};
+  auto g = backend_command<sg_backend_gemm>();
   g.m = from.m;
   g.n = from.n;
   g.k = from.k;

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "ops/epilogue.hpp"
 #include "ops/view.hpp"
@@ -14,6 +13,7 @@
 namespace sg {
 
 struct binding;
+struct pointer_scratch;
 struct command;
 struct device_model;
 struct operation;
@@ -44,6 +44,7 @@ struct gemm_shape {
   bool in_group = false;      // others go out in the same call
 };
 gemm_shape shape_of_gemm(const buffer_list &buffers, const command &c);
+gemm_shape shape_of_gemm(const sg_backend_gemm &gemm);
 
 // The time that a kernel takes alone (without its launch), and its shares of chip and memory meanwhile.
 struct kernel_cost {
@@ -75,10 +76,6 @@ double group_seconds(const device_model &model, std::span<const gemm_shape> gemm
 // that would idle. At least 1.
 std::size_t least_company(const device_model &model, const gemm_shape &gemm);
 
-// Room for the pointer arrays of one command; read by the backend during the call only.
-struct pointer_scratch {
-  std::vector<void *> a, b, c;
-};
 sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &c, const binding &where,
                            pointer_scratch &scratch);
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "ops/backend_commands.hpp"
 #include "ops/command.hpp"
 #include "plan/model/device_model.hpp"
 
@@ -27,6 +28,11 @@ struct operation {
   command_cost (*cost)(const device_model &model, const buffer_list &buffers, const command &c);
   // What it does, in a few words.
   std::string (*describe)(const buffer_list &buffers, const command &c);
+  // The backend's commands that carry it out; nullptr: host workers do.
+  void (*lower)(const buffer_list &buffers, const command &c, const binding &where, backend_commands &out);
+  // Of one of these: its kind, and its seconds, as sg_backend_host gives them.
+  sg_backend_command_kind lowered;
+  double (*seconds)(const device_model &model, const sg_backend_command &command, bool both_ways);
 };
 
 // By the index of their payload.

@@ -43,9 +43,46 @@ std::string describe(const buffer_list &buffers, const command &command) {
   return "reduce" + shape_text(c) + operand_text(buffers, parts.exists() ? parts : c);
 }
 
+void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
+  const reduce &from = *command.as<reduce>();
+  const view &c = command.views[reduce::c], &parts = command.views[reduce::parts];
+  const view &bias = command.views[reduce::bias];
+  auto r = backend_command<sg_backend_reduce>();
+  r.m = c.rows;
+  r.n = c.cols;
+  r.out_type = type_of(buffers, c);
+  r.part_type = accumulator_of(r.out_type);
+  r.beta = value_of(from.beta, where.problem(command.group).beta);
+  r.ldc = c.ld;
+  if (parts.exists()) {
+    const buffer &b = buffer_of(buffers, parts);
+    r.part_type = b.type;
+    r.parts = address_of(buffers, parts, where, parts.item);
+    r.parts_count = parts.items;
+    r.part_ld = parts.ld;
+    r.part_stride = b.item_stride / size_of(b.type);
+  }
+  r.activation = from.activation;
+  if (bias.exists()) {
+    r.bias = address_of(buffers, bias, where, bias.item);
+    r.bias_per_row = is_per_row(bias, c);
+  }
+  for (std::int64_t i = 0; i < c.items; ++i) {  // without parts: each item is scaled
+    r.c = address_of(buffers, c, where, c.item + i);
+    out.add(r);
+  }
+}
+
+double seconds(const device_model &model, const sg_backend_command &command, bool) {
+  const auto &r = as_backend<sg_backend_reduce>(command);
+  return reduce_seconds(
+      model, {r.m, r.n, r.parts_count, r.part_type, r.out_type, r.beta.re != 0 || r.beta.im != 0});
+}
+
 }  // namespace
 
-constinit const operation ops::reduce::entry{"reduce", access, defect, cost, describe};
+constinit const operation ops::reduce::entry{"reduce", access, defect,           cost,
+                                             describe, lower,  SG_BACKEND_REDUCE, seconds};
 
 reduce_shape shape_of_reduce(const buffer_list &buffers, const command &command) {
   const view &c = command.views[reduce::c], &parts = command.views[reduce::parts];
@@ -67,38 +104,6 @@ kernel_cost reduce_cost(const device_model &model, const reduce_shape &r) {
 
 double reduce_seconds(const device_model &model, const reduce_shape &r) {
   return model.launch_gap + reduce_cost(model, r).seconds;
-}
-
-void lower_reduce(const buffer_list &buffers, const command &command, const binding &where,
-                  std::vector<sg_backend_reduce> &out) {
-  const reduce &from = *command.as<reduce>();
-  const view &c = command.views[reduce::c], &parts = command.views[reduce::parts];
-  const view &bias = command.views[reduce::bias];
-  out.clear();
-  sg_backend_reduce r{};
-  r.m = c.rows;
-  r.n = c.cols;
-  r.out_type = type_of(buffers, c);
-  r.part_type = accumulator_of(r.out_type);
-  r.beta = value_of(from.beta, where.problem(command.group).beta);
-  r.ldc = c.ld;
-  if (parts.exists()) {
-    const buffer &b = buffer_of(buffers, parts);
-    r.part_type = b.type;
-    r.parts = address_of(buffers, parts, where, parts.item);
-    r.parts_count = parts.items;
-    r.part_ld = parts.ld;
-    r.part_stride = b.item_stride / size_of(b.type);
-  }
-  r.activation = from.activation;
-  if (bias.exists()) {
-    r.bias = address_of(buffers, bias, where, bias.item);
-    r.bias_per_row = is_per_row(bias, c);
-  }
-  for (std::int64_t i = 0; i < c.items; ++i) {
-    r.c = address_of(buffers, c, where, c.item + i);
-    out.push_back(r);
-  }
 }
 
 }  // namespace sg

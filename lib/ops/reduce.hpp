@@ -2,10 +2,7 @@
 // Reduction: c = activation(beta * c + the sum of the items of `parts` + bias). Without parts c is scaled.
 #pragma once
 
-#include <streamgemm/backend.h>
-
 #include <cstdint>
-#include <vector>
 
 #include "ops/epilogue.hpp"
 #include "ops/gemm.hpp"
@@ -33,9 +30,5 @@ reduce_shape shape_of_reduce(const buffer_list &buffers, const command &c);
 kernel_cost reduce_cost(const device_model &model, const reduce_shape &reduce);
 // With the launch of a queued kernel.
 double reduce_seconds(const device_model &model, const reduce_shape &reduce);
-
-// A reduction of parts, or the scaling of each item.
-void lower_reduce(const buffer_list &buffers, const command &c, const binding &where,
-                  std::vector<sg_backend_reduce> &out);
 
 }  // namespace sg

@@ -50,8 +50,10 @@ std::string describe_unpack(const buffer_list &buffers, const command &c) {
 
 }  // namespace
 
-constinit const operation ops::pack::entry{"pack", access, defect, cost_of_pack, describe_pack};
-constinit const operation ops::unpack::entry{"unpack", access, defect, cost_of_unpack, describe_unpack};
+constinit const operation ops::pack::entry{"pack", access, defect, cost_of_pack, describe_pack,
+                                           nullptr, SG_BACKEND_MARKER, nullptr};
+constinit const operation ops::unpack::entry{"unpack", access, defect, cost_of_unpack, describe_unpack,
+                                             nullptr,  SG_BACKEND_MARKER, nullptr};
 
 double staging_rate_of(const device_model &model, int workers) {
   const auto &rows = model.staging;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/loose_copies.hpp"
+#include "ops/backend_commands.hpp"
 #include "run/company.hpp"
 #include "run/schedule_run.hpp"
 

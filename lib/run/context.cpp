@@ -170,7 +170,7 @@ void context::submit_here(ref<job> given, const submission &order, const access 
   const bool is_asked_for = !work->has_one_ref();
   const sg_backend_gemm product = launcher::product_of(*work, 0);
   const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
-  const sg_status status = device_->ops().gemm_here(device_->handle(), &product);
+  const sg_status status = device_->ops().run_here(device_->handle(), &product.header);
   if (status != SG_STATUS_OK) {
     work->fail(status, device_->ops().last_message(device_->handle()));
     if (kept) *kept = ref<job>::share(work);

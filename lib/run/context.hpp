@@ -111,7 +111,7 @@ class context final : public object {
   void submit(ref<job> work, const submission &order, const access *accesses, std::size_t access_count);
   // Whether a job that its submitter waits for next may be computed by submit_here().
   bool computes_here(const job &work, const submission &order) const noexcept {
-    return device_->ops().gemm_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
+    return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
            work.deadline_at_ns == 0 && !work.within &&
            work.kind == work_kind::schedule && work.plan->short_here && work.operands.pointers.empty();
   }

@@ -61,7 +61,7 @@ engine::engine(const device &on, const device_model &model, const settings &how,
                arena_pool &staging_memory, object &keeper)
     : device_(on),
       ops_(on.ops()),
-      coalesce_(how.coalesce && ops_.gemm_group != nullptr),
+      coalesce_(how.coalesce && on.has_batches()),
       device_memory_(device_memory),
       staging_memory_(staging_memory),
       lanes_(on, model, how.most_in_flight),
@@ -267,8 +267,9 @@ void engine::sort_in(job &ready) noexcept {
   if (ready.within && ready.kind == work_kind::schedule && !ready.run) return ready_within_.push(ready);
   work_class what = ready.run ? of_runs : computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
-    if (ready.copy.to_device && !ready.copy.from_device) what = to_device;
-    if (ready.copy.from_device && !ready.copy.to_device) what = from_device;
+    const bool to = ready.copy.dst_space.kind == SG_MEMORY_DEVICE, from = ready.copy.src_space.kind == SG_MEMORY_DEVICE;
+    if (to && !from) what = to_device;
+    if (from && !to) what = from_device;
   }
   ready_[static_cast<std::size_t>(ready.priority + 1)][what].push(ready);
 }

@@ -232,6 +232,8 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     }
     if (batch->commands.size() > 1) {
       batch->statuses.assign(batch->commands.size(), SG_STATUS_OK);
+      batch->calls.reserve(batch->products.size());
+      for (const sg_backend_gemm &each : batch->products) batch->calls.push_back(&each.header);
       if (!run.lanes[run.lane_of[index]].started) device_.begin_at(slot.stream, running.ready_ns());
     }
   } catch (...) {

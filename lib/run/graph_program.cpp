@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ops/backend_commands.hpp"
 #include "run/company.hpp"
 
 namespace sg {
@@ -164,6 +165,7 @@ void graph_program::put_on(const sg::device &on) {
   const std::vector<step> steps = steps_of(works);
   if (steps.empty()) return;
   std::vector<std::vector<sg_backend_gemm>> products(steps.size());
+  std::vector<std::vector<const sg_backend_command *>> commands(steps.size());
   std::vector<pointer_scratch> pointers(steps.size());
   std::vector<sg_backend_node> nodes(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -172,7 +174,9 @@ void graph_program::put_on(const sg::device &on) {
     node.before_count = static_cast<std::int32_t>(steps[i].before.size());
     const recorded_work &first = works[static_cast<std::size_t>(steps[i].works.front())];
     if (first.kind == work_kind::copy) {
-      node.copy = first.copy;
+      commands[i].push_back(&first.copy.header);
+      node.commands = commands[i].data();
+      node.command_count = 1;
       continue;
     }
     for (const std::int32_t index : steps[i].works) {
@@ -181,8 +185,9 @@ void graph_program::put_on(const sg::device &on) {
       products[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
       products[i].back().compute_units = work.units;
     }
-    node.products = products[i].data();
-    node.product_count = static_cast<std::int32_t>(products[i].size());
+    for (const sg_backend_gemm &each : products[i]) commands[i].push_back(&each.header);
+    node.commands = commands[i].data();
+    node.command_count = static_cast<std::int32_t>(commands[i].size());
   }
   auto ranges = in_few_ranges(works);
   sg_backend_graph *made = nullptr;

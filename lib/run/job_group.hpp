@@ -34,12 +34,14 @@ struct job_group {
   std::vector<const void *> a, b;
   std::vector<void *> c;
   std::vector<sg_backend_gemm> products;
+  std::vector<const sg_backend_command *> commands;
   std::vector<sg_status> statuses;
 
   void clear() noexcept {
     members.clear();
     a.clear(), b.clear(), c.clear();
     products.clear();
+    commands.clear();
     statuses.clear();
   }
 };

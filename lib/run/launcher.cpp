@@ -2,9 +2,9 @@
 #include "run/launcher.hpp"
 
 #include <algorithm>
-#include <array>
 #include <new>
 
+#include "ops/operation.hpp"
 #include "run/context.hpp"
 #include "run/graph_program.hpp"
 
@@ -33,12 +33,12 @@ void launcher::ended(void *user, const sg_backend_result *result) {
 }
 
 // What fails here ends the pieces that were not enqueued.
-template <class Calls, class Enqueue>
-bool launcher::enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept {
-  const auto count = static_cast<std::int32_t>(calls.size());
+template <class Enqueue>
+bool launcher::enqueue(flight &f, std::size_t calls, Enqueue &&enqueue_one) noexcept {
+  const auto count = static_cast<std::int32_t>(calls);
   f.pieces.store(count + 1, std::memory_order_release);
   for (std::int32_t i = 0; i < count; ++i) {
-    const sg_status status = enqueue_one(calls[static_cast<std::size_t>(i)], sg_backend_done{ended, &f});
+    const sg_status status = enqueue_one(static_cast<std::size_t>(i), sg_backend_done{ended, &f});
     if (status == SG_STATUS_OK) continue;
     tell_(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
     return false;
@@ -49,38 +49,28 @@ bool launcher::enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noe
 bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept {
   sg_backend_stream *stream = f.lane->stream;
   const job &about = *f.about;
-  const auto copy = [&](const sg_backend_copy &one, sg_backend_done done) { return ops_.copy(stream, &one, done); };
   try {
     if (about.kind == work_kind::device_graph)
-      return enqueue(f, std::array{about.program->on_device()}, [&](sg_backend_graph *graph, sg_backend_done done) {
-        return ops_.graph_launch(stream, graph, done);
+      return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
+        return ops_.graph_launch(stream, about.program->on_device(), done);
       });
     if (about.kind == work_kind::point)
-      return enqueue(f, std::array{stream}, [&](auto *in, sg_backend_done done) {
-        sg_status status = about.awaited ? ops_.stream_wait(in, about.awaited) : SG_STATUS_OK;
-        if (status == SG_STATUS_OK && about.recorded) status = ops_.event_record(about.recorded, in);
-        return status == SG_STATUS_OK ? ops_.notify(in, done) : status;
+      return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
+        sg_status status = about.awaited ? ops_.stream_wait(stream, about.awaited) : SG_STATUS_OK;
+        if (status == SG_STATUS_OK && about.recorded) status = ops_.event_record(about.recorded, stream);
+        return status == SG_STATUS_OK ? device_.enqueue(stream, marker_command, done) : status;
       });
-    if (!c) return enqueue(f, std::array{about.copy}, copy);
-    const schedule &s = *about.plan->text;
-    if (c->is<ops::gemm>()) {
-      sg_backend_gemm product = lower_gemm(s.buffers, *c, about.operands, pointers_);
-      product.compute_units = units;
-      return enqueue(f, std::array{product},
-                     [&](const sg_backend_gemm &one, sg_backend_done done) { return ops_.gemm(stream, &one, done); });
-    }
-    if (c->is<ops::reduce>()) {
-      lower_reduce(s.buffers, *c, about.operands, reduces_);
-      return enqueue(f, reduces_, [&](const sg_backend_reduce &one, sg_backend_done done) {
-        return ops_.reduce(stream, &one, done);
-      });
-    }
-    if (on_device(c->where)) {
-      lower_copy(s.buffers, *c, about.operands, copies_);
-      return enqueue(f, copies_, copy);
-    }
-    f.pieces.store(2, std::memory_order_release);
-    tell_(f, SG_STATUS_INTERNAL, "a staging command reached a device lane", 0, 0, 1);
+    if (!c)
+      return enqueue(
+          f, 1, [&](std::size_t, sg_backend_done done) { return device_.enqueue(stream, about.copy.header, done); });
+    commands_.clear();
+    operation_of(*c).lower(about.plan->text->buffers, *c, about.operands, commands_);
+    for (std::size_t i = 0; i < commands_.size(); ++i)
+      if (commands_.at(i).kind == SG_BACKEND_GEMM)
+        reinterpret_cast<sg_backend_gemm &>(commands_.at(i)).compute_units = units;
+    return enqueue(f, commands_.size(), [&](std::size_t i, sg_backend_done done) {
+      return device_.enqueue(stream, commands_.at(i), done);
+    });
   } catch (const std::bad_alloc &) {
     f.pieces.store(2, std::memory_order_release);
     tell_(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
@@ -127,19 +117,20 @@ sg_status launcher::launch_scattered(job_group &group, sg_backend_done done) {
   all.a_array = group.a.data();
   all.b_array = group.b.data();
   all.c_array = group.c.data();
-  return ops_.gemm(group.lane->stream, &all, done);
+  return device_.enqueue(group.lane->stream, all.header, done);
 }
 
 sg_status launcher::launch_each(job_group &group, sg_backend_done done) {
   for (const job *member : group.members) group.products.push_back(product_of(*member, 0));
   group.statuses.assign(group.members.size(), SG_STATUS_OK);
-  return ops_.gemm_group(group.lane->stream, group.products.data(), static_cast<std::int32_t>(group.products.size()),
-                         group.statuses.data(), done);
+  for (const sg_backend_gemm &each : group.products) group.commands.push_back(&each.header);
+  return ops_.enqueue(group.lane->stream, group.commands.data(), static_cast<std::int32_t>(group.commands.size()),
+                      group.statuses.data(), done);
 }
 
 bool launcher::launch(product_batch &batch, sg_backend_done done) noexcept {
-  return ops_.gemm_group(batch.whole.lane->stream, batch.products.data(),
-                         static_cast<std::int32_t>(batch.products.size()), batch.statuses.data(), done) == SG_STATUS_OK;
+  return ops_.enqueue(batch.whole.lane->stream, batch.calls.data(), static_cast<std::int32_t>(batch.calls.size()),
+                      batch.statuses.data(), done) == SG_STATUS_OK;
 }
 
 }  // namespace sg

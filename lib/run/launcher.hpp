@@ -2,12 +2,13 @@
 // Makes a backend's calls for commands. Used by the engine's one thread at a time.
 #pragma once
 
-#include <vector>
+#include <cstddef>
 
 #include "backend/device.hpp"
 #include "run/flight.hpp"
 #include "run/job.hpp"
 #include "run/job_group.hpp"
+#include "ops/backend_commands.hpp"
 #include "ops/command.hpp"
 #include "run/schedule_run.hpp"
 
@@ -37,17 +38,15 @@ class launcher {
   static void ended(void *user, const sg_backend_result *result);
 
  private:
-  template <class Calls, class Enqueue>
-  bool enqueue(flight &f, const Calls &calls, Enqueue &&enqueue_one) noexcept;
+  template <class Enqueue>
+  bool enqueue(flight &f, std::size_t calls, Enqueue &&enqueue_one) noexcept;
   sg_status launch_scattered(job_group &group, sg_backend_done done);
   sg_status launch_each(job_group &group, sg_backend_done done);
 
   const device &device_;
   const sg_backend_ops &ops_;
   const piece_ended tell_;
-  pointer_scratch pointers_;
-  std::vector<sg_backend_copy> copies_;
-  std::vector<sg_backend_reduce> reduces_;
+  backend_commands commands_;
 };
 
 }  // namespace sg

@@ -17,8 +17,9 @@ namespace sg {
 struct product_batch {
   flight whole;
   std::vector<std::uint32_t> commands;
-  std::vector<sg_backend_gemm> products;  // of the commands, in their order
-  std::vector<sg_status> statuses;        // the same
+  std::vector<sg_backend_gemm> products;          // of the commands, in their order
+  std::vector<const sg_backend_command *> calls;  // these products
+  std::vector<sg_status> statuses;                // the same
 };
 
 class schedule_run {

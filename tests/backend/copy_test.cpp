@@ -11,7 +11,7 @@ class copy : public conformance {
  protected:
   void run(const sg_backend_copy &x) {
     listener end;
-    ASSERT_EQ(ops().copy(stream_.handle(), &x, end.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
     ASSERT_TRUE(end.wait(1));
     ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK) << end.results().at(0).message;
   }
@@ -24,6 +24,8 @@ class copy : public conformance {
 
   stream stream_{dev()};
 };
+
+constexpr sg_backend_space on_device{SG_MEMORY_DEVICE, 0}, on_host{SG_MEMORY_PAGEABLE, 0};
 
 constexpr struct {
   std::int64_t width, height, src_pitch, dst_pitch;
@@ -40,8 +42,8 @@ TEST_P(copy, every_direction_and_pitch) {
     memory first(dev(), src_bytes), second(dev(), dst_bytes);
     first.write(stream_, std::vector<char>(static_cast<std::size_t>(src_bytes), '\xaa').data());
     second.write(stream_, std::vector<char>(static_cast<std::size_t>(dst_bytes), '\xbb').data());
-    run({first.data(), host.data(), s.src_pitch, s.src_pitch, s.width, s.height, 1, 0});
-    run({second.data(), first.data(), s.dst_pitch, s.src_pitch, s.width, s.height, 1, 1});
+    run({{}, first.data(), host.data(), s.src_pitch, s.src_pitch, s.width, s.height, on_device, on_host});
+    run({{}, second.data(), first.data(), s.dst_pitch, s.src_pitch, s.width, s.height, on_device, on_device});
 
     second.read(stream_, back.data());
     for (std::int64_t i = 0; i < dst_bytes; ++i) {
@@ -52,7 +54,7 @@ TEST_P(copy, every_direction_and_pitch) {
     }
 
     std::fill(back.begin(), back.end(), '\xee');
-    run({back.data(), second.data(), s.dst_pitch, s.dst_pitch, s.width, s.height, 0, 1});
+    run({{}, back.data(), second.data(), s.dst_pitch, s.dst_pitch, s.width, s.height, on_host, on_device});
     for (std::int64_t i = 0; i < dst_bytes; ++i) {
       const std::int64_t row = i / s.dst_pitch, col = i % s.dst_pitch;
       const char expected = col < s.width ? host[static_cast<std::size_t>(row * s.src_pitch + col)] : '\xee';
@@ -68,9 +70,9 @@ TEST_P(copy, host_to_host_and_pinned_memory) {
   std::vector<char> to(10000);
   memory device(dev(), 10000);
   std::memcpy(pinned, from.data(), 10000);
-  run({device.data(), pinned, 10000, 10000, 10000, 1, 1, 0});
+  run(run_of_bytes(device.data(), pinned, 10000, SG_MEMORY_DEVICE, SG_MEMORY_PINNED));
   std::memset(pinned, 0, 10000);
-  run({pinned, device.data(), 10000, 10000, 10000, 1, 0, 1});
+  run(run_of_bytes(pinned, device.data(), 10000, SG_MEMORY_PINNED, SG_MEMORY_DEVICE));
   std::memcpy(to.data(), pinned, 10000);
   EXPECT_EQ(from, to);
   ops().host_free(handle(), pinned);

@@ -15,6 +15,9 @@
 
 namespace {
 
+constexpr sg_backend_command marker = {sizeof marker, SG_BACKEND_MARKER};
+constexpr const sg_backend_command *one_marker = &marker;
+
 std::atomic<bool> armed = false;
 std::atomic<int> allocations = 0, failing = 0;
 
@@ -99,14 +102,17 @@ sg_status run(sg_backend_device *device, const round_of_work &work) {
     const void *array_a[] = {a, a}, *array_b[] = {b, b};
     void *array_c[] = {c};
     sg_backend_gemm gemm = {};
+    gemm.header = {sizeof gemm, SG_BACKEND_GEMM};
     gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = n;
     gemm.batch = 1;
     gemm.in_type = work.in, gemm.out_type = work.out, gemm.alpha = work.alpha;
     gemm.a_array = array_a, gemm.b_array = array_b, gemm.c_array = array_c;
-    for (int i = 0; status == SG_STATUS_OK && i < 70; ++i) status = ops.notify(stream, {nullptr, nullptr});
+    for (int i = 0; status == SG_STATUS_OK && i < 70; ++i) 
+      status = ops.enqueue(stream, &one_marker, 1, nullptr, {nullptr, nullptr});
     if (status == SG_STATUS_OK) {
       outcome end;
-      status = ops.gemm(stream, &gemm, end.done());
+      const sg_backend_command *const one = &gemm.header;
+      status = ops.enqueue(stream, &one, 1, nullptr, end.done());
       if (status == SG_STATUS_OK) status = end.wait();
     }
     if (status == SG_STATUS_OK) status = ops.event_record(event, stream);
@@ -114,7 +120,7 @@ sg_status run(sg_backend_device *device, const round_of_work &work) {
     ops.event_destroy(event);
   }
   outcome end;
-  while (ops.notify(stream, end.done()) != SG_STATUS_OK) {
+  while (ops.enqueue(stream, &one_marker, 1, nullptr, end.done()) != SG_STATUS_OK) {
   }
   end.wait();
   ops.stream_destroy(stream);

@@ -17,7 +17,7 @@ constexpr bias_form all_biases[] = {bias_form::none, bias_form::per_row, bias_fo
 class epilogue : public conformance {
  protected:
   void SetUp() override {
-    if (!ops().has_epilogues || !ops().has_epilogues(handle())) GTEST_SKIP() << "the device has no epilogues";
+    if (!has_epilogues(*dev())) GTEST_SKIP() << "the device has no epilogues";
   }
 
   void try_shape(const product_shape &shape) {
@@ -229,7 +229,7 @@ TEST_P(epilogue, reductions) {
             x.activation = activation;
             if (count == 0 && beta == 1 && !x.bias && activation == SG_ACTIVATION_NONE) continue;
             listener end;
-            ASSERT_EQ(ops().reduce(stream_.handle(), &x, end.done()), SG_STATUS_OK);
+            ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
             ASSERT_TRUE(end.wait(1));
             ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK);
             at_c.read(stream_, c.bytes.data());

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backend/device.hpp"
+#include "ops/backend_commands.hpp"
 
 namespace sg::test {
 
@@ -94,7 +95,7 @@ class stream {
   // Waits for what is in the stream; its own completion's status.
   sg_status finish() {
     listener end;
-    if (device_->ops().notify(handle_, end.done()) != SG_STATUS_OK) return SG_STATUS_SHUTDOWN;
+    if (device_->enqueue(handle_, marker_command, end.done()) != SG_STATUS_OK) return SG_STATUS_SHUTDOWN;
     EXPECT_TRUE(end.wait(1));
     return end.results().at(0).status;
   }
@@ -103,6 +104,33 @@ class stream {
   std::shared_ptr<device> device_;
   sg_backend_stream *handle_;
 };
+
+// One command, whose header is set here.
+template <class Command>
+sg_status enqueue(const device &on, stream &in, Command what, sg_backend_done done) {
+  what.header = backend_command<Command>().header;
+  return on.enqueue(in.handle(), what.header, done);
+}
+inline sg_status enqueue_marker(const device &on, stream &in, sg_backend_done done) {
+  return on.enqueue(in.handle(), marker_command, done);
+}
+
+// Whether the device's GEMMs may have a bias and an activation.
+inline bool has_epilogues(const device &on) {
+  auto gemm = backend_command<sg_backend_gemm>();
+  gemm.m = gemm.n = gemm.k = gemm.batch = gemm.lda = gemm.ldb = gemm.ldc = 1;
+  gemm.in_type = gemm.out_type = SG_DTYPE_F32;
+  gemm.alpha = {1, 0};
+  gemm.bias = &gemm;
+  gemm.activation = SG_ACTIVATION_RELU;
+  return on.supports(gemm.header);
+}
+
+// A copy of one run of bytes.
+inline sg_backend_copy run_of_bytes(void *dst, const void *src, std::int64_t bytes, sg_memory_kind to,
+                                    sg_memory_kind from) {
+  return {{}, dst, src, bytes, bytes, bytes, 1, {to, 0}, {from, 0}};
+}
 
 class event {
  public:
@@ -127,15 +155,14 @@ class memory {
   memory &operator=(const memory &) = delete;
 
   char *data() const { return static_cast<char *>(data_); }
-  void write(stream &in, const void *from) { move(in, data_, from, 1, 0); }
-  void read(stream &in, void *to) { move(in, to, data_, 0, 1); }
+  void write(stream &in, const void *from) { move(in, data_, from, SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE); }
+  void read(stream &in, void *to) { move(in, to, data_, SG_MEMORY_PAGEABLE, SG_MEMORY_DEVICE); }
 
  private:
-  void move(stream &in, void *dst, const void *src, int to_device, int from_device) {
+  void move(stream &in, void *dst, const void *src, sg_memory_kind to, sg_memory_kind from) {
     if (bytes_ == 0) return;
-    const sg_backend_copy copy = {dst, src, bytes_, bytes_, bytes_, 1, to_device, from_device};
     listener end;
-    ASSERT_EQ(device_->ops().copy(in.handle(), &copy, end.done()), SG_STATUS_OK)
+    ASSERT_EQ(enqueue(*device_, in, run_of_bytes(dst, src, bytes_, to, from), end.done()), SG_STATUS_OK)
         << device_->ops().last_message(device_->handle());
     ASSERT_TRUE(end.wait(1));
     ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK) << end.results().at(0).message;

@@ -36,7 +36,7 @@ class host_memory : public conformance {
 
   void run(const sg_backend_gemm &x) {
     listener end;
-    ASSERT_EQ(ops().gemm(stream_.handle(), &x, end.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
     ASSERT_TRUE(end.wait(1));
     ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK);
   }

@@ -40,7 +40,7 @@ struct busy_device {
       const auto first = static_cast<std::size_t>(3 * (i % 2));
       const sg_backend_gemm x =
           data[i % 2].command(places[first]->data(), places[first + 1]->data(), places[first + 2]->data());
-      accepted += on->ops().gemm(in[static_cast<std::size_t>(i % 2)]->handle(), &x, told.done()) == SG_STATUS_OK;
+      accepted += test::enqueue(*on, *in[static_cast<std::size_t>(i % 2)], x, told.done()) == SG_STATUS_OK;
     }
     return accepted;
   }
@@ -61,22 +61,16 @@ TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
   listener told, first, refused;
   busy_device busy(dev());
   if (drops) {
-    const sg_backend_copy slow = {.dst = busy.places[0]->data(),
-                                  .src = gate_memory(held.get()),
-                                  .dst_pitch = 8,
-                                  .src_pitch = 8,
-                                  .width = 8,
-                                  .height = 1,
-                                  .to_device = 1,
-                                  .from_device = 0};
-    ASSERT_EQ(ops().copy(busy.in[0]->handle(), &slow, first.done()), SG_STATUS_OK);
+    const sg_backend_copy slow = run_of_bytes(busy.places[0]->data(), gate_memory(held.get()), 8, SG_MEMORY_DEVICE,
+                                              SG_MEMORY_PAGEABLE);
+    ASSERT_EQ(enqueue(*dev(), *busy.in[0], slow, first.done()), SG_STATUS_OK);
     ASSERT_EQ(gate_reached(held.get(), 300000), 1);
   }
   const int accepted = busy.enqueue(60, told);
   EXPECT_EQ(accepted, 60);
   std::thread opener([&] {
     if (!drops) return;
-    while (ops().notify(busy.in[0]->handle(), refused.done()) == SG_STATUS_OK) std::this_thread::yield();
+    while (enqueue_marker(*dev(), *busy.in[0], refused.done()) == SG_STATUS_OK) std::this_thread::yield();
     gate_open(held.get());
   });
   ops().drain(handle());
@@ -157,7 +151,7 @@ TEST_P(process, a_worker_takes_no_signal) {
     bool blocked = false;
   } own;
   stream in(dev());
-  ASSERT_EQ(ops().notify(in.handle(), {[](void *user, const sg_backend_result *result) {
+  ASSERT_EQ(enqueue_marker(*dev(), in, {[](void *user, const sg_backend_result *result) {
                                          auto &to = *static_cast<seen *>(user);
                                          sigset_t mask;
                                          pthread_sigmask(SIG_SETMASK, nullptr, &mask);

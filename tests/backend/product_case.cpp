@@ -116,7 +116,7 @@ sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
     x.a_array = array_a.data(), x.b_array = array_b.data(), x.c_array = array_c.data();
   }
   listener end;
-  const sg_status accepted = on->ops().gemm(in.handle(), &x, end.done());
+  const sg_status accepted = enqueue(*on, in, x, end.done());
   // The arrays are read during the call only.
   std::fill(array_a.begin(), array_a.end(), nullptr);
   std::fill(array_b.begin(), array_b.end(), nullptr);

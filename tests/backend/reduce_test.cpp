@@ -25,7 +25,7 @@ class reduce : public conformance {
     x.c = at_c.data();
     x.parts = x.parts_count > 0 ? at_parts.data() : nullptr;
     listener end;
-    ASSERT_EQ(ops().reduce(stream_.handle(), &x, end.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), stream_, x, end.done()), SG_STATUS_OK);
     ASSERT_TRUE(end.wait(1));
     ASSERT_EQ(end.results().at(0).status, SG_STATUS_OK);
     at_c.read(stream_, c.data());

@@ -14,7 +14,7 @@ class streams : public conformance {
 };
 
 sg_backend_copy within(void *dst, const void *src, std::int64_t bytes) {
-  return {dst, src, bytes, bytes, bytes, 1, 1, 1};
+  return run_of_bytes(dst, src, bytes, SG_MEMORY_DEVICE, SG_MEMORY_DEVICE);
 }
 
 TEST_P(streams, commands_of_a_stream_run_in_order) {
@@ -28,7 +28,7 @@ TEST_P(streams, commands_of_a_stream_run_in_order) {
   // Each copies what the one before has written.
   for (int i = 0; i < steps; ++i) {
     const sg_backend_copy step = within(ring.data() + (i + 1) * 64, ring.data() + i * 64, 64);
-    ASSERT_EQ(ops().copy(in.handle(), &step, ends.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), in, step, ends.done()), SG_STATUS_OK);
   }
   ASSERT_TRUE(ends.wait(steps));
   ring.read(in, data.data());
@@ -63,7 +63,7 @@ TEST_P(streams, completions_come_once_in_order_from_another_thread) {
                                     },
                                     &tags[static_cast<std::size_t>(i)]};
       const sg_backend_copy step = within(data.data() + 64, data.data(), 64);
-      ASSERT_EQ(i % 3 == 0 ? ops().notify(in.handle(), done) : ops().copy(in.handle(), &step, done), SG_STATUS_OK);
+      ASSERT_EQ(i % 3 == 0 ? enqueue_marker(*dev(), in, done) : enqueue(*dev(), in, step, done), SG_STATUS_OK);
     }
   }
   ASSERT_EQ(seen.order.size(), static_cast<std::size_t>(count));
@@ -81,8 +81,8 @@ TEST_P(streams, completions_come_once_in_order_from_another_thread) {
 // A completion may enqueue: here each one enqueues the next, on the stream that told it.
 TEST_P(streams, a_completion_may_enqueue) {
   struct chain {
-    const sg_backend_ops *ops;
-    sg_backend_stream *in;
+    const device &on;
+    stream &in;
     listener end;
     int left = 50;
     static void next(void *self, const sg_backend_result *result) {
@@ -90,12 +90,12 @@ TEST_P(streams, a_completion_may_enqueue) {
       if (result->status != SG_STATUS_OK || --own.left == 0)
         own.end.done().fn(&own.end, result);
       else
-        EXPECT_EQ(own.ops->notify(own.in, {next, self}), SG_STATUS_OK);
+        EXPECT_EQ(enqueue_marker(own.on, own.in, {next, self}), SG_STATUS_OK);
     }
   };
   stream in(dev());
-  chain links = {&ops(), in.handle(), {}};
-  ASSERT_EQ(ops().notify(in.handle(), {chain::next, &links}), SG_STATUS_OK);
+  chain links = {*dev(), in, {}};
+  ASSERT_EQ(enqueue_marker(*dev(), in, {chain::next, &links}), SG_STATUS_OK);
   ASSERT_TRUE(links.end.wait(1));
   EXPECT_EQ(links.left, 0);
 }
@@ -109,10 +109,10 @@ TEST_P(streams, a_stream_waits_for_an_event_of_another) {
     b.write(first, std::vector<char>(long_bytes, 0).data());
     const sg_backend_copy slow = within(b.data(), a.data(), long_bytes);
     const sg_backend_copy dependent = within(c.data(), b.data() + long_bytes - 64, 64);
-    ASSERT_EQ(ops().copy(first.handle(), &slow, {nullptr, nullptr}), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), first, slow, {nullptr, nullptr}), SG_STATUS_OK);
     ASSERT_EQ(ops().event_record(ready.handle(), first.handle()), SG_STATUS_OK);
     ASSERT_EQ(ops().stream_wait(second.handle(), ready.handle()), SG_STATUS_OK);
-    ASSERT_EQ(ops().copy(second.handle(), &dependent, {nullptr, nullptr}), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), second, dependent, {nullptr, nullptr}), SG_STATUS_OK);
     std::vector<char> found(64);
     c.read(second, found.data());
     EXPECT_EQ(found, std::vector<char>(64, static_cast<char>(round + 1)));
@@ -129,11 +129,11 @@ TEST_P(streams, a_wait_keeps_to_the_record_that_it_saw) {
   b.write(slow_one, std::vector<char>(long_bytes, 0).data());
   const sg_backend_copy slow = within(b.data(), a.data(), long_bytes);
   const sg_backend_copy dependent = within(c.data(), b.data() + long_bytes - 64, 64);
-  ASSERT_EQ(ops().copy(slow_one.handle(), &slow, {nullptr, nullptr}), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(*dev(), slow_one, slow, {nullptr, nullptr}), SG_STATUS_OK);
   ASSERT_EQ(ops().event_record(ready.handle(), slow_one.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops().stream_wait(waiting.handle(), ready.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops().event_record(ready.handle(), quick_one.handle()), SG_STATUS_OK);
-  ASSERT_EQ(ops().copy(waiting.handle(), &dependent, {nullptr, nullptr}), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(*dev(), waiting, dependent, {nullptr, nullptr}), SG_STATUS_OK);
   std::vector<char> found(64);
   c.read(waiting, found.data());
   EXPECT_EQ(found, std::vector<char>(64, 7));
@@ -151,7 +151,7 @@ TEST_P(streams, an_event_outlives_its_stream) {
   event ready(dev());
   {
     stream gone(dev());
-    ASSERT_EQ(ops().notify(gone.handle(), {nullptr, nullptr}), SG_STATUS_OK);
+    ASSERT_EQ(enqueue_marker(*dev(), gone, {nullptr, nullptr}), SG_STATUS_OK);
     ASSERT_EQ(ops().event_record(ready.handle(), gone.handle()), SG_STATUS_OK);
   }
   stream in(dev());
@@ -165,7 +165,7 @@ TEST_P(streams, waiting_for_its_own_event_does_not_stop_a_stream) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(ops().event_record(own.handle(), in.handle()), SG_STATUS_OK);
     ASSERT_EQ(ops().stream_wait(in.handle(), own.handle()), SG_STATUS_OK);
-    ASSERT_EQ(ops().notify(in.handle(), {nullptr, nullptr}), SG_STATUS_OK);
+    ASSERT_EQ(enqueue_marker(*dev(), in, {nullptr, nullptr}), SG_STATUS_OK);
   }
   EXPECT_EQ(in.finish(), SG_STATUS_OK);
 }
@@ -192,7 +192,7 @@ TEST_P(streams, of_several_threads_run_beside_each_other) {
       for (int round = 0; round < rounds; ++round) {
         EXPECT_EQ(ops().stream_wait(in.handle(), tokens[static_cast<std::size_t>((i + 1) % threads)]->handle()),
                   SG_STATUS_OK);
-        EXPECT_EQ(ops().notify(in.handle(), done), SG_STATUS_OK);
+        EXPECT_EQ(enqueue_marker(*dev(), in, done), SG_STATUS_OK);
         EXPECT_EQ(ops().event_record(tokens[static_cast<std::size_t>(i)]->handle(), in.handle()), SG_STATUS_OK);
       }
     });

@@ -58,6 +58,12 @@ class native_device {
   native_device &operator=(const native_device &) = delete;
 
  protected:
+  sg_status enqueue(sg_backend_stream *in, const sg_backend_command &what, sg_backend_done done) const {
+    const sg_backend_command *const one = &what;
+    return ops_->enqueue(in, &one, 1, nullptr, done);
+  }
+
+  static constexpr sg_backend_command marker_command{sizeof(sg_backend_command), SG_BACKEND_MARKER};
   const sg_backend_ops *ops_ = nullptr;
   sg_backend_device *device_ = nullptr;
 };
@@ -82,8 +88,8 @@ class native_stream : native_device {
       const std::lock_guard lock(lock_);
       held_ = true;
     }
-    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {wait_for_release, this}));
-    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {nullptr, nullptr}));  // the first has ended when it is told of
+    EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, marker_command, {wait_for_release, this}));
+    EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, marker_command, {nullptr, nullptr}));  // the first has ended when it is told of
   }
   void release() {
     const std::lock_guard lock(lock_);
@@ -92,11 +98,12 @@ class native_stream : native_device {
   }
   void copy(matrix &to, const matrix &from) {
     sg_backend_copy what{};
+    what.header = {sizeof what, SG_BACKEND_COPY};
     what.dst = to.data();
     what.src = from.data();
     what.width = what.dst_pitch = what.src_pitch = static_cast<std::int64_t>(from.size() * sizeof(double));
     what.height = 1;
-    EXPECT_EQ(SG_STATUS_OK, ops_->copy(stream_, &what, {nullptr, nullptr}));
+    EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, what.header, {nullptr, nullptr}));
   }
   void record(void *event) {
     EXPECT_EQ(SG_STATUS_OK, ops_->event_record(static_cast<sg_backend_event *>(event), stream_));
@@ -109,7 +116,7 @@ class native_stream : native_device {
       const std::lock_guard lock(lock_);
       finished_ = false;
     }
-    EXPECT_EQ(SG_STATUS_OK, ops_->notify(stream_, {note_finish, this}));
+    EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, marker_command, {note_finish, this}));
     std::unique_lock lock(lock_);
     changed_.wait(lock, [&] { return finished_; });
   }

@@ -104,17 +104,12 @@ sg_status with_its_start(sg_backend_stream *stream, sg_backend_done done, Enqueu
   return status;
 }
 
-sg_status copy(sg_backend_stream *stream, const sg_backend_copy *what, sg_backend_done done) {
-  return with_its_start(stream, done, [&](sg_backend_done told) { return sg_cpu_backend()->copy(stream, what, told); });
-}
-
-sg_status gemm(sg_backend_stream *stream, const sg_backend_gemm *what, sg_backend_done done) {
-  return with_its_start(stream, done, [&](sg_backend_done told) { return sg_cpu_backend()->gemm(stream, what, told); });
-}
-
-sg_status reduce(sg_backend_stream *stream, const sg_backend_reduce *what, sg_backend_done done) {
-  return with_its_start(stream, done,
-                        [&](sg_backend_done told) { return sg_cpu_backend()->reduce(stream, what, told); });
+sg_status enqueue(sg_backend_stream *stream, const sg_backend_command *const *commands, std::int32_t count,
+                  sg_status *statuses, sg_backend_done done) {
+  const auto hand_on = [&](sg_backend_done told) {
+    return sg_cpu_backend()->enqueue(stream, commands, count, statuses, told);
+  };
+  return count > 1 || commands[0]->kind == SG_BACKEND_MARKER ? hand_on(done) : with_its_start(stream, done, hand_on);
 }
 
 sg_status event_create(sg_backend_device *device, sg_backend_event **out) {
@@ -157,21 +152,19 @@ sg_status event_query(sg_backend_event *event) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_1(void) {
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_2(void) {
   static const sg_backend_ops table = [] {
     sg_backend_ops own = *sg_cpu_backend();
     own.name = "ordered";
     own.memory_kind = device_memory;
     own.poll = poll;
-    own.gemm_here = nullptr;  // what is enqueued is to be run by the device's threads
+    own.run_here = nullptr;  // what is enqueued is to be run by the device's threads
     own.run_waiting = nullptr;
     own.stream_wrap = stream_wrap;
     own.stream_create_within = stream_create_within;
     own.stream_destroy = stream_destroy;
     own.stream_wait = stream_wait;
-    own.copy = copy;
-    own.gemm = gemm;
-    own.reduce = reduce;
+    own.enqueue = enqueue;
     own.event_create = event_create;
     own.event_destroy = event_destroy;
     own.event_wrap = event_wrap;

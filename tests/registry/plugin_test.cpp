@@ -31,15 +31,15 @@ TEST(Plugins, SpoiltOnesAreRefusedWithAReason) {
     string variant, reason;
   } cases[] = {
       {"unwilling", "the bell\\x07 is out of order"},
-      {"wrong-version", "version 2, this library works with version 1"},
+      {"wrong-version", "version 3, this library works with version 2"},
       {"missing-slot", "required function \"event_record\" is missing"},
       {"half-a-pair", "only one of host_register and host_unregister"},
       {"too-short", "too short"},
-      {"cut-off", "required function \"gemm\" is missing"},
+      {"cut-off", "required function \"enqueue\" is missing"},
       {"nameless", "its name must be"},
       {"impostor", "it calls itself \"cpu\""},
       {"no-table", "it offers no table"},
-      {"no-symbol", "no symbol sg_backend_entry_1"},
+      {"no-symbol", "no symbol sg_backend_entry_2"},
   };
   for (const auto &spoilt : cases) {
     const string text = report({plugin_path(plugin(spoilt.variant))}, {"tiny", "sim:a100"});

@@ -111,7 +111,7 @@ class device_copy {
  private:
   void move(const sg_backend_copy &copy) {
     completion end;
-    ASSERT_EQ(ops.copy(stream_.handle(), &copy, end.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(stream_.handle(), copy.header, end.done()), SG_STATUS_OK);
     ASSERT_EQ(end.wait().status, SG_STATUS_OK);
   }
   sim_stream &stream_;
@@ -144,7 +144,7 @@ void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype ou
   const device_copy on_a(device, stream, a), on_b(device, stream, b);
   device_copy on_c(device, stream, c);
 
-  sg_backend_gemm gemm{};
+  auto gemm = backend_command<sg_backend_gemm>();
   gemm.m = s.m;
   gemm.n = s.n;
   gemm.k = s.k;
@@ -181,7 +181,7 @@ void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype ou
     gemm.stride_c = c.stride;
   }
   completion end;
-  ASSERT_EQ(ops.gemm(stream.handle(), &gemm, end.done()), SG_STATUS_OK) << device.last_message();
+  ASSERT_EQ(enqueue(stream.handle(), gemm.header, end.done()), SG_STATUS_OK) << device.last_message();
   a_places.assign(a_places.size(), nullptr);  // the arrays are the caller's again
   ASSERT_EQ(end.wait().status, SG_STATUS_OK);
   host_matrix got = c;
@@ -259,7 +259,7 @@ TEST(SimArithmetic, NothingIsSkipped) {
   device_copy on_c(device, stream, c);
   const sg_backend_gemm gemm = square_gemm(2, on_a.get(), on_b.get(), on_c.get());
   completion end;
-  ASSERT_EQ(ops.gemm(stream.handle(), &gemm, end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(stream.handle(), gemm.header, end.done()), SG_STATUS_OK);
   end.wait();
   on_c.fetch(c);
   EXPECT_TRUE(std::isnan(c.get(0, 0, 0).real()));  // NaN * 0
@@ -284,7 +284,7 @@ TEST(SimArithmetic, Float32IsNeverShortened) {
   sg_backend_gemm gemm = square_gemm(64, on_a.get(), on_b.get(), on_c.get());
   gemm.compute = SG_COMPUTE_BF16;
   completion end;
-  ASSERT_EQ(ops.gemm(stream.handle(), &gemm, end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(stream.handle(), gemm.header, end.done()), SG_STATUS_OK);
   end.wait();
   on_c.fetch(c);
   for (int j = 0; j < 64; ++j)
@@ -312,7 +312,7 @@ TEST(SimArithmetic, ReductionsOfEveryType) {
         if (beta != 0) c.fill(random);
         const device_copy on_parts(device, stream, parts);
         device_copy on_c(device, stream, c);
-        sg_backend_reduce reduce{};
+        auto reduce = backend_command<sg_backend_reduce>();
         reduce.m = 5;
         reduce.n = 6;
         if (count > 0) {
@@ -327,7 +327,7 @@ TEST(SimArithmetic, ReductionsOfEveryType) {
         reduce.c = on_c.get();
         reduce.ldc = c.ld;
         completion end;
-        ASSERT_EQ(ops.reduce(stream.handle(), &reduce, end.done()), SG_STATUS_OK) << device.last_message();
+        ASSERT_EQ(enqueue(stream.handle(), reduce.header, end.done()), SG_STATUS_OK) << device.last_message();
         ASSERT_EQ(end.wait().status, SG_STATUS_OK);
         host_matrix got = c;
         on_c.fetch(got);
@@ -339,11 +339,11 @@ TEST(SimArithmetic, ReductionsOfEveryType) {
             ASSERT_LE(std::abs(got.get(0, i, j) - expected), bound);
           }
       }
-  sg_backend_reduce wrong{};
+  auto wrong = backend_command<sg_backend_reduce>();
   wrong.m = wrong.n = wrong.parts_count = wrong.part_ld = wrong.ldc = 1;
   wrong.part_type = SG_DTYPE_F64;
   wrong.out_type = SG_DTYPE_F32;
-  EXPECT_EQ(ops.reduce(stream.handle(), &wrong, {nullptr, nullptr}), SG_STATUS_UNSUPPORTED);
+  EXPECT_EQ(enqueue(stream.handle(), wrong.header, {nullptr, nullptr}), SG_STATUS_UNSUPPORTED);
 }
 
 // Every pattern of 16 bits survives, and what lies between two neighbours goes to the nearer, ties to the even one.

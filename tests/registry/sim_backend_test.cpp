@@ -37,7 +37,7 @@ TEST(SimStreams, CallbacksComeInOrderOnAThreadOfTheDevice) {
       mine.where->order.push_back(mine.number);
       mine.where->threads.push_back(std::this_thread::get_id());
     };
-    for (note &each : notes) ASSERT_EQ(ops.notify(stream.handle(), {tell, &each}), SG_STATUS_OK);
+    for (note &each : notes) ASSERT_EQ(enqueue(stream.handle(), marker_command, {tell, &each}), SG_STATUS_OK);
   }
   ASSERT_EQ(seen.order.size(), 100u);
   for (int i = 0; i < 100; ++i) {
@@ -58,7 +58,7 @@ TEST(SimStreams, EventsOrderStreams) {
   double got = 0;
   const sg_backend_copy in = copy_in(memory.get(), &sent, 8);
   completion written;
-  ASSERT_EQ(ops.copy(writer.handle(), &in, written.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(writer.handle(), in.header, written.done()), SG_STATUS_OK);
   ASSERT_EQ(ops.event_record(event, writer.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_wait(reader.handle(), event), SG_STATUS_OK);
   const outcome read = run_copy(device, reader, copy_out(&got, memory.get(), 8));
@@ -83,7 +83,7 @@ TEST(SimStreams, ACallbackMayDestroyItsOwnStream) {
     const sg_backend_done next = mine->gone.done();
     next.fn(next.user, result);
   };
-  ASSERT_EQ(ops.notify(own.stream, {destroy, &own}), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(own.stream, marker_command, {destroy, &own}), SG_STATUS_OK);
   EXPECT_EQ(own.gone.wait().status, SG_STATUS_OK);
 }
 
@@ -114,7 +114,7 @@ TEST(SimFaults, TheNthCopyFailsOnceAndWritesNothing) {
   EXPECT_EQ(got, 1);
   completion never;
   const sg_backend_copy out = copy_out(&got, memory.get(), 8);
-  EXPECT_EQ(ops.copy(stream.handle(), &out, never.done()), SG_STATUS_BACKEND_FAILURE);
+  EXPECT_EQ(enqueue(stream.handle(), out.header, never.done()), SG_STATUS_BACKEND_FAILURE);
   expect_text(device.last_message(), "copy 4 is refused");
   EXPECT_EQ(run_copy(device, stream, out).status, SG_STATUS_OK);
   EXPECT_EQ(never.times(), 0);
@@ -139,9 +139,9 @@ TEST(SimFaults, AFailureThatNobodyWasToldIsToldNext) {
   sim_stream stream(device);
   const double value = 1;
   const sg_backend_copy in = copy_in(memory.get(), &value, 8);
-  ASSERT_EQ(ops.copy(stream.handle(), &in, {nullptr, nullptr}), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(stream.handle(), in.header, {nullptr, nullptr}), SG_STATUS_OK);
   const auto notify = [&] {
-    return run(device, [&](sg_backend_done done) { return ops.notify(stream.handle(), done); });
+    return run(device, [&](sg_backend_done done) { return enqueue(stream.handle(), marker_command, done); });
   };
   EXPECT_EQ(notify().status, SG_STATUS_BACKEND_FAILURE);
   EXPECT_EQ(notify().status, SG_STATUS_OK);
@@ -170,14 +170,14 @@ TEST(SimDrain, WhatRunsEndsAndTheRestIsDropped) {
   completion running, dropped, behind;
   sg_backend_event *event = nullptr;
   ASSERT_EQ(ops.event_create(device.handle(), &event), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(busy.handle(), &slow, running.done()), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(busy.handle(), &in, dropped.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(busy.handle(), slow.header, running.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(busy.handle(), in.header, dropped.done()), SG_STATUS_OK);
   ASSERT_EQ(ops.event_record(event, busy.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_wait(waiting.handle(), event), SG_STATUS_OK);
-  ASSERT_EQ(ops.notify(waiting.handle(), behind.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(waiting.handle(), marker_command, behind.done()), SG_STATUS_OK);
   ASSERT_EQ(gate_reached(held, 300000), 1);
   std::thread opener([&] {  // the streams begin to refuse in the order in which they were made
-    while (ops.notify(waiting.handle(), {nullptr, nullptr}) == SG_STATUS_OK) std::this_thread::yield();
+    while (enqueue(waiting.handle(), marker_command, {nullptr, nullptr}) == SG_STATUS_OK) std::this_thread::yield();
     gate_open(held);
   });
   ops.drain(device.handle());
@@ -201,7 +201,7 @@ TEST(SimDrain, AChildOfForkWaitsForNoThreads) {
   const double value = 1;
   const sg_backend_copy in = copy_in(memory.get(), &value, 8);
   completion end;
-  ASSERT_EQ(ops.copy(stream.handle(), &in, end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(stream.handle(), in.header, end.done()), SG_STATUS_OK);
   const pid_t child = fork();
   if (child == 0) {
     alarm(300);
@@ -229,7 +229,7 @@ TEST(SimStreams, ManyThreadsShareADevice) {
         const double sent = t * 1000 + i;
         double got = 0;
         const sg_backend_copy in = copy_in(memory.at(8), &sent, 8);
-        if (ops.copy(stream.handle(), &in, {nullptr, nullptr}) != SG_STATUS_OK) ++wrong;
+        if (enqueue(stream.handle(), in.header, {nullptr, nullptr}) != SG_STATUS_OK) ++wrong;
         if (run_copy(device, stream, copy_out(&got, memory.at(8), 8)).status != SG_STATUS_OK || got != sent) ++wrong;
       }
     });

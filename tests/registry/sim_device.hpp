@@ -17,6 +17,7 @@
 
 #include "backend/device.hpp"
 #include "backends/sim/sim_backend.hpp"
+#include "ops/backend_commands.hpp"
 
 namespace sg::test {
 
@@ -128,6 +129,12 @@ class sim_device {
   sg_backend_device *handle_ = nullptr;
 };
 
+// One command.
+inline sg_status enqueue(sg_backend_stream *in, const sg_backend_command &what, sg_backend_done done) {
+  const sg_backend_command *const one = &what;
+  return sg_sim_backend()->enqueue(in, &one, 1, nullptr, done);
+}
+
 class sim_stream {
  public:
   explicit sim_stream(sim_device &device) {
@@ -135,7 +142,7 @@ class sim_stream {
   }
   ~sim_stream() {
     completion end;  // a stream is destroyed only when nothing is in flight
-    if (ops().notify(handle_, end.done()) == SG_STATUS_OK) end.wait();
+    if (enqueue(marker_command, end.done()) == SG_STATUS_OK) end.wait();
     ops().stream_destroy(handle_);
   }
   sim_stream(const sim_stream &) = delete;
@@ -143,6 +150,9 @@ class sim_stream {
 
   static const sg_backend_ops &ops() { return *sg_sim_backend(); }
   sg_backend_stream *handle() const { return handle_; }
+  sg_status enqueue(const sg_backend_command &what, sg_backend_done done) const {
+    return test::enqueue(handle_, what, done);
+  }
 
  private:
   sg_backend_stream *handle_ = nullptr;
@@ -167,16 +177,18 @@ class sim_memory {
 };
 
 inline sg_backend_copy copy_in(void *device, const void *host, std::int64_t bytes) {
-  return {device, host, bytes, bytes, bytes, 1, 1, 0};
+  return {backend_command<sg_backend_copy>().header, device, host, bytes, bytes, bytes, 1, {SG_MEMORY_DEVICE, 0},
+          {SG_MEMORY_PAGEABLE, 0}};
 }
 inline sg_backend_copy copy_out(void *host, const void *device, std::int64_t bytes) {
-  return {host, device, bytes, bytes, bytes, 1, 0, 1};
+  return {backend_command<sg_backend_copy>().header, host, device, bytes, bytes, bytes, 1, {SG_MEMORY_PAGEABLE, 0},
+          {SG_MEMORY_DEVICE, 0}};
 }
 
 // Square, tight, C = A * B.
 inline sg_backend_gemm square_gemm(std::int64_t size, const void *a, const void *b, void *c,
                                    sg_dtype type = SG_DTYPE_F32) {
-  sg_backend_gemm gemm{};
+  auto gemm = backend_command<sg_backend_gemm>();
   gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = size;
   gemm.batch = 1;
   gemm.in_type = gemm.out_type = type;
@@ -195,10 +207,10 @@ outcome run(sim_device &device, Enqueue &&enqueue) {
   return accepted == SG_STATUS_OK ? end.wait() : outcome{accepted, device.last_message(), 0, 0};
 }
 inline outcome run_copy(sim_device &device, sim_stream &stream, sg_backend_copy copy) {
-  return run(device, [&](sg_backend_done done) { return device.ops().copy(stream.handle(), &copy, done); });
+  return run(device, [&](sg_backend_done done) { return stream.enqueue(copy.header, done); });
 }
 inline outcome run_gemm(sim_device &device, sim_stream &stream, sg_backend_gemm gemm) {
-  return run(device, [&](sg_backend_done done) { return device.ops().gemm(stream.handle(), &gemm, done); });
+  return run(device, [&](sg_backend_done done) { return stream.enqueue(gemm.header, done); });
 }
 
 inline void expect_text(const std::string &text, const std::string &part) {

@@ -27,9 +27,12 @@ TEST(SimMemory, PitchedCopiesTouchTheirRunsOnly) {
   sim_memory memory(device, 100), second(device, 30);
   sim_stream stream(device);
   string sent = "abc..def..ghi", got(17, '-');
-  const sg_backend_copy in{memory.at(10), sent.data(), 30, 5, 3, 3, 1, 0};
-  const sg_backend_copy across{second.get(), memory.at(10), 10, 30, 3, 3, 1, 1};
-  const sg_backend_copy out{got.data(), second.get(), 7, 10, 3, 3, 0, 1};
+  sg_backend_copy in = copy_in(memory.at(10), sent.data(), 3);
+  in.dst_pitch = 30, in.src_pitch = 5, in.height = 3;
+  sg_backend_copy across = copy_in(second.get(), memory.at(10), 3), out = copy_out(got.data(), second.get(), 3);
+  across.src_space = {SG_MEMORY_DEVICE, 0};
+  across.dst_pitch = 10, across.src_pitch = 30, across.height = 3;
+  out.dst_pitch = 7, out.src_pitch = 10, out.height = 3;
   EXPECT_EQ(run_copy(device, stream, in).status, SG_STATUS_OK);
   EXPECT_EQ(run_copy(device, stream, across).status, SG_STATUS_OK);
   EXPECT_EQ(run_copy(device, stream, out).status, SG_STATUS_OK);
@@ -120,7 +123,8 @@ TEST(SimMixUps, EachOperandInTheWrongMemoryIsFound) {
   expect_caught(run_copy(device, stream, copy_in(memory.at(300), host.data(), 1)), "is not memory of this device");
   expect_caught(run_copy(device, stream, copy_in(foreign.get(), host.data(), 1)), "is not memory of this device");
   expect_caught(run_copy(device, stream, copy_in(nullptr, host.data(), 1)), "is not memory of this device");
-  const sg_backend_copy pitched{memory.get(), host.data(), 100, 4, 4, 4, 1, 0};  // the last run starts at byte 300
+  sg_backend_copy pitched = copy_in(memory.get(), host.data(), 4);
+  pitched.dst_pitch = 100, pitched.height = 4;  // the last run starts at byte 300
   expect_caught(run_copy(device, stream, pitched), "reaches past its allocation");
 
   void *good = memory.get();
@@ -138,7 +142,7 @@ TEST(SimMixUps, EachOperandInTheWrongMemoryIsFound) {
   scattered.a_array = places;
   expect_caught(run_gemm(device, stream, scattered), "A of a product");
 
-  sg_backend_reduce reduce{};
+  auto reduce = backend_command<sg_backend_reduce>();
   reduce.m = reduce.n = reduce.part_ld = reduce.ldc = 4;
   reduce.part_type = reduce.out_type = SG_DTYPE_F32;
   reduce.parts_count = 2;
@@ -146,7 +150,7 @@ TEST(SimMixUps, EachOperandInTheWrongMemoryIsFound) {
   const auto run_reduce = [&](const void *parts, void *c) {
     reduce.parts = parts;
     reduce.c = c;
-    return run(device, [&](sg_backend_done done) { return ops.reduce(stream.handle(), &reduce, done); });
+    return run(device, [&](sg_backend_done done) { return enqueue(stream.handle(), reduce.header, done); });
   };
   expect_caught(run_reduce(host.data(), good), "parts of a reduction");
   expect_caught(run_reduce(good, host.data()), "C of a reduction");

@@ -30,9 +30,9 @@ std::vector<batch_times> two_batches(sim_device &device, int stream_count) {
     const sg_backend_copy in = copy_in(input, host.data(), unit_bytes);
     const sg_backend_gemm gemm = square_gemm(unit_size, input, input, output);
     const sg_backend_copy out = copy_out(results.data() + i * unit_size * unit_size, output, unit_bytes);
-    EXPECT_EQ(ops.copy(stream, &in, ends[i][0].done()), SG_STATUS_OK);
-    EXPECT_EQ(ops.gemm(stream, &gemm, ends[i][1].done()), SG_STATUS_OK);
-    EXPECT_EQ(ops.copy(stream, &out, ends[i][2].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, in.header, ends[i][0].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, gemm.header, ends[i][1].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, out.header, ends[i][2].done()), SG_STATUS_OK);
   }
   std::vector<batch_times> times;
   for (auto &each : ends) times.push_back({each[0].wait(), each[1].wait(), each[2].wait()});
@@ -77,8 +77,8 @@ TEST(SimTime, OneCopyEngineServesBothDirections) {
   const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
   const sg_backend_copy out = copy_out(host.data() + unit_bytes, memory.at(unit_bytes), unit_bytes);
   completion in_end, out_end;
-  ASSERT_EQ(ops.copy(up.handle(), &in, in_end.done()), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(down.handle(), &out, out_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(up.handle(), in.header, in_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(down.handle(), out.header, out_end.done()), SG_STATUS_OK);
   EXPECT_EQ(units(in_end.wait().end_ns), 1);
   EXPECT_EQ(units(out_end.wait().end_ns), 2);
 }
@@ -92,9 +92,9 @@ TEST(SimTime, BothWaysContendForTheLink) {
   const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
   const sg_backend_copy out = copy_out(host.data() + unit_bytes, memory.at(unit_bytes), unit_bytes);
   completion in_end, out_end, alone_end;
-  ASSERT_EQ(ops.copy(up.handle(), &in, in_end.done()), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(down.handle(), &out, out_end.done()), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(down.handle(), &out, alone_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(up.handle(), in.header, in_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(down.handle(), out.header, out_end.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(down.handle(), out.header, alone_end.done()), SG_STATUS_OK);
   EXPECT_EQ(units(in_end.wait().end_ns), 1);
   EXPECT_EQ(units(out_end.wait().end_ns), 2);    // beside the copy in: half as fast
   EXPECT_EQ(units(alone_end.wait().end_ns), 3);  // the other direction is idle by then
@@ -114,12 +114,12 @@ TEST(SimTime, BeginAtAndEventsHoldAStreamBack) {
   completion first, second, third, marker;
   ASSERT_EQ(ops.stream_begin_at(held.handle(), 7 * unit_ns), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_begin_at(held.handle(), 5 * unit_ns), SG_STATUS_OK);  // anew, not later
-  ASSERT_EQ(ops.copy(held.handle(), &in[0], first.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(held.handle(), in[0].header, first.done()), SG_STATUS_OK);
   ASSERT_EQ(ops.event_record(event, held.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_wait(after.handle(), event), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(after.handle(), &in[1], second.done()), SG_STATUS_OK);
-  ASSERT_EQ(ops.notify(after.handle(), marker.done()), SG_STATUS_OK);
-  ASSERT_EQ(ops.copy(free.handle(), &in[2], third.done()), SG_STATUS_OK);  // fits into the gap before the first
+  ASSERT_EQ(enqueue(after.handle(), in[1].header, second.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(after.handle(), marker_command, marker.done()), SG_STATUS_OK);
+  ASSERT_EQ(enqueue(free.handle(), in[2].header, third.done()), SG_STATUS_OK);  // fits into the gap before the first
   EXPECT_EQ(units(first.wait().start_ns), 5);
   EXPECT_EQ(units(second.wait().start_ns), 6);
   EXPECT_EQ(units(marker.wait().end_ns), 7);
@@ -135,7 +135,7 @@ TEST(SimTime, LateCopiesAreLateInVirtualTime) {
   const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
   sim_stream stream(device);
   completion ends[3];
-  for (completion &each : ends) ASSERT_EQ(ops.copy(stream.handle(), &in, each.done()), SG_STATUS_OK);
+  for (completion &each : ends) ASSERT_EQ(enqueue(stream.handle(), in.header, each.done()), SG_STATUS_OK);
   EXPECT_EQ(units(ends[0].wait().end_ns), 1);
   EXPECT_EQ(units(ends[1].wait().end_ns), 5);
   EXPECT_EQ(units(ends[2].wait().end_ns), 6);
@@ -159,9 +159,9 @@ TEST(SimTime, SizesThatNoMachineHolds) {
     completion in_end, gemm_end, out_end;
     const sg_backend_copy in = copy_in(a.get(), host, bytes), out = copy_out(host, c.get(), bytes);
     const sg_backend_gemm gemm = square_gemm(side, a.get(), b.get(), c.get());
-    ASSERT_EQ(ops.copy(stream.handle(), &in, in_end.done()), SG_STATUS_OK);
-    ASSERT_EQ(ops.gemm(stream.handle(), &gemm, gemm_end.done()), SG_STATUS_OK) << device.last_message();
-    ASSERT_EQ(ops.copy(stream.handle(), &out, out_end.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(stream.handle(), in.header, in_end.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(stream.handle(), gemm.header, gemm_end.done()), SG_STATUS_OK) << device.last_message();
+    ASSERT_EQ(enqueue(stream.handle(), out.header, out_end.done()), SG_STATUS_OK);
     EXPECT_EQ(out_end.wait().status, SG_STATUS_OK);
     const double flops = 2.0 * side * side * side;
     const double rate = flops / (double(gemm_end.wait().end_ns - gemm_end.wait().start_ns) * 1e-9);
@@ -172,7 +172,7 @@ TEST(SimTime, SizesThatNoMachineHolds) {
     EXPECT_LT(in_rate, 60e9);
     sg_backend_gemm beyond = gemm;
     beyond.lda = side + 1;
-    EXPECT_EQ(ops.gemm(stream.handle(), &beyond, {nullptr, nullptr}), SG_STATUS_BACKEND_FAILURE);
+    EXPECT_EQ(enqueue(stream.handle(), beyond.header, {nullptr, nullptr}), SG_STATUS_BACKEND_FAILURE);
   }
   munmap(host, bytes);
 }
@@ -226,8 +226,8 @@ TEST(SimTime, LimitedProductsLeaveTheRestToOthers) {
     sg_backend_gemm gemm = square_gemm(size, memory.get(), memory.get(), memory.get());
     gemm.compute_units = units;
     completion first, second;
-    EXPECT_EQ(ops.gemm(one.handle(), &gemm, first.done()), SG_STATUS_OK);
-    EXPECT_EQ(ops.gemm(other.handle(), &gemm, second.done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(one.handle(), gemm.header, first.done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(other.handle(), gemm.header, second.done()), SG_STATUS_OK);
     ended = first.wait().end_ns;
     both_ended = std::max(ended, second.wait().end_ns);
   };

@@ -1,35 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream's worker is told to do: a record of fixed size, copied into the stream's queue.
+// An entry of a stream's queue: a record of fixed size.
 #pragma once
 
 #include <streamgemm/backend.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "event.hpp"
+#include "operations.hpp"
 
 namespace sg::cpu {
 
-enum class command_kind : std::uint8_t { notify, wait, copy, gemm, gemm_group, reduce };
+enum class command_kind : std::uint8_t { wait, one, batch };
 
-// Products that the core keeps until they have been told.
-struct product_group {
-  const sg_backend_gemm *items;
+// GEMMs that the core keeps until their end has been notified.
+struct gemm_batch {
+  const sg_backend_command *const *gemms;
   std::int32_t count;
   sg_status *statuses;
+
+  const sg_backend_gemm &gemm(std::int32_t index) const noexcept {
+    return *reinterpret_cast<const sg_backend_gemm *>(gemms[index]);
+  }
 };
 
 struct command {
-  command_kind kind = command_kind::notify;
+  command_kind kind = command_kind::one;
   sg_backend_done done = {nullptr, nullptr};
+  const operation *what = nullptr;  // one
   union {
     point until = {};  // wait: holds a reference
-    sg_backend_copy copy;
-    sg_backend_gemm gemm;  // its pointer arrays are in one block of malloc's, see owned_arrays
-    product_group group;
-    sg_backend_reduce reduce;
+    gemm_batch batch;
+    alignas(16) std::byte bytes[most_command_bytes];  // one: a copy of the command
   };
-  void *owned_arrays = nullptr;
+  void *owned_arrays = nullptr;  // one: a GEMM's pointer arrays, in one block of malloc's
+
+  const sg_backend_command &one() const noexcept { return *reinterpret_cast<const sg_backend_command *>(bytes); }
 };
 
 }  // namespace sg::cpu

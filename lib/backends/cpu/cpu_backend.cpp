@@ -3,6 +3,7 @@
 #include "cpu_backend.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -11,6 +12,7 @@
 #include "event.hpp"
 #include "failure.hpp"
 #include "fork_lock.hpp"
+#include "operations.hpp"
 #include "select.hpp"
 #include "stream.hpp"
 
@@ -98,22 +100,16 @@ sg_status event_record(sg_backend_event *x, sg_backend_stream *in) noexcept {
   return SG_STATUS_OK;
 }
 
-sg_status copy(sg_backend_stream *x, const sg_backend_copy *what, sg_backend_done done) noexcept {
-  return of(x).copy(*what, done);
+int32_t supports(sg_backend_device *, const sg_backend_command *what) noexcept {
+  const operation *const known = operation_of(what->kind);
+  return known != nullptr && known->supports(*what);
 }
-sg_status gemm(sg_backend_stream *x, const sg_backend_gemm *what, sg_backend_done done) noexcept {
-  return of(x).gemm(*what, done);
+sg_status enqueue(sg_backend_stream *x, const sg_backend_command *const *commands, std::int32_t count,
+                  sg_status *statuses, sg_backend_done done) noexcept {
+  return count == 1 ? of(x).enqueue(*commands[0], done) : of(x).enqueue({commands, count, statuses}, done);
 }
-sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend_done done) noexcept {
-  return of(x).reduce(*what, done);
-}
-sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
-
-sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
-                     sg_backend_done done) noexcept {
-  return of(x).gemm_group({items, count, statuses}, done);
-}
-sg_status gemm_here(sg_backend_device *x, const sg_backend_gemm *what) noexcept { return of(x).gemm_here(*what); }
+int32_t most_in_batch(sg_backend_device *) noexcept { return INT32_MAX; }
+sg_status run_here(sg_backend_device *x, const sg_backend_command *what) noexcept { return of(x).run_here(*what); }
 int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
   return of(x).run_waiting(wanted, user) ? 1 : 0;
 }
@@ -121,8 +117,6 @@ void stop_when(sg_backend_device *x, int32_t (*stopped)(const sg_backend_done *d
   of(x).stop_when(stopped);
 }
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
-
-int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
 
 // Slots that are not named are NULL: one memory, so no kinds of it and nothing to register; no native streams; the
 // world's clock.
@@ -147,18 +141,15 @@ constexpr sg_backend_ops table = {
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
-    .copy = copy,
-    .gemm = gemm,
-    .reduce = reduce,
-    .notify = notify,
+    .supports = supports,
+    .enqueue = enqueue,
     .drain = drain,
-    .gemm_group = gemm_group,
+    .most_in_batch = most_in_batch,
     .poll = nullptr,
     .graph_create = nullptr,
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
-    .has_epilogues = has_epilogues,
-    .gemm_here = gemm_here,
+    .run_here = run_here,
     .run_waiting = run_waiting,
     .stop_when = stop_when,
 };

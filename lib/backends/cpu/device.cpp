@@ -9,7 +9,7 @@
 
 #include "cores.hpp"
 #include "failure.hpp"
-#include "gemm.hpp"
+#include "operations.hpp"
 #include "select.hpp"
 
 namespace sg::cpu {
@@ -82,21 +82,22 @@ void device::destroy_stream(stream *which) noexcept {
 }
 
 namespace {
-thread_local bool t_computes = false;  // in gemm_here()
+thread_local bool t_computes = false;  // in run_here()
 }  // namespace
 
-sg_status device::gemm_here(const sg_backend_gemm &what) noexcept {
-  if (!route_for(what.in_type, what.out_type).panels)
-    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no product of these types");
+sg_status device::run_here(const sg_backend_command &what) noexcept {
+  const operation *const known = operation_of(what.kind);
+  if (known == nullptr || what.struct_size < known->size || !known->supports(what))
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
   workspace *const space = workspaces_.take();
-  if (space == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a product");
+  if (space == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
   // Sequentially consistent, as drain() is: either it sees this thread inside, or this thread sees that it drains.
   callers_.fetch_add(1, std::memory_order_seq_cst);
   sg_status status = SG_STATUS_SHUTDOWN;
   if (!draining()) {
     const default_arithmetic as_on_a_worker;
     t_computes = true;
-    status = run_gemm(what, nullptr, *space);
+    status = known->run(what, *space);
     t_computes = false;
   }
   callers_.fetch_sub(1, std::memory_order_seq_cst);

@@ -25,8 +25,8 @@ class device {
   std::int32_t streams() const noexcept { return count_.load(std::memory_order_relaxed); }
   awake_cores &awake() noexcept { return awake_; }
 
-  // On the calling thread: a product; or the next command of some stream, see sg_backend_ops.
-  sg_status gemm_here(const sg_backend_gemm &what) noexcept;
+  // On the calling thread: a command; or the next command of some stream, see sg_backend_ops.
+  sg_status run_here(const sg_backend_command &what) noexcept;
   bool run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
 
   // What long commands ask between their parts; nullptr: they complete.
@@ -34,8 +34,8 @@ class device {
   auto stopped() const noexcept { return stopped_; }
 
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
-  // Lets the commands and callers' products that run end and drops the rest; returns when none runs. No command is taken afterwards. In a
-  // child of fork, which has none of the workers, it does nothing.
+  // Lets the running commands end, those of callers too, and drops the rest; returns when none runs. No command is taken
+  // afterwards. In a child of fork, which has none of the workers, it does nothing.
   void drain() noexcept;
 
  private:
@@ -50,7 +50,7 @@ class device {
   awake_cores awake_;
   workspace_pool workspaces_;
   int32_t (*stopped_)(const sg_backend_done *done) = nullptr;
-  std::atomic<std::int32_t> callers_{0};  // in gemm_here()
+  std::atomic<std::int32_t> callers_{0};  // in run_here()
   const pid_t process_;
   char model_[2048];
 };

@@ -4,16 +4,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <new>
 
 #include "device.hpp"
-#include "elementwise.hpp"
 #include "failure.hpp"
 #include "gemm.hpp"
-#include "select.hpp"
 #include "thread.hpp"
 
 namespace sg::cpu {
@@ -29,10 +28,11 @@ std::int64_t now_ns() noexcept {
 
 // The command's pointer arrays, which are the caller's, become the command's own. False when memory is out.
 bool own_arrays(command &what) noexcept {
-  sg_backend_gemm &gemm = what.gemm;
+  what.owned_arrays = nullptr;
+  if (what.one().kind != SG_BACKEND_GEMM) return true;
+  auto &gemm = *reinterpret_cast<sg_backend_gemm *>(what.bytes);
   const std::size_t count = static_cast<std::size_t>(gemm.batch);
   const std::size_t arrays = (gemm.a_array != nullptr) + (gemm.b_array != nullptr) + (gemm.c_array != nullptr);
-  what.owned_arrays = nullptr;
   if (arrays == 0) return true;
   auto **memory = static_cast<void **>(std::calloc(count, arrays * sizeof(void *)));
   if (memory == nullptr) return false;
@@ -86,50 +86,28 @@ sg_status stream::submit(Fill fill) noexcept {
   return SG_STATUS_OK;
 }
 
-sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
+sg_status stream::enqueue(const sg_backend_command &what, sg_backend_done done) noexcept {
+  const operation *const known = operation_of(what.kind);
+  if (known == nullptr || !known->supports(what)) return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
   return submit([&](command &x) {
-    x.kind = command_kind::copy;
+    x.kind = command_kind::one;
     x.done = done;
-    x.copy = what;
-    return true;
-  });
-}
-
-sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
-  if (!route_for(what.in_type, what.out_type).panels)
-    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no product of these types");
-  return submit([&](command &x) {
-    x.kind = command_kind::gemm;
-    x.done = done;
-    x.gemm = what;
+    x.what = known;
+    // What an older core does not know of the command is 0.
+    const std::size_t given = std::min<std::size_t>(what.struct_size, known->size);
+    std::memcpy(x.bytes, &what, given);
+    std::memset(x.bytes + given, 0, known->size - given);
     return own_arrays(x);
   });
 }
 
-sg_status stream::gemm_group(const product_group &what, sg_backend_done done) noexcept {
-  if (!route_for(what.items[0].in_type, what.items[0].out_type).panels)
-    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no product of these types");
+sg_status stream::enqueue(const gemm_batch &what, sg_backend_done done) noexcept {
+  if (!operation_of(SG_BACKEND_GEMM)->supports(*what.gemms[0]))
+    return fail(SG_STATUS_UNSUPPORTED, "the cpu has no GEMM of these types");
   return submit([&](command &x) {
-    x.kind = command_kind::gemm_group;
+    x.kind = command_kind::batch;
     x.done = done;
-    x.group = what;
-    return true;
-  });
-}
-
-sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
-  return submit([&](command &x) {
-    x.kind = command_kind::reduce;
-    x.done = done;
-    x.reduce = what;
-    return true;
-  });
-}
-
-sg_status stream::notify(sg_backend_done done) noexcept {
-  return submit([&](command &x) {
-    x.kind = command_kind::notify;
-    x.done = done;
+    x.batch = what;
     return true;
   });
 }
@@ -253,7 +231,7 @@ void stream::run_front(workspace &space) noexcept {
   space.command = nullptr;
   const sg_backend_done done = what.done;
   if (what.kind == command_kind::wait) what.until.of->release();
-  if (what.kind == command_kind::gemm) std::free(what.owned_arrays);
+  if (what.kind == command_kind::one) std::free(what.owned_arrays);
   queue_.pop();
   progress_->advance();
   if (done.fn == nullptr) return;
@@ -262,21 +240,18 @@ void stream::run_front(workspace &space) noexcept {
   done.fn(done.user, &result);
 }
 
-// `alone`: of the first product that fails in its group.
+// `alone`: of the first GEMM that fails in its batch.
 sg_status stream::execute(const command &what, workspace &space, sg_status &alone) noexcept {
   switch (what.kind) {
-    case command_kind::notify: return SG_STATUS_OK;
     case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;
-    case command_kind::copy: run_copy(what.copy); return SG_STATUS_OK;
-    case command_kind::gemm: return run_gemm(what.gemm, nullptr, space);
-    case command_kind::gemm_group:
-      for (std::int32_t i = 0; i < what.group.count; ++i) {
-        const sg_backend_gemm *const item = &what.group.items[i];
-        what.group.statuses[i] = run_gemm(*item, i + 1 < what.group.count ? item + 1 : nullptr, space);
-        if (alone == SG_STATUS_OK) alone = what.group.statuses[i];
+    case command_kind::one: return what.what->run(what.one(), space);
+    case command_kind::batch:
+      for (std::int32_t i = 0; i < what.batch.count; ++i) {
+        const sg_backend_gemm *const following = i + 1 < what.batch.count ? &what.batch.gemm(i + 1) : nullptr;
+        what.batch.statuses[i] = run_gemm(what.batch.gemm(i), following, space);
+        if (alone == SG_STATUS_OK) alone = what.batch.statuses[i];
       }
       return SG_STATUS_OK;
-    case command_kind::reduce: run_reduce(what.reduce); return SG_STATUS_OK;
   }
   return SG_STATUS_INTERNAL;
 }

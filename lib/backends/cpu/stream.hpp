@@ -28,11 +28,8 @@ class stream {
 
   device &owner() const noexcept { return owner_; }
 
-  sg_status copy(const sg_backend_copy &what, sg_backend_done done) noexcept;
-  sg_status gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept;
-  sg_status gemm_group(const product_group &what, sg_backend_done done) noexcept;
-  sg_status reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept;
-  sg_status notify(sg_backend_done done) noexcept;
+  sg_status enqueue(const sg_backend_command &what, sg_backend_done done) noexcept;
+  sg_status enqueue(const gemm_batch &what, sg_backend_done done) noexcept;
   sg_status wait(event &what) noexcept;
   void record(event &what) noexcept { what.record(*progress_, queue_.committed()); }
 

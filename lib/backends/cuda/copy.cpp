@@ -4,10 +4,15 @@
 #include "kernels.hpp"
 
 namespace sg::cuda {
+
+bool is_within_device(const sg_backend_copy &what) noexcept {
+  return what.dst_space.kind == SG_MEMORY_DEVICE && what.src_space.kind == SG_MEMORY_DEVICE;
+}
+
 namespace {
 
 cudaMemcpyKind kind_of(const sg_backend_copy &what) noexcept {
-  if (what.to_device && what.from_device) return cudaMemcpyDeviceToDevice;
+  if (is_within_device(what)) return cudaMemcpyDeviceToDevice;
   // The host's side may be another GPU's memory: the driver sees which.
   return cudaMemcpyDefault;
 }
@@ -17,8 +22,8 @@ cudaMemcpyKind kind_of(const sg_backend_copy &what) noexcept {
 // busy chip the engine was ahead from 1 KiB on. Outwards the engine is never behind.
 bool is_narrow(const sg_backend_copy &what) noexcept {
   constexpr std::int64_t widest = 512, least_bytes = std::int64_t{64} << 10;
-  return what.height > 1 && what.width <= widest && what.width * what.height >= least_bytes && what.to_device &&
-         !what.from_device;
+  return what.height > 1 && what.width <= widest && what.width * what.height >= least_bytes &&
+         what.dst_space.kind == SG_MEMORY_DEVICE && what.src_space.kind != SG_MEMORY_DEVICE;
 }
 
 // Whether kernels can reach it: pinned, and mapped at the same address as the host has it.

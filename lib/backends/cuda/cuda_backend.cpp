@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -180,23 +181,18 @@ sg_status event_query(sg_backend_event *x) noexcept {
   return state == cudaErrorNotReady ? SG_STATUS_NOT_READY : owner.check(state, "asking for an event");
 }
 
-sg_status copy(sg_backend_stream *x, const sg_backend_copy *what, sg_backend_done done) noexcept {
-  return of(x).copy(*what, done);
+std::int32_t supports(sg_backend_device *x, const sg_backend_command *what) noexcept {
+  return sg::cuda::supports(of(x), *what);
 }
-sg_status gemm(sg_backend_stream *x, const sg_backend_gemm *what, sg_backend_done done) noexcept {
-  return of(x).gemm(*what, done);
+sg_status enqueue(sg_backend_stream *x, const sg_backend_command *const *commands, std::int32_t count,
+                  sg_status *statuses, sg_backend_done done) noexcept {
+  return count == 1 ? of(x).enqueue(*commands[0], done)
+                    : of(x).enqueue(gemm_list(commands, static_cast<std::size_t>(count)), statuses, done);
 }
-sg_status reduce(sg_backend_stream *x, const sg_backend_reduce *what, sg_backend_done done) noexcept {
-  return of(x).reduce(*what, done);
-}
-sg_status notify(sg_backend_stream *x, sg_backend_done done) noexcept { return of(x).notify(done); }
+std::int32_t most_in_batch(sg_backend_device *) noexcept { return INT32_MAX; }
 
 sg_status mem_free_bytes(sg_backend_device *x, std::uint64_t *out) noexcept { return of(x).mem_free_bytes(out); }
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
-sg_status gemm_group(sg_backend_stream *x, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
-                     sg_backend_done done) noexcept {
-  return of(x).gemm_group(items, count, statuses, done);
-}
 void poll(sg_backend_device *x) noexcept { of(x).poll(); }
 sg_status graph_create(sg_backend_device *x, const sg_backend_node *nodes, std::int32_t count,
                        sg_backend_graph **out) noexcept {
@@ -215,7 +211,6 @@ void facts(sg_backend_device *x, sg_backend_facts *out) noexcept {
   std::memcpy(out, &found, found.struct_size);
 }
 
-std::int32_t has_epilogues(sg_backend_device *) noexcept { return 1; }
 std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts().multiProcessorCount; }
 sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
 
@@ -245,12 +240,10 @@ constexpr sg_backend_ops table = {
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
-    .copy = copy,
-    .gemm = gemm,
-    .reduce = reduce,
-    .notify = notify,
+    .supports = supports,
+    .enqueue = enqueue,
     .drain = drain,
-    .gemm_group = gemm_group,
+    .most_in_batch = most_in_batch,
     .poll = poll,
     .graph_create = graph_create,
     .graph_destroy = graph_destroy,
@@ -258,7 +251,6 @@ constexpr sg_backend_ops table = {
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
     .tune = tune,
-    .has_epilogues = has_epilogues,
     .event_wrap = event_wrap,
     .event_native = event_native,
     .event_query = event_query,
@@ -269,6 +261,6 @@ constexpr sg_backend_ops table = {
 }  // namespace
 }  // namespace sg::cuda
 
-extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_1(void) {
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_2(void) {
   return &sg::cuda::table;
 }

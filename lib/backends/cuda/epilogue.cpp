@@ -19,16 +19,16 @@ const void *bias_of_item(const sg_backend_gemm &g, std::int64_t item) noexcept {
   return g.bias == nullptr ? nullptr : static_cast<const char *>(g.bias) + item * g.stride_bias * element_size(g.out_type);
 }
 
-sg_status end_products(stream &in, const sg_backend_gemm *products, std::int32_t count, const sg_status *statuses) noexcept {
+sg_status end_products(stream &in, const gemm_list &products, const sg_status *statuses) noexcept {
   product_end gathered[most_parameter_ends];
   int size = 0;
   const auto launch = [&] {
     if (size == 0) return SG_STATUS_OK;
-    const cudaError_t error = launch_ends(gathered, size, products->out_type, in.native());
+    const cudaError_t error = launch_ends(gathered, size, products[0].out_type, in.native());
     size = 0;
     return in.owner().check(error, "starting an epilogue");
   };
-  for (std::int32_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < products.size(); ++i) {
     const sg_backend_gemm &g = products[i];
     if (!ends_apart(g) || (statuses != nullptr && statuses[i] != SG_STATUS_OK)) continue;
     const std::int64_t pieces = g.c_array != nullptr ? g.batch : 1;

@@ -150,18 +150,18 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
     cublasStatus_t outcome;
     if (const sg_status status = in.run_matmul(what, outcome)) return status;
     if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
-  // Now and then cuBLAS refuses a strided batch of complex products whose items it takes: seen on an H100.
-  if (what.batch > 1 && what.a_array == nullptr) {
-    for (std::int64_t i = 0; i < what.batch; ++i)
-      if (const sg_status status = run_blas_there(in, item_of(what, i))) return status;
-    return SG_STATUS_OK;
-  }
   }
   cublasHandle_t handle = nullptr;
   if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;
   const blas_scalar alpha(what.alpha, what.in_type), beta(what.beta, what.in_type);
   const cublasStatus_t outcome = call_blas(handle, what, types, {&alpha, &beta});
   if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
+  // Now and then cuBLAS refuses a strided batch of complex GEMMs whose items it takes: seen on an H100.
+  if (what.batch > 1 && what.a_array == nullptr) {
+    for (std::int64_t i = 0; i < what.batch; ++i)
+      if (const sg_status status = run_blas_there(in, item_of(what, i))) return status;
+    return SG_STATUS_OK;
+  }
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
   return fail(SG_STATUS_UNSUPPORTED,
               "cuBLAS has no product of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading dimensions %lld, "
@@ -206,7 +206,8 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
     item.out_type = SG_DTYPE_F32;
     item.beta = {0, 0};
     status = run_product(in, item);
-    const sg_backend_reduce sum{what.m, what.n, SG_DTYPE_F32, what.out_type, what.beta,
+    const sg_backend_reduce sum{{sizeof(sg_backend_reduce), SG_BACKEND_REDUCE},
+                                what.m, what.n, SG_DTYPE_F32, what.out_type, what.beta,
                                 memory, 1,      what.m,       what.m * what.n, c,  what.ldc,
                                 bias_of_item(what, i), what.bias_per_row, what.activation};
     if (status == SG_STATUS_OK) status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
@@ -237,7 +238,9 @@ sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
 
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
   const sg_status status = run_product(in, what);
-  return status == SG_STATUS_OK && ends_apart(what) ? end_products(in, &what, 1, nullptr) : status;
+  if (status != SG_STATUS_OK || !ends_apart(what)) return status;
+  const sg_backend_command *const one = &what.header;
+  return end_products(in, {&one, 1}, nullptr);
 }
 
 }  // namespace sg::cuda

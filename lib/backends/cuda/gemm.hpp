@@ -2,6 +2,7 @@
 // Products.
 #pragma once
 
+#include "commands.hpp"
 #include "kernels.hpp"
 #include "stream.hpp"
 
@@ -10,7 +11,7 @@ namespace sg::cuda {
 // Enqueues it with its epilogue.
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept;
 // Enqueues all of them, in as few calls as their shapes allow.
-sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept;
+sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept;
 
 // Epilogues. Those of products whose C is its own accumulator may follow as a kernel of their own.
 bool has_epilogue(const sg_backend_gemm &what) noexcept;
@@ -18,7 +19,7 @@ bool ends_apart(const sg_backend_gemm &what) noexcept;
 const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcept;
 // Enqueues those of the products that end apart, in few launches; `statuses`: of the products, which have one type of C, or
 // nullptr. Arrays of pointers are the host's.
-sg_status end_products(stream &in, const sg_backend_gemm *products, std::int32_t count, const sg_status *statuses) noexcept;
+sg_status end_products(stream &in, const gemm_list &products, const sg_status *statuses) noexcept;
 
 // The parts of a product, without its epilogue: all of it, what cuBLAS computes as it is, i8, f8, and f32 through short
 // formats.
@@ -42,7 +43,7 @@ class widened_f8 {
   widened_f8(const widened_f8 &) = delete;
   widened_f8 &operator=(const widened_f8 &) = delete;
   // `out`: as many.
-  sg_status bring(const sg_backend_gemm *products, std::int32_t count, sg_backend_gemm *out) noexcept;
+  sg_status bring(const gemm_list &products, sg_backend_gemm *out) noexcept;
 
  private:
   stream &in_;

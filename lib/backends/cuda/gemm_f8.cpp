@@ -68,7 +68,8 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
 sg_status run_widened(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm wide;
   widened_f8 operands(in);
-  if (const sg_status status = operands.bring(&what, 1, &wide)) return status;
+  const sg_backend_command *const one = &what.header;
+  if (const sg_status status = operands.bring({&one, 1}, &wide)) return status;
   return run_product(in, wide);
 }
 
@@ -129,15 +130,16 @@ class panel_list {
 
 }  // namespace
 
-sg_status widened_f8::bring(const sg_backend_gemm *products, std::int32_t count, sg_backend_gemm *out) noexcept {
+sg_status widened_f8::bring(const gemm_list &products, sg_backend_gemm *out) noexcept {
   std::int64_t bytes = 0;
-  for (std::int32_t i = 0; i < count; ++i) bytes += a_of(products[i]).wide_bytes() + b_of(products[i]).wide_bytes();
+  for (std::size_t i = 0; i < products.size(); ++i)
+    bytes += a_of(products[i]).wide_bytes() + b_of(products[i]).wide_bytes();
   if (const sg_status status = in_.take(static_cast<std::uint64_t>(bytes), &memory_)) return status;
   // f16 for sums in f32 too: chips from before bf16 have it.
-  const sg_dtype wide = products->out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
-  panel_list panels(in_, products->in_type, wide);
+  const sg_dtype wide = products[0].out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
+  panel_list panels(in_, products[0].in_type, wide);
   auto *next = static_cast<char *>(memory_);
-  for (std::int32_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < products.size(); ++i) {
     const operand a = a_of(products[i]), b = b_of(products[i]);
     sg_backend_gemm &g = out[i];
     g = products[i];

@@ -32,7 +32,7 @@ bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
 }
 
 // Places in the caller's array.
-using places = std::vector<std::int32_t>;
+using places = std::vector<std::size_t>;
 
 // The items of some products, one behind the other.
 struct item_list {
@@ -59,16 +59,16 @@ struct item_list {
 };
 
 // Products of one shape as one call.
-sg_status run_class(stream &in, const sg_backend_gemm *items, const places &members) {
+sg_status run_class(stream &in, const gemm_list &items, const places &members) {
   const sg_backend_gemm &first = items[members.front()];
   if (members.size() == 1) return run_blas(in, first);
   item_list all;
-  for (const std::int32_t index : members) all.add(items[index]);
+  for (const std::size_t index : members) all.add(items[index]);
   return run_blas(in, all.as(first));
 }
 
 // Products of several shapes as one call.
-sg_status run_grouped(stream &in, const sg_backend_gemm *items, const std::vector<places> &classes) {
+sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<places> &classes) {
   std::vector<cublasOperation_t> op_a, op_b;
   std::vector<std::int64_t> m, n, k, lda, ldb, ldc, sizes;
   // The scalars' arrays have the type that the products are computed in.
@@ -90,7 +90,7 @@ sg_status run_grouped(stream &in, const sg_backend_gemm *items, const std::vecto
     alpha_f32.push_back(static_cast<float>(g.alpha.re));
     beta_f32.push_back(static_cast<float>(g.beta.re));
     const std::size_t before = all.a.size();
-    for (const std::int32_t index : members) all.add(items[index]);
+    for (const std::size_t index : members) all.add(items[index]);
     sizes.push_back(static_cast<std::int64_t>(all.a.size() - before));
   }
   sg_backend_gemm one = all.as(items[classes.front().front()]);
@@ -121,10 +121,10 @@ bool can_be_grouped(const sg_backend_gemm &g) noexcept {
   }
 }
 
-sg_status run_plain_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) {
+sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuses) {
   std::vector<places> classes;
   std::size_t latest = 0;  // shapes come in turn or in runs, so the next one's or the same is looked at first
-  for (std::int32_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
     const auto fits = [&](const places &x) { return same_shape(items[x.front()], items[i]); };
     if (latest + 1 < classes.size() && fits(classes[latest + 1]))
       ++latest;
@@ -133,7 +133,7 @@ sg_status run_plain_group(stream &in, const sg_backend_gemm *items, std::int32_t
     if (latest == classes.size()) classes.emplace_back();
     classes[latest].push_back(i);
   }
-  if (classes.size() > 1 && static_cast<std::size_t>(count) < own_call_pays * classes.size() &&
+  if (classes.size() > 1 && items.size() < own_call_pays * classes.size() &&
       can_be_grouped(items[0]) && run_grouped(in, items, classes) == SG_STATUS_OK)
     return SG_STATUS_OK;
   for (const places &members : classes) {
@@ -143,38 +143,45 @@ sg_status run_plain_group(stream &in, const sg_backend_gemm *items, std::int32_t
     } catch (const std::bad_alloc &) {  // the others are on their way
       status = fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");
     }
-    for (const std::int32_t index : members) statuses[index] = status;
+    for (const std::size_t index : members) statuses[index] = status;
   }
   return SG_STATUS_OK;
 }
 
-}  // namespace
-
-namespace {
-sg_status run_widened_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept {
+sg_status run_widened_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept {
   try {
-    std::vector<sg_backend_gemm> wide(static_cast<std::size_t>(count));
+    std::vector<sg_backend_gemm> wide(items.size());
     widened_f8 operands(in);
-    if (const sg_status status = operands.bring(items, count, wide.data())) return status;
-    return run_group(in, wide.data(), count, statuses);
+    if (const sg_status status = operands.bring(items, wide.data())) return status;
+    std::vector<const sg_backend_command *> commands;
+    commands.reserve(wide.size());
+    for (const sg_backend_gemm &each : wide) commands.push_back(&each.header);
+    return run_group(in, {commands.data(), commands.size()}, statuses);
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's operands");
   }
 }
+
+template <class Condition>
+bool all_of(const gemm_list &items, Condition &&condition) {
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (!condition(items[i])) return false;
+  return true;
+}
+
 }  // namespace
 
-sg_status run_group(stream &in, const sg_backend_gemm *items, std::int32_t count, sg_status *statuses) noexcept {
-  const auto on_chip = [&](const sg_backend_gemm &g) { return multiplies_f8(in, g, false); };
-  if (is_f8(items[0].in_type) && std::none_of(items, items + count, on_chip))
-    return run_widened_group(in, items, count, statuses);
-  if (!std::all_of(items, items + count, is_plain_blas)) {
-    for (std::int32_t i = 0; i < count; ++i) statuses[i] = run_gemm(in, items[i]);
+sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept {
+  const auto not_on_chip = [&](const sg_backend_gemm &g) { return !multiplies_f8(in, g, false); };
+  if (is_f8(items[0].in_type) && all_of(items, not_on_chip)) return run_widened_group(in, items, statuses);
+  if (!all_of(items, is_plain_blas)) {
+    for (std::size_t i = 0; i < items.size(); ++i) statuses[i] = run_gemm(in, items[i]);
     return SG_STATUS_OK;
   }
   try {
-    if (const sg_status status = run_plain_group(in, items, count, statuses)) return status;
-    const sg_status ended = end_products(in, items, count, statuses);
-    for (std::int32_t i = 0; i < count && ended != SG_STATUS_OK; ++i)
+    if (const sg_status status = run_plain_group(in, items, statuses)) return status;
+    const sg_status ended = end_products(in, items, statuses);
+    for (std::size_t i = 0; i < items.size() && ended != SG_STATUS_OK; ++i)
       if (ends_apart(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = ended;
     return SG_STATUS_OK;
   } catch (const std::bad_alloc &) {

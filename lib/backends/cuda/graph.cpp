@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <new>
 
+#include "commands.hpp"
 #include "current.hpp"
 #include "failure.hpp"
 #include "gemm.hpp"
-#include "copy.hpp"
 #include "process_end.hpp"
 
 namespace sg::cuda {
@@ -16,10 +16,10 @@ namespace {
 constexpr std::int32_t most_branches = 8;
 
 sg_status run_node(stream &in, const sg_backend_node &node, std::vector<sg_status> &statuses) {
-  if (node.products == nullptr) return run_copy(in, node.copy);
-  if (node.product_count == 1) return run_gemm(in, node.products[0]);
-  statuses.assign(static_cast<std::size_t>(node.product_count), SG_STATUS_OK);
-  if (const sg_status status = run_group(in, node.products, node.product_count, statuses.data())) return status;
+  const auto count = static_cast<std::size_t>(node.command_count);
+  if (count == 1) return run_command(in, *node.commands[0]);
+  statuses.assign(count, SG_STATUS_OK);
+  if (const sg_status status = run_group(in, {node.commands, count}, statuses.data())) return status;
   const auto failed = std::find_if(statuses.begin(), statuses.end(), [](sg_status x) { return x != SG_STATUS_OK; });
   return failed == statuses.end() ? SG_STATUS_OK : *failed;
 }
@@ -72,7 +72,9 @@ sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count)
   for (std::int32_t i = 0; i < count; ++i) {
     sources += nodes[i].before_count == 0;
     std::int64_t items = 0;
-    for (std::int32_t p = 0; p < nodes[i].product_count; ++p) items += nodes[i].products[p].batch;
+    for (std::int32_t c = 0; c < nodes[i].command_count; ++c)
+      if (const sg_backend_command &command = *nodes[i].commands[c]; command.kind == SG_BACKEND_GEMM)
+        items += as<sg_backend_gemm>(command).batch;
     most_items = std::max(most_items, items);
   }
   for (std::int32_t i = 0; i < std::clamp(sources, 1, most_branches); ++i) {

@@ -195,15 +195,10 @@ constexpr double short_seconds = 30e-6, long_seconds = 300e-6;
 // would be most of the time, hardly does; how long one of many short runs takes, its size does not say.
 stream::timing stream::timing_of(const sg_backend_copy &what) noexcept {
   constexpr double link_bytes_per_second = 55e9;
-  const bool within = what.to_device && what.from_device;
-  if (within || (what.height > 1 && !(what.width == what.dst_pitch && what.width == what.src_pitch)))
+  if (is_within_device(what) || (what.height > 1 && !(what.width == what.dst_pitch && what.width == what.src_pitch)))
     return timing::exact;
   const double seconds = double(what.width) * double(what.height) / link_bytes_per_second;
   return seconds >= short_seconds && seconds < long_seconds ? timing::rough : timing::exact;
-}
-
-sg_status stream::copy(const sg_backend_copy &what, sg_backend_done done) noexcept {
-  return submit(done, timing_of(what), [&] { return run_copy(*this, what); });
 }
 
 stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
@@ -213,31 +208,31 @@ stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDevicePr
   return seconds < long_seconds ? timing::rough : timing::exact;
 }
 
-sg_status stream::gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept {
-  return submit(done, timing_of(what, owner_.facts()), [&] { return run_gemm(*this, what); });
+stream::timing stream::timing_of(const sg_backend_command &what, const cudaDeviceProp &facts) noexcept {
+  switch (what.kind) {
+    case SG_BACKEND_MARKER: return timing::none;
+    case SG_BACKEND_COPY: return timing_of(as<sg_backend_copy>(what));
+    case SG_BACKEND_GEMM: return timing_of(as<sg_backend_gemm>(what), facts);
+    default: return timing::exact;
+  }
 }
 
-sg_status stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
-                             sg_backend_done done) noexcept {
+sg_status stream::enqueue(const sg_backend_command &what, sg_backend_done done) noexcept {
+  return submit(done, timing_of(what, owner_.facts()), [&] { return run_command(*this, what); });
+}
+
+sg_status stream::enqueue(const gemm_list &batch, sg_status *statuses, sg_backend_done done) noexcept {
   return submit(done, timing::rough, [&] {
     failure_text()[0] = '\0';
-    const sg_status status = run_group(*this, items, count, statuses);
-    if (done.fn != nullptr && status == SG_STATUS_OK && fail_alike(statuses, count)) reason_ = strdup(failure_text());
+    const sg_status status = run_group(*this, batch, statuses);
+    if (done.fn != nullptr && status == SG_STATUS_OK && fail_alike(statuses, static_cast<std::int32_t>(batch.size())))
+      reason_ = strdup(failure_text());
     return status;
   });
 }
 
-sg_status stream::reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept {
-  return submit(done, timing::exact,
-                [&] { return owner_.check(launch_reduce(what, native_), "starting a reduction"); });
-}
-
 sg_status stream::launch(cudaGraphExec_t graph, sg_backend_done done) noexcept {
   return submit(done, timing::exact, [&] { return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph"); });
-}
-
-sg_status stream::notify(sg_backend_done done) noexcept {
-  return submit(done, timing::none, [] { return SG_STATUS_OK; });
 }
 
 sg_status stream::wait(cudaEvent_t event) noexcept {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "commands.hpp"
 #include "completions.hpp"
 #include "device.hpp"
 #include "matmul.hpp"
@@ -30,13 +31,9 @@ class stream {
   stream(const stream &) = delete;
   stream &operator=(const stream &) = delete;
 
-  sg_status copy(const sg_backend_copy &what, sg_backend_done done) noexcept;
-  sg_status gemm(const sg_backend_gemm &what, sg_backend_done done) noexcept;
-  sg_status gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_status *statuses,
-                       sg_backend_done done) noexcept;
-  sg_status reduce(const sg_backend_reduce &what, sg_backend_done done) noexcept;
+  sg_status enqueue(const sg_backend_command &what, sg_backend_done done) noexcept;
+  sg_status enqueue(const gemm_list &batch, sg_status *statuses, sg_backend_done done) noexcept;
   sg_status launch(cudaGraphExec_t graph, sg_backend_done done) noexcept;
-  sg_status notify(sg_backend_done done) noexcept;
   sg_status wait(cudaEvent_t event) noexcept;
   sg_status record(cudaEvent_t event) noexcept;
   void finish() noexcept { completions_.finish(); }  // waits until what was enqueued has been told
@@ -78,6 +75,7 @@ class stream {
   enum class timing { none, in_bunch, rough, exact };
   static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
   static timing timing_of(const sg_backend_copy &what) noexcept;
+  static timing timing_of(const sg_backend_command &what, const cudaDeviceProp &facts) noexcept;
   template <class Enqueue>
   sg_status submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept;
 

@@ -58,6 +58,12 @@ item_list locate(const address_space &memory, const operand &x, std::int64_t bat
   return items;
 }
 
+// The struct that the command is the beginning of.
+template <class Command>
+const Command &as(const sg_backend_command &command) noexcept {
+  return reinterpret_cast<const Command &>(command);
+}
+
 void move_bytes(const sg_backend_copy &copy, const std::byte *from, std::byte *to) {
   if (copy.dst_pitch == copy.width && copy.src_pitch == copy.width) {
     std::memcpy(to, from, static_cast<std::size_t>(copy.width * copy.height));
@@ -84,6 +90,26 @@ sg_backend_device::sg_backend_device(const sg_backend_host *host, const char *na
   memory_ = std::make_unique<address_space>(memory - std::min(memory, name_.taken),
                                             name_.largest_piece > 0 ? name_.largest_piece : memory, !name_.timing_only);
   timeline_ = std::make_unique<timeline>(host->copy_engines(parsed), host->compute_units(parsed));
+}
+
+double sg_backend_device::seconds_of(const sg_backend_command &command, bool both_ways) const {
+  return host_->command_seconds(model_.get(), &command, both_ways);
+}
+
+bool sg_backend_device::supports(const sg_backend_command &command) const {
+  switch (command.kind) {
+    case SG_BACKEND_MARKER:
+    case SG_BACKEND_COPY: return true;
+    case SG_BACKEND_GEMM: {
+      const auto &gemm = as<sg_backend_gemm>(command);
+      return is_product(gemm.in_type, gemm.out_type) && seconds_of(command) >= 0;
+    }
+    case SG_BACKEND_REDUCE: {
+      const auto &reduce = as<sg_backend_reduce>(command);
+      return reduce.parts_count == 0 || is_sum(reduce.part_type, reduce.out_type);
+    }
+  }
+  return false;
 }
 
 bool sg_backend_device::inherited() const noexcept { return getpid() != process_; }
@@ -148,15 +174,26 @@ void sg_backend_stream::record(sg_backend_event &event) {
 
 void sg_backend_stream::begin_at(std::int64_t time) noexcept { ready_ = time; }
 
+void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_done done) {
+  switch (command.kind) {
+    case SG_BACKEND_MARKER: return marker(done);
+    case SG_BACKEND_COPY: return copy(as<sg_backend_copy>(command), done);
+    case SG_BACKEND_GEMM: return gemm(as<sg_backend_gemm>(command), done);
+    case SG_BACKEND_REDUCE: return reduce(as<sg_backend_reduce>(command), done);
+  }
+  throw failure(SG_STATUS_UNSUPPORTED, "there is no command of kind %d", int{command.kind});
+}
+
 void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) {
+  const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE, from_device = copy.src_space.kind == SG_MEMORY_DEVICE;
   const auto place = [&](bool device, const void *at, std::int64_t pitch, const char *what) {
     const std::uint64_t bytes = extent(copy.width, copy.height, pitch);
     return device ? device_.memory_->device_bytes(at, bytes, what) : device_.memory_->host_bytes(at, bytes, what);
   };
-  const std::byte *from = place(copy.from_device, copy.src, copy.src_pitch, "source of a copy");
-  std::byte *to = place(copy.to_device, copy.dst, copy.dst_pitch, "destination of a copy");
-  const std::int64_t alone = nanoseconds(device_.host_->copy_seconds(device_.model_.get(), &copy, 0));
-  const std::int64_t both_ways = nanoseconds(device_.host_->copy_seconds(device_.model_.get(), &copy, 1));
+  const std::byte *from = place(from_device, copy.src, copy.src_pitch, "source of a copy");
+  std::byte *to = place(to_device, copy.dst, copy.dst_pitch, "destination of a copy");
+  const std::int64_t alone = nanoseconds(device_.seconds_of(copy.header));
+  const std::int64_t both_ways = nanoseconds(device_.seconds_of(copy.header, true));
 
   std::list<task> one(1);
   task &todo = one.front();
@@ -177,9 +214,9 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
     };
     const std::int64_t extra = late * 1000;
     todo.time =
-        copy.to_device && copy.from_device
+        to_device && from_device
             ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
-            : device_.timeline_->place_copy(copy.from_device ? timeline::direction::out : timeline::direction::in,
+            : device_.timeline_->place_copy(from_device ? timeline::direction::out : timeline::direction::in,
                                             ready_, alone + extra, both_ways + extra);
   }
   const std::int64_t end = todo.time.end;
@@ -212,7 +249,7 @@ sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_g
 }
 
 void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
-  const double seconds = device_.host_->gemm_seconds(device_.model_.get(), &gemm);
+  const double seconds = device_.seconds_of(gemm.header);
   if (seconds < 0)
     throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
                   gemm.out_type);
@@ -220,16 +257,17 @@ void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) 
       "product", seconds, gemm.compute_units, [product = located(gemm)] { product.multiply(); }, done);
 }
 
-void sg_backend_stream::gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_backend_done done) {
-  const double seconds = device_.host_->group_seconds(device_.model_.get(), items, count);
+void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count, sg_backend_done done) {
+  const auto &first = as<sg_backend_gemm>(*gemms[0]);
+  const double seconds = device_.host_->batch_seconds(device_.model_.get(), gemms, count);
   if (seconds < 0)
-    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", items->in_type,
-                  items->out_type);
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", first.in_type,
+                  first.out_type);
   std::vector<located_product> products;
   products.reserve(static_cast<std::size_t>(count));
-  for (std::int32_t i = 0; i < count; ++i) products.push_back(located(items[i]));
+  for (std::int32_t i = 0; i < count; ++i) products.push_back(located(as<sg_backend_gemm>(*gemms[i])));
   launch(
-      "group of products", seconds, items->compute_units,
+      "group of products", seconds, first.compute_units,
       [products = std::move(products)] {  // the last one first, as items of a batch
         std::for_each(products.rbegin(), products.rend(), [](const located_product &each) { each.multiply(); });
       },
@@ -254,7 +292,7 @@ void sg_backend_stream::reduce(const sg_backend_reduce &reduce, sg_backend_done 
                                extent(reduce.bias_per_row ? reduce.m : reduce.n, 1, 1, 1, 0, bytes_of(reduce.out_type)),
                                "bias of a reduction");
   launch(
-      "reduction", device_.host_->reduce_seconds(device_.model_.get(), &reduce), 0,
+      "reduction", device_.seconds_of(reduce.header), 0,
       [reduce, parts, c, bias] { add_parts(reduce, parts, c, bias); }, done);
 }
 
@@ -283,7 +321,7 @@ void sg_backend_stream::launch(const char *what, double seconds, std::int32_t un
   ready_ = end;
 }
 
-void sg_backend_stream::notify(sg_backend_done done) {
+void sg_backend_stream::marker(sg_backend_done done) {
   std::list<task> one(1);
   one.front().done = done;
   one.front().time = {ready_, ready_};

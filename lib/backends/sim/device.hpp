@@ -24,6 +24,9 @@ struct sg_backend_device {
   const char *model_json() const noexcept { return model_json_.c_str(); }
   sg::sim::address_space &memory() noexcept { return *memory_; }
   std::int32_t compute_units() const { return host_->compute_units(model_.get()); }
+  // Seconds of a command; negative: the model has no such command.
+  double seconds_of(const sg_backend_command &command, bool both_ways = false) const;
+  bool supports(const sg_backend_command &command) const;
   void count_allocation();  // throws when it is the one that is to fail
   void drain();
 
@@ -66,14 +69,15 @@ struct sg_backend_stream {
   void wait_for(const sg_backend_event &event);
   void record(sg_backend_event &event);
   void begin_at(std::int64_t time) noexcept;
-  void copy(const sg_backend_copy &copy, sg_backend_done done);
-  void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
-  // One launch. All or none of the products are refused, and all or none fail.
-  void gemm_group(const sg_backend_gemm *items, std::int32_t count, sg_backend_done done);
-  void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
-  void notify(sg_backend_done done);
+  void enqueue(const sg_backend_command &command, sg_backend_done done);
+  // GEMMs as one launch. All or none of them are refused, and all or none fail.
+  void enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count, sg_backend_done done);
 
  private:
+  void copy(const sg_backend_copy &copy, sg_backend_done done);
+  void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
+  void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
+  void marker(sg_backend_done done);
   struct located_product;
   located_product located(const sg_backend_gemm &gemm) const;
   // `units`: multiprocessors that it occupies; 0: all.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim_backend.hpp"
 
+#include <cstdint>
 #include <new>
 
 #include "device.hpp"
@@ -120,34 +121,25 @@ sg_status event_record(sg_backend_event *event, sg_backend_stream *stream) {
   return guarded([&] { stream->record(*event); });
 }
 
-sg_status copy(sg_backend_stream *stream, const sg_backend_copy *copy, sg_backend_done done) {
-  return guarded([&] { stream->copy(*copy, done); });
+int32_t supports(sg_backend_device *device, const sg_backend_command *command) { return device->supports(*command); }
+
+sg_status enqueue(sg_backend_stream *stream, const sg_backend_command *const *commands, int32_t count, sg_status *,
+                  sg_backend_done done) {
+  return guarded([&] {
+    if (count == 1)
+      stream->enqueue(*commands[0], done);
+    else
+      stream->enqueue_batch(commands, count, done);
+  });
 }
 
-sg_status gemm(sg_backend_stream *stream, const sg_backend_gemm *gemm, sg_backend_done done) {
-  return guarded([&] { stream->gemm(*gemm, done); });
-}
-
-sg_status gemm_group(sg_backend_stream *stream, const sg_backend_gemm *items, int32_t count, sg_status *,
-                     sg_backend_done done) {
-  return guarded([&] { stream->gemm_group(items, count, done); });
-}
-
-sg_status reduce(sg_backend_stream *stream, const sg_backend_reduce *reduce, sg_backend_done done) {
-  return guarded([&] { stream->reduce(*reduce, done); });
-}
-
-sg_status notify(sg_backend_stream *stream, sg_backend_done done) {
-  return guarded([&] { stream->notify(done); });
-}
+int32_t most_in_batch(sg_backend_device *) { return INT32_MAX; }
 
 void drain(sg_backend_device *device) {
   guarded([&] { device->drain(); });
 }
 
 int32_t compute_units(sg_backend_device *device) { return device->compute_units(); }
-
-int32_t has_epilogues(sg_backend_device *) { return 1; }
 
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
@@ -175,19 +167,16 @@ constexpr sg_backend_ops table = {
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
-    .copy = copy,
-    .gemm = gemm,
-    .reduce = reduce,
-    .notify = notify,
+    .supports = supports,
+    .enqueue = enqueue,
     .drain = drain,
-    .gemm_group = gemm_group,
+    .most_in_batch = most_in_batch,
     .poll = nullptr,
     .graph_create = nullptr,
     .graph_destroy = nullptr,
     .graph_launch = nullptr,
     .mem_free_bytes = mem_free_bytes,
     .compute_units = compute_units,
-    .has_epilogues = has_epilogues,
 };
 
 }  // namespace

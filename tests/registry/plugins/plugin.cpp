@@ -55,7 +55,7 @@ namespace {
     case MISSING_SLOT: table.event_record = nullptr; break;
     case HALF_A_PAIR: table.host_unregister = nullptr; break;
     case TOO_SHORT: table.struct_size = offsetof(sg_backend_ops, name); break;
-    case CUT_OFF: table.struct_size = offsetof(sg_backend_ops, gemm); break;
+    case CUT_OFF: table.struct_size = offsetof(sg_backend_ops, enqueue); break;
     case NAMELESS: table.name = "Tiny:one"; break;
     case IMPOSTOR: table.name = "cpu"; break;
     case AS_CUDA: table.name = "cuda"; break;
@@ -69,5 +69,5 @@ namespace {
 }  // namespace
 
 #if VARIANT != NO_SYMBOL
-extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_1(void) { return spoilt(); }
+extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backend_entry_2(void) { return spoilt(); }
 #endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations.hpp"
+
+#include <iterator>
+
+#include "elementwise.hpp"
+#include "gemm.hpp"
+#include "select.hpp"
+
+namespace sg::cpu {
+namespace {
+
+// The struct that the command is the beginning of.
+template <class Command>
+const Command &as(const sg_backend_command &what) noexcept {
+  return reinterpret_cast<const Command &>(what);
+}
+
+bool always(const sg_backend_command &) noexcept { return true; }
+
+bool supports_gemm(const sg_backend_command &what) noexcept {
+  const auto &wanted = as<sg_backend_gemm>(what);
+  return !!route_for(wanted.in_type, wanted.out_type).panels;
+}
+
+sg_status marker(const sg_backend_command &, workspace &) noexcept { return SG_STATUS_OK; }
+sg_status copy(const sg_backend_command &what, workspace &) noexcept {
+  run_copy(as<sg_backend_copy>(what));
+  return SG_STATUS_OK;
+}
+sg_status gemm(const sg_backend_command &what, workspace &space) noexcept {
+  return run_gemm(as<sg_backend_gemm>(what), nullptr, space);
+}
+sg_status reduce(const sg_backend_command &what, workspace &) noexcept {
+  run_reduce(as<sg_backend_reduce>(what));
+  return SG_STATUS_OK;
+}
+
+// By their kind.
+constexpr operation table[] = {
+    {},
+    {sizeof(sg_backend_command), always, marker},
+    {sizeof(sg_backend_copy), always, copy},
+    {sizeof(sg_backend_gemm), supports_gemm, gemm},
+    {sizeof(sg_backend_reduce), always, reduce},
+};
+
+constexpr bool fit() noexcept {
+  for (const operation &each : table)
+    if (each.size > most_command_bytes) return false;
+  return true;
+}
+static_assert(fit());
+
+}  // namespace
+
+const operation *operation_of(sg_backend_command_kind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(table) && table[index].run != nullptr ? &table[index] : nullptr;
+}
+
+}  // namespace sg::cpu

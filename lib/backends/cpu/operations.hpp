@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of the cpu: one entry of a table for each kind of command.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+
+#include "workspace.hpp"
+
+namespace sg::cpu {
+
+struct operation {
+  std::size_t size;  // of its command
+  bool (*supports)(const sg_backend_command &what) noexcept;
+  sg_status (*run)(const sg_backend_command &what, workspace &space) noexcept;
+};
+
+// Room for any command.
+inline constexpr std::size_t most_command_bytes = 320;
+
+// nullptr: there is no such kind.
+const operation *operation_of(sg_backend_command_kind kind) noexcept;
+
+}  // namespace sg::cpu

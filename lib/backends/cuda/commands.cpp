@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
+
+#include "copy.hpp"
+#include "failure.hpp"
+#include "gemm.hpp"
+#include "kernels.hpp"
+#include "stream.hpp"
+
+namespace sg::cuda {
+namespace {
+
+bool supports_gemm(const sg_backend_gemm &what) noexcept {
+  blas_types types;
+  return what.in_type == SG_DTYPE_I8 || is_f8(what.in_type) || blas_types_of(what, types);
+}
+
+}  // namespace
+
+bool supports(const device &, const sg_backend_command &what) noexcept {
+  switch (what.kind) {
+    case SG_BACKEND_MARKER:
+    case SG_BACKEND_COPY:
+    case SG_BACKEND_REDUCE: return true;
+    case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
+  }
+  return false;
+}
+
+sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
+  switch (what.kind) {
+    case SG_BACKEND_MARKER: return SG_STATUS_OK;
+    case SG_BACKEND_COPY: return run_copy(in, as<sg_backend_copy>(what));
+    case SG_BACKEND_GEMM: return run_gemm(in, as<sg_backend_gemm>(what));
+    case SG_BACKEND_REDUCE:
+      return in.owner().check(launch_reduce(as<sg_backend_reduce>(what), in.native()), "starting a reduction");
+  }
+  return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
+}
+
+}  // namespace sg::cuda

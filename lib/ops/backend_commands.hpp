@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands of a backend that one command of a schedule was lowered to. Keeps its memory for the next one.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace sg {
+
+// The kind of a backend's command, by its type.
+template <class Command>
+constexpr sg_backend_command_kind backend_kind = SG_BACKEND_MARKER;
+template <>
+inline constexpr sg_backend_command_kind backend_kind<sg_backend_copy> = SG_BACKEND_COPY;
+template <>
+inline constexpr sg_backend_command_kind backend_kind<sg_backend_gemm> = SG_BACKEND_GEMM;
+template <>
+inline constexpr sg_backend_command_kind backend_kind<sg_backend_reduce> = SG_BACKEND_REDUCE;
+
+// A command with its header and nothing else.
+template <class Command>
+constexpr Command backend_command() noexcept {
+  Command made{};
+  made.header = {sizeof(Command), backend_kind<Command>};
+  return made;
+}
+
+// The struct that a command is the beginning of.
+template <class Command>
+const Command &as_backend(const sg_backend_command &what) noexcept {
+  return reinterpret_cast<const Command &>(what);
+}
+
+// Room for the pointer arrays of one command; read by the backend during the call only.
+struct pointer_scratch {
+  std::vector<void *> a, b, c;
+};
+
+class backend_commands {
+ public:
+  template <class Command>
+  void add(const Command &what) {  // Throws std::bad_alloc.
+    static_assert(sizeof(Command) <= sizeof(slot) && std::is_trivially_copyable_v<Command>);
+    slots_.emplace_back();
+    ::new (slots_.back().bytes) Command(what);
+  }
+  void clear() noexcept { slots_.clear(); }
+  std::size_t size() const noexcept { return slots_.size(); }
+  sg_backend_command &at(std::size_t index) noexcept {
+    return *std::launder(reinterpret_cast<sg_backend_command *>(slots_[index].bytes));
+  }
+
+  pointer_scratch pointers;
+  std::vector<sg_backend_copy> copies;  // scratch, too
+
+ private:
+  struct slot {
+    alignas(16) std::byte bytes[320];
+  };
+  std::vector<slot> slots_;
+};
+
+}  // namespace sg
