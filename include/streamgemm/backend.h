@@ -15,10 +15,11 @@
  * many bytes of it the core knows. A backend reads no field beyond `struct_size`, and answers `supports` with 0 for a kind
  * that it does not know; so kinds and fields can be added.
  *
- * Completion: every enqueueing function takes an `sg_backend_done`. When its `fn` is not NULL and the call returned
- * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has ended, well or
- * badly; possibly before the enqueueing call returns; always on a thread of the backend or in `poll`, never in the
- * enqueueing call itself. It may enqueue further commands; it never blocks. When the call failed, `fn` is not called.
+ * Completion: every enqueueing function takes an `sg_backend_done`. If its `fn` is not NULL and the call returned
+ * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has completed,
+ * successfully or not; possibly before the enqueueing call returns; always on a thread of the backend, or in `poll` or
+ * `run_waiting`, never in the enqueueing call itself. It may enqueue further commands; it never blocks. If the call
+ * failed, `fn` is not called.
  *
  * Threads: any function may be called from any thread, except that one stream is never used by two threads at once.
  */

@@ -12,31 +12,31 @@
 SG_BEGIN_DECLS
 
 /**
- * Allocates host memory that the device copies from and to at full speed, aligned to 4096 bytes, uninitialised.
+ * Allocates pinned host memory, which the device copies at full speed: aligned to 4096 bytes, uninitialised.
  * @param bytes Size; 0 gives a unique pointer that may be freed.
- * @param[out] out_memory The memory, until sg_host_free; NULL on failure. The end of the context frees what is left.
+ * @param[out] out_memory The memory, valid until sg_host_free or the end of the context; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
  * May block for long (pinning a GiB takes a large part of a second). Any thread. Since 0.1.
  */
 SG_API sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory);
 
 /**
- * Frees what sg_host_alloc gave.
- * @param memory That pointer; NULL is a no-op. No job in flight uses it.
+ * Frees memory that sg_host_alloc returned.
+ * @param memory The pointer; NULL is a no-op. No job in flight may use the memory.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (not such a pointer of this context).
  * May block. Any thread. Since 0.1.
  */
 SG_API sg_status sg_host_free(sg_context *context, void *memory);
 
 /**
- * Pins memory of the caller's, so that copies from and to it run at full speed. Ranges registered may not overlap.
+ * Pins host memory of the caller, so that copies from and to it run at full speed. Registered ranges may not overlap.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY, or the backend's.
  * May block for long. Any thread. Since 0.1.
  */
 SG_API sg_status sg_host_register(sg_context *context, void *memory, uint64_t bytes);
 
 /**
- * Undoes sg_host_register, by the same pointer. No job in flight uses the range.
+ * Unpins memory that sg_host_register pinned, by the same pointer. No job in flight may use the range.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (not registered).
  * May block. Any thread. Since 0.1.
  */
@@ -45,8 +45,8 @@ SG_API sg_status sg_host_unregister(sg_context *context, void *memory);
 /**
  * Allocates device memory, aligned to 256 bytes, uninitialised.
  * @param bytes Size; > 0.
- * @param[out] out_buffer One reference, to be released by sg_buffer_release; NULL on failure. The memory goes when the
- * last reference is gone and the jobs submitted before that have ended.
+ * @param[out] out_buffer One reference, to be released by sg_buffer_release; NULL on failure. The memory is
+ * freed when the last reference is released and the jobs submitted before that have completed.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
  * May block. Any thread. Since 0.1.
  */
@@ -59,7 +59,7 @@ SG_API sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer
 SG_API sg_status sg_buffer_retain(sg_buffer *buffer);
 
 /**
- * Gives a reference back.
+ * Releases a reference.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread. Since 0.1.
  */
 SG_API sg_status sg_buffer_release(sg_buffer *buffer);
@@ -79,8 +79,8 @@ SG_API sg_status sg_buffer_data(sg_buffer *buffer, void **out_data);
 SG_API sg_status sg_buffer_size(sg_buffer *buffer, uint64_t *out_bytes);
 
 /**
- * Copies `bytes` bytes; source and destination may lie in host or device memory and may not overlap.
- * @param submit,out_job As in sg_gemm_async; ordered by the same rules.
+ * Copies `bytes` bytes. Source and destination may be in host or device memory and may not overlap.
+ * @param submit,out_job As in sg_gemm_async; the same rules of order apply.
  * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_OUT_OF_MEMORY,
  * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted. 0 bytes succeed.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
@@ -89,7 +89,7 @@ SG_API sg_status sg_copy_async(sg_context *context, void *dst, const void *src, 
                                sg_job **out_job);
 
 /**
- * Copies `height` runs of `width` bytes, dst_pitch and src_pitch bytes apart. The gaps between runs are not touched.
+ * Copies `height` rows of `width` bytes, dst_pitch and src_pitch bytes apart. The gaps between rows are not accessed.
  * @param dst_pitch,src_pitch In bytes; >= width.
  * @return As sg_copy_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
  */

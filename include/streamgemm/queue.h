@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file queue.h
- * @brief Completion queues: how event loops and managed runtimes learn that jobs have ended.
+ * @brief Completion queues: how event loops and managed runtimes observe completed jobs.
  *
- * A submission names a queue and a 64-bit tag (sg_submit); when its job ends, one sg_completion with that tag is in the
- * queue. One thread of a managed runtime blocks in sg_queue_next_batch, so no thread of the library ever calls into the
- * runtime; an event loop watches sg_queue_fd. A submission reserves its place, so posting never fails.
+ * A submission names a queue and a 64-bit tag (sg_submit). When its job completes, one sg_completion with that tag is
+ * posted to the queue. A managed runtime lets one thread block in sg_queue_next_batch, so no thread of the library calls
+ * into the runtime; an event loop watches sg_queue_fd. Posting needs no memory and never fails.
  */
 #ifndef STREAMGEMM_QUEUE_H
 #define STREAMGEMM_QUEUE_H
@@ -14,12 +14,12 @@
 
 SG_BEGIN_DECLS
 
-/** One job's end. */
+/** The completion of one job. */
 typedef struct sg_completion {
-  uint64_t tag;         /**< The submission's. */
-  sg_status status;     /**< The job's. */
+  uint64_t tag;         /**< The tag of the submission. */
+  sg_status status;     /**< The status of the job. */
   uint32_t reserved;    /**< 0. */
-  char message[240];    /**< Text of a failure, perhaps cut; "" after success. */
+  char message[240];    /**< Text of a failure, possibly truncated; "" after success. */
 } sg_completion;
 
 /**
@@ -37,34 +37,34 @@ SG_API sg_status sg_queue_create(sg_context *context, sg_queue **out_queue);
 SG_API sg_status sg_queue_retain(sg_queue *queue);
 
 /**
- * Gives a reference back. Jobs in flight that name the queue keep it until they have posted.
+ * Releases a reference. Jobs in flight that name the queue keep it alive until they have posted.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_queue_release(sg_queue *queue);
 
 /**
- * Takes completions out of the queue, oldest first; waits for the first one.
+ * Removes completions from the queue, oldest first; waits for the first one.
  * @param[out] out_completions Receives up to `capacity` completions.
  * @param capacity >= 1.
  * @param timeout_ns As in sg_job_wait.
  * @param[out] out_count Number received; 0 unless the call returns SG_STATUS_OK.
  * @return SG_STATUS_OK; SG_STATUS_TIMEOUT; SG_STATUS_CANCELLED (the queue was closed and is empty);
- * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Blocks. Any thread; each completion goes to one. Since 0.1.
+ * SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Blocks. Any thread; each completion is received once. Since 0.1.
  */
 SG_API sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out_completions, int32_t capacity,
                                      int64_t timeout_ns, int32_t *out_count);
 
 /**
- * Closes the queue: waits in sg_queue_next_batch end, now and later, once it is empty. Jobs may still post. For a
- * runtime that wants its thread back.
+ * Closes the queue: from now on sg_queue_next_batch returns SG_STATUS_CANCELLED instead of waiting when the queue is
+ * empty. Jobs may still post. A runtime uses it to end the thread that waits.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_queue_close(sg_queue *queue);
 
 /**
- * A file descriptor that polls readable while completions are waiting or the queue is closed. Do not read it; take the
- * completions out by sg_queue_next_batch.
- * @param[out] out_fd It belongs to the queue and is closed with it; -1 on failure.
+ * A file descriptor that is readable (for poll) while the queue has completions or is closed. Do not read from it: call
+ * sg_queue_next_batch.
+ * @param[out] out_fd The descriptor; it belongs to the queue and is closed with it. -1 on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_BACKEND_FAILURE (no descriptors
  * are left). Never blocks. Any thread. Since 0.1.
  */

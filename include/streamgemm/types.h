@@ -3,14 +3,14 @@
  * @file types.h
  * @brief Element types, layouts, operations, scalars, the matrix view, and the opaque handles.
  *
- * Handles: `create` (or the call that hands one out) gives one reference, `retain` adds one, `release` gives one back;
- * NULL is allowed in `retain` and `release` and does nothing. A child keeps its parent alive, so any order of release is
- * right. Releasing with work in flight is allowed: the work finishes first. A handle is a token, not an address: a
- * stale, foreign or random value is answered by SG_STATUS_INVALID_HANDLE. After fork(), the child's use of a handle that
- * it inherited is answered the same way; it may create a context of its own.
+ * Handles: a function that creates an object returns one reference, `retain` adds one, `release` releases one. NULL is
+ * allowed in `retain` and `release` and does nothing. A child keeps its parent alive, so handles may be released in any
+ * order, also with work in flight: the work completes first. A handle is a token, not an address: the result of a stale,
+ * foreign or random value is SG_STATUS_INVALID_HANDLE. After fork() the same holds in the child for every inherited
+ * handle; the child may create a context of its own.
  *
- * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets; they only ever grow at the end;
- * a field that is zero has its default.
+ * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets. They only grow at the end. Zero
+ * in a field means its default.
  */
 #ifndef STREAMGEMM_TYPES_H
 #define STREAMGEMM_TYPES_H
@@ -23,7 +23,7 @@
 
 SG_BEGIN_DECLS
 
-/** A device with its streams, memory and jobs. See context.h. */
+/** An open device with its streams, memory and jobs. See context.h. */
 typedef struct sg_context sg_context;
 /** An order of submissions. See stream.h. */
 typedef struct sg_stream sg_stream;
@@ -35,9 +35,9 @@ typedef struct sg_buffer sg_buffer;
 typedef struct sg_job sg_job;
 /** A queue of completions. See queue.h. */
 typedef struct sg_queue sg_queue;
-/** A schedule made ahead of its run. See plan.h. */
+/** A schedule that is made without running it. See plan.h. */
 typedef struct sg_plan sg_plan;
-/** Submissions recorded to be run together, many times. See graph.h. */
+/** Submissions that are recorded once and run together many times. See graph.h. */
 typedef struct sg_graph sg_graph;
 
 /** Element type of a matrix. 0 is not a type. */
@@ -49,7 +49,7 @@ typedef enum sg_dtype {
   SG_DTYPE_F16 = 5,  /**< IEEE binary16, 2 bytes. */
   SG_DTYPE_BF16 = 6, /**< bfloat16: the upper half of a binary32, 2 bytes. */
   SG_DTYPE_I8 = 7,   /**< Signed 8-bit integer. Input only. */
-  SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 products. */
+  SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 GEMMs. */
   SG_DTYPE_F8_E4M3 = 9, /**< 8-bit float, OCP's E4M3 (the "fn" variant): 4 bits of exponent, 3 of fraction, at most
                              448, least normal 2^-6, least subnormal 2^-9; no infinity; 0x7f and 0xff are NaN.
                              Input only. */
@@ -58,13 +58,13 @@ typedef enum sg_dtype {
                              Input only. */
 } sg_dtype;
 
-/** How a matrix lies in memory. */
+/** Storage order of a matrix. */
 typedef enum sg_layout {
   SG_LAYOUT_ROW_MAJOR = 0,   /**< Element (i, j) at i * ld + j; ld >= cols. C and NumPy's default. */
   SG_LAYOUT_COLUMN_MAJOR = 1 /**< Element (i, j) at i + j * ld; ld >= rows. BLAS and Fortran's own. */
 } sg_layout;
 
-/** What is applied to an operand before the product. */
+/** Operation on an operand before the multiplication. */
 typedef enum sg_op {
   SG_OP_N = 0, /**< The matrix itself. */
   SG_OP_T = 1, /**< Its transpose. */
@@ -72,35 +72,37 @@ typedef enum sg_op {
 } sg_op;
 
 /**
- * The least accurate arithmetic that the caller allows. A device may compute more accurately than asked, never less:
- * the cpu device computes every f32 product in f32.
+ * The least accurate arithmetic that the caller allows. A device may compute more accurately, never less: the cpu device
+ * computes every f32 GEMM in f32.
  */
 typedef enum sg_compute {
   SG_COMPUTE_EXACT = 0,  /**< Products exact in the operand's format or wider, sums at least in f32 (i32 for i8). */
   SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied; in all but exact, to 0 below the normal range. */
   SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into a part of 11 significant bits and a rest of 8, and the product
-                              of two rests left out: each product of operands from 2^-115 on is off by at most 2^-17 of
-                              itself. Only depths from 128 on are split, for whose sums in f32 no better bound is known. */
-  SG_COMPUTE_BF16 = 3,   /**< f32 operands may be rounded to bf16. Where A and B both lie in pageable memory and the device
-                              has its own, they are rounded on their way there unless that could be slower, and half the
-                              bytes cross the link: to nearest, ties to even, each number by at most 2^-8 of itself
-                              (a subnormal one by 2^-134), from (2 - 2^-8) * 2^127 on to infinity. */
-  SG_COMPUTE_BF16X3 = 4, /**< f32 operands may be split into two bf16 parts, and the product of the lesser ones left out:
-                              each product of operands from 2^-118 on is off by at most 2^-14 of itself. */
-  SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by a chip's own f8 arithmetic, whose products are exact but
-                              whose sums may keep fewer bits than f32 before they are added up in f32: about 14
-                              significant ones on Hopper. */
+                              of two rests left out. The relative error of each product of two elements from 2^-115 on
+                              is at most 2^-17. Only GEMMs with k >= 128 are split: for their sums in f32 no better
+                              bound is known. */
+  SG_COMPUTE_BF16 = 3,   /**< f32 operands may be rounded to bf16. If A and B are both in pageable memory and the device has
+                              memory of its own, they are rounded while they are staged, unless that could be slower, so
+                              half the bytes cross the link. Rounding is to nearest, ties to even, with a relative error
+                              of at most 2^-8 (subnormal numbers: an error of at most 2^-134); from
+                              (2 - 2^-8) * 2^127 on the result is infinity. */
+  SG_COMPUTE_BF16X3 = 4, /**< f32 operands may be split into two bf16 parts, and the product of the lesser ones left out. The
+                              relative error of each product of two elements from 2^-118 on is at most 2^-14. */
+  SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by the chip's f8 units. Their products are exact, but partial sums
+                              may have fewer bits than f32 before they are added in f32: about 14 significant bits on
+                              Hopper. */
 } sg_compute;
 
-/** Where memory lies, as seen from a context's device. */
+/** Kind of memory, for a context's device. */
 typedef enum sg_memory_kind {
-  SG_MEMORY_AUTO = 0,     /**< Found out from the pointer; the default. */
+  SG_MEMORY_AUTO = 0,     /**< Determined from the pointer; the default. */
   SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
   SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
   SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
 } sg_memory_kind;
 
-/** What is applied to each element of a result after everything has been added up. A NaN stays a NaN. */
+/** Function that is applied to each element of a result after the whole sum. A NaN stays a NaN. */
 typedef enum sg_activation {
   SG_ACTIVATION_NONE = 0, /**< Nothing. */
   SG_ACTIVATION_RELU = 1, /**< max(x, 0). Real and integer results. */
@@ -109,8 +111,8 @@ typedef enum sg_activation {
 
 /** Which elements of a result share a value of its bias. */
 typedef enum sg_bias {
-  SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C: n of them, as for the outputs of a layer x * W + b. */
-  SG_BIAS_PER_ROW = 1     /**< One value for each row of C: m of them. */
+  SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C, n in total: the bias of a layer x * W + b. */
+  SG_BIAS_PER_ROW = 1     /**< One value for each row of C, m in total. */
 } sg_bias;
 
 /** A real or complex scalar; `im` is ignored for real types. For i32 results `re` must be an integer of 32 bits. */
@@ -120,8 +122,8 @@ typedef struct sg_scalar {
 } sg_scalar;
 
 /**
- * A view of a matrix. It owns nothing. Only the footprint is touched: the rows x cols elements, never the gap between
- * a row's (or column's) end and the next one's start, and nothing behind the last element.
+ * A view of a matrix. It owns nothing. Only the rows x cols elements belong to it. Padding between rows (or columns) is
+ * never written; in pinned memory the padding of A and B may be read. Nothing after the last element is accessed.
  */
 typedef struct sg_matrix {
   void *data;       /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */

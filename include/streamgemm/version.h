@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file version.h
- * @brief The version of the header a program was compiled with and of the library it runs with.
+ * @brief Versions of the headers that a program was compiled with and of the library that it runs with.
  */
 #ifndef STREAMGEMM_VERSION_H
 #define STREAMGEMM_VERSION_H
