@@ -29,6 +29,8 @@ double rounded_to_f32(const char *desc, const char *name, const char *part, doub
   return rounded;
 }
 
+}  // namespace
+
 sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out) {
   switch (accumulator_of(out)) {
     case SG_DTYPE_I32:
@@ -42,6 +44,8 @@ sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s,
     default: return {s.re, 0};
   }
 }
+
+namespace {
 
 void check_epilogue(const context &on, const sg_gemm_desc &d, const char *desc) {
   if (d.bias_shape != SG_BIAS_PER_COLUMN && d.bias_shape != SG_BIAS_PER_ROW)

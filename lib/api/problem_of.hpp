@@ -27,4 +27,7 @@ struct checked_gemm {
 checked_gemm check_gemm(const context &on, const sg_gemm_desc &desc, const places &known, bool pointers_required,
                         const char *name);
 
+// The scalar as the accumulator of `out` holds it. Throws where it cannot.
+sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out);
+
 }  // namespace sg

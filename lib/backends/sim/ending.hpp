@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a sum in double precision becomes an element: scalars, bias, activation, and the one rounding.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "element.hpp"
+
+namespace sg::sim {
+
+// A scalar times a value of C's type; whole numbers modulo 2^32, because a product of two of them is no double.
+template <sg_dtype out>
+double scaled(double factor, double value) {
+  if constexpr (out == SG_DTYPE_I32) {
+    using traits = element<out>;
+    const auto low = static_cast<std::uint32_t>(traits::store(factor)) * static_cast<std::uint32_t>(traits::store(value));
+    return traits::load(static_cast<std::int32_t>(low));
+  }
+  return factor * value;
+}
+
+// What is added to a sum and applied to it before it is stored.
+template <sg_dtype out>
+struct ending {
+  using traits = element<out>;
+  const std::byte *bias;
+  bool per_row;
+  sg_activation activation;
+
+  // `plane` of the sum that becomes C's element (i, j).
+  typename traits::stored store(double sum, std::int64_t i, std::int64_t j, int plane) const {
+    if (bias) {
+      const auto *values = reinterpret_cast<const typename traits::stored *>(bias);
+      sum += traits::load(values[(per_row ? i : j) * traits::planes + plane]);
+    }
+    // Whole numbers wrap before anything is made of their sign.
+    if constexpr (out == SG_DTYPE_I32) sum = traits::load(traits::store(sum));
+    if (activation == SG_ACTIVATION_RELU && sum < 0) sum = 0;
+    if (activation == SG_ACTIVATION_GELU) {
+      constexpr double root_2_over_pi = 0.7978845608028654;
+      sum = sum / (1 + std::exp(-2 * root_2_over_pi * (sum + 0.044715 * sum * sum * sum)));
+    }
+    return traits::store(sum);
+  }
+};
+
+}  // namespace sg::sim
