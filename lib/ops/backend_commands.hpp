@@ -13,21 +13,23 @@
 
 namespace sg {
 
-// The kind of a backend's command, by its type.
+// The kind of a backend's command, by its type; the header of the operation that lowers to it says it.
+template <sg_backend_command_kind Kind>
+using kind_constant = std::integral_constant<sg_backend_command_kind, Kind>;
 template <class Command>
-constexpr sg_backend_command_kind backend_kind = SG_BACKEND_MARKER;
+struct backend_kind;
 template <>
-inline constexpr sg_backend_command_kind backend_kind<sg_backend_copy> = SG_BACKEND_COPY;
+struct backend_kind<sg_backend_copy> : kind_constant<SG_BACKEND_COPY> {};
 template <>
-inline constexpr sg_backend_command_kind backend_kind<sg_backend_gemm> = SG_BACKEND_GEMM;
+struct backend_kind<sg_backend_gemm> : kind_constant<SG_BACKEND_GEMM> {};
 template <>
-inline constexpr sg_backend_command_kind backend_kind<sg_backend_reduce> = SG_BACKEND_REDUCE;
+struct backend_kind<sg_backend_reduce> : kind_constant<SG_BACKEND_REDUCE> {};
 
 // A command with its header and nothing else.
 template <class Command>
 constexpr Command backend_command() noexcept {
   Command made{};
-  made.header = {sizeof(Command), backend_kind<Command>};
+  made.header = {sizeof(Command), backend_kind<Command>::value};
   return made;
 }
 
