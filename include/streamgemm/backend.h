@@ -65,7 +65,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_MARKER = 1, /**< sg_backend_command itself: does nothing; completes when everything before it has. */
   SG_BACKEND_COPY = 2,   /**< sg_backend_copy. */
   SG_BACKEND_GEMM = 3,   /**< sg_backend_gemm. */
-  SG_BACKEND_REDUCE = 4  /**< sg_backend_reduce. */
+  SG_BACKEND_REDUCE = 4, /**< sg_backend_reduce. */
+  SG_BACKEND_AXPBY = 5   /**< sg_backend_axpby. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -127,6 +128,21 @@ typedef struct sg_backend_reduce {
   int32_t bias_per_row;  /**< As in sg_backend_gemm. */
   sg_activation activation; /**< As in sg_backend_gemm. */
 } sg_backend_reduce;
+
+/** C = activation(alpha * A + beta * C), element by element, in C's accumulator; column major. */
+typedef struct sg_backend_axpby {
+  sg_backend_command header; /**< SG_BACKEND_AXPBY. */
+  int64_t m;                 /**< Rows of A and C. */
+  int64_t n;                 /**< Their columns. */
+  sg_dtype type;             /**< Of A and C: f64, f32, f16, bf16, c64, c128 or i32. */
+  sg_activation activation;  /**< As in sg_backend_gemm. */
+  sg_scalar alpha;           /**< A host value; 0 without A. */
+  sg_scalar beta;            /**< A host value; 0 never reads C. */
+  const void *a;             /**< NULL: C is scaled only. */
+  int64_t lda;               /**< In elements. */
+  void *c;                   /**< The result; does not overlap A. */
+  int64_t ldc;               /**< In elements. */
+} sg_backend_axpby;
 
 /** The memory that an end of a copy is in. */
 typedef struct sg_backend_space {

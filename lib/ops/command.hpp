@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "ops/axpby.hpp"
 #include "ops/copy.hpp"
 #include "ops/gemm.hpp"
 #include "ops/reduce.hpp"
@@ -35,7 +36,8 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce>;
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce,
+                             ops::axpby>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "axpby.hpp"
 #include "elementwise.hpp"
 #include "gemm.hpp"
 #include "select.hpp"
@@ -36,6 +37,12 @@ sg_status reduce(const sg_backend_command &what, workspace &) noexcept {
   return SG_STATUS_OK;
 }
 
+bool supports_axpby(const sg_backend_command &what) noexcept { return has_axpby(as<sg_backend_axpby>(what).type); }
+sg_status axpby(const sg_backend_command &what, workspace &) noexcept {
+  run_axpby(as<sg_backend_axpby>(what));
+  return SG_STATUS_OK;
+}
+
 // By their kind.
 constexpr operation table[] = {
     {},
@@ -43,6 +50,7 @@ constexpr operation table[] = {
     {sizeof(sg_backend_copy), always, copy},
     {sizeof(sg_backend_gemm), supports_gemm, gemm},
     {sizeof(sg_backend_reduce), always, reduce},
+    {sizeof(sg_backend_axpby), supports_axpby, axpby},
 };
 
 constexpr bool fit() noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
+#include "axpby.hpp"
 #include "copy.hpp"
 #include "failure.hpp"
 #include "gemm.hpp"
@@ -22,6 +23,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_MARKER:
     case SG_BACKEND_COPY:
     case SG_BACKEND_REDUCE: return true;
+    case SG_BACKEND_AXPBY: return as<sg_backend_axpby>(what).type != SG_DTYPE_I8 && !is_f8(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -34,6 +36,8 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
     case SG_BACKEND_GEMM: return run_gemm(in, as<sg_backend_gemm>(what));
     case SG_BACKEND_REDUCE:
       return in.owner().check(launch_reduce(as<sg_backend_reduce>(what), in.native()), "starting a reduction");
+    case SG_BACKEND_AXPBY:
+      return in.owner().check(launch_axpby(as<sg_backend_axpby>(what), in.native()), "starting a scale-and-add");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }

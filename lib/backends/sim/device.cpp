@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "axpby.hpp"
 #include "element.hpp"
 #include "models.hpp"
 
@@ -108,6 +109,7 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
       const auto &reduce = as<sg_backend_reduce>(command);
       return reduce.parts_count == 0 || is_sum(reduce.part_type, reduce.out_type);
     }
+    case SG_BACKEND_AXPBY: return has_axpby(as<sg_backend_axpby>(command).type);
   }
   return false;
 }
@@ -180,6 +182,9 @@ void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_do
     case SG_BACKEND_COPY: return copy(as<sg_backend_copy>(command), done);
     case SG_BACKEND_GEMM: return gemm(as<sg_backend_gemm>(command), done);
     case SG_BACKEND_REDUCE: return reduce(as<sg_backend_reduce>(command), done);
+    case SG_BACKEND_AXPBY:
+      return launch("scale-and-add", device_.seconds_of(command), 0,
+                    work_of(*device_.memory_, as<sg_backend_axpby>(command)), done);
   }
   throw failure(SG_STATUS_UNSUPPORTED, "there is no command of kind %d", int{command.kind});
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin's own kernels on the emulated GPU.
+#include "axpby.hpp"
 #include "kernels.hpp"
 
 #include <bit>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "backends/sim/arithmetic.hpp"
+#include "backends/sim/axpby.hpp"
 #include "backends/sim/element.hpp"
 #include "gpu.hpp"
 
@@ -42,6 +44,10 @@ float to_bf16(float x) {
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept {
   return launch(in, {what.parts, what.c, what.bias},
                 [what] { sim::add_parts(what, at(what.parts), at(what.c), at(what.bias)); });
+}
+
+cudaError_t launch_axpby(const sg_backend_axpby &what, cudaStream_t in) noexcept {
+  return launch(in, {what.a, what.c}, [what] { sim::run_axpby(what, at(what.a), at(what.c)); });
 }
 
 cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept {

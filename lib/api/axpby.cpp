@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <streamgemm/axpby.h>
+
+#include <memory>
+#include <utility>
+
+#include "api/entry.hpp"
+#include "api/given_operand.hpp"
+#include "api/operand_bytes.hpp"
+#include "api/submission.hpp"
+#include "api/wait.hpp"
+#include "ops/operation.hpp"
+
+namespace sg {
+
+namespace {
+
+using long_long = long long;
+
+bool is_zero(const sg_scalar &s) { return s.re == 0 && s.im == 0; }
+
+// A checked scale-and-add: its operands as stored, and their addresses as those of a problem.
+struct checked_axpby {
+  operand a, c;
+  problem_binding where;
+  sg_activation activation = SG_ACTIVATION_NONE;
+  bool reads_a = true, reads_c = true;
+};
+
+void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
+  if (!on.on().unified() && place_of(on, x, o, 1, where, SG_MEMORY_AUTO, true) != SG_MEMORY_DEVICE)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in host memory; device %.64s needs it in device memory", x.desc, x.name,
+                on.on().name().c_str());
+}
+
+checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
+  const given_operand a{"desc", "a", d.a, nullptr, 0}, c{"desc", "c", d.c, nullptr, 0};
+  check_view(c);
+  check_view(a);
+  require_reserved(d.reserved, "desc->reserved");
+  if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->activation is %d, which is no activation", int{d.activation});
+  const sg_dtype type = d.c.dtype;
+  if (type == SG_DTYPE_I8 || type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2)
+    throw error(SG_STATUS_UNSUPPORTED, "desc->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32", name_of(type));
+  const bool has_gelu = !is_complex(type) && type != SG_DTYPE_I32;
+  if ((d.activation != SG_ACTIVATION_NONE && is_complex(type)) || (d.activation == SG_ACTIVATION_GELU && !has_gelu))
+    throw error(SG_STATUS_UNSUPPORTED, "desc->activation is %s, which %s results do not have",
+                d.activation == SG_ACTIVATION_RELU ? "relu" : "gelu", name_of(type));
+  if (d.a.rows != d.c.rows || d.a.cols != d.c.cols)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a is %lld x %lld and desc->c is %lld x %lld; they must be equal",
+                long_long{d.a.rows}, long_long{d.a.cols}, long_long{d.c.rows}, long_long{d.c.cols});
+  if (d.a.dtype != type)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a.dtype is %s and desc->c.dtype is %s; they must be equal",
+                name_of(d.a.dtype), name_of(type));
+  if (d.a.layout != d.c.layout)
+    throw error(SG_STATUS_UNSUPPORTED, "desc->a.layout is %d and desc->c.layout is %d; they must be equal", int{d.a.layout},
+                int{d.c.layout});
+  checked_axpby x;
+  x.where.alpha = checked_scalar("desc", "alpha", d.alpha, type);
+  x.where.beta = checked_scalar("desc", "beta", d.beta, type);
+  x.activation = d.activation;
+  x.reads_a = !is_zero(x.where.alpha);
+  x.reads_c = !is_zero(x.where.beta);
+  x.a = stored(a, 1);
+  x.c = stored(c, 1);
+  total_bytes(x.a, 1, "the size of desc->a");
+  total_bytes(x.c, 1, "the size of desc->c");
+  if (d.c.rows == 0 || d.c.cols == 0) return x;
+  std::vector<std::vector<char *>> unused;
+  bind_operand(c, x.c, 1, true, x.where.operands[2], unused);
+  require_on_device(on, c, x.c, x.where.operands[2]);
+  if (!x.reads_a) return x;
+  bind_operand(a, x.a, 1, true, x.where.operands[0], unused);
+  require_on_device(on, a, x.a, x.where.operands[0]);
+  return x;
+}
+
+// One command.
+std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const device_model &model) {
+  auto made = std::make_shared<schedule>();
+  made->strategy = "direct";
+  const operand *const operands[operands_of_problem] = {&x.a, nullptr, &x.c, nullptr};
+  for (const operand *each : operands)
+    made->buffers.push_back({buffer_kind::operand, x.c.type, false, true, 0, 0, each ? total_bytes(*each, 1, "an operand") : 0});
+  ops::axpby axpby;
+  axpby.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
+  axpby.beta = x.reads_c ? scalar_role::job : scalar_role::zero;
+  axpby.activation = x.activation;
+  command only;
+  only.what = axpby;
+  only.views[axpby.c] = view{int(operand_name::c), 0, 1, 0, x.c.ld, x.c.rows, x.c.cols};
+  if (x.reads_a) only.views[axpby.a] = view{int(operand_name::a), 0, 1, 0, x.a.ld, x.a.rows, x.a.cols};
+  set_access_modes(only);
+  const command_cost cost = operation_of(only).cost(model, made->buffers, only);
+  made->predicted_seconds = made->bound_seconds = cost.delay_idle + cost.amount;
+  made->lanes[int(lane_kind::compute)] = 1;
+  made->commands.push_back(only);
+  return std::make_shared<compiled_plan>(std::vector<problem>(1), plan_request(), std::move(made), model);
+}
+
+void submit_axpby(context &on, const sg_axpby_desc &desc, checked_submit &order, sg_job **out_job) {
+  const checked_axpby x = check_axpby(on, desc);
+  ref<job> work = on.new_job();
+  if (!x.where.operands[2].base) return order.go(work, nullptr, 0, out_job);  // C is empty
+  access accesses[2] = {{footprint_of(x.c, 1, x.where.operands[2]), true, x.reads_c}};
+  std::size_t count = 1;
+  if (x.reads_a) {
+    accesses[count++] = {footprint_of(x.a, 1, x.where.operands[0]), false, true};
+    if (overlap(accesses[0].bytes, accesses[1].bytes))
+      throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a (%p) and desc->c (%p) overlap", desc.a.data, desc.c.data);
+  }
+  work->give_schedule(plan_of(x, on.model()));
+  work->follows_on_device = on.follows_on_device();
+  work->operands.first = x.where;
+  order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
+}
+
+}  // namespace
+
+}  // namespace sg
+
+sg_status sg_axpby_async(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return sg::guarded([&] {
+    const auto on = sg::object_of<sg::context>(context, sg::object_type::context, "context");
+    sg::require(desc, "desc");
+    const sg_axpby_desc given = sg::options_of(desc, SG_AXPBY_DESC_INIT, "desc");
+    sg::checked_submit order(*on, submit);
+    sg::submit_axpby(*on, given, order, out_job);
+  });
+}
+
+sg_status sg_axpby(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_axpby_async(context, desc, submit, out_job); });
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scale and add, in double precision with one rounding.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "address_space.hpp"
+#include "element.hpp"
+#include "ending.hpp"
+
+namespace sg::sim {
+
+inline bool has_axpby(sg_dtype type) noexcept {
+  return type != SG_DTYPE_I8 && type != SG_DTYPE_F8_E4M3 && type != SG_DTYPE_F8_E5M2;
+}
+
+template <sg_dtype type>
+void scale_and_add(const sg_backend_axpby &what, const std::byte *a, std::byte *c) {
+  using traits = element<type>;
+  constexpr int planes = traits::planes;
+  using stored = typename traits::stored;
+  const ending<type> end{nullptr, false, what.activation};
+  const bool reads_c = what.beta.re != 0 || (planes == 2 && what.beta.im != 0);
+  // Factor times the element at `from`, added to `sum`.
+  const auto add = [](double (&sum)[2], const sg_scalar &factor, const stored *from) {
+    const double re = traits::load(from[0]), im = planes == 2 ? traits::load(from[planes - 1]) : 0;
+    sum[0] += planes == 2 ? factor.re * re - factor.im * im : scaled<type>(factor.re, re);
+    sum[1] += factor.re * im + factor.im * re;
+  };
+  for (std::int64_t j = 0; j < what.n; ++j)
+    for (std::int64_t i = 0; i < what.m; ++i) {
+      auto *to = reinterpret_cast<stored *>(c) + (i + j * what.ldc) * planes;
+      double sum[2] = {0, 0};
+      if (reads_c) add(sum, what.beta, to);
+      if (a) add(sum, what.alpha, reinterpret_cast<const stored *>(a) + (i + j * what.lda) * planes);
+      for (int plane = 0; plane < planes; ++plane) to[plane] = end.store(sum[plane], i, j, plane);
+    }
+}
+
+// `a` may be NULL. The command's own pointers are not used.
+inline void run_axpby(const sg_backend_axpby &what, const std::byte *a, std::byte *c) {
+  with_type(what.type, [&]<sg_dtype type>() {
+    if constexpr (requires { &element<type>::store; }) scale_and_add<type>(what, a, c);
+  });
+}
+
+// The command's work, once its operands have been found in the device's memory. Throws where they are not.
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_axpby &what) {
+  const auto extent = [&](std::int64_t ld) {
+    return static_cast<std::uint64_t>(((what.n - 1) * ld + what.m) * bytes_of(what.type));
+  };
+  const std::byte *a = what.a ? memory.device_bytes(what.a, extent(what.lda), "A of a scale-and-add") : nullptr;
+  std::byte *c = memory.device_bytes(what.c, extent(what.ldc), "C of a scale-and-add");
+  return [what, a, c] { run_axpby(what, a, c); };
+}
+
+}  // namespace sg::sim
