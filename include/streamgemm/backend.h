@@ -144,7 +144,8 @@ typedef struct sg_backend_axpby {
   int64_t ldc;               /**< In elements. */
 } sg_backend_axpby;
 
-/** The memory that an end of a copy is in. */
+/** The memory that an end of a copy is in. Today the core names no device but the stream's own; memory of another one is
+ * SG_MEMORY_PINNED, as `memory_kind` says. */
 typedef struct sg_backend_space {
   sg_memory_kind kind; /**< Never SG_MEMORY_AUTO. */
   int32_t device;      /**< With SG_MEMORY_DEVICE: which device of the machine; 0: the stream's own. Otherwise 0. */
@@ -182,7 +183,7 @@ typedef struct sg_backend_host {
   /** Frees a parsed model; NULL is a no-op. */
   void (*model_free)(sg_backend_model *model);
   /** Seconds that a command takes when it has the device to itself, or a copy its engine; `both_ways`: the opposite
-   *  direction is busy, too. Negative when the model has no such command. */
+   *  direction is busy, too; of a marker 0. Negative when the model has no such command. */
   double (*command_seconds)(const sg_backend_model *model, const sg_backend_command *command, int32_t both_ways);
   /** Number of copy engines of the model: 1 means that both directions share one. */
   int32_t (*copy_engines)(const sg_backend_model *model);
@@ -264,7 +265,7 @@ typedef struct sg_backend_ops {
   /** Required. 1 if the device has such a command: of this kind, with these types, this arithmetic and this epilogue;
    *  otherwise 0. Shapes are valid; no pointer of the command is followed, and one that is not NULL stands for any. */
   int32_t (*supports)(sg_backend_device *device, const sg_backend_command *command);
-  /** Required. Enqueues one command, of any kind; or, with `most_in_batch`, a batch: `count` >= 2 independent GEMMs of one
+  /** Required. Enqueues one command, of any kind; or, with `takes_batches`, a batch: `count` >= 2 independent GEMMs of one
    *  pair of types and one compute, without pointer arrays. `done` is notified once, for all of them. A lone command may
    *  be freed after the call, its pointer arrays too, and `statuses` is NULL. A batch and its `statuses` stay until `done`
    *  is notified, which it is of what failed them all; a GEMM that fails alone has its own status in `statuses`, where all
@@ -276,8 +277,8 @@ typedef struct sg_backend_ops {
    *  told SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
   void (*drain)(sg_backend_device *device);
 
-  /** Optional: if NULL, 1. GEMMs that one call of `enqueue` may be given; 1: the device has no batches. */
-  int32_t (*most_in_batch)(sg_backend_device *device);
+  /** Optional: if NULL, 0. 1 if `enqueue` and the nodes of graphs take batches, of any number of GEMMs; otherwise 0. */
+  int32_t (*takes_batches)(sg_backend_device *device);
   /** Optional: if NULL, the backend's own threads tell soon enough. Tells, on the calling thread, whoever waits for
    *  commands that have ended by now, unless another thread is just telling. Never blocks. Whoever waits for a job calls
    *  it for some milliseconds at most before it sleeps, because waking a thread takes longer than a small product. */

@@ -9,7 +9,9 @@
 #include "api/operand_bytes.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
+#include "ops/backend_commands.hpp"
 #include "ops/operation.hpp"
+#include "plan/hazard.hpp"
 
 namespace sg {
 
@@ -67,6 +69,13 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
   total_bytes(x.a, 1, "the size of desc->a");
   total_bytes(x.c, 1, "the size of desc->c");
   if (d.c.rows == 0 || d.c.cols == 0) return x;
+  auto command = backend_command<sg_backend_axpby>();
+  command.m = x.c.rows, command.n = x.c.cols, command.type = type, command.activation = x.activation;
+  command.alpha = x.where.alpha, command.beta = x.where.beta;
+  command.a = x.reads_a ? &command : nullptr, command.c = &command;
+  command.lda = x.a.ld, command.ldc = x.c.ld;
+  if (!on.on().supports(command.header))
+    throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(), name_of(type));
   std::vector<std::vector<char *>> unused;
   bind_operand(c, x.c, 1, true, x.where.operands[2], unused);
   require_on_device(on, c, x.c, x.where.operands[2]);
@@ -77,7 +86,8 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
 }
 
 // One command.
-std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const device_model &model) {
+std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const context &on) {
+  const device_model &model = on.model();
   auto made = std::make_shared<schedule>();
   made->strategy = "direct";
   const operand *const operands[operands_of_problem] = {&x.a, nullptr, &x.c, nullptr};
@@ -93,9 +103,12 @@ std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const devic
   if (x.reads_a) only.views[axpby.a] = view{int(operand_name::a), 0, 1, 0, x.a.ld, x.a.rows, x.a.cols};
   set_access_modes(only);
   const command_cost cost = operation_of(only).cost(model, made->buffers, only);
-  made->predicted_seconds = made->bound_seconds = cost.delay_idle + cost.amount;
+  made->predicted_seconds = cost.delay_idle + cost.amount;
+  const double bytes = double(x.c.rows) * double(x.c.cols) * double(size_of(x.c.type));
+  made->bound_seconds = bytes * (1 + int{x.reads_a} + int{x.reads_c}) / model.memory_rate;
   made->lanes[int(lane_kind::compute)] = 1;
   made->commands.push_back(only);
+  if (on.checks_hazards()) require_no_hazards(*made);
   return std::make_shared<compiled_plan>(std::vector<problem>(1), plan_request(), std::move(made), model);
 }
 
@@ -110,7 +123,7 @@ void submit_axpby(context &on, const sg_axpby_desc &desc, checked_submit &order,
     if (overlap(accesses[0].bytes, accesses[1].bytes))
       throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a (%p) and desc->c (%p) overlap", desc.a.data, desc.c.data);
   }
-  work->give_schedule(plan_of(x, on.model()));
+  work->give_schedule(plan_of(x, on));
   work->follows_on_device = on.follows_on_device();
   work->operands.first = x.where;
   order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);

@@ -48,7 +48,7 @@ class device {
     const sg_backend_command *const one = &what;
     return ops_.enqueue(in, &one, 1, nullptr, done);
   }
-  bool has_batches() const noexcept { return ops_.most_in_batch && ops_.most_in_batch(handle_) > 1; }
+  bool has_batches() const noexcept { return ops_.takes_batches && ops_.takes_batches(handle_) != 0; }
 
   // The required slots that hand something out, checked. Give it back with the table's own function.
   void *mem_alloc(std::uint64_t bytes) const;

@@ -35,9 +35,10 @@ double known_cost(Cost &&cost) noexcept {
 }
 
 double command_seconds(const sg_backend_model *model, const sg_backend_command *command, int32_t both_ways) {
+  if (command->kind == SG_BACKEND_MARKER) return 0;
   return known_cost([&] {
     for (const operation *each : operations())
-      if (each->lowered == command->kind) return each->seconds(model->parsed, *command, both_ways != 0);
+      if (each->seconds && each->lowered == command->kind) return each->seconds(model->parsed, *command, both_ways != 0);
     return -1.0;
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.hpp"
 #include "ops/operation.hpp"
 #include "plan/dependents.hpp"
 #include "plan/lanes.hpp"
@@ -242,5 +243,12 @@ class checker {
 }  // namespace
 
 std::vector<hazard> check_hazards(const schedule &s) { return checker(s).run(); }
+
+void require_no_hazards(const schedule &s) {
+  const auto hazards = check_hazards(s);
+  if (!hazards.empty())
+    throw error(SG_STATUS_INTERNAL, "the schedule \"%s\" has %zu hazards; the first: %s", s.strategy.c_str(),
+                hazards.size(), hazards.front().text.c_str());
+}
 
 }  // namespace sg

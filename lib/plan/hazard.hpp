@@ -18,5 +18,7 @@ struct hazard {
 
 // Empty: the schedule is sound. Rectangles of one leading dimension are compared exactly, others by their byte ranges.
 std::vector<hazard> check_hazards(const schedule &s);
+// Throws SG_STATUS_INTERNAL where there is one.
+void require_no_hazards(const schedule &s);
 
 }  // namespace sg

@@ -95,6 +95,7 @@ class context final : public object {
   // device cannot be told.
   std::int32_t grant_units(std::int32_t wanted) const;
 
+  bool checks_hazards() const noexcept { return check_hazards_; }
   std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
   ref<job> new_job() { return jobs_.take(ref<context>::share(this)); }
   // On a thread of the backend's.

@@ -74,7 +74,7 @@ std::vector<bool> apart_of(const std::vector<recorded_work> &works, const std::v
 }
 
 // Small products that come after equally many others are one step. Steps are in an order in which they may run.
-std::vector<step> steps_of(const std::vector<recorded_work> &works) {
+std::vector<step> steps_of(const std::vector<recorded_work> &works, bool batches) {
   const auto before = order_of(works);
   std::vector<std::int32_t> rank(works.size(), 0), step_of(works.size());
   std::vector<std::int32_t> by_rank(works.size());
@@ -102,7 +102,7 @@ std::vector<step> steps_of(const std::vector<recorded_work> &works) {
     const auto found =
         std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(first_of_rank), steps.end(), [&](const step &s) {
           const auto first = static_cast<std::size_t>(s.works.front());
-          return !apart[i] && !apart[first] && may_join(works[first], works[i]);
+          return batches && !apart[i] && !apart[first] && may_join(works[first], works[i]);
         });
     step_of[i] = static_cast<std::int32_t>(found - steps.begin());
     if (found == steps.end()) steps.emplace_back();
@@ -162,7 +162,7 @@ void graph_program::put_on(const sg::device &on) {
                               (!work.plan || work.plan->text->commands[0].is<ops::gemm>());
                      });
   if (!takes) return;
-  const std::vector<step> steps = steps_of(works);
+  const std::vector<step> steps = steps_of(works, on.has_batches());
   if (steps.empty()) return;
   std::vector<std::vector<sg_backend_gemm>> products(steps.size());
   std::vector<std::vector<const sg_backend_command *>> commands(steps.size());

@@ -39,13 +39,6 @@ class hash {
   std::uint64_t state_ = 0;
 };
 
-void prove_sound(const schedule &s) {
-  const auto hazards = check_hazards(s);
-  if (!hazards.empty())
-    throw error(SG_STATUS_INTERNAL, "the schedule \"%s\" has %zu hazards; the first: %s", s.strategy.c_str(),
-                hazards.size(), hazards.front().text.c_str());
-}
-
 }  // namespace
 
 struct plan_cache::memos {
@@ -87,7 +80,7 @@ std::shared_ptr<const compiled_plan> plan_cache::look_up(const problem *problems
   }
   std::vector<problem> all(problems, problems + count);
   auto made = make_plan(all, model, request);
-  if (check) prove_sound(*made);
+  if (check) require_no_hazards(*made);
   auto plan = std::make_shared<const compiled_plan>(std::move(all), request, std::move(made), model);
   const std::lock_guard lock(lock_);
   if (entries_.size() >= most_entries) entries_.clear();

@@ -12,15 +12,15 @@ namespace {
 
 TEST(OlderTables, TodaysIsTakenWhole) {
   const sg_backend_ops today = sound_table(sg_sim_backend());
-  EXPECT_TRUE(today.enqueue && today.most_in_batch && today.compute_units);
-  EXPECT_EQ(today.most_in_batch, sg_sim_backend()->most_in_batch);
+  EXPECT_TRUE(today.enqueue && today.takes_batches && today.compute_units);
+  EXPECT_EQ(today.takes_batches, sg_sim_backend()->takes_batches);
 }
 
 TEST(OlderTables, SlotsThatAnOlderOneDoesNotKnowAreNull) {
   sg_backend_ops older = *sg_sim_backend();
-  older.struct_size = offsetof(sg_backend_ops, most_in_batch);
+  older.struct_size = offsetof(sg_backend_ops, takes_batches);
   const sg_backend_ops own = sound_table(&older);
-  EXPECT_EQ(own.most_in_batch, nullptr);
+  EXPECT_EQ(own.takes_batches, nullptr);
   EXPECT_EQ(own.compute_units, nullptr);
   EXPECT_EQ(own.enqueue, sg_sim_backend()->enqueue);
 }

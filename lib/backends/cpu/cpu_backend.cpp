@@ -108,7 +108,7 @@ sg_status enqueue(sg_backend_stream *x, const sg_backend_command *const *command
                   sg_status *statuses, sg_backend_done done) noexcept {
   return count == 1 ? of(x).enqueue(*commands[0], done) : of(x).enqueue({commands, count, statuses}, done);
 }
-int32_t most_in_batch(sg_backend_device *) noexcept { return INT32_MAX; }
+int32_t takes_batches(sg_backend_device *) noexcept { return 1; }
 sg_status run_here(sg_backend_device *x, const sg_backend_command *what) noexcept { return of(x).run_here(*what); }
 int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
   return of(x).run_waiting(wanted, user) ? 1 : 0;
@@ -144,7 +144,7 @@ constexpr sg_backend_ops table = {
     .supports = supports,
     .enqueue = enqueue,
     .drain = drain,
-    .most_in_batch = most_in_batch,
+    .takes_batches = takes_batches,
     .poll = nullptr,
     .graph_create = nullptr,
     .graph_destroy = nullptr,

@@ -24,6 +24,8 @@ bool supports_gemm(const sg_backend_command &what) noexcept {
   return !!route_for(wanted.in_type, wanted.out_type).panels;
 }
 
+bool supports_reduce(const sg_backend_command &what) noexcept { return has_axpby(as<sg_backend_reduce>(what).out_type); }
+
 sg_status marker(const sg_backend_command &, workspace &) noexcept { return SG_STATUS_OK; }
 sg_status copy(const sg_backend_command &what, workspace &) noexcept {
   run_copy(as<sg_backend_copy>(what));
@@ -38,9 +40,8 @@ sg_status reduce(const sg_backend_command &what, workspace &) noexcept {
 }
 
 bool supports_axpby(const sg_backend_command &what) noexcept { return has_axpby(as<sg_backend_axpby>(what).type); }
-sg_status axpby(const sg_backend_command &what, workspace &) noexcept {
-  run_axpby(as<sg_backend_axpby>(what));
-  return SG_STATUS_OK;
+sg_status axpby(const sg_backend_command &what, workspace &space) noexcept {
+  return run_axpby(as<sg_backend_axpby>(what), space);
 }
 
 // By their kind.
@@ -49,7 +50,7 @@ constexpr operation table[] = {
     {sizeof(sg_backend_command), always, marker},
     {sizeof(sg_backend_copy), always, copy},
     {sizeof(sg_backend_gemm), supports_gemm, gemm},
-    {sizeof(sg_backend_reduce), always, reduce},
+    {sizeof(sg_backend_reduce), supports_reduce, reduce},
     {sizeof(sg_backend_axpby), supports_axpby, axpby},
 };
 

@@ -11,9 +11,15 @@
 namespace sg::cuda {
 namespace {
 
+// Whether elements of that type are stored sums.
+bool is_accumulated(sg_dtype type) noexcept { return type != SG_DTYPE_I8 && !is_f8(type); }
+
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
+  if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
+  if (is_f8(what.in_type))
+    return what.out_type == SG_DTYPE_F32 || what.out_type == SG_DTYPE_F16 || what.out_type == SG_DTYPE_BF16;
   blas_types types;
-  return what.in_type == SG_DTYPE_I8 || is_f8(what.in_type) || blas_types_of(what, types);
+  return blas_types_of(what, types);
 }
 
 }  // namespace
@@ -21,9 +27,9 @@ bool supports_gemm(const sg_backend_gemm &what) noexcept {
 bool supports(const device &, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
-    case SG_BACKEND_COPY:
-    case SG_BACKEND_REDUCE: return true;
-    case SG_BACKEND_AXPBY: return as<sg_backend_axpby>(what).type != SG_DTYPE_I8 && !is_f8(as<sg_backend_axpby>(what).type);
+    case SG_BACKEND_COPY: return true;
+    case SG_BACKEND_REDUCE: return is_accumulated(as<sg_backend_reduce>(what).out_type);
+    case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;

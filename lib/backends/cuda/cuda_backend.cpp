@@ -189,7 +189,7 @@ sg_status enqueue(sg_backend_stream *x, const sg_backend_command *const *command
   return count == 1 ? of(x).enqueue(*commands[0], done)
                     : of(x).enqueue(gemm_list(commands, static_cast<std::size_t>(count)), statuses, done);
 }
-std::int32_t most_in_batch(sg_backend_device *) noexcept { return INT32_MAX; }
+std::int32_t takes_batches(sg_backend_device *) noexcept { return 1; }
 
 sg_status mem_free_bytes(sg_backend_device *x, std::uint64_t *out) noexcept { return of(x).mem_free_bytes(out); }
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
@@ -243,7 +243,7 @@ constexpr sg_backend_ops table = {
     .supports = supports,
     .enqueue = enqueue,
     .drain = drain,
-    .most_in_batch = most_in_batch,
+    .takes_batches = takes_batches,
     .poll = poll,
     .graph_create = graph_create,
     .graph_destroy = graph_destroy,

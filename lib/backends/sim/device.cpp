@@ -183,6 +183,7 @@ void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_do
     case SG_BACKEND_GEMM: return gemm(as<sg_backend_gemm>(command), done);
     case SG_BACKEND_REDUCE: return reduce(as<sg_backend_reduce>(command), done);
     case SG_BACKEND_AXPBY:
+      if (!device_.supports(command)) throw failure(SG_STATUS_UNSUPPORTED, "there is no scale-and-add of this type");
       return launch("scale-and-add", device_.seconds_of(command), 0,
                     work_of(*device_.memory_, as<sg_backend_axpby>(command)), done);
   }

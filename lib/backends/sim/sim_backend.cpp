@@ -133,7 +133,7 @@ sg_status enqueue(sg_backend_stream *stream, const sg_backend_command *const *co
   });
 }
 
-int32_t most_in_batch(sg_backend_device *) { return INT32_MAX; }
+int32_t takes_batches(sg_backend_device *) { return 1; }
 
 void drain(sg_backend_device *device) {
   guarded([&] { device->drain(); });
@@ -170,7 +170,7 @@ constexpr sg_backend_ops table = {
     .supports = supports,
     .enqueue = enqueue,
     .drain = drain,
-    .most_in_batch = most_in_batch,
+    .takes_batches = takes_batches,
     .poll = nullptr,
     .graph_create = nullptr,
     .graph_destroy = nullptr,
