@@ -5,8 +5,8 @@
  *
  * A submission whose sg_submit names a graph is validated, planned and recorded, but not run. Recorded submissions have the
  * same order as if they had been submitted: by their streams, and by operands that overlap. A run costs its caller one
- * call. Independent small GEMMs of a graph are batched; on cuda, graphs whose operands are in device memory become CUDA
- * graphs with the same branches.
+ * call. Independent small GEMMs of a graph are batched; on cuda, graphs of GEMMs and copies whose operands are in device memory
+ * become CUDA graphs with the same branches.
  *
  * The caller owns the recorded operands; the rules of job.h apply from the submission of a run to its completion. A run is
  * ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each other.

@@ -16,8 +16,8 @@
  *   use them too. If no partition is available, cuBLAS plans its kernels for that many multiprocessors. This is a hint:
  *   many of its kernels for f32 and f64 use all of them.
  *
- * Copies and jobs without a stream are not limited. The reduction of a GEMM that is split over K is limited by a partition
- * only. GEMMs in a partition run at the priority of their stream. A graph with a recorded submission to a partition is
+ * Copies and jobs without a stream are not limited. The reduction of a GEMM that is split over K and a scale-and-add are
+ * limited by a partition only. Kernels in a partition run at the priority of their stream. A graph with a recorded submission to a partition is
  * replayed submission by submission.
  */
 #ifndef STREAMGEMM_STREAM_H
@@ -75,8 +75,8 @@ SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_parti
  * has returned.
  *
  * Therefore a submission to the wrapper, the recording of an event in it and a wait for an event return when the command is
- * in the native stream. A GEMM in device memory, a copy between device and pinned memory and a graph of these are enqueued
- * there at once, unless they must wait for earlier work that is not on the device yet. Other jobs run beside the native
+ * in the native stream. A GEMM or a scale-and-add in device memory, a copy between device and pinned memory and a graph of
+ * these are enqueued there at once, unless they must wait for earlier work that is not on the device yet. Other jobs run beside the native
  * stream, after its work so far, and the submission returns when they have completed. So a submission to the wrapper may
  * block, whatever the documentation of the function says.
  *

@@ -31,8 +31,8 @@ struct checked_axpby {
 
 void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
   if (!on.on().unified() && place_of(on, x, o, 1, where, SG_MEMORY_AUTO, true) != SG_MEMORY_DEVICE)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in host memory; device %.64s needs it in device memory", x.desc, x.name,
-                on.on().name().c_str());
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in host memory; device %.64s needs it in device memory", x.desc,
+                x.name, on.on().name().c_str());
 }
 
 checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
@@ -44,7 +44,8 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->activation is %d, which is no activation", int{d.activation});
   const sg_dtype type = d.c.dtype;
   if (type == SG_DTYPE_I8 || type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2)
-    throw error(SG_STATUS_UNSUPPORTED, "desc->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32", name_of(type));
+    throw error(SG_STATUS_UNSUPPORTED, "desc->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32",
+                name_of(type));
   const bool has_gelu = !is_complex(type) && type != SG_DTYPE_I32;
   if ((d.activation != SG_ACTIVATION_NONE && is_complex(type)) || (d.activation == SG_ACTIVATION_GELU && !has_gelu))
     throw error(SG_STATUS_UNSUPPORTED, "desc->activation is %s, which %s results do not have",
@@ -56,8 +57,8 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a.dtype is %s and desc->c.dtype is %s; they must be equal",
                 name_of(d.a.dtype), name_of(type));
   if (d.a.layout != d.c.layout)
-    throw error(SG_STATUS_UNSUPPORTED, "desc->a.layout is %d and desc->c.layout is %d; they must be equal", int{d.a.layout},
-                int{d.c.layout});
+    throw error(SG_STATUS_UNSUPPORTED, "desc->a.layout is %d and desc->c.layout is %d; they must be equal",
+                int{d.a.layout}, int{d.c.layout});
   checked_axpby x;
   x.where.alpha = checked_scalar("desc", "alpha", d.alpha, type);
   x.where.beta = checked_scalar("desc", "beta", d.beta, type);
@@ -75,7 +76,8 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
   command.a = x.reads_a ? &command : nullptr, command.c = &command;
   command.lda = x.a.ld, command.ldc = x.c.ld;
   if (!on.on().supports(command.header))
-    throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(), name_of(type));
+    throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no scale-and-add of %s", on.on().name().c_str(),
+                name_of(type));
   std::vector<std::vector<char *>> unused;
   bind_operand(c, x.c, 1, true, x.where.operands[2], unused);
   require_on_device(on, c, x.c, x.where.operands[2]);
@@ -92,7 +94,8 @@ std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const conte
   made->strategy = "direct";
   const operand *const operands[operands_of_problem] = {&x.a, nullptr, &x.c, nullptr};
   for (const operand *each : operands)
-    made->buffers.push_back({buffer_kind::operand, x.c.type, false, true, 0, 0, each ? total_bytes(*each, 1, "an operand") : 0});
+    made->buffers.push_back({buffer_kind::operand, x.c.type, false, true, 0, 0,
+                             each ? total_bytes(*each, 1, "an operand") : 0});
   ops::axpby axpby;
   axpby.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
   axpby.beta = x.reads_c ? scalar_role::job : scalar_role::zero;
