@@ -22,8 +22,8 @@
  * itself keeps the order (cuda), a job may already be behind another one on the device when that one fails. It then runs,
  * completes with SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid.
  *
- * Batching. Small GEMMs that are ready at the same time and wait for the device are sent to it as one batch, whoever
- * submitted them; each remains a job of its own. An idle device starts the first one at once. While the device computes,
+ * Batching. Small GEMMs that are ready at the same time and wait for the device are sent to it as one batch, also if
+ * different threads submitted them; each remains a job of its own. An idle device starts the first one at once. While the device computes,
  * GEMMs that no thread waits for may be held until a batch is worth a launch. A few GEMMs with a long k dimension stay
  * unbatched on a device, because idle multiprocessors can share the depth of a single GEMM but not that of a batch. Jobs of
  * high priority overtake all others and run in a device stream of high priority.

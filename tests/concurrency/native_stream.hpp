@@ -89,7 +89,8 @@ class native_stream : native_device {
       held_ = true;
     }
     EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, marker_command, {wait_for_release, this}));
-    EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, marker_command, {nullptr, nullptr}));  // the first has ended when it is told of
+    // The first marker completes before its completion is notified; the second one stays pending.
+    EXPECT_EQ(SG_STATUS_OK, enqueue(stream_, marker_command, {nullptr, nullptr}));
   }
   void release() {
     const std::lock_guard lock(lock_);
