@@ -27,11 +27,12 @@ run() { # what it is called, and the command
   esac
 }
 
-for suite in conformance bad_input_test bad_product_test blocking_test callback_test copy_test deadline_test dispatch_test epilogue_test failure_test \
-  gemm_grouped_test gemm_plans_test gemm_rules_test gemm_types_test graph_test interleaved_test job_test narrowing_test order_test overlap_test \
-  partition_test plan_test queue_test repeat_test stream_test textbook_test turns_test interop_test; do
-  run $suite "$(program $suite)"
+run conformance "$(program conformance)"
+for topic in axpby bad_input bad_product blocking callback copy deadline dispatch epilogue failure gemm_grouped gemm_plans \
+  gemm_rules gemm_types graph interleaved job narrowing order overlap partition plan queue repeat stream textbook turns; do
+  run $topic "$(program api_tests)" $topic
 done
+run interop "$(program interop_test)"
 for mode in exit_beside_a_large_product exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
   for seed in 1 2 3; do run "process_test $mode $seed" "$(program process_test)" $mode "$device" $seed; done
 done
@@ -40,8 +41,9 @@ run "random_test for $random_seconds s" "$(program random_test)" --device "$devi
 # The library's own kernels: reductions, epilogues, splits, pointers, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
-run 'memcheck of graph_test' compute-sanitizer --tool memcheck --error-exitcode 9 "$(program graph_test)"
-run "memcheck of partition_test" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program partition_test)"
+for topic in axpby graph partition; do
+  run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic
+done
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*'
 run "racecheck of conformance $own" compute-sanitizer --tool racecheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 exit $failed

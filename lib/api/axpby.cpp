@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/given_operand.hpp"
 #include "api/operand_bytes.hpp"
@@ -18,8 +19,6 @@ namespace sg {
 namespace {
 
 using long_long = long long;
-
-bool is_zero(const sg_scalar &s) { return s.re == 0 && s.im == 0; }
 
 // A checked scale-and-add: its operands as stored, and their addresses as those of a problem.
 struct checked_axpby {
@@ -139,7 +138,7 @@ void submit_axpby(context &on, const sg_axpby_desc &desc, checked_submit &order,
 sg_status sg_axpby_async(sg_context *context, const sg_axpby_desc *desc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return sg::guarded([&] {
-    const auto on = sg::object_of<sg::context>(context, sg::object_type::context, "context");
+    const auto on = sg::context_of(context);
     sg::require(desc, "desc");
     const sg_axpby_desc given = sg::options_of(desc, SG_AXPBY_DESC_INIT, "desc");
     sg::checked_submit order(*on, submit);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "backend/registry.hpp"
 #include "run/service.hpp"
@@ -46,10 +47,6 @@ std::vector<std::string> device_names() {
     }
   }
   return names;
-}
-
-ref<context> context_of(const sg_context *handle) {
-  return object_of<context>(handle, object_type::context, "context");
 }
 
 context_settings settings_of(const sg_context_options *options) {

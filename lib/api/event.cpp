@@ -3,6 +3,7 @@
 
 #include <streamgemm/event.h>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
 #include "run/stream.hpp"
@@ -14,7 +15,7 @@ ref<event> event_of(const sg_event *handle, const char *name = "event") {
   return object_of<event>(handle, object_type::event, name);
 }
 
-void call(handle_bits handle, sg_status status, void *user, void *fn) {
+void call_event_callback(handle_bits handle, sg_status status, void *user, void *fn) {
   reinterpret_cast<sg_event_callback>(fn)(handle_of<sg_event>(handle), status, user);
 }
 
@@ -37,7 +38,7 @@ using sg::ref;
 sg_status sg_event_create(sg_context *context, sg_event **out_event) {
   if (out_event) *out_event = nullptr;
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::context_of(context);
     sg::require(out_event, "out_event");
     auto made = ref<sg::object>::adopt(new sg::event(std::move(on)));
     *out_event = sg::handle_of<sg_event>(sg::make_handle(std::move(made)));
@@ -47,7 +48,7 @@ sg_status sg_event_create(sg_context *context, sg_event **out_event) {
 sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out_event) {
   if (out_event) *out_event = nullptr;
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::context_of(context);
     sg::require(native, "native");
     sg::require(out_event, "out_event");
     auto made = ref<sg::object>::adopt(new sg::event(std::move(on), native));
@@ -122,7 +123,7 @@ sg_status sg_event_on_complete(sg_event *event, sg_event_callback callback, void
     sg::require(reinterpret_cast<void *>(callback), "callback");
     auto recorded = which->recorded();
     if (!recorded) recorded = which->happened_already();
-    sg::request_callback(recorded, sg::bits_of(event), object_type::event, sg::call, reinterpret_cast<void *>(callback),
+    sg::request_callback(recorded, sg::bits_of(event), object_type::event, sg::call_event_callback, reinterpret_cast<void *>(callback),
                          user);
   });
 }

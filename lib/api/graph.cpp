@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/graph.h>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"
@@ -71,7 +72,7 @@ using sg::ref;
 sg_status sg_graph_create(sg_context *context, sg_graph **out_graph) {
   if (out_graph) *out_graph = nullptr;
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::context_of(context);
     sg::require(out_graph, "out_graph");
     auto made = ref<sg::object>::adopt(new sg::graph(std::move(on)));
     *out_graph = sg::handle_of<sg_graph>(sg::make_handle(std::move(made)));

@@ -29,7 +29,7 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
   return jobs;
 }
 
-void call(handle_bits handle, sg_status status, void *user, void *fn) {
+void call_job_callback(handle_bits handle, sg_status status, void *user, void *fn) {
   reinterpret_cast<sg_job_callback>(fn)(handle_of<sg_job>(handle), status, user);
 }
 
@@ -75,7 +75,7 @@ sg_status sg_job_on_complete(sg_job *handle, sg_job_callback callback, void *use
   return guarded([&] {
     const auto job = job_of(handle);
     sg::require(reinterpret_cast<void *>(callback), "callback");
-    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call, reinterpret_cast<void *>(callback),
+    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call_job_callback, reinterpret_cast<void *>(callback),
                          user);
   });
 }

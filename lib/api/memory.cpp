@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/memory.h>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
@@ -11,10 +12,6 @@
 
 namespace sg {
 namespace {
-
-ref<context> context_of(const sg_context *handle) {
-  return object_of<context>(handle, object_type::context, "context");
-}
 
 ref<device_buffer> device_buffer_of(const sg_buffer *handle) {
   return object_of<device_buffer>(handle, object_type::buffer, "buffer");

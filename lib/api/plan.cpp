@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"
@@ -78,7 +79,7 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
                          sg_plan **out_plan) {
   if (out_plan) *out_plan = nullptr;
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::context_of(context);
     sg::require(desc, "desc");
     sg::require(out_plan, "out_plan");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");

@@ -17,7 +17,6 @@ namespace {
 
 using long_long = long long;
 
-bool is_zero(const sg_scalar &s) { return s.re == 0 && s.im == 0; }
 bool is_one(const sg_scalar &s) { return s.re == 1 && s.im == 0; }
 
 // A part of a scalar as the accumulator's type has it, so that every device computes with the same number.

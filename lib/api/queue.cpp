@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/queue.h>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
 #include "run/completion_queue.hpp"
@@ -24,7 +25,7 @@ using sg::ref;
 sg_status sg_queue_create(sg_context *context, sg_queue **out_queue) {
   if (out_queue) *out_queue = nullptr;
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::context_of(context);
     sg::require(out_queue, "out_queue");
     auto made = ref<sg::object>::adopt(new sg::completion_queue(std::move(on)));
     *out_queue = sg::handle_of<sg_queue>(sg::make_handle(std::move(made)));

@@ -3,6 +3,7 @@
 
 #include <streamgemm/stream.h>
 
+#include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
 #include "run/event.hpp"
@@ -15,7 +16,7 @@ ref<stream> stream_of(const sg_stream *handle) { return object_of<stream>(handle
 sg_status acquire(const sg_context *handle, std::int32_t priority, std::int32_t compute_units, sg_stream **out_stream) {
   if (out_stream) *out_stream = nullptr;
   return guarded([&] {
-    auto on = object_of<context>(handle, object_type::context, "context");
+    auto on = context_of(handle);
     require(out_stream, "out_stream");
     require_range(priority, -1, 1, "priority");
     require_range(compute_units, 0, INT32_MAX, "compute_units");
@@ -60,7 +61,7 @@ sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_partition) {
 sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stream) {
   if (out_stream) *out_stream = nullptr;
   return guarded([&] {
-    auto on = sg::object_of<sg::context>(context, object_type::context, "context");
+    auto on = sg::context_of(context);
     sg::require(out_stream, "out_stream");
     auto made = ref<sg::object>::adopt(new sg::stream(std::move(on), native));
     *out_stream = sg::handle_of<sg_stream>(sg::make_handle(std::move(made)));

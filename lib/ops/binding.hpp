@@ -56,6 +56,8 @@ struct binding {
 
 // Address of the first element of item `item` of a view.
 char *address_of(const buffer_list &buffers, const view &v, const binding &where, std::int64_t item);
+inline bool is_zero(const sg_scalar &s) noexcept { return s.re == 0 && s.im == 0; }
+
 // The value of a factor. `own`: the job's.
 sg_scalar value_of(scalar_role role, const sg_scalar &own) noexcept;
 

@@ -10,8 +10,6 @@
 namespace sg_test {
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-
 class deadlines : public on_each_device {
  protected:
   sg_submit within(std::int64_t ns) {

@@ -9,8 +9,6 @@
 namespace sg_test {
 namespace {
 
-constexpr sg_memory_kind places[] = {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED, SG_MEMORY_DEVICE};
-
 bool has(sg_dtype out, sg_activation activation) {
   if (out == SG_DTYPE_C64 || out == SG_DTYPE_C128) return activation == SG_ACTIVATION_NONE;
   return out != SG_DTYPE_I32 || activation != SG_ACTIVATION_GELU;
@@ -52,8 +50,8 @@ TEST_P(epilogues, every_type_and_layout) {
 }
 
 TEST_P(epilogues, every_place) {
-  for (const sg_memory_kind operands : places)
-    for (const sg_memory_kind bias : places)
+  for (const sg_memory_kind operands : memory_kinds)
+    for (const sg_memory_kind bias : memory_kinds)
       for (const std::int64_t k : {0, 17})
         for (const double beta : {0.0, 1.0}) {
           gemm_case g;
@@ -104,7 +102,7 @@ TEST_P(epilogues, integers_are_exact) {
 TEST_P(epilogues, batches) {
   for (const batch_form form : {batch_form::strided, batch_form::shared_a, batch_form::pointers})
     for (const bool own : {false, true})
-      for (const sg_memory_kind place : places)
+      for (const sg_memory_kind place : memory_kinds)
         for (const std::int64_t k : {0, 11})
           for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F16}) {
             gemm_case g;

@@ -12,14 +12,12 @@
 namespace sg_test {
 namespace {
 
-constexpr sg_memory_kind places[] = {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED, SG_MEMORY_DEVICE};
-
 class gemm_plans : public on_each_device {};
 
 TEST_P(gemm_plans, every_place_of_every_operand) {
-  for (const sg_memory_kind a : places)
-    for (const sg_memory_kind b : places)
-      for (const sg_memory_kind c : places)
+  for (const sg_memory_kind a : memory_kinds)
+    for (const sg_memory_kind b : memory_kinds)
+      for (const sg_memory_kind c : memory_kinds)
         for (const int layout : {0, 1})
           for (const double beta : {0.0, 2.0}) {
             gemm_case g;
@@ -39,7 +37,7 @@ TEST_P(gemm_plans, every_place_of_every_operand) {
 
 // Items of one column or one row whose views have a little padding, as slices of padded matrices have.
 TEST_P(gemm_plans, batches_of_thin_items) {
-  for (const sg_memory_kind place : places)
+  for (const sg_memory_kind place : memory_kinds)
     for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR})
       for (const sg_op op : {SG_OP_N, SG_OP_T})
         for (const std::int64_t pad : {0, 7})
@@ -189,7 +187,7 @@ TEST_P(gemm_plans, streams_from_one_to_many) {
 TEST_P(gemm_plans, batches) {
   for (const batch_form form : {batch_form::strided, batch_form::shared_a, batch_form::pointers})
     for (const std::int64_t batch : {1, 2, 5, 33})
-      for (const sg_memory_kind place : places)
+      for (const sg_memory_kind place : memory_kinds)
         for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_BATCH})
           for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_C128, SG_DTYPE_F16}) {
             if (split == SG_SPLIT_BATCH && batch < 2) continue;

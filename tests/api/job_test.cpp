@@ -11,7 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::int64_t ms = 1000000;
 
 // One lane, so that a gated job holds up all others.
 class jobs : public testing::TestWithParam<const char *> {

@@ -9,13 +9,13 @@
 namespace sg_test {
 namespace {
 
-using matrix = std::array<double, 4>;    // 2 x 2
-constexpr matrix growth = {1, 1, 1, 0};  // its powers hold the Fibonacci numbers
+using small_matrix = std::array<double, 4>;    // 2 x 2
+constexpr small_matrix growth = {1, 1, 1, 0};  // its powers hold the Fibonacci numbers
 
 class order : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { context_ = open_context(GetParam()); }
-  sg_gemm_desc times(const matrix &a, const matrix &b, matrix &c) {
+  sg_gemm_desc times(const small_matrix &a, const small_matrix &b, small_matrix &c) {
     return product(a.data(), b.data(), c.data(), 2, 2, 2);
   }
   context context_;
@@ -23,7 +23,7 @@ class order : public testing::TestWithParam<const char *> {
 
 // x[i + 1] = x[i] * growth: each job reads what the one before writes, and nobody says so.
 TEST_P(order, read_after_write) {
-  std::vector<matrix> x(60, matrix{});
+  std::vector<small_matrix> x(60, small_matrix{});
   x[0] = {1, 0, 0, 1};
   std::vector<job> jobs(x.size() - 1);
   for (std::size_t i = 0; i + 1 < x.size(); ++i) {
@@ -36,10 +36,10 @@ TEST_P(order, read_after_write) {
 
 // Jobs alternate between reading a matrix and overwriting it: every reader must see the value of its turn.
 TEST_P(order, write_after_read) {
-  matrix shared = {1, 0, 0, 1};
-  std::vector<matrix> seen(40), values(40);
+  small_matrix shared = {1, 0, 0, 1};
+  std::vector<small_matrix> seen(40), values(40);
   std::vector<job> jobs;
-  const matrix identity = {1, 0, 0, 1};
+  const small_matrix identity = {1, 0, 0, 1};
   for (std::size_t i = 0; i < seen.size(); ++i) {
     values[i] = {double(i) + 2, 0, 0, 1};
     job reader, writer;
@@ -157,7 +157,7 @@ TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = one_stream;
   options.flags = SG_SUBMIT_UNTRACKED;
-  std::vector<matrix> x(50, matrix{});
+  std::vector<small_matrix> x(50, small_matrix{});
   x[0] = {1, 0, 0, 1};
   for (std::size_t i = 0; i + 1 < x.size(); ++i) {
     const sg_gemm_desc desc = times(x[i], growth, x[i + 1]);
@@ -196,7 +196,7 @@ TEST_P(order, copies_and_products_are_ordered_by_data) {
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
   on_second.stream = second;
-  matrix x = {1, 0, 0, 1}, y = {};
+  small_matrix x = {1, 0, 0, 1}, y = {};
   for (int i = 0; i < 20; ++i) {
     const sg_gemm_desc desc = times(x, growth, y);
     ASSERT_OK(sg_gemm_async(context_, &desc, &on_first, nullptr));

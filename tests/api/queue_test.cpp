@@ -17,8 +17,6 @@
 namespace sg_test {
 namespace {
 
-constexpr std::int64_t ms = 1000000;
-
 class queues : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override {

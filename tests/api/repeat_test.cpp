@@ -10,8 +10,8 @@
 namespace sg_test {
 namespace {
 
-constexpr std::int64_t n = 8;
-constexpr std::size_t elements = n * n;
+constexpr std::int64_t edge = 8;
+constexpr std::size_t elements = edge * edge;
 
 class repeats : public on_each_device {
  protected:
@@ -22,7 +22,7 @@ class repeats : public on_each_device {
       b_[i] = static_cast<double>(i % 5) - 2;
     }
   }
-  sg_gemm_desc usual() { return product(a_.data(), b_.data(), c_.data(), n, n, n); }
+  sg_gemm_desc usual() { return product(a_.data(), b_.data(), c_.data(), edge, edge, edge); }
   // What the description means, in plain loops over the host's memory. Reads C as it is.
   static std::vector<double> meant(const sg_gemm_desc &d) {
     const auto at = [](const sg_matrix &x, std::int64_t row, std::int64_t col) {
@@ -81,10 +81,10 @@ class repeats : public on_each_device {
         {"relu", [](sg_gemm_desc &x) { x.activation = SG_ACTIVATION_RELU; }},
         {"bias and relu", [&](sg_gemm_desc &x) { x.bias = b_.data(), x.activation = SG_ACTIVATION_RELU; }},
         {"bias without a product", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.alpha.re = 0, x.beta.re = 1; }},
-        {"ld of A", [](sg_gemm_desc &x) { x.a.ld = n + 3; }},
-        {"ld of C", [](sg_gemm_desc &x) { x.c.ld = n + 1; }},
-        {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = n / 2; }},
-        {"rows", [](sg_gemm_desc &x) { x.a.rows = x.c.rows = n / 2; }},
+        {"ld of A", [](sg_gemm_desc &x) { x.a.ld = edge + 3; }},
+        {"ld of C", [](sg_gemm_desc &x) { x.c.ld = edge + 1; }},
+        {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = edge / 2; }},
+        {"rows", [](sg_gemm_desc &x) { x.a.rows = x.c.rows = edge / 2; }},
     };
   }
   // Each with a C of its own.
@@ -145,7 +145,7 @@ TEST_P(repeats, many_groups) {
       std::vector<sg_gemm_desc> descs = usual_group();
       const std::size_t other = i % 2 == 0 ? 0 : 2;
       descs[other].a.cols = descs[other].b.rows = 1 + i;
-      if (other == 2) descs[2].b = {descs[2].b.data, n, 1 + i, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+      if (other == 2) descs[2].b = {descs[2].b.data, edge, 1 + i, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
       for (int times = 0; times <= round % 2; ++times) check_group("one of many", descs);
     }
   }

@@ -12,8 +12,6 @@
 namespace sg_test {
 namespace {
 
-constexpr std::int64_t ms = 1000000;
-
 class streams : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override {

@@ -12,8 +12,8 @@
 namespace sg_test {
 namespace {
 
-constexpr int n = 64;  // matrices of 64 x 64 f64
-constexpr std::uint64_t bytes = n * n * sizeof(double);
+constexpr int matrix_size = 64;  // matrices of 64 x 64 f64
+constexpr std::uint64_t matrix_bytes = matrix_size * matrix_size * sizeof(double);
 constexpr std::int64_t unit_ns = 1000000;  // 1 ms
 
 // A device with no latencies on which such a copy and such a product take 1 ms each.
@@ -60,14 +60,14 @@ struct batch {
 
   explicit batch(sg_context *c) : context(c) {
     void *memory = nullptr;
-    EXPECT_OK(sg_host_alloc(c, bytes, &memory));
+    EXPECT_OK(sg_host_alloc(c, matrix_bytes, &memory));
     host = static_cast<double *>(memory);
     for (int i = 0; i < 3; ++i) {
-      EXPECT_OK(sg_buffer_create(c, bytes, device[i].out()));
+      EXPECT_OK(sg_buffer_create(c, matrix_bytes, device[i].out()));
       EXPECT_OK(sg_buffer_data(device[i], &memory));
       data[i] = static_cast<double *>(memory);
     }
-    for (int i = 0; i < n * n; ++i) host[i] = i;
+    for (int i = 0; i < matrix_size * matrix_size; ++i) host[i] = i;
   }
   ~batch() { sg_host_free(context, host); }
 
@@ -76,10 +76,10 @@ struct batch {
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = stream;
     std::vector<job> jobs(3);
-    const sg_gemm_desc desc = product(data[0], data[1], data[2], n, n, n);
-    EXPECT_OK(sg_copy_async(context, data[0], host, bytes, &options, jobs[0].out()));
+    const sg_gemm_desc desc = product(data[0], data[1], data[2], matrix_size, matrix_size, matrix_size);
+    EXPECT_OK(sg_copy_async(context, data[0], host, matrix_bytes, &options, jobs[0].out()));
     EXPECT_OK(sg_gemm_async(context, &desc, &options, jobs[1].out()));
-    EXPECT_OK(sg_copy_async(context, host, data[2], bytes, &options, jobs[2].out()));
+    EXPECT_OK(sg_copy_async(context, host, data[2], matrix_bytes, &options, jobs[2].out()));
     return jobs;
   }
 };
@@ -99,10 +99,10 @@ double two_batches(const model_file &file, int streams) {
   const context context = open_context(file.device().c_str());
   // The second factor, the identity, lies on the device from the start. Its copy is not part of the measurement.
   batch first(context), second(context);
-  std::vector<double> identity(n * n, 0.0);
-  for (int i = 0; i < n; ++i) identity[static_cast<std::size_t>(i * n + i)] = 1;
-  EXPECT_OK(sg_copy(context, first.data[1], identity.data(), bytes, nullptr));
-  EXPECT_OK(sg_copy(context, second.data[1], identity.data(), bytes, nullptr));
+  std::vector<double> identity(matrix_size * matrix_size, 0.0);
+  for (int i = 0; i < matrix_size; ++i) identity[static_cast<std::size_t>(i * matrix_size + i)] = 1;
+  EXPECT_OK(sg_copy(context, first.data[1], identity.data(), matrix_bytes, nullptr));
+  EXPECT_OK(sg_copy(context, second.data[1], identity.data(), matrix_bytes, nullptr));
 
   stream one, two;
   EXPECT_OK(sg_stream_acquire(context, 0, one.out()));
@@ -119,7 +119,7 @@ double two_batches(const model_file &file, int streams) {
     whole.start = std::min(whole.start, part.start);
     whole.end = std::max(whole.end, part.end);
   }
-  for (int i = 0; i < n * n; ++i) EXPECT_TRUE(first.host[i] == i && second.host[i] == i);
+  for (int i = 0; i < matrix_size * matrix_size; ++i) EXPECT_TRUE(first.host[i] == i && second.host[i] == i);
   return static_cast<double>(whole.end - whole.start) / static_cast<double>(unit_ns);
 }
 

@@ -15,9 +15,9 @@ namespace {
 constexpr std::int64_t minute = 60'000'000'000;
 // Who waits in vain does so the first or second time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int times = 8;
+constexpr int submissions = 8;
 #else
-constexpr int times = 40;
+constexpr int submissions = 40;
 #endif
 
 // Memory of the device, filled from the host.
@@ -109,7 +109,7 @@ class turns : public on_each_device {
     sg_submit options = SG_SUBMIT_INIT;
     options.queue = ends;
     while (beside.ended() < std::int64_t{in_turn}) std::this_thread::yield();
-    for (int i = 0; i < times; ++i) {
+    for (int i = 0; i < submissions; ++i) {
       const std::int64_t before = beside.ended();
       options.tag = static_cast<std::uint64_t>(i);
       ASSERT_OK(one(options));

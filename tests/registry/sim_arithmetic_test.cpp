@@ -13,7 +13,6 @@
 namespace sg::test {
 namespace {
 
-const sg_backend_ops &ops = *sg_sim_backend();
 using wide = std::complex<long double>;
 
 constexpr sg_dtype products[][2] = {

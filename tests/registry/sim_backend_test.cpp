@@ -14,7 +14,6 @@ namespace {
 
 using std::string;
 
-const sg_backend_ops &ops = *sg_sim_backend();
 
 TEST(SimStreams, CallbacksComeInOrderOnAThreadOfTheDevice) {
   struct record {

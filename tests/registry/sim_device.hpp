@@ -21,6 +21,8 @@
 
 namespace sg::test {
 
+inline const sg_backend_ops &ops = *sg_sim_backend();
+
 struct outcome {
   sg_status status = SG_STATUS_INTERNAL;
   std::string message;

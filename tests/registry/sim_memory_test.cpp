@@ -8,7 +8,6 @@ namespace {
 
 using std::string;
 
-const sg_backend_ops &ops = *sg_sim_backend();
 
 TEST(SimMemory, BytesGoThereAndComeBack) {
   sim_device device("h200");

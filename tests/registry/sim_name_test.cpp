@@ -9,7 +9,6 @@ namespace {
 
 using std::string;
 
-const sg_backend_ops &ops = *sg_sim_backend();
 
 TEST(SimNames, CountedDevicesOpen) {
   ASSERT_EQ(ops.device_count(), 3);

@@ -10,7 +10,6 @@
 namespace sg::test {
 namespace {
 
-const sg_backend_ops &ops = *sg_sim_backend();
 
 struct batch_times {
   outcome in, kernel, out;

@@ -10,11 +10,6 @@
 namespace sg::test {
 namespace {
 
-const device_model &h200() {
-  static const device_model m = shipped_model("h200");
-  return m;
-}
-
 double rate(std::int64_t width, std::int64_t height, bool both, bool in = true) {
   return copy_rate(h200(), {width, height, 2 * width, 2 * width, in}, both) / 1e9;
 }

@@ -9,7 +9,6 @@
 namespace sg::test {
 namespace {
 
-const device_model &model() { return h200_with_three_staging_workers(); }
 
 problem_form pageable(std::int64_t m, std::int64_t n, std::int64_t k) {
   problem_form f;
@@ -24,7 +23,7 @@ problem allowing(sg_compute compute, const problem_form &f) {
   return p;
 }
 
-schedule plan(const problem &p, const plan_request &request = {}) { return *make_plan({p}, model(), request); }
+schedule plan(const problem &p, const plan_request &request = {}) { return *make_plan({p}, h200_with_three_staging_workers(), request); }
 
 TEST(narrowing, half_the_bytes_cross_the_link) {
   const problem_form f = pageable(4096, 4096, 4096);
@@ -50,8 +49,8 @@ TEST(narrowing, workers_have_as_much_to_do) {
   const problem_form f = pageable(4096, 4096, 4096);
   const double staged = 3 * 4096.0 * 4096 * 4;
   const schedule s = plan(allowing(SG_COMPUTE_BF16, f));
-  EXPECT_GE(s.predicted_seconds, staged / staging_rate_of(model(), model().staging_workers));
-  device_model quick = model();  // whose link is all there is to wait for
+  EXPECT_GE(s.predicted_seconds, staged / staging_rate_of(h200_with_three_staging_workers(), h200_with_three_staging_workers().staging_workers));
+  device_model quick = h200_with_three_staging_workers();  // whose link is all there is to wait for
   quick.staging = {{1, 1e12}};
   quick.staging_gap = 0;
   EXPECT_LT(make_plan({allowing(SG_COMPUTE_BF16, f)}, quick, {})->predicted_seconds,
@@ -82,7 +81,7 @@ TEST(narrowing, nothing_else_is_narrowed) {
   problem_form f64 = f;
   f64.in = f64.out = SG_DTYPE_F64;
   EXPECT_EQ(plan(allowing(SG_COMPUTE_BF16, f64)).bytes_in, 4 * matrix);
-  device_model without = model();
+  device_model without = h200_with_three_staging_workers();
   std::erase_if(without.rates, [](const gemm_rate &r) { return r.type == SG_DTYPE_BF16; });
   EXPECT_EQ(make_plan({allowing(SG_COMPUTE_BF16, f)}, without, {})->bytes_in, 2 * matrix);
 }
@@ -162,7 +161,7 @@ TEST(narrowing, tiles_fit_as_narrow_as_they_are) {
 TEST(narrowing, beside_others_in_a_group) {
   std::vector<problem> several(3, allowing(SG_COMPUTE_BF16, pageable(13, 11, 17)));
   several[1].compute = SG_COMPUTE_EXACT;
-  const schedule s = *make_plan(several, model(), {});
+  const schedule s = *make_plan(several, h200_with_three_staging_workers(), {});
   EXPECT_TRUE(is_right(s, several));
   EXPECT_EQ(s.bytes_in, (2 + 4 + 2) * (13 * 17 + 17 * 11));
 }

@@ -12,11 +12,6 @@
 namespace sg::test {
 namespace {
 
-const device_model &h200() {
-  static const device_model m = shipped_model("h200");
-  return m;
-}
-
 schedule plan(const problem &p, const device_model &m, const plan_request &r = {}) {
   const schedule s = *make_plan({p}, m, r);
   EXPECT_NEAR(s.predicted_seconds, simulate(s, m).seconds, 1e-12);

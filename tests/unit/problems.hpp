@@ -92,6 +92,10 @@ inline device_model shipped_model(const std::string &name) {
 }
 
 // A device with few threads to stage for it.
+inline const device_model &h200() {
+  static const device_model m = shipped_model("h200");
+  return m;
+}
 inline const device_model &h200_with_three_staging_workers() {
   static const device_model m = [] {
     device_model x = shipped_model("h200");

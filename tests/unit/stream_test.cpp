@@ -14,7 +14,6 @@ namespace {
 
 using layout_maker = std::function<stream_layout(const problem &)>;
 
-const device_model &model() { return h200_with_three_staging_workers(); }
 
 // Limits from the least that works to plenty, so that slots are recycled after one panel, after two, and never.
 std::vector<std::int64_t> limits(const problem &p, stream_layout layout) {
@@ -29,7 +28,7 @@ void check(const problem_form &f, const layout_maker &make_layout) {
   for (std::int64_t limit : limits(p, make_layout(p))) {
     stream_layout layout = make_layout(p);
     ASSERT_LE(fit_slots(p, layout, limit), limit);
-    const schedule s = build_stream(p, layout, model(), 2);
+    const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 2);
     EXPECT_LE(s.device_bytes, limit) << text(f);
     EXPECT_TRUE(is_right(s, p, std::uint32_t(limit))) << text(f) << " limit " << limit;
   }
@@ -106,7 +105,7 @@ TEST(stream, a_bias_is_loaded_once) {
   const problem p = make(f);
   stream_layout layout = tile_layout(p, {p.m, 5, 20, axis::m});
   fit_slots(p, layout, 1 << 20);
-  const schedule s = build_stream(p, layout, model(), 2);
+  const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 2);
   int loads = 0;
   for (const command &c : s.commands)
     loads += c.is<ops::copy_in>() && source_of(c).buffer == int(operand_name::bias);
@@ -163,7 +162,7 @@ TEST(stream, little_padding_comes_along) {
       const problem p = make(f);
       stream_layout layout = panel_layout(p, choice);
       fit_slots(p, layout, 1 << 20);
-      const schedule s = build_stream(p, layout, model(), 1);
+      const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 1);
       for (const command &c : s.commands) {
         if (c.is<ops::copy_in>()) {
           EXPECT_EQ(shape_of_copy(s.buffers, c).height == 1, pad == 3);
@@ -276,7 +275,7 @@ TEST(stream, shared_operands_are_loaded_once) {
     const problem p = make(f);
     stream_layout layout = make_layout(p);
     fit_slots(p, layout, 1 << 20);
-    const schedule s = build_stream(p, layout, model(), 2);
+    const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 2);
     EXPECT_EQ(s.bytes_in, problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch));
     EXPECT_EQ(s.bytes_out, problem::bytes(p.c, p.batch));
   }
@@ -290,7 +289,7 @@ TEST(stream, items_that_are_runs_move_in_one_copy) {
     f.batching = form;
     stream_layout layout = item_layout(make(f), 2);
     fit_slots(make(f), layout, 1 << 20);
-    EXPECT_EQ(build_stream(make(f), layout, model(), 1).commands.size(), 8u);
+    EXPECT_EQ(build_stream(make(f), layout, h200_with_three_staging_workers(), 1).commands.size(), 8u);
   }
 }
 
@@ -308,7 +307,7 @@ TEST(stream, pageable_memory_goes_through_slots) {
   problem p = make(f);
   stream_layout layout = whole(p);
   fit_slots(p, layout, std::int64_t(1) << 30);
-  const schedule s = build_stream(p, layout, model(), 1);
+  const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 1);
   for (const command &c : s.commands)
     if (c.is<ops::pack>()) {
       EXPECT_LE(destination_of(c).rows * destination_of(c).cols * 16, 4 << 20);
@@ -325,7 +324,7 @@ TEST(stream, first_chunks_are_short) {
   const problem p = make(f);
   stream_layout layout = tile_layout(p, {p.m, p.n, p.k, axis::m});
   fit_slots(p, layout, std::int64_t(1) << 40);
-  const schedule s = build_stream(p, layout, model(), 1);
+  const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 1);
   std::vector<std::int64_t> chunks;
   for (const command &c : s.commands)
     if (c.is<ops::pack>()) chunks.push_back(destination_of(c).rows * destination_of(c).cols * 8);
@@ -345,7 +344,7 @@ TEST(stream, host_workers_wait_for_slots_and_copies_only) {
   const problem p = make(f);
   stream_layout layout = panel_layouts().front()(p);
   fit_slots(p, layout, std::int64_t(1) << 40);
-  const schedule s = build_stream(p, layout, model(), 1);
+  const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 1);
   std::int64_t packed = 0, unpacked = 0;
   for (const command &c : s.commands) {
     if (in_order(c.where)) continue;

@@ -58,7 +58,7 @@ void write_private(const std::string &path, const std::string &text) {
   std::string fresh = path + ".XXXXXX";
   const int file = mkostemp(fresh.data(), O_CLOEXEC);  // of mode 0600
   if (file < 0) cannot_write(path);
-  const bool written = write(file, text.data(), text.size()) == ssize_t(text.size()) && fsync(file) == 0;
+  const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size()) && fsync(file) == 0;
   if (close(file) == 0 && written && rename(fresh.c_str(), path.c_str()) == 0) return;
   const int reason = errno;
   unlink(fresh.c_str());
@@ -180,7 +180,7 @@ json measure_products(json &model, probe &measure) {
   return table;
 }
 
-void print_text(const json &model, const json &copies, const json &products, const std::string &path) {
+void print_calibration_text(const json &model, const json &copies, const json &products, const std::string &path) {
   if (model.contains("link")) {
     const json &link = model["link"];
     const auto rate = [](const json &x) { return format_rate(x.get<double>(), "B/s"); };
@@ -252,7 +252,7 @@ void run(const calibrate_arguments &given) {
   if (given.json)
     print_json({{"device", device}, {"file", path}, {"model", model}, {"copies", copies}, {"products", products}});
   else
-    print_text(model, copies, products, path);
+    print_calibration_text(model, copies, products, path);
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ json to_json(const gemm_arguments &given, const sg_device_info &device, const ma
           {"output", given.output.empty() ? json() : json(given.output)}};
 }
 
-void print_text(const json &all) {
+void print_gemm_text(const json &all) {
   const double seconds = all["device_seconds"];
   std::printf("%lld x %lld x %lld %s -> %s on %s: %s (%s), %s, overlap %s\n", all["m"].get<long long>(),
               all["n"].get<long long>(), all["k"].get<long long>(), all["dtype"].get<std::string>().c_str(),
@@ -197,7 +197,7 @@ void run(const gemm_arguments &given) {
   if (given.json)
     print_json(all);
   else
-    print_text(all);
+    print_gemm_text(all);
   if (!right) throw failure(exit_code::verification, "the result is not the product of its operands");
 }
 

@@ -77,7 +77,7 @@ json devices() {
   return list;
 }
 
-void print_text(const json &all) {
+void print_info_text(const json &all) {
   std::printf("StreamGEMM %s\n", all["version"].get<std::string>().c_str());
   for (const json &backend : all["backends"])
     std::printf("backend %-6s %s\n", backend["name"].get<std::string>().c_str(),
@@ -128,7 +128,7 @@ void add_info(CLI::App &app) {
     if (given->json)
       print_json(all);
     else
-      print_text(all);
+      print_info_text(all);
   });
 }
 

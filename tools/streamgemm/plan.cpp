@@ -30,16 +30,16 @@ struct plan_arguments {
   bool json = false, schedule = false, run = false;
 };
 
-sg_matrix shape(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_layout layout) {
+sg_matrix matrix_of(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_layout layout) {
   return {nullptr, rows, cols, 0, dtype, layout};
 }
 
 sg_gemm_desc describe_product(const plan_arguments &given) {
   const bool flip_a = given.op_a != SG_OP_N, flip_b = given.op_b != SG_OP_N;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-  desc.a = shape(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
-  desc.b = shape(flip_b ? given.n : given.k, flip_b ? given.k : given.n, given.dtype, given.layout);
-  desc.c = shape(given.m, given.n, given.output ? given.output : natural_output(given.dtype), given.layout);
+  desc.a = matrix_of(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
+  desc.b = matrix_of(flip_b ? given.n : given.k, flip_b ? given.k : given.n, given.dtype, given.layout);
+  desc.c = matrix_of(given.m, given.n, given.output ? given.output : natural_output(given.dtype), given.layout);
   desc.op_a = given.op_a;
   desc.op_b = given.op_b;
   desc.compute = given.compute;

@@ -11,7 +11,7 @@ enum {
 
 sg_queue *completion_queue;
 
-static uint64_t posted, settled;
+static uint64_t posted_jobs, settled_jobs;
 /* Ends that need Python, put aside for the thread: [(job, status, message)...] and [(loop, future)...]. */
 static PyObject *listened, *wakes;
 
@@ -41,16 +41,16 @@ static void settle_one(const sg_completion *c) {
 }
 
 static void settle(const sg_completion *batch, int32_t count) {
-  settled += (uint64_t)count;
+  settled_jobs += (uint64_t)count;
   for (int32_t i = 0; i < count; ++i) settle_one(&batch[i]);
 }
 
-/* What does not fit the queue's memory any more is settled by whoever submits. */
+/* What does not fit the queue's memory any more is settled by the submitting thread. */
 static void settle_backlog(void) {
   sg_completion batch[BATCH];
   int32_t count = 1;
-  while (count > 0 && posted - settled > BACKLOG) {
-    const uint64_t spare = posted - settled - LEFT_OVER;
+  while (count > 0 && posted_jobs - settled_jobs > BACKLOG) {
+    const uint64_t spare = posted_jobs - settled_jobs - LEFT_OVER;
     if (sg_queue_next_batch(completion_queue, batch, spare < BATCH ? (int32_t)spare : BATCH, 0, &count) != SG_STATUS_OK)
       return;
     settle(batch, count);
@@ -60,17 +60,17 @@ static void settle_backlog(void) {
 /* Without a queue the interpreter is ending: whoever waits for the job waits in the library, and the reference stays.
  */
 void post_completion(sg_submit *submit, PyObject *job) {
-  if (completion_queue && posted - settled > BACKLOG) settle_backlog();
-  ++posted;
+  if (completion_queue && posted_jobs - settled_jobs > BACKLOG) settle_backlog();
+  ++posted_jobs;
   submit->queue = completion_queue;
   submit->tag = (uint64_t)(uintptr_t)Py_NewRef(job);
 }
 
-bool none_in_flight(void) { return posted == settled; }
+bool none_in_flight(void) { return posted_jobs == settled_jobs; }
 
 void unpost_completion(sg_submit *submit, PyObject *job) {
   if (submit->tag == 0) return;
-  --posted;
+  --posted_jobs;
   Py_DECREF(job);
 }
 
@@ -102,6 +102,6 @@ PyObject *set_queue(PyObject *self, PyObject *handle) {
   (void)self;
   completion_queue = (sg_queue *)(uintptr_t)PyLong_AsUnsignedLongLong(handle);
   if (PyErr_Occurred()) return NULL;
-  posted = settled = 0;
+  posted_jobs = settled_jobs = 0;
   Py_RETURN_NONE;
 }

@@ -46,7 +46,7 @@ sg_status run_bf16(const product &p, workspace &) noexcept {
   amx::multiply_bf16(p);
   return SG_STATUS_OK;
 }
-sg_status run_i8(const product &p, workspace &) noexcept {
+sg_status run_amx_i8(const product &p, workspace &) noexcept {
   amx::multiply_i8(p);
   return SG_STATUS_OK;
 }
@@ -64,7 +64,7 @@ kernel amx_kernel(sg_dtype in, sg_dtype out) noexcept {
   if (in == SG_DTYPE_BF16 && out == SG_DTYPE_F32)
     return {.in = in, .out = out, .takes = takes, .run = run_bf16, .layout = layout_of(2)};
   if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32)
-    return {.in = in, .out = out, .takes = takes, .run = run_i8, .layout = layout_of(1)};
+    return {.in = in, .out = out, .takes = takes, .run = run_amx_i8, .layout = layout_of(1)};
   return {};
 }
 

@@ -156,7 +156,7 @@ std::mutex buffers_lock;
 std::atomic<int> buffers{0};
 
 // A fork waits for calls, but not for ever.
-void after_fork_in_child() {
+void drop_threads_after_fork() {
   new (&threads_lock) std::mutex;
   new (&buffers_lock) std::mutex;
   callers = 0;
@@ -174,7 +174,7 @@ sg_status load_cblas() noexcept {
     if (status != SG_STATUS_OK || !loaded.load()) return status;
     if (end_threads != nullptr) call_before_each_fork([]() noexcept { end_threads(); });
   }
-  return pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0 ? SG_STATUS_OK : SG_STATUS_OUT_OF_MEMORY;
+  return pthread_atfork(nullptr, nullptr, drop_threads_after_fork) == 0 ? SG_STATUS_OK : SG_STATUS_OUT_OF_MEMORY;
 }
 
 const cblas_library *cblas() noexcept { return loaded.load(std::memory_order_acquire) ? &functions : nullptr; }

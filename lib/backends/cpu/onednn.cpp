@@ -92,7 +92,7 @@ sg_status guarded(workspace &space, Body &&body) noexcept {
 
 constexpr char letter_of(sg_op op) noexcept { return op == SG_OP_N ? 'N' : 'T'; }
 
-sg_status run_f32(const product &p, workspace &space) noexcept {
+sg_status run_onednn_f32(const product &p, workspace &space) noexcept {
   return guarded(space, [&p] {
     return dnnl_sgemm(letter_of(p.op_b), letter_of(p.op_a), p.n, p.m, p.k, static_cast<float>(p.alpha.re),
                       static_cast<const float *>(p.b), p.ldb, static_cast<const float *>(p.a), p.lda,
@@ -100,7 +100,7 @@ sg_status run_f32(const product &p, workspace &space) noexcept {
   });
 }
 
-sg_status run_i8(const product &p, workspace &space) noexcept {
+sg_status run_onednn_i8(const product &p, workspace &space) noexcept {
   return guarded(space, [&p] {
     const std::int32_t no_offset = 0;
     return dnnl_gemm_s8s8s32(letter_of(p.op_b), letter_of(p.op_a), 'F', p.n, p.m, p.k, 1.0f,
@@ -239,14 +239,14 @@ bool has(dnnl_cpu_isa_t wanted) noexcept { return (dnnl_get_effective_cpu_isa() 
 
 kernel onednn_kernel(sg_dtype in, sg_dtype out) noexcept {
   const scalars takes = scalars::one_and_zero_or_one;
-  if (in == SG_DTYPE_F32 && out == in) return {.in = in, .out = out, .run = run_f32};
+  if (in == SG_DTYPE_F32 && out == in) return {.in = in, .out = out, .run = run_onednn_f32};
   if (in == SG_DTYPE_BF16 && has(dnnl_cpu_isa_avx512_core_bf16)) {
     if (out == in) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_BF16>};
     if (out == SG_DTYPE_F32) return {.in = in, .out = out, .takes = takes, .run = run_matmul<SG_DTYPE_F32>};
   }
   // Without VNNI, its sums of two products saturate at 16 bits.
   if (in == SG_DTYPE_I8 && out == SG_DTYPE_I32 && has(dnnl_cpu_isa_avx512_core_vnni))
-    return {.in = in, .out = out, .takes = takes, .run = run_i8};
+    return {.in = in, .out = out, .takes = takes, .run = run_onednn_i8};
   return {};
 }
 

@@ -45,7 +45,7 @@ sg_status axpby(const sg_backend_command &what, workspace &space) noexcept {
 }
 
 // By their kind.
-constexpr operation table[] = {
+constexpr operation operations[] = {
     {},
     {sizeof(sg_backend_command), always, marker},
     {sizeof(sg_backend_copy), always, copy},
@@ -55,7 +55,7 @@ constexpr operation table[] = {
 };
 
 constexpr bool fit() noexcept {
-  for (const operation &each : table)
+  for (const operation &each : operations)
     if (each.size > most_command_bytes) return false;
   return true;
 }
@@ -65,7 +65,7 @@ static_assert(fit());
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
   const auto index = static_cast<std::size_t>(kind);
-  return index < std::size(table) && table[index].run != nullptr ? &table[index] : nullptr;
+  return index < std::size(operations) && operations[index].run != nullptr ? &operations[index] : nullptr;
 }
 
 }  // namespace sg::cpu

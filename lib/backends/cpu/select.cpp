@@ -51,7 +51,7 @@ constexpr bool suits_small(const product &p) noexcept {
   return p.op_a == SG_OP_N && p.m <= largest_c && p.n <= largest_c && p.m * p.n <= largest_c;
 }
 
-sg_status run_f32(const product &p, workspace &space) noexcept {
+sg_status run_best_f32(const product &p, workspace &space) noexcept {
   static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
   static const kernel blas = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), dnn = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
   if (small && suits_small(p)) return small.run(p, space);
@@ -70,7 +70,7 @@ route choose(sg_dtype in, sg_dtype out) noexcept {
   // f64 and complex: CBLAS alone has them. f32: as above; either library will do.
   if (in == out && in != SG_DTYPE_F16 && in != SG_DTYPE_BF16 && !is_f8(in)) {
     kernel best = of_cblas(in, out);
-    if (in == SG_DTYPE_F32 && (best || of_onednn(in, out))) best = {.in = in, .out = out, .run = run_f32};
+    if (in == SG_DTYPE_F32 && (best || of_onednn(in, out))) best = {.in = in, .out = out, .run = run_best_f32};
     if (best) return {best, best, {}, {}};
     return {{}, plain_kernel(in, out), {}, {}};
   }

@@ -53,6 +53,11 @@ class widened_f8 {
 inline bool has_pointers(const sg_backend_gemm &what) noexcept {
   return what.a_array != nullptr || what.b_array != nullptr || what.c_array != nullptr;
 }
+// What tensor cores want addresses, rows and depths to be multiples of, in bytes.
+inline constexpr std::int64_t tensor_core_alignment = 16;
+inline bool is_aligned(const void *memory, std::int64_t ld_bytes) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory) % tensor_core_alignment == 0 && ld_bytes % tensor_core_alignment == 0;
+}
 // Item i of a batch, alone.
 sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept;
 

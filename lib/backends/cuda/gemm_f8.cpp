@@ -15,23 +15,17 @@
 namespace sg::cuda {
 namespace {
 
-constexpr std::int64_t alignment = 16;
-
 std::int64_t rounded_up(std::int64_t x, std::int64_t step) noexcept { return (x + step - 1) / step * step; }
-
-bool is_aligned(const void *memory, std::int64_t ld_bytes) noexcept {
-  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0 && ld_bytes % alignment == 0;
-}
 
 // As tensor cores take them.
 bool fits_a(const sg_backend_gemm &g) noexcept {
-  return g.op_a != SG_OP_N && g.k % alignment == 0 && is_aligned(g.a, g.lda);
+  return g.op_a != SG_OP_N && g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda);
 }
 bool fits_b(const sg_backend_gemm &g) noexcept {
-  return g.op_b == SG_OP_N && g.k % alignment == 0 && is_aligned(g.b, g.ldb);
+  return g.op_b == SG_OP_N && g.k % tensor_core_alignment == 0 && is_aligned(g.b, g.ldb);
 }
 bool fits_c(const sg_backend_gemm &g) noexcept {
-  return g.m % alignment == 0 && is_aligned(g.c, g.ldc * element_size(g.out_type));
+  return g.m % tensor_core_alignment == 0 && is_aligned(g.c, g.ldc * element_size(g.out_type));
 }
 // Where they win back what packing costs.
 bool is_large(const sg_backend_gemm &g) noexcept { return g.m >= 256 && g.n >= 256 && g.k >= 64; }
@@ -42,7 +36,7 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
   if (!fits_c(what)) return SG_STATUS_OK;
   const bool packs_a = !fits_a(what), packs_b = !fits_b(what);
   sg_backend_gemm lined = what;
-  lined.k = rounded_up(what.k, alignment);
+  lined.k = rounded_up(what.k, tensor_core_alignment);
   lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
   const std::int64_t bytes_a = packs_a ? what.m * lined.k : 0, bytes_b = packs_b ? what.n * lined.k : 0;
   void *memory = nullptr;
@@ -158,7 +152,7 @@ sg_status widened_f8::bring(const gemm_list &products, sg_backend_gemm *out) noe
 
 bool multiplies_f8(const stream &in, const sg_backend_gemm &g, bool alone) noexcept {
   const cudaDeviceProp &facts = in.owner().facts();
-  if (g.compute != SG_COMPUTE_F8 || g.in_type != SG_DTYPE_F8_E4M3 || g.m % alignment != 0 ||
+  if (g.compute != SG_COMPUTE_F8 || g.in_type != SG_DTYPE_F8_E4M3 || g.m % tensor_core_alignment != 0 ||
       facts.major * 10 + facts.minor < 89 || !lt_is_loaded())
     return false;
   return is_large(g) ||

@@ -9,18 +9,13 @@
 namespace sg::cuda {
 namespace {
 
-constexpr std::int64_t alignment = 16;
-
-bool is_aligned(const void *memory, std::int64_t ld) noexcept {
-  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0 && ld % alignment == 0;
-}
-
 // As cuBLAS takes it for its tensor core kernels.
 bool is_direct(const sg_backend_gemm &g) noexcept {
-  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 && g.k % alignment == 0 &&
+  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 && g.k % tensor_core_alignment == 0 &&
          is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
-         reinterpret_cast<std::uintptr_t>(g.c) % alignment == 0 &&
-         (g.batch == 1 || (g.stride_a % alignment == 0 && g.stride_b % alignment == 0 && g.stride_c % 4 == 0));
+         reinterpret_cast<std::uintptr_t>(g.c) % tensor_core_alignment == 0 &&
+         (g.batch == 1 || (g.stride_a % tensor_core_alignment == 0 && g.stride_b % tensor_core_alignment == 0 &&
+                           g.stride_c % 4 == 0));
 }
 
 // cuBLAS's kernels multiply by the scalars in f32, which holds whole numbers to 2^24 only: seen on an H100.
@@ -29,7 +24,7 @@ bool has_plain_scalars(const sg_backend_gemm &g) noexcept {
 }
 
 // Where tensor cores win back what packing costs.
-bool is_large(const sg_backend_gemm &g) noexcept {
+bool is_worth_packing(const sg_backend_gemm &g) noexcept {
   return g.batch == 1 && !has_pointers(g) && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
 }
 
@@ -46,7 +41,7 @@ sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
 
 // Both operands as lines of the depth, and the product of those.
 sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
-  const std::int64_t depth = (what.k + alignment - 1) / alignment * alignment;
+  const std::int64_t depth = (what.k + tensor_core_alignment - 1) / tensor_core_alignment * tensor_core_alignment;
   const std::int64_t lines = (what.m + 3) / 4 * 4;  // the last ones stay unread where C has no room for them
   void *memory = nullptr;
   if (const sg_status status = in.take(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
@@ -76,7 +71,7 @@ sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
     return plain(in, placed);
   }
   if (has_pointers(what)) {
-    if (!is_large(item_of(what, 0))) {
+    if (!is_worth_packing(item_of(what, 0))) {
       sg_backend_gemm placed = what;
       if (const sg_status status = place_operands(in, placed)) return status;
       return has_pointers(placed) ? plain(in, placed) : run_i8(in, placed);
@@ -86,7 +81,7 @@ sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
     return SG_STATUS_OK;
   }
   if (is_direct(what) && call(in, what) == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
-  return is_large(what) ? packed(in, what) : plain(in, what);
+  return is_worth_packing(what) ? packed(in, what) : plain(in, what);
 }
 
 }  // namespace sg::cuda

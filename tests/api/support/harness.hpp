@@ -24,6 +24,9 @@ namespace sg_test {
 #define EXPECT_OK(call) EXPECT_STATUS(SG_STATUS_OK, call)
 #define ASSERT_OK(call) ASSERT_STATUS(SG_STATUS_OK, call)
 
+inline constexpr std::int64_t ms = 1'000'000;  // in nanoseconds, as the API counts
+inline constexpr sg_memory_kind memory_kinds[] = {SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED, SG_MEMORY_DEVICE};
+
 inline context open_context(const char *device, std::int32_t lanes = 0,
                             std::uint32_t flags = SG_CONTEXT_CHECK_HAZARDS) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;

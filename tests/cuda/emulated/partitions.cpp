@@ -71,7 +71,7 @@ CUresult describe(CUdevResourceDesc *out, CUdevResource *held, unsigned count) {
 std::atomic<std::uintptr_t> g_held{0};
 std::atomic<long> g_commands{0};
 
-CUresult create(CUgreenCtx *out, CUdevResourceDesc groups, CUdevice, unsigned flags) {
+CUresult create_green_context(CUgreenCtx *out, CUdevResourceDesc groups, CUdevice, unsigned flags) {
   if (flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
   if (const cudaError_t error = enter(call::allocation)) return status_of(error);
   const auto wanted = reinterpret_cast<std::uintptr_t>(groups);
@@ -110,7 +110,7 @@ const std::map<std::string, void *> &partition_functions() {
       {"cuDeviceGetDevResource", reinterpret_cast<void *>(get_resource)},
       {"cuDevSmResourceSplitByCount", reinterpret_cast<void *>(split)},
       {"cuDevResourceGenerateDesc", reinterpret_cast<void *>(describe)},
-      {"cuGreenCtxCreate", reinterpret_cast<void *>(create)},
+      {"cuGreenCtxCreate", reinterpret_cast<void *>(create_green_context)},
       {"cuGreenCtxDestroy", reinterpret_cast<void *>(destroy)},
       {"cuGreenCtxStreamCreate", reinterpret_cast<void *>(create_stream)}};
   return functions;

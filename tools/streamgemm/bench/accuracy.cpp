@@ -18,7 +18,7 @@ namespace sg::cli {
 
 namespace {
 
-struct shape {
+struct gemm_shape {
   std::int64_t m, n, k;
   std::string text() const { return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k); }
 };
@@ -39,7 +39,7 @@ std::vector<float> random_matrix(std::int64_t count, numbers which, std::uint64_
 // Some elements of C, spread over it: what they should be, and the sums of their products' magnitudes.
 class sample {
  public:
-  sample(const shape &of, const std::vector<float> &a, const std::vector<float> &b) : of_(of) {
+  sample(const gemm_shape &of, const std::vector<float> &a, const std::vector<float> &b) : of_(of) {
     rows_ = spread(of.m), columns_ = spread(of.n);
     const auto gathered = [&](const std::vector<float> &from, std::int64_t first, std::int64_t step) {
       std::vector<double> line(static_cast<std::size_t>(of.k));
@@ -100,7 +100,7 @@ class sample {
     return places;
   }
 
-  shape of_;
+  gemm_shape of_;
   std::vector<std::int64_t> rows_, columns_;
   std::vector<element> wanted_;
 };
@@ -115,7 +115,7 @@ class accuracy_suite {
     if (peers_) note_gpu_facts(*peers_, out_);
   }
 
-  void measure(const shape &of, numbers which) {
+  void measure(const gemm_shape &of, numbers which) {
     const std::string name = "f32 " + of.text() + (which == numbers::positive ? ", positive" : ", of both signs");
     if (!out_.wants(name)) return;
     const std::vector<float> a = random_matrix(of.m * of.k, which, 1), b = random_matrix(of.k * of.n, which, 2);
@@ -153,7 +153,7 @@ class accuracy_suite {
  private:
   // Column major, behind each other.
   struct operands {
-    shape of;
+    gemm_shape of;
     float *first;
     float *a() const { return first; }
     float *b() const { return first + of.m * of.k; }
@@ -213,11 +213,11 @@ class accuracy_suite {
 
 void run_accuracy_suite(const suite_request &request, suite_run &run) {
   accuracy_suite suite(request, run);
-  const std::vector<shape> shapes =
-      request.quick ? std::vector<shape>{{128, 96, 300}}
-                    : std::vector<shape>{{8192, 8192, 8192},  {4096, 4096, 4096}, {2048, 2048, 2048},
+  const std::vector<gemm_shape> shapes =
+      request.quick ? std::vector<gemm_shape>{{128, 96, 300}}
+                    : std::vector<gemm_shape>{{8192, 8192, 8192},  {4096, 4096, 4096}, {2048, 2048, 2048},
                                          {4096, 4096, 32768}, {8191, 4097, 5003}, {8192, 8192, 256}};
-  for (const shape &of : shapes)
+  for (const gemm_shape &of : shapes)
     for (const numbers which : {numbers::of_both_signs, numbers::positive}) suite.measure(of, which);
 }
 

@@ -104,9 +104,9 @@ void fill(const gpu_case &of, char *memory, std::int64_t bytes, std::uint32_t se
 }
 
 // Elements of C, spread over it, that every variant must have computed alike: within what its type may lose.
-class sample {
+class seen_sample {
  public:
-  explicit sample(const operands &x) : x_(x) {}
+  explicit seen_sample(const operands &x) : x_(x) {}
 
   void poison() const {
     for (int i = 0; i < count; ++i) std::memset(at(i), 0xff, std::size_t(x_.of.size()));
@@ -269,7 +269,7 @@ class gpu_suite {
     fill(x, at.a, x.bytes_a(), 1);
     fill(x, at.b, x.bytes_b(), 2);
     std::memset(at.c, 0, std::size_t(x.bytes_c()));
-    const auto seen = std::make_shared<sample>(at);
+    const auto seen = std::make_shared<seen_sample>(at);
     bench_case what{name_of(x, pinned), x.flops(), {}};
     what.bytes_in = double(x.bytes_a() + x.bytes_b());
     what.bytes_out = double(x.m * x.n * x.size());

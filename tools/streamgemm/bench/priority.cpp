@@ -172,7 +172,7 @@ std::vector<mode> modes_of(const small_suite &suite, const shares &parts) {
   return modes;
 }
 
-struct outcome {
+struct mode_outcome {
   std::vector<double> latencies;        // of the trickle
   std::vector<double> flood_intervals;  // seconds for each product of the flood, one figure for each slice
 };
@@ -184,7 +184,7 @@ struct scene {
   const shares &parts;
   double seconds;
 
-  void own_slice(const mode &way, outcome &to) const {
+  void own_slice(const mode &way, mode_outcome &to) const {
     sg_stream *const in_large = way.shared ? parts.large.get() : nullptr;
     sg_stream *const in_urgent = way.shared ? parts.urgent.get() : nullptr;
     std::unique_ptr<flood> beside;
@@ -205,7 +205,7 @@ struct scene {
     to.flood_intervals.push_back(elapsed / double(std::max<std::int64_t>(ended, 1)));
   }
 
-  void peer_slice(const mode &way, outcome &to) const {
+  void peer_slice(const mode &way, mode_outcome &to) const {
     const std::vector<gpu_product> urgent = gpu_products_of(small), flooding = gpu_products_of(large);
     const gpu_trickle how{.urgent = urgent.data(),
                           .large = flooding.data(),
@@ -256,14 +256,14 @@ void run_beside(small_suite &suite, const suite_request &request, sg_dtype type,
   const std::vector<mode> modes = modes_of(suite, parts);
   const scene all{suite, all_large, all_small, parts,
                   (request.quick ? 1.0 : request.seconds) / double(slices * modes.size())};
-  std::vector<outcome> outcomes(modes.size());
+  std::vector<mode_outcome> outcomes(modes.size());
   for (int i = 0; i < slices; ++i)
     for (std::size_t m = 0; m < modes.size(); ++m)
       modes[m].by_peer ? all.peer_slice(modes[m], outcomes[m]) : all.own_slice(modes[m], outcomes[m]);
 
   std::vector<bench_row> latencies, rates;
   for (std::size_t m = 0; m < modes.size(); ++m) {
-    const outcome &x = outcomes[m];
+    const mode_outcome &x = outcomes[m];
     if (modes[m].flooded) rates.push_back(row_of(flood_name, modes[m].variant, x.flood_intervals, large.flops()));
     if (!modes[m].trickling) continue;
     latencies.push_back(row_of(name, modes[m].variant, x.latencies, small.flops()));
