@@ -32,6 +32,7 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"job message", argument, {"text"}, [&] { return sg_job_message(job_, nullptr, 10); }},
       {"wait any", argument, {"out_index"}, [&] { return sg_job_wait_any(jobs, 1, 0, nullptr); }},
       {"queue create", argument, {"out_queue"}, [&] { return sg_queue_create(context_, nullptr); }},
+      {"shared queue create", argument, {"out_queue"}, [&] { return sg_queue_create_shared(nullptr); }},
       {"queue next", argument, {"out_completions"}, [&] { return sg_queue_next_batch(queue_, nullptr, 1, 0, &count); }},
       {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, 1, 0, nullptr); }},
       {"queue fd", argument, {"out_fd"}, [&] { return sg_queue_fd(queue_, nullptr); }},

@@ -261,7 +261,7 @@ struct caller {
       }
       case 3: {
         sg_queue *out = nullptr;
-        const sg_status status = sg_queue_create(c, &out);
+        const sg_status status = in.below(4) ? sg_queue_create(c, &out) : sg_queue_create_shared(&out);
         return keep(slot(queue), status, out, "sg_queue_create");
       }
       case 4: {
