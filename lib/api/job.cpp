@@ -29,6 +29,11 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
   return jobs;
 }
 
+void require_text(const char *text, std::uint64_t size) {
+  require(text, "text");
+  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "size is 0; the text needs room for its NUL");
+}
+
 void call(handle_bits handle, sg_status status, void *user, void *fn) {
   reinterpret_cast<sg_job_callback>(fn)(handle_of<sg_job>(handle), status, user);
 }
@@ -84,8 +89,7 @@ sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto job = job_of(handle);
-    sg::require(text, "text");
-    if (size == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "size is 0; the text needs room for its NUL");
+    sg::require_text(text, size);
     text[0] = '\0';
     if (!job->done())
       result = SG_STATUS_NOT_READY;
@@ -94,6 +98,14 @@ sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
     if (job->done()) job->tell();
   });
   return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_label(sg_job *handle, char *text, uint64_t size) {
+  return guarded([&] {
+    const auto job = job_of(handle);
+    sg::require_text(text, size);
+    sg::copy_text(text, size, job->label());
+  });
 }
 
 sg_status sg_job_stats(sg_job *handle, sg_job_statistics *out_statistics) {

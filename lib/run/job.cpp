@@ -2,6 +2,7 @@
 #include "run/job.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "plan/schedule.hpp"
@@ -62,6 +63,7 @@ void job::clear_rest() noexcept {
   operands.clear();
   queue = {};
   deadline_at_ns = 0;
+  has_label_ = false;
   native = within = nullptr;
   awaited = recorded = nullptr;
   single.company = 1;
@@ -119,7 +121,7 @@ void job::not_before(std::int64_t device_ns) noexcept {
 
 bool job::looks_plain() const noexcept {
   return kind == work_kind::schedule && plan->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !whole && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
+         !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
 }
 
 void job::submit() noexcept {
@@ -158,6 +160,20 @@ void job::become_part(job &of, std::int32_t index) noexcept {
   whole = &of;
   part_index = index;
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void job::set_label(const char *text) noexcept {
+  std::size_t length = strnlen(text, sizeof label_);
+  if (length == sizeof label_) {
+    // Not within a character: its bytes after the first are 10xxxxxx, three at most.
+    const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+    const std::size_t most = --length;
+    while (length > most - 3 && continues(length)) --length;
+    if (continues(length)) length = most;  // it is not UTF-8
+  }
+  std::memcpy(label_, text, length);
+  label_[length] = '\0';
+  has_label_ = length > 0;
 }
 
 void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }

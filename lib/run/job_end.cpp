@@ -23,8 +23,9 @@ void job::predecessor_ended(const dependency &how, bool issued, bool failed, std
 
 void job::fail(sg_status status, const char *message) noexcept {
   std::int32_t none = SG_STATUS_OK;
-  if (failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel))
-    copy_text(message_, sizeof message_, message);
+  if (!failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel)) return;
+  const int named = has_label_ ? std::snprintf(message_, sizeof message_, "job \"%s\": ", label_) : 0;
+  copy_text(message_ + named, sizeof message_ - static_cast<std::size_t>(named), message);
 }
 
 void job::fail_early(const char *when) noexcept {

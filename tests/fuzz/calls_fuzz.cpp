@@ -194,6 +194,8 @@ struct caller {
       s.planning = planning();
       s.options.plan = &s.planning;
     }
+    static const char *const labels[] = {nullptr, "", "a label", "a label of more than sixty-four bytes \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac"};
+    s.options.label = labels[what % 4];
     if (what & 64) s.options.graph = handle<sg_graph>(graph);
     lasting = what >= 64;
   }
@@ -348,7 +350,7 @@ struct caller {
     std::int32_t number = 0;
     char text[100];
     double seconds;
-    switch (in.below(20)) {
+    switch (in.below(21)) {
       case 0: CALL(sg_job_wait(j, in.below(2) ? SG_FOREVER : timeout())); break;
       case 1: CALL(sg_job_poll(j)); break;
       case 2: CALL(sg_job_cancel(j)); break;
@@ -370,6 +372,7 @@ struct caller {
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
       case 17: CALL(sg_plan_predict(handle<sg_plan>(plan), &prediction)); break;
       case 18: CALL(sg_plan_describe(handle<sg_plan>(plan), in.choice<sg_plan_format>(3), text, 100, nullptr)); break;
+      case 19: CALL(sg_job_label(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
       default: CALL(sg_context_device(handle<sg_context>(context), &info));
     }
   }

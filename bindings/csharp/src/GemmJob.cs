@@ -9,6 +9,7 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>A submission and its outcome. Awaitable. Disposing one, or dropping it, leaves the job itself running.</summary>
   public sealed class GemmJob : IDisposable {
+    const int LabelSize = 64;  // SG_LABEL_SIZE
     static readonly Func<long, int> release = RawPINVOKE.sg_job_release;
 
     internal GemmJob(long token, Task completion) {
@@ -56,6 +57,17 @@ namespace StreamGemm {
       if (status == (int)Status.Busy) return false;
       Errors.Check(status);
       return true;
+    }
+
+    /// <summary>The label that it was submitted with (<see cref="SubmitOptions.Label"/>), as the library kept it; "" without one.</summary>
+    public unsafe string Label {
+      get {
+        byte* text = stackalloc byte[LabelSize];
+        int status = RawPINVOKE.sg_job_label(Handle.Token, (long)text, LabelSize);
+        GC.KeepAlive(this);
+        Errors.Check(status);
+        return Text.Of((IntPtr)text);
+      }
     }
 
     /// <summary>What the job did, once it has ended; null before.</summary>

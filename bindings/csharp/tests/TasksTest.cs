@@ -107,6 +107,33 @@ static class TasksTest {
     }
   }
 
+  public static void ALabelBeginsTheMessageOfAFailure() {
+    using (GemmStream stream = context.AcquireStream())
+    using (var gate = new Gate(1)) {
+      GemmJob before = gate.Job(context, stream);
+      float[,] two = { { 2 } }, c = { { 7 } };
+      var options = new GemmOptions { Stream = stream, Deadline = TimeSpan.FromMilliseconds(1), Label = "q \u00b7 k" };
+      Task late = context.GemmAsync(two, two, c, options);
+      using (GemmJob job = context.SubmitGemm(two, two, c, options)) {
+        Expect.Equal("q \u00b7 k", job.Label, "the label");
+        Thread.Sleep(20);
+        gate.Open();
+        var failure = Expect.Throws<DeadlineExceededException>(() => late.GetAwaiter().GetResult());
+        Expect.True(failure.Message.Contains("job \"q \u00b7 k\": the deadline passed"), failure.Message);
+        Expect.Throws<DeadlineExceededException>(() => job.Wait());
+        Expect.Equal("q \u00b7 k", job.Label, "the label later");
+      }
+      before.Wait();
+      Expect.Equal("", before.Label, "no label");
+      var most = new GemmOptions { Label = new string('a', 62) + "\u20ac" };
+      using (GemmJob job = context.SubmitGemm(two, two, c, most)) {
+        Expect.Equal(new string('a', 62), job.Label, "a long label");
+        job.Wait();
+      }
+      Expect.Throws<ArgumentException>(() => { most.Label = "a\0b"; }, "Label");
+    }
+  }
+
   public static void ADeadlineDropsWhatHasNotBegun() {
     using (GemmStream stream = context.AcquireStream())
     using (var gate = new Gate(1)) {

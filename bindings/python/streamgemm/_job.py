@@ -128,6 +128,11 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return True
 
     @property
+    def label(self):
+        """The label that it was submitted with, as the library kept it; "" without one."""
+        return _raw.job_label(self._handle) if self._handle else ""  # a batch of nothing was not submitted
+
+    @property
     def statistics(self):
         """Waits for it: what it did."""
         self.wait()

@@ -31,6 +31,7 @@ public final class Job<T> extends Stage<T> {
   private final Executor executor;
   private final T result;
   private final boolean wantsStatistics;
+  private final String label;
   /** What the work reads and writes; dropped when it has ended. */
   private Object operands;
 
@@ -43,13 +44,14 @@ public final class Job<T> extends Stage<T> {
   private volatile Status status;
   private volatile JobStatistics statistics;
 
-  Job(Completions home, Executor executor, T result, Object operands, boolean wantsStatistics) {
+  Job(Completions home, Executor executor, T result, Object operands, Submit submit) {
     super(executor, null);
     this.home = home;
     this.executor = executor;
     this.result = result;
     this.operands = operands;
-    this.wantsStatistics = wantsStatistics;
+    this.wantsStatistics = submit.wantsStatistics();
+    this.label = submit.labelText();
   }
 
   /**
@@ -95,6 +97,15 @@ public final class Job<T> extends Stage<T> {
       if (settled) released.complete(null);
     }
     return released.copy();
+  }
+
+  /**
+   * The label that it was submitted with, as the library kept it.
+   *
+   * @return "" without one
+   */
+  public String label() {
+    return label;
   }
 
   /**
