@@ -40,7 +40,7 @@ typedef struct worker {
   float *weights;
   request pool[REQUESTS];
   int64_t stop_ns;
-  int64_t served, in_company;
+  int64_t served, batched;
   int64_t latencies_ns[SAMPLES];
   pthread_t thread;
 } worker;
@@ -65,7 +65,7 @@ static void finish(worker *w, request *r) {
   check(sg_job_wait(r->job, SG_FOREVER), "a request");
   w->latencies_ns[w->served++ % SAMPLES] = now_ns() - r->submitted_ns;
   check(sg_job_stats(r->job, &did), "sg_job_stats");
-  if (did.company > 1) ++w->in_company;
+  if (did.batch_size > 1) ++w->batched;
   check(sg_job_release(r->job), "sg_job_release");
 }
 
@@ -103,7 +103,7 @@ static void prepare(worker *w, sg_context *context, float *weights, float *memor
   static float values[MOST_ROWS * WIDTH];
   w->context = context;
   w->weights = weights;
-  w->served = w->in_company = 0;
+  w->served = w->batched = 0;
   for (int i = 0; i < REQUESTS; ++i) {
     request *r = &w->pool[i];
     r->rows = rows_of(i);
@@ -131,7 +131,7 @@ static int by_value(const void *x, const void *y) {
 }
 
 static void report(const mode *how, const worker *workers, int threads, double seconds) {
-  int64_t *all = malloc(sizeof(int64_t) * SAMPLES * (size_t)threads), served = 0, company = 0;
+  int64_t *all = malloc(sizeof(int64_t) * SAMPLES * (size_t)threads), served = 0, batched = 0;
   size_t count = 0;
   expect(all != NULL, "memory");
   for (const worker *w = workers; w < workers + threads; ++w) {
@@ -139,12 +139,12 @@ static void report(const mode *how, const worker *workers, int threads, double s
     memcpy(all + count, w->latencies_ns, kept * sizeof(int64_t));
     count += kept;
     served += w->served;
-    company += w->in_company;
+    batched += w->batched;
   }
   qsort(all, count, sizeof(int64_t), by_value);
   printf("%-30s %10.0f %8.1f %8.1f %8.1f %9.1f %8.0f%%\n", how->name, (double)served / seconds,
          (double)all[count / 2] * 1e-3, (double)all[count * 9 / 10] * 1e-3, (double)all[count * 99 / 100] * 1e-3,
-         (double)all[count - 1] * 1e-3, 100.0 * (double)company / (double)served);
+         (double)all[count - 1] * 1e-3, 100.0 * (double)batched / (double)served);
   free(all);
 }
 
@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
   const double seconds = argc > 2 ? atof(argv[2]) : 2;
   const int threads = argc > 3 ? atoi(argv[3]) : 8;
   expect(seconds > 0 && threads > 0 && threads <= MOST_THREADS, "usage: 08_serving [device] [seconds] [threads]");
-  printf("%-30s %10s %8s %8s %8s %9s %9s\n", "", "requests/s", "p50 us", "p90 us", "p99 us", "max us", "in company");
+  printf("%-30s %10s %8s %8s %8s %9s %9s\n", "", "requests/s", "p50 us", "p90 us", "p99 us", "max us", "batched");
   for (size_t i = 0; i < count; ++i) run(argc > 1 ? argv[1] : NULL, &modes[i], seconds / (double)count, threads);
   return 0;
 }

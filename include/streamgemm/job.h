@@ -125,7 +125,7 @@ typedef struct sg_job_statistics {
   int32_t commands;         /**< Commands of the schedule. */
   int32_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
-  int32_t company;          /**< Batch size: jobs in one call with this one, itself included; busy_seconds is its part of the
+  int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
                                  call. 1: not batched. */
   uint32_t reserved;        /**< 0. */
 } sg_job_statistics;

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/error.hpp"
-#include "run/company.hpp"
+#include "run/batching.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
 
@@ -26,15 +26,15 @@ bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
 // Moves those to the front that go each by itself, and returns how many they are; both parts stay in order.
 std::size_t part_apart(std::vector<job *> &members) noexcept {
   // Few units have nobody to share a depth with.
-  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->least_company; };
+  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->min_batch_size; };
   const std::size_t first = least_of(members.front());
   if (std::all_of(members.begin(), members.end(), [&](const job *member) { return least_of(member) == first; }))
     return first > members.size() ? members.size() : 0;  // equals, as most are, need no sorting
   std::array<std::size_t, most_members> least;
   const auto end = std::transform(members.begin(), members.end(), least.begin(), least_of);
   std::sort(least.begin(), end, std::greater<>());
-  const std::size_t apart = faster_apart(members.size(), [&](std::size_t i) { return least[i]; });
-  if (apart > 0 && apart < members.size())  // the last one apart needs more company than any that is not
+  const std::size_t apart = faster_unbatched(members.size(), [&](std::size_t i) { return least[i]; });
+  if (apart > 0 && apart < members.size())  // the last unbatched one needs a larger batch than any in it
     std::stable_partition(members.begin(), members.end(),
                           [&](const job *member) { return least_of(member) >= least[apart - 1]; });
   return apart;

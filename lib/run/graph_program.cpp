@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ops/backend_commands.hpp"
-#include "run/company.hpp"
+#include "run/batching.hpp"
 
 namespace sg {
 
@@ -67,9 +67,9 @@ std::vector<bool> apart_of(const std::vector<recorded_work> &works, const std::v
     const compiled_plan &plan = *works[i].plan;
     return std::tuple(rank[i], plan.in_type, plan.out_type, plan.compute);
   };
-  const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
+  const auto least = [&](std::size_t i) { return works[i].plan->min_batch_size; };
   std::vector<bool> apart(works.size());
-  for (const std::size_t i : those_apart(std::move(small), kind, least)) apart[i] = true;
+  for (const std::size_t i : unbatched_items(std::move(small), kind, least)) apart[i] = true;
   return apart;
 }
 

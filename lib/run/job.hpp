@@ -152,7 +152,7 @@ class alignas(64) job final : public object {
   void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
   void add_time(const flight &command, std::int64_t not_before_ns) noexcept;  // the same
   void group_ended(std::int64_t start_ns, std::int64_t end_ns,
-                   std::size_t company) noexcept;  // its work was part of it
+                   std::size_t batch_size) noexcept;  // its work was part of it
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
   // --- anyone's who holds a reference ---

@@ -135,7 +135,7 @@ static void sizes_of_no_release(void) {
     options.struct_size = size;
     CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_create(&options, &other));
   }
-  for (size = 0; size < UP_TO(sg_job_statistics, company); ++size) {
+  for (size = 0; size < UP_TO(sg_job_statistics, batch_size); ++size) {
     statistics.struct_size = size;
     CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_job_stats(job, &statistics));
   }
@@ -181,7 +181,7 @@ int main(void) {
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
                       fill_device_by_index);
   check_result_struct("sg_backend_info", sizeof(sg_backend_info), sizeof(sg_backend_info), fill_backend);
-  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, company), fill_statistics);
+  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, batch_size), fill_statistics);
   check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), sizeof(sg_plan_prediction),
                       fill_prediction);
   older_inputs();

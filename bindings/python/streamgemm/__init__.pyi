@@ -158,7 +158,7 @@ class Statistics(_Record):
     bytes_out: int
     commands: int
     commands_run: int
-    company: int
+    batch_size: int
     strategy: str
 
 class Prediction(_Record):
