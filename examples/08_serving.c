@@ -64,7 +64,7 @@ static void finish(worker *w, request *r) {
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
   check(sg_job_wait(r->job, SG_FOREVER), "a request");
   w->latencies_ns[w->served++ % SAMPLES] = now_ns() - r->submitted_ns;
-  check(sg_job_stats(r->job, &did), "sg_job_stats");
+  check(sg_job_get_statistics(r->job, &did), "sg_job_get_statistics");
   if (did.batch_size > 1) ++w->batched;
   check(sg_job_release(r->job), "sg_job_release");
 }
@@ -110,7 +110,7 @@ static void prepare(worker *w, sg_context *context, float *weights, float *memor
     r->a = memory + (size_t)i * 2 * MOST_ROWS * WIDTH;
     r->c = r->a + MOST_ROWS * WIDTH;
     r->stream = streams == ONE_STREAM ? shared : NULL;
-    if (streams == STREAM_EACH) check(sg_stream_acquire(context, 0, &r->stream), "sg_stream_acquire");
+    if (streams == STREAM_EACH) check(sg_stream_create(context, 0, &r->stream), "sg_stream_create");
     for (int64_t x = 0; x < MOST_ROWS * WIDTH; ++x) values[x] = (float)(i + 1);
     check(sg_copy(context, r->a, values, sizeof values, NULL), "sg_copy");
   }
@@ -159,7 +159,7 @@ static void run(const char *device, const mode *how, double seconds, int threads
   options.device = device;
   options.flags = how->flags;
   check(sg_context_create(&options, &context), "sg_context_create");
-  check(sg_stream_acquire(context, 0, &stream), "sg_stream_acquire");
+  check(sg_stream_create(context, 0, &stream), "sg_stream_create");
 
   float *weights = device_memory(context, WIDTH * WIDTH, &weight_buffer);
   for (int x = 0; x < WIDTH * WIDTH; ++x) columns[x] = (float)(x % WIDTH % 4 + 1);

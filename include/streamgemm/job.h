@@ -15,7 +15,7 @@
  * Failure. A job completes once, with one status. A failed or cancelled job may have written parts of C; its message says
  * so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory that such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
  * submitted after the failure. This ends when a submission writes all of those bytes, when the memory (a buffer or pinned
- * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_poll,
+ * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_query,
  * sg_job_wait_all, sg_job_wait_any or sg_job_message for the job, by its completion taken from a queue, or by its callback.
  * From then on the content of the memory is accepted. Observing a job that failed because of another counts for the other
  * too. Releasing a job and synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device
@@ -165,7 +165,14 @@ SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
 
 /**
  * Tests whether the job has completed.
- * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_query(sg_job *job);
+
+/**
+ * The name of sg_job_query in 0.1.
+ * @deprecated Call sg_job_query. This name stays as long as the soname.
+ * @return As sg_job_query. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_poll(sg_job *job);
 
@@ -205,7 +212,15 @@ SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size);
  * Statistics of a completed job.
  * @param[in,out] out_statistics Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics);
+
+/**
+ * The name of sg_job_get_statistics in 0.1.
+ * @deprecated Call sg_job_get_statistics. This name stays as long as the soname.
+ * @param[in,out] out_statistics As in sg_job_get_statistics.
+ * @return As sg_job_get_statistics. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
 

@@ -9,6 +9,7 @@ import check_docs
 import check_floors
 import check_frozen
 import check_headers
+import check_names
 import check_symbols
 import public_api
 
@@ -155,6 +156,27 @@ class Headers(unittest.TestCase):
         self.assertEqual("", check_headers.compile_alone(compiler, language, include, good))
         for spoilt in ("sg_job_callback x;\n", "int f(void) { return 1 }\n", "#error no\n"):
             self.assertTrue(check_headers.compile_alone(compiler, language, include, good + spoilt))
+
+
+class Names(unittest.TestCase):
+    PAGE = "| create | makes one | `sg_thing_create` |\n\nFormer names: `sg_thing_make`.\n"
+    FORMER = "/** @deprecated Use another. Since 0.1. */\nSG_API sg_status sg_thing_make(void);\n"
+
+    def problems(self, page, text):
+        return list(check_names.problems(page, public_api.parse(text)))
+
+    def test_good(self):
+        self.assertEqual([], self.problems(self.PAGE, GOOD + self.FORMER))
+
+    def test_wrong(self):
+        for page, text in [
+            (self.PAGE.replace("sg_thing_create", "sg_thing_open"), GOOD + self.FORMER),
+            (self.PAGE.replace("`sg_thing_create`", "`sg_thing_create`, `sg_thing_create`"), GOOD + self.FORMER),
+            (self.PAGE.replace("`sg_thing_create`", "`sg_thing_create`, `sg_thing_make`"), GOOD + self.FORMER),
+            (self.PAGE.replace("`sg_thing_make`", "none"), GOOD + self.FORMER),
+            (self.PAGE, GOOD + self.FORMER + "SG_API sg_status sg_thing_use(void);\n"),
+        ]:
+            self.assertTrue(self.problems(page, text), (page, text))
 
 
 class Frozen(unittest.TestCase):

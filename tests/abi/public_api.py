@@ -92,11 +92,11 @@ def parse(text):
             items.append(Item("macro", match["name"], squeeze(match["doc"] or ""), match["text"].strip()))
     text = re.sub(r"#define(?:[^\n]*\\\n)*[^\n]*", "", text)
     function = re.compile(
-        doc_before + r"(?P<text>(?P<api>SG_API\s+)?[\w\s\*]+?\b(?P<name>sg_\w+)\s*\([^;{}]*\)\s*;)", re.S
+        doc_before + r"(?P<text>[\w\s\*]+?\b(?P<name>sg_\w+)\s*\([^;{}]*\)\s*;)", re.S
     )
     for match in function.finditer(text):
         items.append(
-            Item("function", match["name"], squeeze(match["doc"] or ""), squeeze(match["text"]), bool(match["api"]))
+            Item("function", match["name"], squeeze(match["doc"] or ""), squeeze(match["text"]), "SG_API" in match["text"])
         )
     return items
 

@@ -43,7 +43,7 @@ std::int32_t max_batch_size(sg_context *in) {
     EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
     EXPECT_EQ(3 * double(i), c[i]);
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(jobs[i], &seen));
+    EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
     EXPECT_GE(seen.batch_size, 1);
     most = std::max(most, seen.batch_size);
   }
@@ -70,7 +70,7 @@ TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
   for (const job &each : jobs) {
     ASSERT_OK(sg_job_wait(each, SG_FOREVER));
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    ASSERT_OK(sg_job_stats(each, &seen));
+    ASSERT_OK(sg_job_get_statistics(each, &seen));
     EXPECT_EQ(1, seen.batch_size);
     EXPECT_EQ(0, seen.commands_run);
     EXPECT_EQ(0, seen.start_ns);
@@ -116,7 +116,7 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
     for (const job &each : jobs) {
       ASSERT_OK(sg_job_wait(each, SG_FOREVER));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_job_stats(each, &seen));
+      ASSERT_OK(sg_job_get_statistics(each, &seen));
       most = std::max(most, seen.batch_size);
     }
     job back;
@@ -160,7 +160,7 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
     for (std::size_t i = 0; i < count; ++i) {
       ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_job_stats(jobs[i], &seen));
+      ASSERT_OK(sg_job_get_statistics(jobs[i], &seen));
       if (is_deep(i))
         ASSERT_EQ(1, seen.batch_size) << i;
       else
@@ -205,7 +205,7 @@ void expect_turns(std::uint32_t flags) {
   ASSERT_OK(sg_context_synchronize(in));
   const auto ended = [&](std::size_t i) {
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(jobs[i], &seen));
+    EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
     return seen.end_ns;
   };
   std::int64_t last_of_few = 0;

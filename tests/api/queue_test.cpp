@@ -70,7 +70,7 @@ TEST_P(queues, every_tag_comes_back_once) {
 
 TEST_P(queues, oldest_first) {
   stream one;
-  ASSERT_OK(sg_stream_acquire(context_, 0, one.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, one.out()));
   std::vector<double> c(100);
   for (std::size_t i = 0; i < c.size(); ++i) {
     sg_submit options = posting(i);

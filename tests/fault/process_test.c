@@ -113,7 +113,7 @@ static void return_without_releasing(void) {
   sg_stream *stream;
   sg_queue *queue;
   sg_buffer *buffer;
-  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_stream_create(context, 0, &stream));
   REQUIRE_OK(sg_queue_create(context, &queue));
   REQUIRE_OK(sg_buffer_create(context, 1000, &buffer));
   multiply(context);
@@ -270,7 +270,7 @@ static void fork_beside_work(void) {
   sg_submit submit = SG_SUBMIT_INIT;
   pthread_t others[2];
   int stop = 0, i;
-  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_stream_create(context, 0, &stream));
   REQUIRE_OK(sg_queue_create(context, &queue));
   REQUIRE_OK(sg_queue_create_shared(&shared));
   submit.queue = shared;

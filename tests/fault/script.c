@@ -154,7 +154,7 @@ struct script_outcome run_script(const char *device) {
     c[i] = d[i] = e[i] = -1;
   }
   if (!DO(sg_context_create(&options, &context))) return outcome;
-  DO(sg_stream_acquire(context, 0, &stream));
+  DO(sg_stream_create(context, 0, &stream));
   DO(sg_queue_create(context, &queue));
   DO(sg_queue_create_shared(&shared));
   if (queue) DO(sg_queue_fd(queue, &fd));

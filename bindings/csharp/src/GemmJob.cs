@@ -28,7 +28,7 @@ namespace StreamGemm {
     /// <summary>The job's status now: <see cref="StreamGemm.Status.NotReady"/> until it has ended.</summary>
     public Status Status {
       get {
-        int status = RawPINVOKE.sg_job_poll(Handle.Token);
+        int status = RawPINVOKE.sg_job_query(Handle.Token);
         GC.KeepAlive(this);
         if (status == (int)Status.InvalidHandle) throw Errors.Latest(status);
         return (Status)status;
@@ -74,7 +74,7 @@ namespace StreamGemm {
     public JobStatistics Statistics {
       get {
         var statistics = new JobStatistics();
-        int status = Raw.sg_job_stats(Handle.Token, statistics.native);
+        int status = Raw.sg_job_get_statistics(Handle.Token, statistics.native);
         GC.KeepAlive(this);
         return status == (int)Status.Ok ? statistics : null;
       }

@@ -37,7 +37,7 @@ class Graph(Handle):
         )  # of each submission: what keeps its operands, its result, and what stays when it is given others
 
     def __len__(self):
-        return _raw.sg_graph_size(self._open())
+        return _raw.sg_graph_submission_count(self._open())
 
     def gemm(
         self,

@@ -138,7 +138,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         self.wait()
         if not self._handle:
             return Statistics(_raw.sg_job_statistics())  # a batch of nothing was not submitted
-        return Statistics._read(_raw.sg_job_stats, self._handle)
+        return Statistics._read(_raw.sg_job_get_statistics, self._handle)
 
     def set_result(self, result):
         """Raises InvalidStateError, whatever the `result`: only the library completes a job."""

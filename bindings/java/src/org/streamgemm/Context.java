@@ -350,7 +350,7 @@ public final class Context extends NativeObject {
    */
   public Stream stream(int priority, int computeUnits) {
     try {
-      return new Stream(Native.sg_stream_acquire_limited(handle(), priority, computeUnits));
+      return new Stream(Native.sg_stream_create_limited(handle(), priority, computeUnits));
     } finally {
       reachabilityFence(this);
     }

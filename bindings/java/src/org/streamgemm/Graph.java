@@ -199,7 +199,7 @@ public final class Graph extends NativeObject {
    */
   public int size() {
     try {
-      return (int) Native.sg_graph_size(handle());
+      return (int) Native.sg_graph_submission_count(handle());
     } finally {
       reachabilityFence(this);
     }

@@ -148,7 +148,7 @@ public final class Job<T> extends Stage<T> {
       handle = 0;
     }
     if (held != 0) {
-      if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_stats(held, struct));
+      if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_get_statistics(held, struct));
       Native.sg_job_release(held);
     }
     try {
