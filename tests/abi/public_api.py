@@ -84,7 +84,7 @@ def parse(text):
     for match in simple.finditer(text):
         pointer = re.search(r"\(\*(\w+)\)", match["text"])
         name = pointer.group(1) if pointer else match["text"].split()[-1]
-        items.append(Item("type", name, squeeze(match["doc"] or "")))
+        items.append(Item("type", name, squeeze(match["doc"] or ""), squeeze(match["text"])))
     text = simple.sub("", text)
     macro = re.compile(doc_before + r"(?:#if[^\n]*\n)?#define\s+(?P<name>\w+)(?P<text>[^\n]*)", re.S)
     for match in macro.finditer(text):
