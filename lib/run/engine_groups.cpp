@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "run/batching.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
@@ -147,13 +148,14 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
   std::int64_t ready_ns = 0;
   for (const job *member : group.members) ready_ns = std::max(ready_ns, member->ready_ns());
   lanes_.entered(slot, 0);
-  bool enqueued = false;
+  bool enqueued = false, threw = false;
   try {
     lanes_.follow(slot, behind);
     device_.begin_at(slot.stream, ready_ns);
     enqueued = launcher_.launch(group, {group_told, &group});
   } catch (...) {
     status_of_current_exception();
+    threw = true;
   }
   if (enqueued) {
     if (lanes_.device_ordered()) {
@@ -169,6 +171,9 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
     return part_of(group);
   }
   // One of them may be at fault; each by itself tells which.
+  if (logs(log_level::info, log_area::fallback))
+    log_message(log_level::info, log_area::fallback, "a batch of %zu GEMMs was refused and goes out one by one: %s",
+                group.members.size(), threw ? last_error() : device_.ops().last_message(device_.handle()));
   lanes_.left(slot, 0, 0);
   for (job *member : group.members) start_single(*member, slot);
   groups_.give_back(group);

@@ -204,6 +204,7 @@ class alignas(64) job final : public object {
     if (cause) cause_.compare_exchange_strong(none, cause, std::memory_order_relaxed);
   }
   void leave_failure() noexcept;
+  void log_failure() const noexcept;
   void release_start() noexcept;
   void release_end() noexcept;
   bool looks_plain() const noexcept;
