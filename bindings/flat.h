@@ -31,11 +31,12 @@
       beta, beta_im, batch, stride_a, stride_b, stride_c, a_array, b_array, c_array, bias, stride_bias, bias_shape, \
       activation
 
-/* The fields of an sg_submit. `after` is the address of an array of after_count job handles, or 0. */
+/* The fields of an sg_submit. `after` is the address of an array of after_count job handles, or 0; `label` that of a
+ * text, or 0. */
 #define SG_FLAT_SUBMIT                                                                                     \
   sg_stream *stream, int64_t after, int32_t after_count, int32_t priority, int32_t flags, sg_queue *queue, \
-      int64_t tag, const sg_plan_options *options, int64_t deadline
-#define SG_FLAT_SUBMIT_NAMES stream, after, after_count, priority, flags, queue, tag, options, deadline
+      int64_t tag, const sg_plan_options *options, int64_t deadline, int64_t label
+#define SG_FLAT_SUBMIT_NAMES stream, after, after_count, priority, flags, queue, tag, options, deadline, label
 
 #ifndef SWIG
 
@@ -84,6 +85,7 @@ static inline sg_submit sg_flat_submit(SG_FLAT_SUBMIT) {
   s.tag = (uint64_t)tag;
   s.plan = options;
   s.deadline_ns = deadline;
+  s.label = (const char *)sg_flat_at(label);
   return s;
 }
 

@@ -10,7 +10,8 @@ enum or handle comes to every language by itself:
 - `typedef struct sg_x sg_x;` without a body is a handle             SG_HANDLE(sg_x)
 - a struct that begins with struct_size has an SG_X_INIT             SG_STRUCT(sg_x, SG_X_INIT, release its strings)
 - a parameter called out_... that points to a number is an output    %apply T *OUTPUT { T *out_... }
-- a function that takes an sg_..._callback is for C alone            %ignore
+- a function that takes an sg_..._callback is for C alone,
+  and so is the former name of a function (@deprecated)              %ignore
 - a comment that says "Never blocks." means it                       SG_QUICK(f), else SG_BLOCKS(f)
 """
 
@@ -54,7 +55,7 @@ def rules_of(text):
     for comment, name, parameters in re.findall(
         r"/\*\*((?:(?!\*/).)*)\*/\s*SG_API [\w ]*?\*?(sg_\w+)\(([^;]*)\);", text, flags=re.S
     ):
-        if "_callback" in parameters:
+        if "_callback" in parameters or "@deprecated" in comment:
             yield f"%ignore {name};"
         else:
             yield f"SG_QUICK({name})" if "Never blocks." in comment else f"SG_BLOCKS({name})"

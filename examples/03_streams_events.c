@@ -21,7 +21,7 @@ static float *address(sg_buffer *buffer) {
 
 static void prepare(sg_context *context, struct work *work) {
   void *host;
-  check(sg_stream_acquire(context, 0, &work->stream), "sg_stream_acquire");
+  check(sg_stream_create(context, 0, &work->stream), "sg_stream_create");
   check(sg_event_create(context, &work->start), "sg_event_create");
   check(sg_event_create(context, &work->end), "sg_event_create");
   check(sg_buffer_create(context, bytes, &work->a), "sg_buffer_create");

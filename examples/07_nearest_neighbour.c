@@ -116,7 +116,7 @@ static void report_overlap(sg_job **jobs, const char *device) {
   int b;
   for (b = 0; b < blocks; ++b) {
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
-    check(sg_job_stats(jobs[b], &did), "sg_job_stats");
+    check(sg_job_get_statistics(jobs[b], &did), "sg_job_get_statistics");
     busy += did.busy_seconds;
     if (did.start_ns < start) start = did.start_ns;
     if (did.end_ns > end) end = did.end_ns;

@@ -40,7 +40,7 @@ typedef struct worker {
   float *weights;
   request pool[REQUESTS];
   int64_t stop_ns;
-  int64_t served, in_company;
+  int64_t served, batched;
   int64_t latencies_ns[SAMPLES];
   pthread_t thread;
 } worker;
@@ -64,8 +64,8 @@ static void finish(worker *w, request *r) {
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
   check(sg_job_wait(r->job, SG_FOREVER), "a request");
   w->latencies_ns[w->served++ % SAMPLES] = now_ns() - r->submitted_ns;
-  check(sg_job_stats(r->job, &did), "sg_job_stats");
-  if (did.company > 1) ++w->in_company;
+  check(sg_job_get_statistics(r->job, &did), "sg_job_get_statistics");
+  if (did.batch_size > 1) ++w->batched;
   check(sg_job_release(r->job), "sg_job_release");
 }
 
@@ -103,14 +103,14 @@ static void prepare(worker *w, sg_context *context, float *weights, float *memor
   static float values[MOST_ROWS * WIDTH];
   w->context = context;
   w->weights = weights;
-  w->served = w->in_company = 0;
+  w->served = w->batched = 0;
   for (int i = 0; i < REQUESTS; ++i) {
     request *r = &w->pool[i];
     r->rows = rows_of(i);
     r->a = memory + (size_t)i * 2 * MOST_ROWS * WIDTH;
     r->c = r->a + MOST_ROWS * WIDTH;
     r->stream = streams == ONE_STREAM ? shared : NULL;
-    if (streams == STREAM_EACH) check(sg_stream_acquire(context, 0, &r->stream), "sg_stream_acquire");
+    if (streams == STREAM_EACH) check(sg_stream_create(context, 0, &r->stream), "sg_stream_create");
     for (int64_t x = 0; x < MOST_ROWS * WIDTH; ++x) values[x] = (float)(i + 1);
     check(sg_copy(context, r->a, values, sizeof values, NULL), "sg_copy");
   }
@@ -131,7 +131,7 @@ static int by_value(const void *x, const void *y) {
 }
 
 static void report(const mode *how, const worker *workers, int threads, double seconds) {
-  int64_t *all = malloc(sizeof(int64_t) * SAMPLES * (size_t)threads), served = 0, company = 0;
+  int64_t *all = malloc(sizeof(int64_t) * SAMPLES * (size_t)threads), served = 0, batched = 0;
   size_t count = 0;
   expect(all != NULL, "memory");
   for (const worker *w = workers; w < workers + threads; ++w) {
@@ -139,12 +139,12 @@ static void report(const mode *how, const worker *workers, int threads, double s
     memcpy(all + count, w->latencies_ns, kept * sizeof(int64_t));
     count += kept;
     served += w->served;
-    company += w->in_company;
+    batched += w->batched;
   }
   qsort(all, count, sizeof(int64_t), by_value);
   printf("%-30s %10.0f %8.1f %8.1f %8.1f %9.1f %8.0f%%\n", how->name, (double)served / seconds,
          (double)all[count / 2] * 1e-3, (double)all[count * 9 / 10] * 1e-3, (double)all[count * 99 / 100] * 1e-3,
-         (double)all[count - 1] * 1e-3, 100.0 * (double)company / (double)served);
+         (double)all[count - 1] * 1e-3, 100.0 * (double)batched / (double)served);
   free(all);
 }
 
@@ -159,7 +159,7 @@ static void run(const char *device, const mode *how, double seconds, int threads
   options.device = device;
   options.flags = how->flags;
   check(sg_context_create(&options, &context), "sg_context_create");
-  check(sg_stream_acquire(context, 0, &stream), "sg_stream_acquire");
+  check(sg_stream_create(context, 0, &stream), "sg_stream_create");
 
   float *weights = device_memory(context, WIDTH * WIDTH, &weight_buffer);
   for (int x = 0; x < WIDTH * WIDTH; ++x) columns[x] = (float)(x % WIDTH % 4 + 1);
@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
   const double seconds = argc > 2 ? atof(argv[2]) : 2;
   const int threads = argc > 3 ? atoi(argv[3]) : 8;
   expect(seconds > 0 && threads > 0 && threads <= MOST_THREADS, "usage: 08_serving [device] [seconds] [threads]");
-  printf("%-30s %10s %8s %8s %8s %9s %9s\n", "", "requests/s", "p50 us", "p90 us", "p99 us", "max us", "in company");
+  printf("%-30s %10s %8s %8s %8s %9s %9s\n", "", "requests/s", "p50 us", "p90 us", "p99 us", "max us", "batched");
   for (size_t i = 0; i < count; ++i) run(argc > 1 ? argv[1] : NULL, &modes[i], seconds / (double)count, threads);
   return 0;
 }

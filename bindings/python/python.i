@@ -56,6 +56,7 @@
 /* Given a text of any length by plan_text below. */
 %ignore sg_plan_describe;
 %ignore sg_job_message; /* a Job keeps its message */
+%ignore sg_job_label; /* job_label below */
 %ignore sg_context_model; /* what `streamgemm info --model` prints */
 
 %include "streamgemm.i"
@@ -71,7 +72,15 @@ static PyObject *plan_text(sg_plan *plan, sg_plan_format format) {
   PyMem_Free(text);
   return made;
 }
+
+static PyObject *job_label(sg_job *job) {
+  char text[SG_LABEL_SIZE];
+  const sg_status status = sg_job_label(job, text, sizeof text);
+  if (status != SG_STATUS_OK) return raise_status(status, sg_last_error_message());
+  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
 %}
+PyObject *job_label(sg_job *job);
 PyObject *plan_text(sg_plan *plan, sg_plan_format format);
 
 %init %{

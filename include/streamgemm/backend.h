@@ -175,6 +175,21 @@ typedef struct sg_backend_node {
 /** A device model that the core has parsed; the core's own type. */
 typedef struct sg_backend_model sg_backend_model;
 
+/** Levels of log messages, as the variable SG_LOG names them; docs/logging.md. */
+typedef enum sg_backend_log_level {
+  SG_BACKEND_LOG_ERROR = 1, /**< Work failed. */
+  SG_BACKEND_LOG_WARN = 2,  /**< Work goes on, but not as the program may expect. */
+  SG_BACKEND_LOG_INFO = 3,  /**< A choice, once for each subject. */
+  SG_BACKEND_LOG_DEBUG = 4  /**< Everything else. */
+} sg_backend_log_level;
+
+/** Areas of log messages. */
+typedef enum sg_backend_log_area {
+  SG_BACKEND_LOG_PLUGIN = 1,  /**< Loading, and what was found on the machine. */
+  SG_BACKEND_LOG_MEMORY = 2,  /**< Memory of the device, pinned memory. */
+  SG_BACKEND_LOG_FALLBACK = 3 /**< A slower way in place of a refused or absent one. */
+} sg_backend_log_area;
+
 /** What the core offers a backend. A backend that simulates needs the same cost functions as the planner. */
 typedef struct sg_backend_host {
   uint32_t struct_size; /**< sizeof(sg_backend_host) of the core. */
@@ -193,6 +208,11 @@ typedef struct sg_backend_host {
   int32_t (*compute_units)(const sg_backend_model *model);
   /** Seconds that a batch, as `enqueue` takes it, needs; negative when the model has no such command. */
   double (*batch_seconds)(const sg_backend_model *model, const sg_backend_command *const *commands, int32_t count);
+  /** 1 if SG_LOG asks for such messages, otherwise 0. Costs a few ns. Any thread; never blocks. */
+  int32_t (*log_enabled)(sg_backend_log_level level, sg_backend_log_area area);
+  /** Writes one message to the log if such messages are enabled: about 1000 bytes of it, control characters escaped. Any
+   *  thread; blocks as standard error does. */
+  void (*log)(sg_backend_log_level level, sg_backend_log_area area, const char *text);
 } sg_backend_host;
 
 /** What is known of a device's place among others; as in sg_device_info. */

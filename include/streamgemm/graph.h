@@ -48,11 +48,11 @@ SG_API sg_status sg_graph_release(sg_graph *graph);
  * @param[out] out_count The number; 0 on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
  */
-SG_API sg_status sg_graph_size(sg_graph *graph, int32_t *out_count);
+SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
 
 /**
  * Sets other pointers, scalars, strides and items of a recorded GEMM, for runs submitted after this call.
- * @param index 0 <= index < size; a submission by sg_gemm_async or a shorthand of it.
+ * @param index 0 <= index < the number of recorded submissions; a submission by sg_gemm_async or a shorthand of it.
  * @param desc As recorded except for data pointers, pointer arrays, the bias' address, strides, batch, alpha and beta. Read
  * during the call only. The order of the recorded submissions is determined again.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another shape),
@@ -62,7 +62,7 @@ SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm
 
 /**
  * Sets other addresses of a recorded copy, for runs submitted after this call; its sizes and pitches stay.
- * @param index 0 <= index < size; a submission by sg_copy_async or sg_copy_2d_async.
+ * @param index 0 <= index < the number of recorded submissions; a submission by sg_copy_async or sg_copy_2d_async.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY: the graph is
  * unchanged. Never blocks. Any thread. Since 0.2.
  */

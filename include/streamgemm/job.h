@@ -13,9 +13,9 @@
  * not accessed. The descriptor, the options and the arrays in them are read during the call only.
  *
  * Failure. A job completes once, with one status. A failed or cancelled job may have written parts of C; its message says
- * so. A tracked job that reads memory that such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
+ * so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory that such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
  * submitted after the failure. This ends when a submission writes all of those bytes, when the memory (a buffer or pinned
- * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_poll,
+ * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_query,
  * sg_job_wait_all, sg_job_wait_any or sg_job_message for the job, by its completion taken from a queue, or by its callback.
  * From then on the content of the memory is accepted. Observing a job that failed because of another counts for the other
  * too. Releasing a job and synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device
@@ -77,6 +77,9 @@ typedef enum sg_submit_flags {
                                which saves waking a worker. Since 0.2. */
 } sg_submit_flags;
 
+/** Room for the label of a job, in bytes, with its NUL. */
+#define SG_LABEL_SIZE 64
+
 /** Options of a submission. */
 typedef struct sg_submit {
   size_t struct_size;     /**< sizeof(sg_submit), set by SG_SUBMIT_INIT. */
@@ -94,10 +97,14 @@ typedef struct sg_submit {
   int64_t deadline_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
                                runs is stopped as by sg_job_cancel. It then completes with SG_STATUS_DEADLINE_EXCEEDED, but
                                not before its predecessors. Not allowed for recorded submissions. Since 0.2. */
+  const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and
+                               names the job in the log. Copied by the call, without allocating; of a text of SG_LABEL_SIZE
+                               bytes or more the first SG_LABEL_SIZE - 1 are kept, or up to three fewer so that no character
+                               is cut. Of a recorded submission, the name of its part of each run. Since 0.2. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */
-#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0}
+#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, NULL}
 
 /**
  * Statistics of a completed job. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. A
@@ -118,7 +125,7 @@ typedef struct sg_job_statistics {
   int32_t commands;         /**< Commands of the schedule. */
   int32_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
   char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
-  int32_t company;          /**< Batch size: jobs in one call with this one, itself included; busy_seconds is its part of the
+  int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
                                  call. 1: not batched. */
   uint32_t reserved;        /**< 0. */
 } sg_job_statistics;
@@ -158,7 +165,14 @@ SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
 
 /**
  * Tests whether the job has completed.
- * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_query(sg_job *job);
+
+/**
+ * The name of sg_job_query in 0.1.
+ * @deprecated Call sg_job_query. This name stays as long as the soname.
+ * @return As sg_job_query. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_poll(sg_job *job);
 
@@ -187,10 +201,26 @@ SG_API sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void 
 SG_API sg_status sg_job_message(sg_job *job, char *text, uint64_t size);
 
 /**
+ * The label that the job was submitted with (sg_submit.label), as it was kept.
+ * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has no label. SG_LABEL_SIZE bytes hold any
+ * label.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size);
+
+/**
  * Statistics of a completed job.
  * @param[in,out] out_statistics Its struct_size is read; the rest is written.
  * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics);
+
+/**
+ * The name of sg_job_get_statistics in 0.1.
+ * @deprecated Call sg_job_get_statistics. This name stays as long as the soname.
+ * @param[in,out] out_statistics As in sg_job_get_statistics.
+ * @return As sg_job_get_statistics. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
 

@@ -6,6 +6,10 @@
  * A submission names a queue and a 64-bit tag (sg_submit). When its job completes, one sg_completion with that tag is
  * posted to the queue. A managed runtime lets one thread block in sg_queue_next_batch, so no thread of the library calls
  * into the runtime; an event loop watches sg_queue_fd. Posting needs no memory and never fails.
+ *
+ * A queue may be named by jobs of any context. sg_queue_create makes one on a context, which it keeps open;
+ * sg_queue_create_shared makes one that belongs to no context. A completion that has not been taken keeps its job's context
+ * open until it is taken or the queue is destroyed, with either kind.
  */
 #ifndef STREAMGEMM_QUEUE_H
 #define STREAMGEMM_QUEUE_H
@@ -23,12 +27,22 @@ typedef struct sg_completion {
 } sg_completion;
 
 /**
- * Makes a queue.
+ * Creates a queue on a context: the queue keeps the context open, and a wait polls the context's device for a short time
+ * before it sleeps, as sg_job_wait does. Jobs of other contexts may name the queue too.
  * @param[out] out_queue One reference, to be released by sg_queue_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
  * Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_queue_create(sg_context *context, sg_queue **out_queue);
+
+/**
+ * Creates a queue that belongs to no context, for an event loop or a runtime that serves several: contexts may be opened
+ * and closed while it exists, and the queue itself keeps none of them open. A wait sleeps until a completion is posted; it
+ * polls no device.
+ * @param[out] out_queue One reference, to be released by sg_queue_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_queue_create_shared(sg_queue **out_queue);
 
 /**
  * Adds a reference.
@@ -37,7 +51,8 @@ SG_API sg_status sg_queue_create(sg_context *context, sg_queue **out_queue);
 SG_API sg_status sg_queue_retain(sg_queue *queue);
 
 /**
- * Releases a reference. Jobs in flight that name the queue keep it alive until they have posted.
+ * Releases a reference. Jobs in flight that name the queue keep it alive until they have posted. Completions that have not
+ * been taken are dropped with the queue.
  * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_queue_release(sg_queue *queue);

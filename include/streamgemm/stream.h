@@ -32,13 +32,21 @@ SG_BEGIN_DECLS
  * @param priority -1 low, 0 normal, 1 high: the priority of its submissions unless they have one of their own.
  * @param[out] out_stream One reference, to be released by sg_stream_release; NULL on failure.
  * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
- * Never blocks. Any thread. Since 0.1.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_stream_create(sg_context *context, int32_t priority, sg_stream **out_stream);
+
+/**
+ * The name of sg_stream_create in 0.1.
+ * @deprecated Call sg_stream_create. This name stays as long as the soname.
+ * @param[out] out_stream As in sg_stream_create.
+ * @return As sg_stream_create. Never blocks. Any thread. Since 0.1.
  */
 SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream);
 
 /**
  * Creates a stream whose GEMMs use only a part of the device.
- * @param priority As in sg_stream_acquire.
+ * @param priority As in sg_stream_create.
  * @param compute_units Compute units to use at most: >= 1 (sg_device_info.compute_units says how many there are); 0: all.
  * A partition consists of whole groups of multiprocessors (8 on Hopper): as many as fit and are in no other partition of
  * the process. No partition is created for fewer multiprocessors than a group, for all of the device, if every group is
@@ -51,7 +59,7 @@ SG_API sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_str
  * no such limit; the message says why), SG_STATUS_OUT_OF_MEMORY. Never blocks, but creating a partition takes some
  * milliseconds. Any thread. Since 0.2.
  */
-SG_API sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority, int32_t compute_units,
+SG_API sg_status sg_stream_create_limited(sg_context *context, int32_t priority, int32_t compute_units,
                                            sg_stream **out_stream);
 
 /**

@@ -103,7 +103,7 @@ inline constexpr std::size_t first_size<sg_gemm_desc> = offsetof(sg_gemm_desc, b
 template <>
 inline constexpr std::size_t first_size<sg_submit> = offsetof(sg_submit, graph);
 template <>
-inline constexpr std::size_t first_size<sg_job_statistics> = offsetof(sg_job_statistics, company);
+inline constexpr std::size_t first_size<sg_job_statistics> = offsetof(sg_job_statistics, batch_size);
 template <>
 inline constexpr std::size_t first_size<sg_context_options> = offsetof(sg_context_options, commands_in_flight);
 template <>

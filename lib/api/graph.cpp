@@ -83,7 +83,7 @@ sg_status sg_graph_retain(sg_graph *graph) { return sg::retain(graph, object_typ
 
 sg_status sg_graph_release(sg_graph *graph) { return sg::release(graph, object_type::graph, "graph"); }
 
-sg_status sg_graph_size(sg_graph *graph, int32_t *out_count) {
+sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count) {
   if (out_count) *out_count = 0;
   return guarded([&] {
     const auto found = graph_of(graph);

@@ -29,8 +29,36 @@ std::vector<ref<job>> jobs_of(sg_job *const *handles, std::int32_t count) {
   return jobs;
 }
 
+void require_text(const char *text, std::uint64_t size) {
+  require(text, "text");
+  if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "size is 0; the text needs room for its NUL");
+}
+
 void call_job_callback(handle_bits handle, sg_status status, void *user, void *fn) {
   reinterpret_cast<sg_job_callback>(fn)(handle_of<sg_job>(handle), status, user);
+}
+
+sg_status query(const sg_job *handle) noexcept {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto job = job_of(handle);
+    result = job->done() ? sg::outcome_of(*job) : SG_STATUS_NOT_READY;
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status get_statistics(const sg_job *handle, sg_job_statistics *out_statistics) noexcept {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    const auto job = job_of(handle);
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    if (job->done())
+      job->statistics(statistics);
+    else
+      result = SG_STATUS_NOT_READY;
+    sg::write_out(out_statistics, statistics, "out_statistics");
+  });
+  return call == SG_STATUS_OK ? result : call;
 }
 
 }  // namespace
@@ -56,14 +84,9 @@ sg_status sg_job_wait(sg_job *handle, int64_t timeout_ns) {
   return call == SG_STATUS_OK ? result : call;
 }
 
-sg_status sg_job_poll(sg_job *handle) {
-  sg_status result = SG_STATUS_OK;
-  const sg_status call = guarded([&] {
-    const auto job = job_of(handle);
-    result = job->done() ? sg::outcome_of(*job) : SG_STATUS_NOT_READY;
-  });
-  return call == SG_STATUS_OK ? result : call;
-}
+sg_status sg_job_query(sg_job *job) { return sg::query(job); }
+
+sg_status sg_job_poll(sg_job *job) { return sg::query(job); }
 
 sg_status sg_job_cancel(sg_job *handle) {
   return guarded([&] {
@@ -84,8 +107,7 @@ sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
   sg_status result = SG_STATUS_OK;
   const sg_status call = guarded([&] {
     const auto job = job_of(handle);
-    sg::require(text, "text");
-    if (size == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "size is 0; the text needs room for its NUL");
+    sg::require_text(text, size);
     text[0] = '\0';
     if (!job->done())
       result = SG_STATUS_NOT_READY;
@@ -96,18 +118,20 @@ sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
   return call == SG_STATUS_OK ? result : call;
 }
 
-sg_status sg_job_stats(sg_job *handle, sg_job_statistics *out_statistics) {
-  sg_status result = SG_STATUS_OK;
-  const sg_status call = guarded([&] {
+sg_status sg_job_label(sg_job *handle, char *text, uint64_t size) {
+  return guarded([&] {
     const auto job = job_of(handle);
-    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
-    if (job->done())
-      job->statistics(statistics);
-    else
-      result = SG_STATUS_NOT_READY;
-    sg::write_out(out_statistics, statistics, "out_statistics");
+    sg::require_text(text, size);
+    sg::copy_text(text, size, job->label());
   });
-  return call == SG_STATUS_OK ? result : call;
+}
+
+sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics) {
+  return sg::get_statistics(job, out_statistics);
+}
+
+sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics) {
+  return sg::get_statistics(job, out_statistics);
 }
 
 sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout_ns) {

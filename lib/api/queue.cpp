@@ -14,6 +14,11 @@ ref<completion_queue> queue_of(const sg_queue *handle) {
   return object_of<completion_queue>(handle, object_type::queue, "queue");
 }
 
+sg_queue *new_queue(ref<context> owner) {
+  auto made = ref<object>::adopt(new completion_queue(std::move(owner)));
+  return handle_of<sg_queue>(make_handle(std::move(made)));
+}
+
 }  // namespace
 }  // namespace sg
 
@@ -27,8 +32,15 @@ sg_status sg_queue_create(sg_context *context, sg_queue **out_queue) {
   return guarded([&] {
     auto on = sg::context_of(context);
     sg::require(out_queue, "out_queue");
-    auto made = ref<sg::object>::adopt(new sg::completion_queue(std::move(on)));
-    *out_queue = sg::handle_of<sg_queue>(sg::make_handle(std::move(made)));
+    *out_queue = sg::new_queue(std::move(on));
+  });
+}
+
+sg_status sg_queue_create_shared(sg_queue **out_queue) {
+  if (out_queue) *out_queue = nullptr;
+  return guarded([&] {
+    sg::require(out_queue, "out_queue");
+    *out_queue = sg::new_queue({});
   });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 ref<stream> stream_of(const sg_stream *handle) { return object_of<stream>(handle, object_type::stream, "stream"); }
 
-sg_status acquire(const sg_context *handle, std::int32_t priority, std::int32_t compute_units, sg_stream **out_stream) {
+sg_status create(const sg_context *handle, std::int32_t priority, std::int32_t compute_units, sg_stream **out_stream) {
   if (out_stream) *out_stream = nullptr;
   return guarded([&] {
     auto on = context_of(handle);
@@ -33,13 +33,17 @@ using sg::guarded;
 using sg::object_type;
 using sg::ref;
 
-sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream) {
-  return sg::acquire(context, priority, 0, out_stream);
+sg_status sg_stream_create(sg_context *context, int32_t priority, sg_stream **out_stream) {
+  return sg::create(context, priority, 0, out_stream);
 }
 
-sg_status sg_stream_acquire_limited(sg_context *context, int32_t priority, int32_t compute_units,
-                                    sg_stream **out_stream) {
-  return sg::acquire(context, priority, compute_units, out_stream);
+sg_status sg_stream_acquire(sg_context *context, int32_t priority, sg_stream **out_stream) {
+  return sg::create(context, priority, 0, out_stream);
+}
+
+sg_status sg_stream_create_limited(sg_context *context, int32_t priority, int32_t compute_units,
+                                   sg_stream **out_stream) {
+  return sg::create(context, priority, compute_units, out_stream);
 }
 
 sg_status sg_stream_compute_units(sg_stream *stream, int32_t *out_compute_units) {
@@ -106,7 +110,8 @@ sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
     const auto waiting = sg::stream_of(stream);
     const auto happening = sg::object_of<sg::event>(event, object_type::event, "event");
     if (&waiting->owner() != &happening->owner())
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "event is %p, an event of another context", static_cast<void *>(event));
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "event is %p, an event of another context",
+                      static_cast<void *>(event));
     happening->hold_back(*waiting);
   });
 }

@@ -36,6 +36,7 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   will_wait_ = (s.flags & SG_SUBMIT_WILL_WAIT) != 0;
   priority_ = static_cast<std::int8_t>(s.priority);
   tag_ = s.tag;
+  label_ = s.label;
   plan_ = s.plan;
   if (s.stream || s.graph || s.queue || s.after_count > 0) look_up(s);
 }
@@ -91,6 +92,8 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   const named_in_submit &here = *named_;
   recorded_work recorded;
   recorded.kind = work->kind;
+  if (label_) work->set_label(label_);  // which bounds it
+  recorded.label = work->label();
   recorded.priority = priority_;
   if (here.in) recorded.units = here.in->units();
   if (here.in && here.in->within()) recorded.within = here.in;
@@ -113,6 +116,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
 submission checked_submit::settle(job &work) {
   work.priority = priority_;
   work.tag = tag_;
+  if (label_) work.set_label(label_);
   if (deadline_ns_ != 0) work.deadline_at_ns = deadline(deadline_ns_).at_ns();
   submission order;
   order.untracked = untracked_;

@@ -76,6 +76,7 @@ class checked_submit {
   const sg_plan_options *plan_ = nullptr;
   std::uint64_t tag_ = 0;
   std::int64_t deadline_ns_ = 0;
+  const char *label_ = nullptr;  // the caller's, during the call
   std::int8_t priority_ = 0;
   bool untracked_ = false;
   bool will_wait_ = false;

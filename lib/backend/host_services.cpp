@@ -6,6 +6,7 @@
 
 #include "backend/device.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "ops/operation.hpp"
 #include "plan/model/device_model.hpp"
 
@@ -38,7 +39,8 @@ double command_seconds(const sg_backend_model *model, const sg_backend_command *
   if (command->kind == SG_BACKEND_MARKER) return 0;
   return known_cost([&] {
     for (const operation *each : operations())
-      if (each->seconds && each->lowered == command->kind) return each->seconds(model->parsed, *command, both_ways != 0);
+      if (each->seconds && each->lowered == command->kind)
+        return each->seconds(model->parsed, *command, both_ways != 0);
     return -1.0;
   });
 }
@@ -60,6 +62,31 @@ uint64_t memory_bytes(const sg_backend_model *model) { return static_cast<uint64
 
 int32_t compute_units(const sg_backend_model *model) { return model->parsed.units; }
 
+log_level level_of(sg_backend_log_level level) noexcept {
+  switch (level) {
+    case SG_BACKEND_LOG_ERROR: return log_level::error;
+    case SG_BACKEND_LOG_WARN: return log_level::warn;
+    case SG_BACKEND_LOG_INFO: return log_level::info;
+    default: return log_level::debug;
+  }
+}
+
+log_area area_of(sg_backend_log_area area) noexcept {
+  switch (area) {
+    case SG_BACKEND_LOG_PLUGIN: return log_area::plugin;
+    case SG_BACKEND_LOG_MEMORY: return log_area::memory;
+    default: return log_area::fallback;
+  }
+}
+
+int32_t log_enabled(sg_backend_log_level level, sg_backend_log_area area) {
+  return logs(level_of(level), area_of(area)) ? 1 : 0;
+}
+
+void log(sg_backend_log_level level, sg_backend_log_area area, const char *text) {
+  if (text && logs(level_of(level), area_of(area))) log_message(level_of(level), area_of(area), "%s", text);
+}
+
 constexpr sg_backend_host table = {
     .struct_size = sizeof(sg_backend_host),
     .model_parse = model_parse,
@@ -69,6 +96,8 @@ constexpr sg_backend_host table = {
     .memory_bytes = memory_bytes,
     .compute_units = compute_units,
     .batch_seconds = batch_seconds,
+    .log_enabled = log_enabled,
+    .log = log,
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "backends/cpu/cpu_backend.hpp"
 #include "backends/sim/sim_backend.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace sg {
 
@@ -26,7 +27,10 @@ class registry {
     add("sim", "built in", [] { return sg_sim_backend(); });
     const plugin_files files = find_plugins();
     for (const std::string &path : files.paths) add(plugin_name(path), path, [&] { return load_plugin(path); });
-    if (!knows("cuda")) entries_.push_back({nullptr, "cuda", false, files.note, ""});
+    if (knows("cuda")) return;
+    entries_.push_back({nullptr, "cuda", false, files.note, ""});
+    if (logs(log_level::info, log_area::plugin))
+      log_message(log_level::info, log_area::plugin, "no plugin for cuda: %s", files.note.c_str());
   }
 
   const std::vector<backend_entry> &entries() const noexcept { return entries_; }
@@ -53,7 +57,20 @@ class registry {
     } catch (const error &fault) {
       entry.reason = fault.what();
     }
+    log_outcome(entry);
     entries_.push_back(std::move(entry));
+  }
+
+  static void log_outcome(const backend_entry &entry) noexcept {
+    const bool refused = !entry.ops;
+    const auto level = refused ? log_level::warn : log_level::info;
+    if (!logs(level, log_area::plugin)) return;
+    if (refused)
+      log_message(level, log_area::plugin, "%s is refused: %s", entry.origin.c_str(), entry.reason.c_str());
+    else
+      log_message(level, log_area::plugin, "backend %s, %s, table version %u: %s%s", entry.name.c_str(),
+                  entry.origin.c_str(), entry.ops->abi_version,
+                  entry.available ? "available" : "not available: ", entry.reason.c_str());
   }
 
   std::forward_list<sg_backend_ops> tables_;

@@ -256,7 +256,7 @@ double group_seconds(const device_model &model, std::span<const gemm_shape> prod
   return model.launch_gap * kernels + std::max({longest, chip, memory});
 }
 
-std::size_t least_company(const device_model &model, const gemm_shape &gemm) {
+std::size_t min_batch_size(const device_model &model, const gemm_shape &gemm) {
   if (model.lanes_are_cores) return 1;
   const double apart = std::max({model.launch_gap, gemm_cost(model, gemm).seconds, 1e-12});
   return std::size_t(std::clamp(seconds_in_group(model, gemm) / apart, 1.0, 1e9));

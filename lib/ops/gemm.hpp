@@ -74,7 +74,7 @@ double gemm_seconds(const device_model &model, const gemm_shape &gemm);
 double group_seconds(const device_model &model, std::span<const gemm_shape> gemms);
 // How many such GEMMs must wait for one launch of all to be faster than each by itself, its depth shared by units
 // that would idle. At least 1.
-std::size_t least_company(const device_model &model, const gemm_shape &gemm);
+std::size_t min_batch_size(const device_model &model, const gemm_shape &gemm);
 
 sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &c, const binding &where,
                            pointer_scratch &scratch);

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/log.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
@@ -45,7 +46,14 @@ class best_schedule {
   double offer(schedule &&s) {
     s.predicted_seconds = simulate(s, model_).seconds;
     const double seconds = s.predicted_seconds;
-    if (!best_ || seconds < best_->predicted_seconds * (1 - margin_)) best_ = std::move(s);
+    const bool better = !best_ || seconds < best_->predicted_seconds * (1 - margin_);
+    if (logs(log_level::debug, log_area::plan))
+      log_message(log_level::debug, log_area::plan, "candidate %s: predicted %.2f us, %zu commands, %s",
+                  s.strategy.c_str(), seconds * 1e6, s.commands.size(),
+                  !best_   ? "the first of its search"
+                  : better ? "faster than those before"
+                           : "not faster");
+    if (better) best_ = std::move(s);
     return seconds;
   }
 

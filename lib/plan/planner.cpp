@@ -2,9 +2,12 @@
 #include "plan/planner.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <string>
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "plan/candidate.hpp"
 #include "plan/cost.hpp"
 #include "plan/direct.hpp"
@@ -91,6 +94,24 @@ schedule plan_group(const std::vector<problem> &problems, const plan_terms &term
   return best.take();
 }
 
+void log_choice(const std::vector<problem> &problems, const device_model &model, const plan_request &request,
+                const schedule &chosen) {
+  const problem &p = problems.front();
+  char what[120];
+  const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
+  if (problems.size() > 1)
+    std::snprintf(what, sizeof what, "a group of %zu GEMMs", problems.size());
+  else
+    std::snprintf(what, sizeof what, "%lld x %lld x %lld %s%s", number(p.m), number(p.n), number(p.k),
+                  name_of(p.a.type), p.batch > 1 ? (", batch " + std::to_string(p.batch)).c_str() : "");
+  const bool restricted = !(request == plan_request{});
+  log_message(log_level::info, log_area::plan,
+              "%s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s", what,
+              model.name.c_str(), chosen.strategy.c_str(), chosen.predicted_seconds * 1e6, chosen.bound_seconds * 1e6,
+              chosen.commands.size(), number(chosen.device_bytes),
+              restricted ? "the fastest that the request allows" : "the fastest by the device model");
+}
+
 }  // namespace
 
 std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, const device_model &model,
@@ -108,6 +129,7 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, con
       std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
   plan->bound_seconds = bound_seconds(model, problems);
+  if (logs(log_level::info, log_area::plan)) log_choice(problems, model, request, *plan);
   return plan;
 }
 

@@ -149,7 +149,7 @@ class resident_search {
     // A batch leaves its items' depth whole; few of a long depth are faster one by one.
     gemm_shape item = shape_of_whole(p_);
     item.batch = 1;
-    if (!p_.no_product && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < least_company(terms_.model, item) &&
+    if (!p_.no_product && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < min_batch_size(terms_.model, item) &&
         possible(split_kind::batch, p_.batch))
       offer(split_kind::batch, p_.batch);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "base/log.hpp"
 
 namespace sg {
 
@@ -61,11 +62,20 @@ char *arena_pool::take(std::int64_t bytes) {
       start = allocate();
     } catch (const error &) {
       if (held_ == in_use_) throw;
+      if (logs(log_level::info, log_area::memory))
+        log_message(log_level::info, log_area::memory,
+                    "%s has no %lld bytes of %s memory: %lld that were kept are freed first", device_.name().c_str(),
+                    static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
+                    static_cast<long long>(held_ - in_use_));
       free_kept();
       start = allocate();
     }
     best = &blocks_.emplace_back(block{start, bytes, false});
     held_ += bytes;
+    if (logs(log_level::debug, log_area::memory))
+      log_message(log_level::debug, log_area::memory, "%lld bytes of %s memory allocated on %s, %lld in all",
+                  static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned", device_.name().c_str(),
+                  static_cast<long long>(held_));
   }
   best->taken = true;
   in_use_ += best->bytes;

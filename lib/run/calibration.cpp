@@ -10,6 +10,7 @@
 
 #include "backend/environment.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "plan/model/calibration.hpp"
 
 namespace sg {
@@ -78,6 +79,10 @@ device_model calibrated_model(const device &on) {
   const device_model &own = on.model();
   std::string asked, path;
   const auto passed_over = [&](const char *why) {
+    if (logs(log_level::warn, log_area::fallback))
+      log_message(log_level::warn, log_area::fallback,
+                  "%s plans with its own figures, not with SG_CALIBRATION's: %s%s%s", on.name().c_str(), path.c_str(),
+                  path.empty() ? "" : ": ", why);
     device_model model = own;
     model.sources.emplace_back("calibration",
                                printable("passed over: " + (path.empty() ? "" : path + ": ") + why, 900));

@@ -8,7 +8,7 @@
 
 #include "plan/loose_copies.hpp"
 #include "ops/backend_commands.hpp"
-#include "run/company.hpp"
+#include "run/batching.hpp"
 #include "run/schedule_run.hpp"
 
 namespace sg {
@@ -16,7 +16,7 @@ namespace sg {
 namespace {
 // A command of this length gains nothing from being queued behind another while a lane is about to become free.
 constexpr double long_command_seconds = 100e-6;
-// A product of this length gains from company: less than a launch on a GPU, some calls' cost on a core.
+// A product of this length gains from a batch: less than a launch on a GPU, some calls' cost on a core.
 constexpr double small_product_seconds = 50e-6;
 // A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
 constexpr double short_product_seconds = 1e-3;
@@ -91,13 +91,14 @@ void compiled_plan::leave_apart(const device_model &model, std::vector<float> &s
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (seconds[i] == 0) continue;
     all.push_back(i);
-    least[i] = sg::least_company(model, shape(i));
+    least[i] = sg::min_batch_size(model, shape(i));
   }
   const auto kind = [&](std::size_t i) {
     const gemm_shape it = shape(i);
     return std::tuple(it.in_type, it.out_type, it.compute);
   };
-  for (const std::size_t i : those_apart(std::move(all), kind, [&](std::size_t x) { return least[x]; })) seconds[i] = 0;
+  for (const std::size_t i : unbatched_items(std::move(all), kind, [&](std::size_t x) { return least[x]; }))
+    seconds[i] = 0;
 }
 
 compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
@@ -139,7 +140,7 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   short_here = !scattered && text->predicted_seconds < short_product_seconds;
   small = !scattered && text->predicted_seconds < small_product_seconds;
   if (!small) return;
-  least_company = sg::least_company(model, shape_of_gemm(text->buffers, product));
+  min_batch_size = sg::min_batch_size(model, shape_of_gemm(text->buffers, product));
   prepare_call(0, {});
 }
 

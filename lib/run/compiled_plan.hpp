@@ -81,7 +81,7 @@ struct compiled_plan {
   // Of a single product.
   bool short_here = false;        // short enough for a thread that waits for it anyway, with nothing to gather first
   bool small = false;             // a launch costs much of its time: it may go out in a group
-  std::size_t least_company = 1;  // members of a group that is faster than each by itself
+  std::size_t min_batch_size = 1;  // members of a group that is faster than each by itself
   double work_seconds = 0;        // predicted, without the launch: what it adds to a group
   std::int64_t work_ns() const noexcept { return static_cast<std::int64_t>(work_seconds * 1e9); }
   float share = 1;         // of the device, that it fills

@@ -53,7 +53,7 @@ void completion_queue::post(ref<job> ended) noexcept {
 sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity, const deadline &until,
                                        std::int32_t &count) noexcept {
   std::unique_lock lock(lock_);
-  if (!first_ && !closed_ && owner_->polls()) {
+  if (!first_ && !closed_ && owner_ && owner_->polls()) {
     lock.unlock();
     owner_->poll_until(
         [&] {

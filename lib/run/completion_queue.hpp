@@ -15,6 +15,7 @@ namespace sg {
 
 class completion_queue final : public object {
  public:
+  // `owner`: the context whose device a wait polls; empty: a wait polls none.
   explicit completion_queue(ref<context> owner) noexcept;
   ~completion_queue() override;
 
@@ -23,13 +24,12 @@ class completion_queue final : public object {
   sg_status next_batch(sg_completion *out, std::int32_t capacity, const deadline &until, std::int32_t &count) noexcept;
   void close() noexcept;
   int descriptor();  // Throws sg::error.
-  context &owner() const noexcept { return *owner_; }
 
  private:
   void signal() noexcept;  // with the lock held
   void show_descriptor() noexcept;
 
-  ref<context> owner_;
+  const ref<context> owner_;  // may be empty
   std::mutex lock_;
   job *first_ = nullptr, *last_ = nullptr;
   bool closed_ = false;

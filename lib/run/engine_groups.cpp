@@ -6,7 +6,8 @@
 #include <new>
 
 #include "base/error.hpp"
-#include "run/company.hpp"
+#include "base/log.hpp"
+#include "run/batching.hpp"
 #include "run/context.hpp"
 #include "run/engine.hpp"
 
@@ -26,15 +27,15 @@ bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
 // Moves those to the front that go each by itself, and returns how many they are; both parts stay in order.
 std::size_t part_apart(std::vector<job *> &members) noexcept {
   // Few units have nobody to share a depth with.
-  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->least_company; };
+  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->min_batch_size; };
   const std::size_t first = least_of(members.front());
   if (std::all_of(members.begin(), members.end(), [&](const job *member) { return least_of(member) == first; }))
     return first > members.size() ? members.size() : 0;  // equals, as most are, need no sorting
   std::array<std::size_t, most_members> least;
   const auto end = std::transform(members.begin(), members.end(), least.begin(), least_of);
   std::sort(least.begin(), end, std::greater<>());
-  const std::size_t apart = faster_apart(members.size(), [&](std::size_t i) { return least[i]; });
-  if (apart > 0 && apart < members.size())  // the last one apart needs more company than any that is not
+  const std::size_t apart = faster_unbatched(members.size(), [&](std::size_t i) { return least[i]; });
+  if (apart > 0 && apart < members.size())  // the last unbatched one needs a larger batch than any in it
     std::stable_partition(members.begin(), members.end(),
                           [&](const job *member) { return least_of(member) >= least[apart - 1]; });
   return apart;
@@ -147,13 +148,14 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
   std::int64_t ready_ns = 0;
   for (const job *member : group.members) ready_ns = std::max(ready_ns, member->ready_ns());
   lanes_.entered(slot, 0);
-  bool enqueued = false;
+  bool enqueued = false, threw = false;
   try {
     lanes_.follow(slot, behind);
     device_.begin_at(slot.stream, ready_ns);
     enqueued = launcher_.launch(group, {group_told, &group});
   } catch (...) {
     status_of_current_exception();
+    threw = true;
   }
   if (enqueued) {
     if (lanes_.device_ordered()) {
@@ -169,6 +171,9 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
     return part_of(group);
   }
   // One of them may be at fault; each by itself tells which.
+  if (logs(log_level::info, log_area::fallback))
+    log_message(log_level::info, log_area::fallback, "a batch of %zu GEMMs was refused and goes out one by one: %s",
+                group.members.size(), threw ? last_error() : device_.ops().last_message(device_.handle()));
   lanes_.left(slot, 0, 0);
   for (job *member : group.members) start_single(*member, slot);
   groups_.give_back(group);

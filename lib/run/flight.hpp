@@ -45,7 +45,7 @@ struct flight {
   lane_slot *lane = nullptr;            // nullptr on a staging worker
   float share = 0;                      // of the device, that the command fills
   std::int64_t predicted_ns = 0;        // of a free-standing command; that of a group is its first member's
-  std::int32_t company = 1;             // products that went out in one call
+  std::int32_t batch_size = 1;          // products that went out in one call
   std::atomic<std::int32_t> pieces{0};  // backend calls that have not ended
   std::int64_t start_ns = 0, end_ns = 0;
 
@@ -57,7 +57,7 @@ struct flight {
     lane = where;
     share = 0;
     predicted_ns = 0;
-    company = 1;
+    batch_size = 1;
     start_ns = end_ns = 0;
     pieces.store(calls, std::memory_order_relaxed);
   }

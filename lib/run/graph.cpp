@@ -31,6 +31,7 @@ void graph::replace(std::int32_t index, recorded_work &&work) {
   work.units = place.units;
   work.within = place.within;
   work.tracked = place.tracked;
+  work.label = std::move(place.label);
   place = std::move(work);
   program_.reset();
 }

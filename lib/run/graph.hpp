@@ -20,8 +20,8 @@ class graph final : public object {
   context &owner() const noexcept { return *owner_; }
   std::int32_t size() const noexcept;
   void record(recorded_work &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
-  // What was recorded as number `index`; it exists. replace() keeps its stream, priority, units and partition, and
-  // whether it is tracked.
+  // What was recorded as number `index`; it exists. replace() keeps its stream, priority, units, partition and
+  // label, and whether it is tracked.
   recorded_work at(std::int32_t index) const;
   void replace(std::int32_t index, recorded_work &&work);
   // Submits a run; `whole` ends when all of it has ended. Throws as context::submit does.

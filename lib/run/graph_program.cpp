@@ -5,8 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/log.hpp"
 #include "ops/backend_commands.hpp"
-#include "run/company.hpp"
+#include "run/batching.hpp"
 
 namespace sg {
 
@@ -67,9 +68,9 @@ std::vector<bool> apart_of(const std::vector<recorded_work> &works, const std::v
     const compiled_plan &plan = *works[i].plan;
     return std::tuple(rank[i], plan.in_type, plan.out_type, plan.compute);
   };
-  const auto least = [&](std::size_t i) { return works[i].plan->least_company; };
+  const auto least = [&](std::size_t i) { return works[i].plan->min_batch_size; };
   std::vector<bool> apart(works.size());
-  for (const std::size_t i : those_apart(std::move(small), kind, least)) apart[i] = true;
+  for (const std::size_t i : unbatched_items(std::move(small), kind, least)) apart[i] = true;
   return apart;
 }
 
@@ -155,13 +156,21 @@ graph_program::graph_program(std::vector<recorded_work> recorded) : works(std::m
 }
 
 void graph_program::put_on(const sg::device &on) {
-  const bool takes = on.ops().graph_create && works.size() <= most_works_of_device &&
-                     std::all_of(works.begin(), works.end(), [](const recorded_work &work) {
-                       if (work.kind == work_kind::marker) return true;
-                       return work.follows_on_device && !work.within &&
-                              (!work.plan || work.plan->text->commands[0].is<ops::gemm>());
-                     });
-  if (!takes) return;
+  const bool takes =
+      on.ops().graph_create && works.size() <= most_works_of_device &&
+      std::all_of(works.begin(), works.end(), [](const recorded_work &work) {
+        if (work.kind == work_kind::marker) return true;
+        return work.follows_on_device && !work.within && (!work.plan || work.plan->text->commands[0].is<ops::gemm>());
+      });
+  if (!takes) {
+    if (logs(log_level::info, log_area::fallback))
+      log_message(log_level::info, log_area::fallback, "a graph of %zu submissions is replayed one by one: %s",
+                  works.size(),
+                  !on.ops().graph_create                ? "the device has no graphs"
+                  : works.size() > most_works_of_device ? "there are too many for a graph of the device"
+                                                        : "some are not one command on the device");
+    return;
+  }
   const std::vector<step> steps = steps_of(works, on.has_batches());
   if (steps.empty()) return;
   std::vector<std::vector<sg_backend_gemm>> products(steps.size());
@@ -191,8 +200,14 @@ void graph_program::put_on(const sg::device &on) {
   }
   auto ranges = in_few_ranges(works);
   sg_backend_graph *made = nullptr;
-  if (on.ops().graph_create(on.handle(), nodes.data(), static_cast<std::int32_t>(nodes.size()), &made) != SG_STATUS_OK)
+  if (on.ops().graph_create(on.handle(), nodes.data(), static_cast<std::int32_t>(nodes.size()), &made) !=
+      SG_STATUS_OK) {
+    if (logs(log_level::info, log_area::fallback))
+      log_message(log_level::info, log_area::fallback,
+                  "a graph of %zu submissions is replayed one by one: %s refused it: %s", works.size(),
+                  on.name().c_str(), on.ops().last_message(on.handle()));
     return;
+  }
   try {
     device = std::make_unique<const device_graph>(on, made);
   } catch (...) {

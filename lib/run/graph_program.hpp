@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backend/device.hpp"
@@ -28,6 +29,7 @@ struct recorded_work {
   binding operands;
   sg_backend_copy copy{};
   bool tracked = true;
+  std::string label;
   std::vector<access> accesses;
   bool is_product = false;       // of one problem: `shape`, planned by `request`
   problem shape;

@@ -2,6 +2,7 @@
 #include "run/job.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "plan/schedule.hpp"
@@ -62,9 +63,10 @@ void job::clear_rest() noexcept {
   operands.clear();
   queue = {};
   deadline_at_ns = 0;
+  has_label_ = false;
   native = within = nullptr;
   awaited = recorded = nullptr;
-  single.company = 1;
+  single.batch_size = 1;
   run.reset();
   program.reset();
   if (plan_ && !plan_->is_single()) plan_.reset();
@@ -119,7 +121,7 @@ void job::not_before(std::int64_t device_ns) noexcept {
 
 bool job::looks_plain() const noexcept {
   return kind == work_kind::schedule && plan->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !whole && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
+         !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
 }
 
 void job::submit() noexcept {
@@ -160,15 +162,29 @@ void job::become_part(job &of, std::int32_t index) noexcept {
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
 
+void job::set_label(const char *text) noexcept {
+  std::size_t length = strnlen(text, sizeof label_);
+  if (length == sizeof label_) {
+    // Not within a character: its bytes after the first are 10xxxxxx, three at most.
+    const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+    const std::size_t most = --length;
+    while (length > most - 3 && continues(length)) --length;
+    if (continues(length)) length = most;  // it is not UTF-8
+  }
+  std::memcpy(label_, text, length);
+  label_[length] = '\0';
+  has_label_ = length > 0;
+}
+
 void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }
 
-void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t company) noexcept {
+void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
   if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   } else {
     plain = false;
     single.commands = 1;
-    single.company = static_cast<std::int32_t>(company);
+    single.batch_size = static_cast<std::int32_t>(batch_size);
     single.start_ns = start_ns;
     single.end_ns = end_ns;
     ran(single);
@@ -183,7 +199,7 @@ void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
   const std::int64_t end = std::max(start_ns, command.end_ns);
   if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;
   if (end > end_ns()) end_ns_.store(end, std::memory_order_relaxed);
-  busy_ns_ += (end - start_ns) / command.company;
+  busy_ns_ += (end - start_ns) / command.batch_size;
 }
 
 void job::fetch() const noexcept {
@@ -270,7 +286,7 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   out.end_ns = start_ns_ == unset ? 0 : end_ns();
   out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
   out.commands_run = commands_run_;
-  out.company = single.company;
+  out.batch_size = single.batch_size;
   if (program) {
     out.commands = program->commands();
     out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;

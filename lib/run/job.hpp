@@ -116,6 +116,8 @@ class alignas(64) job final : public object {
   void not_before(std::int64_t device_ns) noexcept;
   // Makes this job a part of another, which then ends after it, and as it does.
   void become_part(job &of, std::int32_t index) noexcept;
+  // Names the job in messages, by as much of the text as is kept; "" names nothing.
+  void set_label(const char *text) noexcept;
   // What this job needs has failed. `cause`: in the context's untold failures; 0: it is not known there.
   void fail_dependency(std::uint64_t cause) noexcept {
     note_cause(cause);
@@ -150,7 +152,7 @@ class alignas(64) job final : public object {
   void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
   void add_time(const flight &command, std::int64_t not_before_ns) noexcept;  // the same
   void group_ended(std::int64_t start_ns, std::int64_t end_ns,
-                   std::size_t company) noexcept;  // its work was part of it
+                   std::size_t batch_size) noexcept;  // its work was part of it
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
   // --- anyone's who holds a reference ---
@@ -158,6 +160,7 @@ class alignas(64) job final : public object {
   bool done() const noexcept { return (state_.load() & done_bit) != 0; }
   sg_status status() const noexcept { return status_; }  // once done
   const char *message() const noexcept { return status_ == SG_STATUS_OK ? "" : message_; }
+  const char *label() const noexcept { return has_label_ ? label_ : ""; }
   void tell() const noexcept;  // the program has been told how it ended
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
   bool wait(const deadline &until) noexcept;           // false: the time passed
@@ -201,6 +204,7 @@ class alignas(64) job final : public object {
     if (cause) cause_.compare_exchange_strong(none, cause, std::memory_order_relaxed);
   }
   void leave_failure() noexcept;
+  void log_failure() const noexcept;
   void release_start() noexcept;
   void release_end() noexcept;
   bool looks_plain() const noexcept;
@@ -248,7 +252,8 @@ class alignas(64) job final : public object {
 
  private:
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
-  int dependency_count_ = 0;
+  std::int16_t dependency_count_ = 0;
+  bool has_label_ = false;  // never of a plain job
   std::atomic<lane_bits> behind_{0};
   std::atomic<lane_bits> issued_lanes_{0};  // of this incarnation or of an earlier one
   std::atomic<std::int64_t> ready_ns_{0};
@@ -280,6 +285,7 @@ class alignas(64) job final : public object {
   std::vector<std::unique_ptr<dependency>> more_dependencies_;
   dependency dependencies_[inline_dependencies];
   char message_[240] = "";  // of a failure
+  char label_[SG_LABEL_SIZE] = "";
 };
 
 // Sleeps until some job of the process has ended. `seen` is the count before the caller looked at its jobs.

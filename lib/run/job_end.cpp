@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "run/completion_queue.hpp"
 #include "run/context.hpp"
 #include "run/job.hpp"
@@ -23,8 +24,9 @@ void job::predecessor_ended(const dependency &how, bool issued, bool failed, std
 
 void job::fail(sg_status status, const char *message) noexcept {
   std::int32_t none = SG_STATUS_OK;
-  if (failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel))
-    copy_text(message_, sizeof message_, message);
+  if (!failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel)) return;
+  const int named = has_label_ ? std::snprintf(message_, sizeof message_, "job \"%s\": ", label_) : 0;
+  copy_text(message_ + named, sizeof message_ - static_cast<std::size_t>(named), message);
 }
 
 void job::fail_early(const char *when) noexcept {
@@ -57,6 +59,14 @@ void job::leave_failure() noexcept {
   if (writes_tracked) owner_->untold().add({this, generation, incarnation()}, cause(), message_);
 }
 
+void job::log_failure() const noexcept {
+  // What the program asked for is no error.
+  const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
+  const log_level level = wanted ? log_level::info : log_level::error;
+  if (logs(level, log_area::job))
+    log_message(level, log_area::job, "%s on %s: %s", sg_status_name(status_), owner_->on().name().c_str(), message_);
+}
+
 void job::tell() const noexcept {
   if (status_ != SG_STATUS_OK) owner_->untold().told(cause());
 }
@@ -67,7 +77,10 @@ void job::end_in_full(sg_status status) noexcept {
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();
-  if (status != SG_STATUS_OK) leave_failure();
+  if (status != SG_STATUS_OK) {
+    leave_failure();
+    log_failure();
+  }
 }
 
 void job::finish() noexcept {

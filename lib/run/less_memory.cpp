@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "run/arena_pool.hpp"
 #include "run/context.hpp"
 #include "run/job.hpp"
@@ -34,6 +35,14 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
 
 // The engine takes it for a run by now, though less memory may leave it one command.
 void adopt(job &ready, const std::shared_ptr<const compiled_plan> &plan) { ready.give_schedule(plan, true); }
+
+void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noexcept {
+  if (!logs(log_level::warn, log_area::memory)) return;
+  log_message(log_level::warn, log_area::memory,
+              "job \"%s\": %lld bytes of device memory were refused; planned again for %lld: %s with %lld bytes",
+              ready.label(), static_cast<long long>(refused), static_cast<long long>(budget),
+              ready.plan->text->strategy.c_str(), static_cast<long long>(need_of(ready)));
+}
 
 [[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
   const auto free = ready.owner().on().free_memory();
@@ -65,6 +74,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
     request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would be the model's
     try {
       adopt(ready, ready.owner().plan_again(*planned, request));
+      log_replan(ready, refused, budget);
     } catch (const error &e) {
       if (!is_out_of_memory(e)) throw;
       report(ready, planned->text->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "run/job.hpp"
 
 namespace sg {
@@ -26,6 +27,9 @@ std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t 
     return std::make_unique<partition>(on_, priority, units);
   } catch (const error &why) {
     if (why.status() != SG_STATUS_UNSUPPORTED && why.status() != SG_STATUS_BUSY) throw;
+    if (logs(log_level::info, log_area::fallback))
+      log_message(log_level::info, log_area::fallback,
+                  "a stream of %d compute units gets no partition, only a hint: %s", units, why.what());
     return nullptr;
   }
 }

@@ -32,6 +32,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     part.follows_on_device = work.follows_on_device;
     part.priority = work.priority != 0 ? work.priority : whole->priority;
     part.units = work.units;
+    if (!work.label.empty()) part.set_label(work.label.c_str());
     if (work.within) part.within = work.within->within();
     part.submitter = whole->submitter;
     if (work.stream >= 0) latest_of_stream.emplace(work.stream, nullptr);

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The library exports the functions that its headers declare, each under the version that it says it is there since, and
-nothing else; it is called by its soname, and needs no GPU's library. check_symbols.py LIBRARY INCLUDE FROZEN-0.1"""
+nothing else; it is called by its soname, and needs no GPU's library. check_symbols.py LIBRARY INCLUDE FROZEN-FOLDER..., the
+first release first"""
+import pathlib
 import re
 import subprocess
 import sys
 
+import abi_dump
 import public_api
 
-FIRST, LATEST = "STREAMGEMM_0", "STREAMGEMM_0.2"
+FIRST = "STREAMGEMM_0"
 SONAME = "libstreamgemm.so.0"
 GPU = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia|nvml|hip|rocm|rocblas|opencl|level.?zero|sycl", re.I)
 
@@ -25,11 +28,19 @@ def exported(nm_output):
 def symbol_problems(seen, declared):
     """`seen`: what nm prints; `declared`: the version of each name of the headers."""
     expected = {f"{name}@@{version}" for name, version in declared.items()}
-    versions = {name for name in seen if name.split("@")[0] in (FIRST, LATEST)}
+    versions = {name for name in seen if name.split("@")[0] in {FIRST, *declared.values()}}
     for name in sorted(seen - expected - versions):
         yield f"exported, but not a public function of that version: {name}"
     for name in sorted(expected - seen):
         yield f"declared, but not exported: {name}"
+
+
+def version_of(name, releases, coming):
+    """The symbol version of a function: that of the first of the releases, pairs of a version and its functions, that has it."""
+    for version, names in releases:
+        if name in names:
+            return version
+    return coming
 
 
 def dynamic_problems(readelf_output):
@@ -43,10 +54,14 @@ def dynamic_problems(readelf_output):
 
 
 def main():
-    library, include, frozen = sys.argv[1:4]
+    library, include, *frozen = sys.argv[1:]
     seen = exported(output("nm", "-D", "--defined-only", "--with-symbol-versions", library))
-    first = public_api.exported_functions(frozen)
-    declared = {name: FIRST if name in first else LATEST for name in public_api.exported_functions(include)}
+    releases = []
+    for folder in map(pathlib.Path, frozen):
+        version = "STREAMGEMM_" + folder.name.removeprefix("frozen-") if releases else FIRST
+        releases.append((version, public_api.exported_functions(folder / "streamgemm")))
+    coming = "STREAMGEMM_" + ".".join(map(str, abi_dump.version_of(pathlib.Path(include).parent)))
+    declared = {name: version_of(name, releases, coming) for name in public_api.exported_functions(include)}
     found = list(symbol_problems(seen, declared))
     found += dynamic_problems(output("readelf", "-d", library))
     undeclared = [i.name for i in public_api.parse_folder(include) if i.kind == "function" and not i.exported]

@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checkers of this folder pass what is right and catch what is wrong."""
 import pathlib
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
+import abi_dump
+import check_abi
 import check_docs
 import check_floors
 import check_frozen
 import check_headers
+import check_names
 import check_symbols
 import public_api
 
@@ -106,6 +112,12 @@ class Symbols(unittest.TestCase):
         self.assertEqual(1, len(list(check_symbols.dynamic_problems(self.DYNAMIC.replace("so.0", "so.1")))))
 
 
+    def test_the_version_of_a_function(self):
+        releases = [("STREAMGEMM_0", {"sg_a"}), ("STREAMGEMM_0.2", {"sg_a", "sg_b"})]
+        versions = [check_symbols.version_of(name, releases, "STREAMGEMM_0.3") for name in ("sg_a", "sg_b", "sg_c")]
+        self.assertEqual(["STREAMGEMM_0", "STREAMGEMM_0.2", "STREAMGEMM_0.3"], versions)
+
+
 class Floors(unittest.TestCase):
     def test_good(self):
         for path, include in [
@@ -157,6 +169,27 @@ class Headers(unittest.TestCase):
             self.assertTrue(check_headers.compile_alone(compiler, language, include, good + spoilt))
 
 
+class Names(unittest.TestCase):
+    PAGE = "| create | makes one | `sg_thing_create` |\n\nFormer names: `sg_thing_make`.\n"
+    FORMER = "/** @deprecated Use another. Since 0.1. */\nSG_API sg_status sg_thing_make(void);\n"
+
+    def problems(self, page, text):
+        return list(check_names.problems(page, public_api.parse(text)))
+
+    def test_good(self):
+        self.assertEqual([], self.problems(self.PAGE, GOOD + self.FORMER))
+
+    def test_wrong(self):
+        for page, text in [
+            (self.PAGE.replace("sg_thing_create", "sg_thing_open"), GOOD + self.FORMER),
+            (self.PAGE.replace("`sg_thing_create`", "`sg_thing_create`, `sg_thing_create`"), GOOD + self.FORMER),
+            (self.PAGE.replace("`sg_thing_create`", "`sg_thing_create`, `sg_thing_make`"), GOOD + self.FORMER),
+            (self.PAGE.replace("`sg_thing_make`", "none"), GOOD + self.FORMER),
+            (self.PAGE, GOOD + self.FORMER + "SG_API sg_status sg_thing_use(void);\n"),
+        ]:
+            self.assertTrue(self.problems(page, text), (page, text))
+
+
 class Frozen(unittest.TestCase):
     def problems(self, today):
         return list(check_frozen.problems(public_api.parse(GOOD), public_api.parse(today)))
@@ -177,6 +210,102 @@ class Frozen(unittest.TestCase):
         ]:
             self.assertIn(old, GOOD)
             self.assertTrue(self.problems(GOOD.replace(old, new)), old)
+
+
+class BinaryInterface(unittest.TestCase):
+    # A struct without a size, one with a size and with padding behind its last member; constants.
+    MORE = """
+/** A pair. */
+typedef struct sg_pair {
+  int32_t x; /**< . */
+  int32_t y; /**< . */
+} sg_pair;
+/** Padded. */
+typedef struct sg_padded {
+  size_t struct_size; /**< . */
+  int32_t small;      /**< . */
+} sg_padded;
+/** A limit. */
+#define SG_LIMIT 12
+/** A name. */
+#define SG_NAME "one"
+"""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def dump(self, text):
+        """Of a header with that text."""
+        shutil.rmtree(self.folder / "streamgemm", ignore_errors=True)
+        (self.folder / "streamgemm").mkdir()
+        head = "#ifndef T_H\n#define T_H\n#include <stddef.h>\n#include <stdint.h>\n#define SG_API\ntypedef int sg_status;\n"
+        (self.folder / "streamgemm/thing.h").write_text(f"{head}{text}\n#endif\n")
+        return abi_dump.dump(self.folder, sys.argv[2:])
+
+    def problems(self, today):
+        return list(check_abi.problems(self.dump(GOOD + self.MORE), self.dump(today)))
+
+    def test_additions_are_welcome(self):
+        good = GOOD + self.MORE
+        for old, new in [
+            ("", ""),
+            ("  int32_t count;      /**< Number, or 0. */", "  int32_t count; /**< . */\n  int64_t more; /**< . */"),
+            ("SG_KIND_B = 1 ", "SG_KIND_B = 1, /**< . */\n  SG_KIND_C = 2 "),
+            ("/** A limit. */", "/** Another. */\n#define SG_OTHER_LIMIT 3\n/** A limit. */"),
+            ("/** A pair. */", "/** . Since 0.2. */\nSG_API sg_status sg_thing_use(void);\n/** A pair. */"),
+        ]:
+            self.assertIn(old, good)
+            self.assertEqual([], self.problems(good.replace(old, new)), old)
+
+    def test_each_change_is_noticed(self):
+        good = GOOD + self.MORE
+        for old, new, named in [
+            ("SG_KIND_B = 1 ", "SG_KIND_B = 2 ", "SG_KIND_B"),
+            ("SG_KIND_A = 0, /**< First, as ever. */", "", "SG_KIND_A"),
+            ("int32_t count", "int64_t count", "count"),
+            ("int32_t count", "uint32_t count", "count"),
+            ("  int32_t x; /**< . */", "  int32_t w; /**< . */\n  int32_t x; /**< . */", "sg_pair"),
+            ("  int32_t y; /**< . */", "  int32_t y; /**< . */\n  int32_t z; /**< . */", "8 bytes have become 12"),
+            ("  int32_t x; /**< . */\n  int32_t y; /**< . */", "  int32_t y; /**< . */\n  int32_t x; /**< . */", "sg_pair, x"),
+            ("  int32_t small;      /**< . */", "  int32_t small; /**< . */\n  int32_t late; /**< . */", "late: at 12"),
+            ("  size_t struct_size; /**< . */\n  int32_t small", "  size_t bytes; /**< . */\n  int32_t small", "says its size"),
+            ("const sg_thing_options *options", "sg_thing_options *options", "sg_thing_create"),
+            ("Since 0.1.", "Since 0.2.", "STREAMGEMM_0.2"),
+            ("SG_API sg_status sg_thing_create(const sg_thing_options *options, sg_thing **out_thing);", "", "sg_thing_create"),
+            ("sg_thing *thing, void *user", "void *user, sg_thing *thing", "sg_thing_callback"),
+            ("SG_LIMIT 12", "SG_LIMIT 13", "SG_LIMIT"),
+            ('SG_NAME "one"', 'SG_NAME "two"', "SG_NAME"),
+        ]:
+            self.assertIn(old, good)
+            found = self.problems(good.replace(old, new))
+            self.assertTrue(any(named in each for each in found), (old, new, found))
+
+    def test_in_the_headers_themselves(self):
+        here = pathlib.Path(__file__).resolve().parent
+        include = self.folder / "include"
+        major, minor = abi_dump.version_of(sys.argv[1])
+        for header, old, new, named in [
+            ("job.h", "int64_t deadline_ns;", "int32_t deadline_ns;", "deadline_ns"),
+            ("types.h", "SG_MEMORY_PINNED = 2", "SG_MEMORY_PINNED = 4", "SG_MEMORY_PINNED"),
+            ("backend.h", "int32_t (*device_count)(void);", "int64_t (*device_count)(void);", "device_count"),
+            ("graph.h", "sg_graph_set_copy(sg_graph *graph, int32_t index", "sg_graph_set_copy(sg_graph *graph, int64_t index", "sg_graph_set_copy"),
+            ("queue.h", "char message[240];", "char message[256];", "sg_completion"),
+            ("memory.h", "SG_API sg_status sg_host_free(", "SG_API sg_status sg_host_release(", "sg_host_free"),
+            # Compatible, but not in the record of this very version.
+            ("types.h", "SG_MEMORY_DEVICE = 3 ", "SG_MEMORY_DEVICE = 3, /**< . */\n  SG_MEMORY_NEW = 4 ", "SG_MEMORY_NEW"),
+        ]:
+            shutil.rmtree(include, ignore_errors=True)
+            shutil.copytree(sys.argv[1], include)
+            text = (include / "streamgemm" / header).read_text()
+            self.assertIn(old, text)
+            (include / "streamgemm" / header).write_text(text.replace(old, new))
+            command = [sys.executable, here / "check_abi.py", here / f"frozen-{major}.{minor}", include, *sys.argv[2:]]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(1, done.returncode, (header, done))
+            self.assertIn(named, done.stderr)
+            self.assertIn("freeze.py", done.stderr)
 
 
 if __name__ == "__main__":

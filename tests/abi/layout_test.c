@@ -60,7 +60,7 @@ static sg_plan *plan;
 static sg_status fill_device(void *p) { return sg_context_device(context, (sg_device_info *)p); }
 static sg_status fill_device_by_index(void *p) { return sg_device_describe(0, (sg_device_info *)p); }
 static sg_status fill_backend(void *p) { return sg_backend_describe(0, (sg_backend_info *)p); }
-static sg_status fill_statistics(void *p) { return sg_job_stats(job, (sg_job_statistics *)p); }
+static sg_status fill_statistics(void *p) { return sg_job_get_statistics(job, (sg_job_statistics *)p); }
 static sg_status fill_prediction(void *p) { return sg_plan_predict(plan, (sg_plan_prediction *)p); }
 
 static double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, c[4];
@@ -135,9 +135,9 @@ static void sizes_of_no_release(void) {
     options.struct_size = size;
     CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_context_create(&options, &other));
   }
-  for (size = 0; size < UP_TO(sg_job_statistics, company); ++size) {
+  for (size = 0; size < UP_TO(sg_job_statistics, batch_size); ++size) {
     statistics.struct_size = size;
-    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_job_stats(job, &statistics));
+    CHECK_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_job_get_statistics(job, &statistics));
   }
 }
 
@@ -181,7 +181,7 @@ int main(void) {
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
                       fill_device_by_index);
   check_result_struct("sg_backend_info", sizeof(sg_backend_info), sizeof(sg_backend_info), fill_backend);
-  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, company), fill_statistics);
+  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, batch_size), fill_statistics);
   check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), sizeof(sg_plan_prediction),
                       fill_prediction);
   older_inputs();

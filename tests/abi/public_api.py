@@ -84,7 +84,7 @@ def parse(text):
     for match in simple.finditer(text):
         pointer = re.search(r"\(\*(\w+)\)", match["text"])
         name = pointer.group(1) if pointer else match["text"].split()[-1]
-        items.append(Item("type", name, squeeze(match["doc"] or "")))
+        items.append(Item("type", name, squeeze(match["doc"] or ""), squeeze(match["text"])))
     text = simple.sub("", text)
     macro = re.compile(doc_before + r"(?:#if[^\n]*\n)?#define\s+(?P<name>\w+)(?P<text>[^\n]*)", re.S)
     for match in macro.finditer(text):
@@ -92,11 +92,11 @@ def parse(text):
             items.append(Item("macro", match["name"], squeeze(match["doc"] or ""), match["text"].strip()))
     text = re.sub(r"#define(?:[^\n]*\\\n)*[^\n]*", "", text)
     function = re.compile(
-        doc_before + r"(?P<text>(?P<api>SG_API\s+)?[\w\s\*]+?\b(?P<name>sg_\w+)\s*\([^;{}]*\)\s*;)", re.S
+        doc_before + r"(?P<text>[\w\s\*]+?\b(?P<name>sg_\w+)\s*\([^;{}]*\)\s*;)", re.S
     )
     for match in function.finditer(text):
         items.append(
-            Item("function", match["name"], squeeze(match["doc"] or ""), squeeze(match["text"]), bool(match["api"]))
+            Item("function", match["name"], squeeze(match["doc"] or ""), squeeze(match["text"]), "SG_API" in match["text"])
         )
     return items
 

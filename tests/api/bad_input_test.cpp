@@ -21,17 +21,19 @@ TEST_P(bad_input, outputs_that_are_null) {
       {"buffer create", argument, {"out_buffer"}, [&] { return sg_buffer_create(context_, 8, nullptr); }},
       {"buffer data", argument, {"out_data"}, [&] { return sg_buffer_data(buffer_, nullptr); }},
       {"buffer size", argument, {"out_bytes"}, [&] { return sg_buffer_size(buffer_, nullptr); }},
-      {"stream acquire", argument, {"out_stream"}, [&] { return sg_stream_acquire(context_, 0, nullptr); }},
+      {"stream acquire", argument, {"out_stream"}, [&] { return sg_stream_create(context_, 0, nullptr); }},
       {"stream wrap", argument, {"out_stream"}, [&] { return sg_stream_wrap(context_, a_, nullptr); }},
       {"stream priority", argument, {"out_priority"}, [&] { return sg_stream_priority(stream_, nullptr); }},
       {"event create", argument, {"out_event"}, [&] { return sg_event_create(context_, nullptr); }},
       {"event wrap", argument, {"out_event"}, [&] { return sg_event_wrap(context_, a_, nullptr); }},
       {"event native", argument, {"out_native"}, [&] { return sg_event_native(event_, nullptr); }},
       {"event elapsed", argument, {"out_seconds"}, [&] { return sg_event_elapsed(event_, event_, nullptr); }},
-      {"job stats", argument, {"out_statistics"}, [&] { return sg_job_stats(job_, nullptr); }},
+      {"job stats", argument, {"out_statistics"}, [&] { return sg_job_get_statistics(job_, nullptr); }},
       {"job message", argument, {"text"}, [&] { return sg_job_message(job_, nullptr, 10); }},
+      {"job label", argument, {"text"}, [&] { return sg_job_label(job_, nullptr, 10); }},
       {"wait any", argument, {"out_index"}, [&] { return sg_job_wait_any(jobs, 1, 0, nullptr); }},
       {"queue create", argument, {"out_queue"}, [&] { return sg_queue_create(context_, nullptr); }},
+      {"shared queue create", argument, {"out_queue"}, [&] { return sg_queue_create_shared(nullptr); }},
       {"queue next", argument, {"out_completions"}, [&] { return sg_queue_next_batch(queue_, nullptr, 1, 0, &count); }},
       {"queue count", argument, {"out_count"}, [&] { return sg_queue_next_batch(queue_, &completion, 1, 0, nullptr); }},
       {"queue fd", argument, {"out_fd"}, [&] { return sg_queue_fd(queue_, nullptr); }},
@@ -118,7 +120,7 @@ TEST_P(bad_input, handles_that_are_null) {
          return sg_copy_2d_async(nullptr, a_, 8, b_, 8, 8, 1, nullptr, o);
        })},
       {"", handle, {"context"}, [&] { return sg_copy(nullptr, a_, b_, 8, nullptr); }},
-      {"", handle, {"context"}, nulls<sg_stream>([](sg_stream **out) { return sg_stream_acquire(nullptr, 0, out); })},
+      {"", handle, {"context"}, nulls<sg_stream>([](sg_stream **out) { return sg_stream_create(nullptr, 0, out); })},
       {"", handle, {"context"}, nulls<sg_stream>([&](sg_stream **out) { return sg_stream_wrap(nullptr, a_, out); })},
       {"", handle, {"stream"}, [&] { return sg_stream_priority(nullptr, &number); }},
       {"", handle, {"stream"}, [] { return sg_stream_query(nullptr); }},
@@ -144,11 +146,12 @@ TEST_P(bad_input, handles_that_are_null) {
          return sg_gemm_grouped_async(nullptr, &desc, 1, nullptr, out);
        })},
       {"", handle, {"job"}, [] { return sg_job_wait(nullptr, 0); }},
-      {"", handle, {"job"}, [] { return sg_job_poll(nullptr); }},
+      {"", handle, {"job"}, [] { return sg_job_query(nullptr); }},
       {"", handle, {"job"}, [] { return sg_job_cancel(nullptr); }},
       {"", handle, {"job"}, [&] { return sg_job_on_complete(nullptr, on_job, nullptr); }},
       {"", handle, {"job"}, [&] { return sg_job_message(nullptr, text, 8); }},
-      {"", handle, {"job"}, [&] { return sg_job_stats(nullptr, &stats); }},
+      {"", handle, {"job"}, [&] { return sg_job_label(nullptr, text, 8); }},
+      {"", handle, {"job"}, [&] { return sg_job_get_statistics(nullptr, &stats); }},
       {"", handle, {"jobs", "0"}, [&] { return sg_job_wait_all(none, 1, 0); }},
       {"", handle, {"jobs", "1"}, [&] { return sg_job_wait_all(mixed, 2, 0); }},
       {"",
@@ -235,10 +238,10 @@ TEST_P(bad_input, streams_events_jobs_queues) {
   char text[8];
   check({
       {"", argument, {"priority", "2"}, nulls<sg_stream>([&](sg_stream **out) {
-         return sg_stream_acquire(context_, 2, out);
+         return sg_stream_create(context_, 2, out);
        })},
       {"", argument, {"priority", "-2"}, nulls<sg_stream>([&](sg_stream **out) {
-         return sg_stream_acquire(context_, -2, out);
+         return sg_stream_create(context_, -2, out);
        })},
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_stream_synchronize(stream_, -2); }},
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_event_wait(event_, -2); }},
@@ -246,7 +249,8 @@ TEST_P(bad_input, streams_events_jobs_queues) {
       {"", argument, {"timeout_ns", "-2"}, [&] { return sg_job_wait(job_, -2); }},
       {"", argument, {"callback"}, [&] { return sg_job_on_complete(job_, nullptr, nullptr); }},
       {"", argument, {"size", "0"}, [&] { return sg_job_message(job_, text, 0); }},
-      {"", argument, {"struct_size"}, [&] { return sg_job_stats(job_, &unsized); }},
+      {"", argument, {"size", "0"}, [&] { return sg_job_label(job_, text, 0); }},
+      {"", argument, {"struct_size"}, [&] { return sg_job_get_statistics(job_, &unsized); }},
       {"", argument, {"count", "-1"}, [&] { return sg_job_wait_all(jobs, -1, 0); }},
       {"", argument, {"jobs"}, [&] { return sg_job_wait_all(nullptr, 1, 0); }},
       {"", argument, {"timeout_ns", "-5"}, [&] { return sg_job_wait_all(jobs, 1, -5); }},

@@ -80,7 +80,7 @@ TEST_P(blocking, hand_out_a_job_that_has_run) {
     ASSERT_OK(sg_gemm_async(context_, &d, &options, made.out()));
     ASSERT_OK(sg_job_wait(made, SG_FOREVER));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
-    ASSERT_OK(sg_job_stats(made, &statistics));
+    ASSERT_OK(sg_job_get_statistics(made, &statistics));
     EXPECT_EQ(statistics.commands, statistics.commands_run);
     EXPECT_EQ(2.0 * n * n * n, statistics.flops);
     EXPECT_GT(statistics.end_ns, 0);

@@ -116,7 +116,7 @@ TEST_P(callbacks, a_callback_may_release_its_own_job) {
 // Whatever would wait for the callback's own end answers, instead of hanging.
 TEST_P(callbacks, waiting_for_oneself_is_a_deadlock) {
   stream own;
-  ASSERT_OK(sg_stream_acquire(context_, 0, own.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, own.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = own;
   gated_job gated(context_, &options);
@@ -162,8 +162,8 @@ TEST_P(callbacks, the_job_answers_inside_its_callback) {
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
   callback seen([&](sg_job *job, sg_status) {
     char text[10];
-    polled = sg_job_poll(job);
-    stats_status = sg_job_stats(job, &stats);
+    polled = sg_job_query(job);
+    stats_status = sg_job_get_statistics(job, &stats);
     text_status = sg_job_message(job, text, sizeof text);
   });
   ASSERT_OK(sg_job_on_complete(handle, callback::call, &seen));
@@ -194,7 +194,7 @@ TEST_P(callbacks, the_last_reference_to_the_context_dropped_in_a_callback) {
   for (int i = 0; i < 20; ++i) {
     context last = open_context(GetParam());
     stream s;
-    ASSERT_OK(sg_stream_acquire(last, 0, s.out()));
+    ASSERT_OK(sg_stream_create(last, 0, s.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = s;
     const sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);

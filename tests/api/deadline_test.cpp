@@ -35,7 +35,7 @@ TEST_P(deadlines, far_away_change_nothing) {
 
 TEST_P(deadlines, drop_what_has_not_begun) {
   stream in;
-  ASSERT_OK(sg_stream_acquire(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit first = SG_SUBMIT_INIT;
   first.stream = in;
   gated_job gated(context_, &first);
@@ -78,7 +78,7 @@ TEST_P(deadlines, behind_more_than_runs_at_a_time) {
 
 TEST_P(deadlines, of_copies_and_of_graphs) {
   stream in;
-  ASSERT_OK(sg_stream_acquire(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit first = SG_SUBMIT_INIT;
   first.stream = in;
   gated_job gated(context_, &first);
@@ -141,9 +141,9 @@ TEST_F(deadlines_in_one_lane, drop_what_waits) {
   job in_lane, outside;
   submit(&c_, 20 * ms, in_lane);
   submit(&d_, 40 * ms, outside);
-  for (int i = 0; i < 30'000 && sg_job_poll(outside) == SG_STATUS_NOT_READY; ++i)
+  for (int i = 0; i < 30'000 && sg_job_query(outside) == SG_STATUS_NOT_READY; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_poll(outside));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_query(outside));
   gated.open();
   EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_job_wait(in_lane, SG_FOREVER));
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));

@@ -24,7 +24,7 @@ context open_with(std::uint32_t flags, std::uint64_t job_limit = 0, sg_when_full
 }
 
 // The most products that went out in one call, of many that waited behind a held-up worker; every result is checked.
-std::int32_t most_company(sg_context *in) {
+std::int32_t max_batch_size(sg_context *in) {
   constexpr std::size_t count = 60;
   std::vector<double> a(count), b(count, 3), c(count, -1);
   std::vector<job> jobs(count);
@@ -43,16 +43,16 @@ std::int32_t most_company(sg_context *in) {
     EXPECT_OK(sg_job_wait(jobs[i], SG_FOREVER));
     EXPECT_EQ(3 * double(i), c[i]);
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(jobs[i], &seen));
-    EXPECT_GE(seen.company, 1);
-    most = std::max(most, seen.company);
+    EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
+    EXPECT_GE(seen.batch_size, 1);
+    most = std::max(most, seen.batch_size);
   }
   return most;
 }
 
 TEST(dispatch, what_waits_goes_out_together) {
   const context in = open_with(0);
-  const std::int32_t most = most_company(in);
+  const std::int32_t most = max_batch_size(in);
   if (most < 0) GTEST_SKIP() << "userfaultfd is not available here";
   EXPECT_GT(most, 10);
 }
@@ -60,7 +60,7 @@ TEST(dispatch, what_waits_goes_out_together) {
 // Records of jobs are used again; what was in a group leaves nothing behind for what does nothing.
 TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
   const context in = open_with(0);
-  if (most_company(in) < 0) GTEST_SKIP() << "userfaultfd is not available here";
+  if (max_batch_size(in) < 0) GTEST_SKIP() << "userfaultfd is not available here";
   double unused = 0;
   std::vector<job> jobs(100);
   for (job &each : jobs) {
@@ -70,8 +70,8 @@ TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
   for (const job &each : jobs) {
     ASSERT_OK(sg_job_wait(each, SG_FOREVER));
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    ASSERT_OK(sg_job_stats(each, &seen));
-    EXPECT_EQ(1, seen.company);
+    ASSERT_OK(sg_job_get_statistics(each, &seen));
+    EXPECT_EQ(1, seen.batch_size);
     EXPECT_EQ(0, seen.commands_run);
     EXPECT_EQ(0, seen.start_ns);
     EXPECT_EQ(0, seen.busy_seconds);
@@ -116,8 +116,8 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
     for (const job &each : jobs) {
       ASSERT_OK(sg_job_wait(each, SG_FOREVER));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_job_stats(each, &seen));
-      most = std::max(most, seen.company);
+      ASSERT_OK(sg_job_get_statistics(each, &seen));
+      most = std::max(most, seen.batch_size);
     }
     job back;
     ASSERT_OK(sg_copy_async(in, host.data(), data, bytes, nullptr, back.out()));
@@ -160,11 +160,11 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
     for (std::size_t i = 0; i < count; ++i) {
       ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
       sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_job_stats(jobs[i], &seen));
+      ASSERT_OK(sg_job_get_statistics(jobs[i], &seen));
       if (is_deep(i))
-        ASSERT_EQ(1, seen.company) << i;
+        ASSERT_EQ(1, seen.batch_size) << i;
       else
-        most = std::max(most, seen.company);
+        most = std::max(most, seen.batch_size);
     }
     std::vector<double> sums(count);
     ASSERT_OK(sg_copy(in, sums.data(), results, sums.size() * sizeof(double), nullptr));
@@ -177,7 +177,7 @@ TEST(dispatch, those_of_a_long_depth_wait_for_room_in_a_lane) { expect_deep_ones
 
 TEST(dispatch, coalescing_can_be_switched_off) {
   const context in = open_with(SG_CONTEXT_NO_COALESCING);
-  const std::int32_t most = most_company(in);
+  const std::int32_t most = max_batch_size(in);
   if (most < 0) GTEST_SKIP() << "userfaultfd is not available here";
   EXPECT_EQ(1, most);
 }
@@ -205,7 +205,7 @@ void expect_turns(std::uint32_t flags) {
   ASSERT_OK(sg_context_synchronize(in));
   const auto ended = [&](std::size_t i) {
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(jobs[i], &seen));
+    EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
     return seen.end_ns;
   };
   std::int64_t last_of_few = 0;

@@ -93,7 +93,7 @@ TEST_P(failures, the_job_s_own_answer_is_enough) {
     std::int32_t index;
     switch (way) {
       case wait: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(writer, 0)); break;
-      case poll: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_poll(writer)); break;
+      case poll: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(writer)); break;
       case message: EXPECT_OK(sg_job_message(writer, text, sizeof text)); break;
       case all: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_all(list, 1, 0)); break;
       default: EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait_any(list, 1, 0, &index)); break;

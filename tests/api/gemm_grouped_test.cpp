@@ -158,7 +158,7 @@ TEST_P(gemm_grouped, neighbours_are_waited_for_and_no_more) {
     const sg_gemm_desc write_input = product(&one, &one, a.data() + 9, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(wide, &write_input, nullptr, writer.out()));
     EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}));
-    for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(reader));
+    for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(reader));
     EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(writer, 5000000));
     gated.open();
     for (job &reader : readers) ASSERT_OK(sg_job_wait(reader, SG_FOREVER));
@@ -220,7 +220,7 @@ class one_launch : public testing::Test {
     const sg_status ended = sg_job_wait(all, SG_FOREVER);
     if (ended != SG_STATUS_OK) return ended;
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(all, &seen));
+    EXPECT_OK(sg_job_get_statistics(all, &seen));
     EXPECT_EQ(std::int32_t{count}, seen.commands_run);
     seconds_ = double(seen.end_ns - seen.start_ns) * 1e-9;
     predicted_ = seen.predicted_seconds;

@@ -39,7 +39,7 @@ TEST_P(graphs, recording_runs_nothing) {
   ASSERT_OK(sg_context_synchronize(context_));
   EXPECT_EQ(-1, c);
   std::int32_t size = 0;
-  ASSERT_OK(sg_graph_size(graph_, &size));
+  ASSERT_OK(sg_graph_submission_count(graph_, &size));
   EXPECT_EQ(2, size);
   run();
   EXPECT_EQ(6, c);
@@ -74,13 +74,13 @@ TEST_P(graphs, runs_follow_each_other_and_other_submissions) {
     expected = 3 + 2 * expected;
   }
   ASSERT_OK(sg_context_synchronize(context_));
-  for (job &each : jobs) EXPECT_OK(sg_job_poll(each));
+  for (job &each : jobs) EXPECT_OK(sg_job_query(each));
   EXPECT_EQ(expected, c);
 }
 
 TEST_P(graphs, streams_order_what_is_recorded) {
   stream in;
-  ASSERT_OK(sg_stream_acquire(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   record_.stream = in;
   record_.flags = SG_SUBMIT_UNTRACKED;  // so that only the stream orders
   double c = 0, one = 1;
@@ -254,7 +254,7 @@ TEST_P(graphs, wrong_submissions_are_refused) {
   context other = open_context(GetParam());
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(other, &desc, &record_, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->graph"));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_size(graph_, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_submission_count(graph_, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_create(context_, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_graph_run_async(reinterpret_cast<sg_graph *>(12345), nullptr, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_graph_release(reinterpret_cast<sg_graph *>(12345)));
@@ -264,7 +264,7 @@ TEST_P(graphs, wrong_submissions_are_refused) {
 TEST_P(graphs, a_run_is_a_job_like_others) {
   if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate holds up a worker of the cpu";
   stream in;
-  ASSERT_OK(sg_stream_acquire(context_, 0, in.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = in;
   gated_job gated(context_, &options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs: wait, poll, time limits, cancellation, statistics, messages, waiting for many, `after`.
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "support/harness.hpp"
@@ -29,7 +30,7 @@ class jobs : public testing::TestWithParam<const char *> {
 TEST_P(jobs, wait_poll_and_time_limits) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(gated.get()));
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 0));
   const auto start = steady_clock::now();
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(gated.get(), 30 * ms));
@@ -37,10 +38,10 @@ TEST_P(jobs, wait_poll_and_time_limits) {
   EXPECT_GE(waited, milliseconds(30));
   EXPECT_LT(waited, std::chrono::minutes(2));
   ASSERT_TRUE(gated.running());
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(gated.get()));
   gated.open();
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
-  EXPECT_OK(sg_job_poll(gated.get()));
+  EXPECT_OK(sg_job_query(gated.get()));
   EXPECT_OK(sg_job_wait(gated.get(), 0));
   EXPECT_EQ(gated_job::expected, *gated.result());
 }
@@ -79,11 +80,11 @@ TEST_P(jobs, a_queued_job_can_be_cancelled) {
   EXPECT_OK(sg_job_cancel(waiting));
   gated.open();
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(waiting, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_poll(waiting));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_query(waiting));
   EXPECT_OK(sg_job_wait(first, SG_FOREVER));
   EXPECT_EQ(-1, c) << "a cancelled job that had not started must not write";
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
-  EXPECT_OK(sg_job_stats(waiting, &stats));
+  EXPECT_OK(sg_job_get_statistics(waiting, &stats));
   EXPECT_EQ(0, stats.commands_run);
   EXPECT_EQ(0, stats.start_ns);
   char text[200] = "";
@@ -123,7 +124,7 @@ TEST_P(jobs, what_depends_on_a_cancelled_job_does_not_run) {
 TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
   double c = -1, d = -1;
   stream order;
-  ASSERT_OK(sg_stream_acquire(context_, 0, order.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, order.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = order;
   gated_job gated(context_, &options);
@@ -142,7 +143,7 @@ TEST_P(jobs, too_late_to_cancel) {
   job ended = submit(&c);
   ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
   EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(ended));
-  EXPECT_OK(sg_job_poll(ended));
+  EXPECT_OK(sg_job_query(ended));
 }
 
 // A running command ends first; then the job is either cancelled or complete, and it ends in any case.
@@ -166,12 +167,12 @@ TEST_P(jobs, statistics) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_stats(gated.get(), &stats));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_get_statistics(gated.get(), &stats));
   char text[8] = "x";
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_message(gated.get(), text, sizeof text));
   gated.open();
   ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER));
-  ASSERT_OK(sg_job_stats(gated.get(), &stats));
+  ASSERT_OK(sg_job_get_statistics(gated.get(), &stats));
   EXPECT_EQ(2.0, stats.flops);
   EXPECT_GE(stats.commands, 1);
   EXPECT_EQ(stats.commands, stats.commands_run);
@@ -182,6 +183,29 @@ TEST_P(jobs, statistics) {
   EXPECT_STRNE("", stats.strategy);
   EXPECT_OK(sg_job_message(gated.get(), text, sizeof text));
   EXPECT_STREQ("", text);
+}
+
+// Names of 0.1 that have another one now; programs call them still.
+TEST_P(jobs, former_names) {
+  stream acquired;
+  ASSERT_OK(sg_stream_acquire(context_, 1, acquired.out()));
+  std::int32_t priority = 0;
+  EXPECT_OK(sg_stream_priority(acquired, &priority));
+  EXPECT_EQ(1, priority);
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire(context_, 2, acquired.out()));
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job_statistics former = SG_JOB_STATISTICS_INIT, present = SG_JOB_STATISTICS_INIT;
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(gated.get()));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_stats(gated.get(), &former));
+  gated.open();
+  ASSERT_OK(sg_job_wait(gated.get(), SG_FOREVER));
+  EXPECT_OK(sg_job_poll(gated.get()));
+  EXPECT_OK(sg_job_stats(gated.get(), &former));
+  EXPECT_OK(sg_job_get_statistics(gated.get(), &present));
+  EXPECT_EQ(0, std::memcmp(&former, &present, sizeof former));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_poll(nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_stats(nullptr, &former));
 }
 
 TEST_P(jobs, wait_all) {
@@ -277,7 +301,7 @@ TEST_P(jobs, after_orders_jobs_without_common_data) {
   ASSERT_OK(sg_gemm_async(wide, &ordered, &options, later.out()));
   ASSERT_OK(sg_gemm_async(wide, &free, nullptr, beside.out()));
   EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "what names no predecessor runs beside the gated job";
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(later));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(later));
   EXPECT_EQ(0, c);
   gated.open();
   EXPECT_OK(sg_job_wait(later, SG_FOREVER));

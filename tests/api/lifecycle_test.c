@@ -40,7 +40,7 @@ static sg_status create_context(sg_context *parent, void **out) {
   return status;
 }
 static sg_status create_stream(sg_context *context, void **out) {
-  return sg_stream_acquire(context, 0, (sg_stream **)out);
+  return sg_stream_create(context, 0, (sg_stream **)out);
 }
 static sg_status create_event(sg_context *context, void **out) { return sg_event_create(context, (sg_event **)out); }
 static sg_status create_buffer(sg_context *context, void **out) {
@@ -266,7 +266,7 @@ static void released_with_work_in_flight(void) {
   content = (double *)gate_content(g);
   for (i = 0; i < 4; ++i) content[i] = i + 1;
   context = new_context();
-  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_stream_create(context, 0, &stream));
   REQUIRE_OK(sg_event_create(context, &event));
   REQUIRE_OK(sg_queue_create(context, &queue));
   first = small_product((double *)gate_memory(g), b, c);
@@ -286,7 +286,7 @@ static void released_with_work_in_flight(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_event_release(event));
   CHECK_STATUS(SG_STATUS_OK, sg_stream_release(stream));
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
-  for (i = 0; i < 3; ++i) CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_poll(jobs[i]));
+  for (i = 0; i < 3; ++i) CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_query(jobs[i]));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, use_plan(plan));
   gate_open(g);
   for (i = 0; i < 30000 && last[3] != 4; ++i) {

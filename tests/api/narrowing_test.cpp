@@ -41,7 +41,7 @@ class narrowing : public on_each_device {
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_gemm_async(context_, &desc, nullptr, made.out()));
     EXPECT_OK(sg_job_wait(made, SG_FOREVER));
-    EXPECT_OK(sg_job_stats(made, &statistics));
+    EXPECT_OK(sg_job_get_statistics(made, &statistics));
     return statistics;
   }
 

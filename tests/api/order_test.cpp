@@ -103,7 +103,7 @@ TEST_P(order, disjoint_tiles_of_one_matrix_run_beside_each_other) {
   ASSERT_OK(sg_gemm_async(wide, &left, nullptr, held.out()));
   ASSERT_OK(sg_gemm_async(wide, &right, nullptr, free.out()));
   EXPECT_OK(sg_job_wait(free, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(held));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(held));
   gate_open(g);
   EXPECT_OK(sg_job_wait(held, SG_FOREVER));
   for (int i = 0; i < 4; ++i)
@@ -144,7 +144,7 @@ TEST_P(order, untracked_submissions_do_not_wait) {
   options.flags = SG_SUBMIT_UNTRACKED;
   ASSERT_OK(sg_gemm_async(wide, &read, &options, second.out()));
   EXPECT_OK(sg_job_wait(second, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(first));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(first));
   gate_open(g);
   EXPECT_OK(sg_job_wait(first, SG_FOREVER));
   gate_free(g);
@@ -153,7 +153,7 @@ TEST_P(order, untracked_submissions_do_not_wait) {
 // Without tracking, only the stream is left to keep this order.
 TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
   stream one_stream;
-  ASSERT_OK(sg_stream_acquire(context_, 0, one_stream.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, one_stream.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = one_stream;
   options.flags = SG_SUBMIT_UNTRACKED;
@@ -170,8 +170,8 @@ TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
 TEST_P(order, two_streams_do_not_wait_for_each_other) {
   const context wide = open_context(GetParam(), 2);
   stream first, second;
-  ASSERT_OK(sg_stream_acquire(wide, 0, first.out()));
-  ASSERT_OK(sg_stream_acquire(wide, 0, second.out()));
+  ASSERT_OK(sg_stream_create(wide, 0, first.out()));
+  ASSERT_OK(sg_stream_create(wide, 0, second.out()));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
   on_second.stream = second;
@@ -183,7 +183,7 @@ TEST_P(order, two_streams_do_not_wait_for_each_other) {
   ASSERT_OK(sg_gemm_async(wide, &behind, &on_first, held.out()));
   ASSERT_OK(sg_gemm_async(wide, &other, &on_second, free.out()));
   EXPECT_OK(sg_job_wait(free, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(held));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(held));
   gated.open();
   EXPECT_OK(sg_job_wait(held, SG_FOREVER));
 }
@@ -191,8 +191,8 @@ TEST_P(order, two_streams_do_not_wait_for_each_other) {
 // Data tracking holds across streams, and for copies as well as products.
 TEST_P(order, copies_and_products_are_ordered_by_data) {
   stream first, second;
-  ASSERT_OK(sg_stream_acquire(context_, 0, first.out()));
-  ASSERT_OK(sg_stream_acquire(context_, 0, second.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, first.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, second.out()));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
   on_second.stream = second;
@@ -256,11 +256,11 @@ class priorities : public testing::TestWithParam<const char *> {
     open_gate();
     ASSERT_OK(sg_context_synchronize(context_));
     sg_job_statistics early = SG_JOB_STATISTICS_INIT;
-    ASSERT_OK(sg_job_stats(urgent, &early));
+    ASSERT_OK(sg_job_get_statistics(urgent, &early));
     int before = 0;
     for (const job &other : others) {
       sg_job_statistics late = SG_JOB_STATISTICS_INIT;
-      ASSERT_OK(sg_job_stats(other, &late));
+      ASSERT_OK(sg_job_get_statistics(other, &late));
       before += late.end_ns <= early.end_ns;
     }
     EXPECT_LT(before, waiting / 2) << "some may have been handed to the lane before; the rest must wait";
@@ -286,7 +286,7 @@ TEST_P(priorities, a_high_job_overtakes) {
 // A submission has its stream's priority unless it says otherwise.
 TEST_P(priorities, a_high_stream_overtakes) {
   stream high;
-  ASSERT_OK(sg_stream_acquire(context_, 1, high.out()));
+  ASSERT_OK(sg_stream_create(context_, 1, high.out()));
   std::vector<job> normal;
   sg_submit options = SG_SUBMIT_INIT;
   for (int i = 0; i < waiting; ++i) normal.push_back(submit(i, options));

@@ -41,7 +41,7 @@ class partitions : public testing::TestWithParam<const char *> {
   }
   stream limited(std::int32_t units) const {
     stream made;
-    EXPECT_OK(sg_stream_acquire_limited(context_, 0, units, made.out()));
+    EXPECT_OK(sg_stream_create_limited(context_, 0, units, made.out()));
     return made;
   }
   static bool is_partition(sg_stream *which) {
@@ -80,7 +80,7 @@ class partitions : public testing::TestWithParam<const char *> {
 
 TEST_P(partitions, only_where_a_limit_asks_for_them) {
   stream whole;
-  ASSERT_OK(sg_stream_acquire(context_, 0, whole.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, whole.out()));
   EXPECT_FALSE(is_partition(whole));
   EXPECT_FALSE(is_partition(limited(0)));
   EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "all of them are nobody's part";
@@ -220,7 +220,7 @@ TEST_P(partitions, a_full_one_holds_up_nobody) {
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, free.out()));
   EXPECT_OK(sg_job_wait(free, SG_FOREVER));
   EXPECT_EQ(6, beside);
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(chain.back()));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(chain.back()));
   EXPECT_OK(sg_job_cancel(chain.back()));
   gated.open();
   for (int i = 0; i + 1 < length; ++i) {

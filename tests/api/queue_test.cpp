@@ -68,7 +68,7 @@ TEST_P(queues, every_tag_comes_back_once) {
 
 TEST_P(queues, oldest_first) {
   stream one;
-  ASSERT_OK(sg_stream_acquire(context_, 0, one.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, one.out()));
   std::vector<double> c(100);
   for (std::size_t i = 0; i < c.size(); ++i) {
     sg_submit options = posting(i);
@@ -317,6 +317,124 @@ TEST_P(queues, a_queue_of_another_context) {
 }
 
 ON_EACH_DEVICE(queues);
+
+// A queue that belongs to no context.
+class shared_queues : public testing::TestWithParam<const char *> {
+ protected:
+  void SetUp() override { ASSERT_OK(sg_queue_create_shared(queue_.out())); }
+  void submit(sg_context *context, std::uint64_t tag, double *c, sg_job **job = nullptr) {
+    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    sg_submit options = SG_SUBMIT_INIT;
+    options.queue = queue_;
+    options.tag = tag;
+    ASSERT_OK(sg_gemm_async(context, &desc, &options, job));
+  }
+  // The threads of a context end after its last release has returned.
+  static bool has_at_most(std::size_t threads) {
+    for (int i = 0; i < 1000 && entries_of("/proc/self/task") > threads; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return entries_of("/proc/self/task") <= threads;
+  }
+  queue queue_;
+  double a_ = 2, b_ = 3;
+};
+
+TEST_P(shared_queues, serves_contexts_that_come_and_go) {
+  double c[40] = {};
+  std::set<std::uint64_t> tags;
+  std::thread consumer([&] {
+    for (;;) {
+      sg_completion completions[3];
+      std::int32_t n = 0;
+      const sg_status status = sg_queue_next_batch(queue_, completions, 3, SG_FOREVER, &n);
+      if (status == SG_STATUS_CANCELLED) return;
+      ASSERT_OK(status);
+      for (int i = 0; i < n; ++i) {
+        EXPECT_EQ(SG_STATUS_OK, completions[i].status);
+        tags.insert(completions[i].tag);
+      }
+    }
+  });
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    const context first = open_context(GetParam()), second = open_context("cpu");
+    for (std::uint64_t i = 0; i < 4; ++i) submit(i % 2 ? second : first, 4 * round + i, &c[4 * round + i]);
+    EXPECT_OK(sg_context_synchronize(first));
+    EXPECT_OK(sg_context_synchronize(second));
+  }
+  EXPECT_OK(sg_queue_close(queue_));
+  consumer.join();
+  EXPECT_EQ(40u, tags.size());
+  for (const double each : c) EXPECT_EQ(6, each);
+}
+
+TEST_P(shared_queues, gives_completions_of_a_context_that_was_released) {
+  double c = 0;
+  std::int32_t fd = -1;
+  ASSERT_OK(sg_queue_fd(queue_, &fd));
+  {
+    const context gone = open_context(GetParam());
+    submit(gone, 7, &c);
+  }
+  pollfd wait = {fd, POLLIN, 0};
+  ASSERT_EQ(1, poll(&wait, 1, 300000));
+  sg_completion completion;
+  std::int32_t n = 0;
+  ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  EXPECT_EQ(7u, completion.tag);
+  EXPECT_EQ(SG_STATUS_OK, completion.status);
+  EXPECT_EQ(6, c);
+}
+
+TEST_P(shared_queues, keeps_no_context_open) {
+  const std::size_t threads = entries_of("/proc/self/task");
+  for (int i = 0; i < 5; ++i) {
+    const context own = open_context(GetParam());
+    double c = 0;
+    submit(own, 1, &c);
+    sg_completion completion;
+    std::int32_t n = 0;
+    ASSERT_OK(sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+  }
+  EXPECT_TRUE(has_at_most(threads)) << entries_of("/proc/self/task");
+}
+
+TEST_P(shared_queues, released_with_untaken_completions_frees_everything) {
+  const std::size_t threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
+  for (int i = 0; i < 20; ++i) {
+    queue untaken;
+    ASSERT_OK(sg_queue_create_shared(untaken.out()));
+    std::int32_t fd = -1;
+    ASSERT_OK(sg_queue_fd(untaken, &fd));
+    const context first = open_context(GetParam()), second = open_context("cpu");
+    double c[2] = {};
+    sg_submit options = SG_SUBMIT_INIT;
+    options.queue = untaken;
+    const sg_gemm_desc desc = product(&a_, &b_, &c[0], 1, 1, 1), other = product(&a_, &b_, &c[1], 1, 1, 1);
+    ASSERT_OK(sg_gemm_async(first, &desc, &options, nullptr));
+    ASSERT_OK(sg_gemm_async(second, &other, &options, nullptr));
+    if (i % 2) {  // otherwise the queue may be released before its jobs have completed
+      EXPECT_OK(sg_context_synchronize(first));
+      EXPECT_OK(sg_context_synchronize(second));
+    }
+    EXPECT_OK(untaken.reset());
+    EXPECT_OK(sg_context_synchronize(first));
+    EXPECT_OK(sg_context_synchronize(second));
+  }
+  EXPECT_TRUE(has_at_most(threads)) << entries_of("/proc/self/task");
+  EXPECT_LE(entries_of("/proc/self/fd"), descriptors);
+}
+
+TEST_P(shared_queues, time_limits_and_closing) {
+  sg_completion completion;
+  std::int32_t n = 7;
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 0, &n));
+  EXPECT_EQ(0, n);
+  EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_queue_next_batch(queue_, &completion, 1, 5 * ms, &n));
+  EXPECT_OK(sg_queue_close(queue_));
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_queue_next_batch(queue_, &completion, 1, SG_FOREVER, &n));
+}
+
+ON_EACH_DEVICE(shared_queues);
 
 }  // namespace
 }  // namespace sg_test

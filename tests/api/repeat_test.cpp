@@ -216,7 +216,7 @@ TEST_P(repeats, plans_of_other_contexts) {
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_gemm_async(on, &desc, nullptr, done.out()));
     EXPECT_OK(sg_job_wait(done, SG_FOREVER));
-    EXPECT_OK(sg_job_stats(done, &seen));
+    EXPECT_OK(sg_job_get_statistics(done, &seen));
     return seen.predicted_seconds;
   };
   const double by_slow = predicted(slow), by_fast = predicted(fast);

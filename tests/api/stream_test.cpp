@@ -16,8 +16,8 @@ class streams : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override {
     context_ = open_context(GetParam(), 2);
-    ASSERT_OK(sg_stream_acquire(context_, 0, first_.out()));
-    ASSERT_OK(sg_stream_acquire(context_, 0, second_.out()));
+    ASSERT_OK(sg_stream_create(context_, 0, first_.out()));
+    ASSERT_OK(sg_stream_create(context_, 0, second_.out()));
     ASSERT_OK(sg_event_create(context_, event_.out()));
   }
   static sg_submit on(sg_stream *s) {
@@ -60,7 +60,7 @@ TEST_P(streams, no_limit_unless_asked_for) {
   EXPECT_OK(sg_stream_compute_units(first_, &units));
   EXPECT_EQ(0, units);
   stream all;
-  EXPECT_OK(sg_stream_acquire_limited(context_, 1, 0, all.out()));
+  EXPECT_OK(sg_stream_create_limited(context_, 1, 0, all.out()));
   EXPECT_OK(sg_stream_compute_units(all, &units));
   EXPECT_EQ(0, units);
   EXPECT_OK(sg_stream_priority(all, &units));
@@ -72,7 +72,7 @@ TEST_P(streams, a_limit_is_granted_up_to_what_there_is) {
   ASSERT_OK(sg_context_device(context_, &device));
   for (const std::int32_t wanted : {1, 2, device.compute_units, device.compute_units + 1, INT32_MAX}) {
     stream limited;
-    ASSERT_OK(sg_stream_acquire_limited(context_, 0, wanted, limited.out()));
+    ASSERT_OK(sg_stream_create_limited(context_, 0, wanted, limited.out()));
     std::int32_t units = -1;
     EXPECT_OK(sg_stream_compute_units(limited, &units));
     std::int32_t is_partition = -1;
@@ -88,11 +88,11 @@ TEST_P(streams, a_limit_is_granted_up_to_what_there_is) {
 
 TEST_P(streams, wrong_limits_are_named) {
   sg_stream *none = reinterpret_cast<sg_stream *>(1);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire_limited(context_, 0, -1, &none));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_limited(context_, 0, -1, &none));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "compute_units is -1"));
   EXPECT_EQ(nullptr, none);
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire_limited(context_, 2, 1, &none));
-  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_acquire_limited(context_, 0, 1, nullptr));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_limited(context_, 2, 1, &none));
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_create_limited(context_, 0, 1, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_compute_units(first_, nullptr));
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_compute_units(reinterpret_cast<sg_stream *>(77), nullptr));
 }
@@ -107,7 +107,7 @@ TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
   const auto commands_on = [&](std::int32_t units) {
     std::fill(c.begin(), c.end(), -1.0);
     stream in;
-    EXPECT_OK(sg_stream_acquire_limited(context, 0, units, in.out()));
+    EXPECT_OK(sg_stream_create_limited(context, 0, units, in.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = in;
     job done;
@@ -117,7 +117,7 @@ TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
     for (std::int64_t l = 0; l < n; ++l) sum += a[std::size_t(3 * n + l)] * b[std::size_t(l * n + 5)];
     EXPECT_EQ(sum, c[3 * n + 5]);
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(done, &seen));
+    EXPECT_OK(sg_job_get_statistics(done, &seen));
     // On one worker the commands follow each other.
     return double(seen.end_ns - seen.start_ns) * 1e-9 / seen.busy_seconds;
   };
@@ -130,7 +130,7 @@ TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
   plan cut;
   stream in;
   ASSERT_OK(sg_plan_create(context, &desc, &options, cut.out()));
-  ASSERT_OK(sg_stream_acquire_limited(context, 0, 1, in.out()));
+  ASSERT_OK(sg_stream_create_limited(context, 0, 1, in.out()));
   sg_submit submit = SG_SUBMIT_INIT;
   submit.stream = in;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(cut, &desc, &submit, nullptr));
@@ -149,7 +149,7 @@ TEST(stream_limits, on_a_device_a_product_takes_longer) {
   const sg_gemm_desc desc = product(x, x + n * n, x + 2 * n * n, n, n, n);
   const auto seconds_on = [&](std::int32_t units, bool recorded) {
     stream in;
-    EXPECT_OK(sg_stream_acquire_limited(context, 0, units, in.out()));
+    EXPECT_OK(sg_stream_create_limited(context, 0, units, in.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = in;
     sg_graph *graph = nullptr;
@@ -168,13 +168,13 @@ TEST(stream_limits, on_a_device_a_product_takes_longer) {
     EXPECT_OK(sg_graph_release(graph));
     // From the end of what came before, when the device had nothing else to do.
     sg_job_statistics earlier = SG_JOB_STATISTICS_INIT, seen = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(before, &earlier));
-    EXPECT_OK(sg_job_stats(done, &seen));
+    EXPECT_OK(sg_job_get_statistics(before, &earlier));
+    EXPECT_OK(sg_job_get_statistics(done, &seen));
     job after;
     EXPECT_OK(sg_gemm_async(context, &desc, nullptr, after.out()));
     EXPECT_OK(sg_job_wait(after, SG_FOREVER));
     sg_job_statistics later = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(after, &later));
+    EXPECT_OK(sg_job_get_statistics(after, &later));
     return double(later.start_ns - earlier.end_ns) * 1e-9;
   };
   const double whole = seconds_on(0, false);
@@ -187,7 +187,7 @@ TEST_P(streams, priorities_are_kept) {
   for (const std::int32_t priority : {-1, 0, 1}) {
     stream s;
     std::int32_t seen = 7;
-    ASSERT_OK(sg_stream_acquire(context_, priority, s.out()));
+    ASSERT_OK(sg_stream_create(context_, priority, s.out()));
     EXPECT_OK(sg_stream_priority(s, &seen));
     EXPECT_EQ(priority, seen);
   }
@@ -222,7 +222,7 @@ TEST_P(streams, hundreds_of_streams) {
   std::vector<stream> many(300);
   std::vector<double> c(many.size());
   for (std::size_t i = 0; i < many.size(); ++i) {
-    ASSERT_OK(sg_stream_acquire(context_, static_cast<int>(i % 3) - 1, many[i].out()));
+    ASSERT_OK(sg_stream_create(context_, static_cast<int>(i % 3) - 1, many[i].out()));
     multiply(&c[i], many[i]);
   }
   for (const stream &s : many) ASSERT_OK(sg_stream_synchronize(s, SG_FOREVER));
@@ -238,7 +238,7 @@ TEST_P(streams, a_stream_from_the_pool_is_idle) {
   for (int i = 0; i < 4; ++i) {
     stream fresh;
     double c = 0;
-    ASSERT_OK(sg_stream_acquire(context_, 0, fresh.out()));
+    ASSERT_OK(sg_stream_create(context_, 0, fresh.out()));
     EXPECT_OK(sg_stream_query(fresh));
     EXPECT_OK(sg_job_wait(multiply(&c, fresh), SG_FOREVER));
     EXPECT_EQ(6, c);
@@ -265,7 +265,7 @@ TEST_P(streams, an_event_happens_when_what_was_before_it_has_ended) {
   gated.open();
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
   EXPECT_OK(sg_event_query(event_));
-  EXPECT_OK(sg_job_poll(gated.get())) << "the event came before the job it stands behind";
+  EXPECT_OK(sg_job_query(gated.get())) << "the event came before the job it stands behind";
 }
 
 TEST_P(streams, a_stream_waits_for_the_event_of_another) {
@@ -342,7 +342,7 @@ TEST_P(streams, elapsed_time) {
   EXPECT_OK(sg_event_elapsed(event_, end, &seconds));
   EXPECT_GT(seconds, 0);
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
-  ASSERT_OK(sg_job_stats(gated.get(), &stats));
+  ASSERT_OK(sg_job_get_statistics(gated.get(), &stats));
   EXPECT_GE(seconds, 0.99e-9 * static_cast<double>(stats.end_ns - stats.start_ns));
   double back = 0;
   EXPECT_OK(sg_event_elapsed(end, event_, &back));
@@ -393,7 +393,7 @@ TEST_P(streams, synchronize_waits_for_everything) {
   EXPECT_FALSE(done);
   gated.open();
   waiter.join();
-  EXPECT_OK(sg_job_poll(gated.get()));
+  EXPECT_OK(sg_job_query(gated.get()));
   EXPECT_EQ(std::vector<double>(30, 6.0), c);
 }
 

@@ -90,7 +90,7 @@ struct interval {
 
 interval times(sg_job *job) {
   sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
-  EXPECT_OK(sg_job_stats(job, &stats));
+  EXPECT_OK(sg_job_get_statistics(job, &stats));
   return {stats.start_ns, stats.end_ns};
 }
 
@@ -105,8 +105,8 @@ double two_batches(const model_file &file, int streams) {
   EXPECT_OK(sg_copy(context, second.data[1], identity.data(), matrix_bytes, nullptr));
 
   stream one, two;
-  EXPECT_OK(sg_stream_acquire(context, 0, one.out()));
-  EXPECT_OK(sg_stream_acquire(context, 0, two.out()));
+  EXPECT_OK(sg_stream_create(context, 0, one.out()));
+  EXPECT_OK(sg_stream_create(context, 0, two.out()));
   std::vector<job> jobs = first.submit(one);
   for (job &j : second.submit(streams == 2 ? two.get() : one.get())) jobs.push_back(std::move(j));
   EXPECT_OK(sg_context_synchronize(context));

@@ -159,7 +159,7 @@ TEST_P(turns, beside_products_in_no_stream) {
 
 TEST_P(turns, beside_products_that_follow_each_other) {
   stream ordered;
-  ASSERT_OK(sg_stream_acquire(context_, 0, ordered.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, ordered.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = ordered;
   expect_progress_beside_cubes(options);
@@ -167,7 +167,7 @@ TEST_P(turns, beside_products_that_follow_each_other) {
 
 TEST_P(turns, beside_products_of_low_priority_that_follow_each_other) {
   stream ordered;
-  ASSERT_OK(sg_stream_acquire(context_, -1, ordered.out()));
+  ASSERT_OK(sg_stream_create(context_, -1, ordered.out()));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = ordered;
   expect_progress_beside_cubes(options);

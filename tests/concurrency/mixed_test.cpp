@@ -124,7 +124,7 @@ void submit_and_wait(shared &s, sg_test::random_source &random) {
   submit.priority = random.below(3) - 1;
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(s.context, &desc, &submit, &job))) return;
-  while (sg_job_poll(job) == SG_STATUS_NOT_READY && random.below(3)) std::this_thread::yield();
+  while (sg_job_query(job) == SG_STATUS_NOT_READY && random.below(3)) std::this_thread::yield();
   OK(sg_job_wait(job, SG_FOREVER));
   OK(sg_job_release(job));
   if (c != matrix(n * n, 2.0 * n * x)) fail("a wrong result", SG_STATUS_OK);
@@ -199,8 +199,8 @@ void streams_and_events(shared &s, sg_test::random_source &random) {
   sg_stream *first = nullptr, *second = nullptr;
   sg_event *event = nullptr;
   matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n), d(n * n);
-  OK(sg_stream_acquire_limited(s.context, random.below(3) - 1, random.below(3), &first));
-  OK(sg_stream_acquire(s.context, 0, &second));
+  OK(sg_stream_create_limited(s.context, random.below(3) - 1, random.below(3), &first));
+  OK(sg_stream_create(s.context, 0, &second));
   OK(sg_event_create(s.context, &event));
   sg_submit on_first = SG_SUBMIT_INIT, on_second = SG_SUBMIT_INIT;
   on_first.stream = first;
@@ -311,13 +311,13 @@ void use_a_shared_job(shared &s, sg_test::random_source &random) {
     case 0:
       expect(sg_job_wait(job, 1000000), "wait", SG_STATUS_OK, SG_STATUS_TIMEOUT, SG_STATUS_CANCELLED, stale);
       break;
-    case 1: expect(sg_job_poll(job), "poll", SG_STATUS_OK, SG_STATUS_NOT_READY, SG_STATUS_CANCELLED, stale); break;
+    case 1: expect(sg_job_query(job), "poll", SG_STATUS_OK, SG_STATUS_NOT_READY, SG_STATUS_CANCELLED, stale); break;
     case 2: expect(sg_job_cancel(job), "cancel", SG_STATUS_OK, SG_STATUS_BUSY, stale); break;
     default:
       if (sg_job_retain(job) != SG_STATUS_OK) break;
       sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
       expect(sg_job_wait(job, SG_FOREVER), "wait for a retained job", SG_STATUS_OK, SG_STATUS_CANCELLED);
-      OK(sg_job_stats(job, &stats));
+      OK(sg_job_get_statistics(job, &stats));
       OK(sg_job_release(job));
   }
 }

@@ -39,7 +39,7 @@ TEST_F(native_streams, work_goes_between_the_callers_own) {
   const job one = twice(middle, in, &options);  // returns although the stream is held up
   const job two = twice(out, middle, &options);
   native_.copy(seen, out);
-  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(one));
+  EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(one));
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(wrapper_));
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_stream_synchronize(wrapper_, 1000000));
   EXPECT_EQ(all(-1), middle);
@@ -71,7 +71,7 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   matrix in = all(-1), out = all(-1), back = all(-1), seen = all(-1);
   stream other;
   event reached, done;
-  ASSERT_OK(sg_stream_acquire(context_, 0, other.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, other.out()));
   ASSERT_OK(sg_event_create(context_, reached.out()));
   ASSERT_OK(sg_event_create(context_, done.out()));
   native_.hold();
@@ -124,7 +124,7 @@ TEST_F(native_streams, what_cannot_go_into_the_stream_is_waited_for) {
   job made;
   std::thread submitter([&] {
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, made.out()));
-    EXPECT_OK(sg_job_poll(made));
+    EXPECT_OK(sg_job_query(made));
     returned = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

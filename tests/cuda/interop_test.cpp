@@ -64,7 +64,7 @@ class cuda : public testing::Test {
     EXPECT_OK(sg_gemm_async(context_, &first, &options, nullptr));
     EXPECT_OK(sg_gemm_async(context_, &second, &options, job.out()));
     EXPECT_CUDA(cudaMemcpyAsync(host + n * n, out.data, bytes, cudaMemcpyDeviceToHost, native));
-    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_poll(job));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(job));
     EXPECT_STATUS(SG_STATUS_NOT_READY, sg_stream_query(wrapper));
     EXPECT_EQ(-1, host[n * n]);
     gate.set_value();
@@ -139,7 +139,7 @@ TEST_F(cuda, a_stream_of_a_green_context) {
   between_the_callers_own(native);
   // Beside a partition of the library's, which knows nothing of the caller's.
   stream limited;
-  ASSERT_OK(sg_stream_acquire_limited(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
+  ASSERT_OK(sg_stream_create_limited(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
   std::int32_t is_partition = -1;
   EXPECT_OK(sg_stream_is_partition(limited, &is_partition));
   EXPECT_EQ(1, is_partition);
@@ -164,7 +164,7 @@ TEST_F(cuda, events_in_and_out) {
   ASSERT_CUDA(cudaEventCreate(&done));
   stream ours;
   event over_reached, over_done, ended;
-  ASSERT_OK(sg_stream_acquire(context_, 0, ours.out()));
+  ASSERT_OK(sg_stream_create(context_, 0, ours.out()));
   ASSERT_OK(sg_event_wrap(context_, reached, over_reached.out()));
   ASSERT_OK(sg_event_wrap(context_, done, over_done.out()));
   ASSERT_OK(sg_event_create(context_, ended.out()));

@@ -173,7 +173,7 @@ TEST(less_memory, a_sum_in_parts_goes_in_one) {
     EXPECT_OK(sg_gemm_async(context, &desc, nullptr, run.out()));
     EXPECT_OK(sg_job_wait(run, SG_FOREVER));
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
-    EXPECT_OK(sg_job_stats(run, &did));
+    EXPECT_OK(sg_job_get_statistics(run, &did));
     EXPECT_EQ(did.commands, did.commands_run);
     EXPECT_GT(did.end_ns, did.start_ns);
     std::int32_t sum = 0;
@@ -211,7 +211,7 @@ TEST(less_memory, beside_each_other) {
   for (const job &each : jobs) {
     ASSERT_OK(sg_job_wait(each, SG_FOREVER));
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
-    ASSERT_OK(sg_job_stats(each, &did));
+    ASSERT_OK(sg_job_get_statistics(each, &did));
     EXPECT_EQ(2 * matrix_bytes, did.bytes_in) << "there was room for one whole product";
   }
   for (const auto &c : results) EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);

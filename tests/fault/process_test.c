@@ -113,7 +113,7 @@ static void return_without_releasing(void) {
   sg_stream *stream;
   sg_queue *queue;
   sg_buffer *buffer;
-  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_stream_create(context, 0, &stream));
   REQUIRE_OK(sg_queue_create(context, &queue));
   REQUIRE_OK(sg_buffer_create(context, 1000, &buffer));
   multiply(context);
@@ -234,21 +234,30 @@ static void *open_until_told(void *stop) {
 }
 
 /* What the child finds: inherited handles are dead, a context of its own works, and it can exit. */
-static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue, sg_job *job) {
+static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue, sg_queue *shared, sg_job *job) {
   static double a, b, c;
   const sg_gemm_desc desc = product(&a, &b, &c, 1);
   sg_completion completion;
+  sg_submit submit = SG_SUBMIT_INIT;
   sg_context *own;
+  sg_queue *own_queue = NULL;
   int32_t count;
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_gemm_async(context, &desc, NULL, NULL));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_synchronize(context));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_query(stream));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(queue, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_next_batch(shared, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_queue_release(shared));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait(job, SG_FOREVER));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_release(job));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context));
   own = open_device("cpu");
   multiply(own);
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_create_shared(&own_queue));
+  submit.queue = own_queue;
+  CHECK_STATUS(SG_STATUS_OK, sg_gemm_async(own, &desc, &submit, NULL));
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(own_queue, &completion, 1, SG_FOREVER, &count));
+  CHECK_STATUS(SG_STATUS_OK, sg_queue_release(own_queue));
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context)); /* also beside a live one */
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(own));
   exit(check_result());
@@ -257,11 +266,14 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
 static void fork_beside_work(void) {
   sg_context *context = open_device(device);
   sg_stream *stream;
-  sg_queue *queue;
+  sg_queue *queue, *shared;
+  sg_submit submit = SG_SUBMIT_INIT;
   pthread_t others[2];
   int stop = 0, i;
-  REQUIRE_OK(sg_stream_acquire(context, 0, &stream));
+  REQUIRE_OK(sg_stream_create(context, 0, &stream));
   REQUIRE_OK(sg_queue_create(context, &queue));
+  REQUIRE_OK(sg_queue_create_shared(&shared));
+  submit.queue = shared;
   for (i = 0; i < 2; ++i) pthread_create(&others[i], NULL, submit_until_told, &stop);
   for (i = 0; i < 4; ++i) {
     const int64_t n = 200;
@@ -270,10 +282,10 @@ static void fork_beside_work(void) {
     sg_job *job = NULL;
     pid_t child;
     int status = 0;
-    REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
+    REQUIRE_OK(sg_gemm_async(context, &desc, &submit, &job));
     pause_us(seed * 31 % 3000);
     child = fork();
-    if (child == 0) in_the_child(context, stream, queue, job);
+    if (child == 0) in_the_child(context, stream, queue, shared, job);
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK_STATUS(SG_STATUS_OK, sg_job_wait(job, SG_FOREVER));
     CHECK(c[0] == n && c[n * n - 1] == n);
@@ -285,6 +297,11 @@ static void fork_beside_work(void) {
   __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
   for (i = 0; i < 2; ++i) pthread_join(others[i], NULL);
   multiply(context);
+  for (i = 0; i < 4; ++i) { /* the parent's queue has lost nothing */
+    sg_completion completion;
+    int32_t count = 0;
+    CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(shared, &completion, 1, SG_FOREVER, &count));
+  }
 }
 
 static void fork_beside_opening(void) {

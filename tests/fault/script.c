@@ -143,7 +143,7 @@ struct script_outcome run_script(const char *device) {
   sg_context *context = NULL;
   sg_stream *stream = NULL;
   sg_event *event = NULL;
-  sg_queue *queue = NULL;
+  sg_queue *queue = NULL, *shared = NULL;
   int32_t fd;
   int i;
   outcome = none;
@@ -154,8 +154,9 @@ struct script_outcome run_script(const char *device) {
     c[i] = d[i] = e[i] = -1;
   }
   if (!DO(sg_context_create(&options, &context))) return outcome;
-  DO(sg_stream_acquire(context, 0, &stream));
+  DO(sg_stream_create(context, 0, &stream));
   DO(sg_queue_create(context, &queue));
+  DO(sg_queue_create_shared(&shared));
   if (queue) DO(sg_queue_fd(queue, &fd));
   products(context, stream, queue);
   copies(context);
@@ -168,6 +169,7 @@ struct script_outcome run_script(const char *device) {
   DO(sg_context_synchronize(context));
   DO(sg_event_release(event));
   DO(sg_queue_release(queue));
+  DO(sg_queue_release(shared));
   DO(sg_stream_release(stream));
   DO(sg_context_release(context));
   return outcome;

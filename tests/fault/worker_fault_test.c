@@ -33,7 +33,7 @@ int main(int count, char **arguments) {
     fprintf(stderr, "%s\n", sg_last_error_message());
     return 3;
   }
-  while (sg_job_poll(job) == SG_STATUS_NOT_READY) usleep(1000); /* a thread that waits may do the work itself */
+  while (sg_job_query(job) == SG_STATUS_NOT_READY) usleep(1000); /* a thread that waits may do the work itself */
   fprintf(stderr, "the product of unreadable memory has ended\n");
   return 1;
 }

@@ -194,6 +194,8 @@ struct caller {
       s.planning = planning();
       s.options.plan = &s.planning;
     }
+    static const char *const labels[] = {nullptr, "", "a label", "a label of more than sixty-four bytes \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac"};
+    s.options.label = labels[what % 4];
     if (what & 64) s.options.graph = handle<sg_graph>(graph);
     lasting = what >= 64;
   }
@@ -233,7 +235,7 @@ struct caller {
     switch (reinterpret_cast<std::uintptr_t>(user) % 6) {
       case 0: require(sg_job_wait(ended, SG_FOREVER) != SG_STATUS_OK, "a wait for oneself", SG_STATUS_OK); break;
       case 1: CALL(sg_job_release(ended)); break;
-      case 2: CALL(sg_job_poll(ended)); break;
+      case 2: CALL(sg_job_query(ended)); break;
       case 3: CALL(sg_job_cancel(ended)); break;
       case 4: CALL(sg_job_wait_any(&ended, 1, 0, &index)); break;
       default: CALL(sg_job_retain(ended)); CALL(sg_job_release(ended));
@@ -246,8 +248,8 @@ struct caller {
     switch (in.below(6)) {
       case 0: {
         sg_stream *out = nullptr;
-        const sg_status status = sg_stream_acquire(c, in.below(5) - 2, &out);
-        return keep(slot(stream), status, out, "sg_stream_acquire");
+        const sg_status status = sg_stream_create(c, in.below(5) - 2, &out);
+        return keep(slot(stream), status, out, "sg_stream_create");
       }
       case 1: {
         sg_event *out = nullptr;
@@ -261,7 +263,7 @@ struct caller {
       }
       case 3: {
         sg_queue *out = nullptr;
-        const sg_status status = sg_queue_create(c, &out);
+        const sg_status status = in.below(4) ? sg_queue_create(c, &out) : sg_queue_create_shared(&out);
         return keep(slot(queue), status, out, "sg_queue_create");
       }
       case 4: {
@@ -327,7 +329,7 @@ struct caller {
     sg_graph *g = handle<sg_graph>(graph);
     std::int32_t size = 0;
     lasting = true;
-    CALL(sg_graph_size(g, &size));
+    CALL(sg_graph_submission_count(g, &size));
     const std::int32_t index = in.below(8) ? in.below(std::max<std::int32_t>(1, size)) : in.byte() - 128;
     if (in.below(4)) {
       const sg_gemm_desc desc = product_of_late(0);
@@ -348,11 +350,11 @@ struct caller {
     std::int32_t number = 0;
     char text[100];
     double seconds;
-    switch (in.below(20)) {
+    switch (in.below(21)) {
       case 0: CALL(sg_job_wait(j, in.below(2) ? SG_FOREVER : timeout())); break;
-      case 1: CALL(sg_job_poll(j)); break;
+      case 1: CALL(sg_job_query(j)); break;
       case 2: CALL(sg_job_cancel(j)); break;
-      case 3: CALL(sg_job_stats(j, &stats)); break;
+      case 3: CALL(sg_job_get_statistics(j, &stats)); break;
       case 4: CALL(sg_job_message(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
       case 5: CALL(sg_job_wait_all(both, in.below(3), timeout())); break;
       case 6: CALL(sg_job_wait_any(both, in.below(3), timeout(), &number)); break;
@@ -370,6 +372,7 @@ struct caller {
       case 16: CALL(sg_queue_close(handle<sg_queue>(queue))); break;
       case 17: CALL(sg_plan_predict(handle<sg_plan>(plan), &prediction)); break;
       case 18: CALL(sg_plan_describe(handle<sg_plan>(plan), in.choice<sg_plan_format>(3), text, 100, nullptr)); break;
+      case 19: CALL(sg_job_label(j, text, static_cast<std::uint64_t>(in.below(100)))); break;
       default: CALL(sg_context_device(handle<sg_context>(context), &info));
     }
   }

@@ -235,8 +235,8 @@ class writer {
 
   // As the tester's own, by their index.
   void streams() {
-    static const char *const calls[] = {"sg_stream_acquire(x, 0", "sg_stream_acquire(x, 0", "sg_stream_acquire(x, -1",
-                                        "sg_stream_acquire(x, 1", "sg_stream_acquire_limited(x, 0, 1"};
+    static const char *const calls[] = {"sg_stream_create(x, 0", "sg_stream_create(x, 0", "sg_stream_create(x, -1",
+                                        "sg_stream_create(x, 1", "sg_stream_create_limited(x, 0, 1"};
     for (int i = 0; i < 5; ++i)
       if (std::any_of(t_.steps.begin(), t_.steps.end(), [&](const step_case &s) { return s.stream == i; }))
         line("  sg_stream *r%d; %s, &r%d);", i, calls[i], i);

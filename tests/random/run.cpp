@@ -275,11 +275,11 @@ bench::bench(const char *device, bool check_hazards) {
   memory = std::make_unique<arena>(context);
   for (const int priority : {0, 0, -1, 1}) {
     sg_stream *stream = nullptr;
-    require_ok(sg_stream_acquire(context, priority, &stream), "sg_stream_acquire");
+    require_ok(sg_stream_create(context, priority, &stream), "sg_stream_create");
     streams.push_back(stream);
   }
   sg_stream *limited = nullptr;
-  if (sg_stream_acquire_limited(context, 0, 1, &limited) == SG_STATUS_OK) streams.push_back(limited);
+  if (sg_stream_create_limited(context, 0, 1, &limited) == SG_STATUS_OK) streams.push_back(limited);
 }
 
 bench::~bench() {

@@ -81,14 +81,14 @@ TEST(cost, a_batch_leaves_the_depth_whole) {
   EXPECT_NEAR(group_seconds(h200(), few), gemm_seconds(h200(), deep), 1e-6);
   EXPECT_LT(group_seconds(h200(), many), 512 * one);
   deep.batch = 1;
-  const std::size_t worthwhile = least_company(h200(), deep);
+  const std::size_t worthwhile = min_batch_size(h200(), deep);
   EXPECT_GT(worthwhile, 16u);
   EXPECT_LT(worthwhile, 100u);
-  EXPECT_EQ(1u, least_company(h200(), {64, 64, 64, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false}));
-  EXPECT_EQ(1u, least_company(h200(), cube(4096))) << "it fills the chip by itself";
+  EXPECT_EQ(1u, min_batch_size(h200(), {64, 64, 64, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false}));
+  EXPECT_EQ(1u, min_batch_size(h200(), cube(4096))) << "it fills the chip by itself";
   device_model cores = h200();
   cores.lanes_are_cores = true;
-  EXPECT_EQ(1u, least_company(cores, deep)) << "nobody to share the depth with";
+  EXPECT_EQ(1u, min_batch_size(cores, deep)) << "nobody to share the depth with";
 }
 
 // A bias or an activation is a kernel more, which goes over the sums once; not on cores, where they are in cache.

@@ -39,7 +39,7 @@ sg_device_info device_of(sg_context *context) {
 
 sg_job_statistics statistics_of(sg_job *job) {
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
-  check(sg_job_stats(job, &statistics), "job statistics");
+  check(sg_job_get_statistics(job, &statistics), "job statistics");
   return statistics;
 }
 

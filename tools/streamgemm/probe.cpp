@@ -20,9 +20,9 @@ constexpr std::uint64_t block_bytes = 64 << 20;  // of host and of device memory
 constexpr std::uint64_t small_bytes = 64 << 10;
 constexpr int repeats = 5;
 
-stream_handle acquire(sg_context *context) {
+stream_handle create_stream(sg_context *context) {
   sg_stream *made = nullptr;
-  check(sg_stream_acquire(context, 0, &made), "stream");
+  check(sg_stream_create(context, 0, &made), "stream");
   return stream_handle(made);
 }
 
@@ -122,7 +122,7 @@ copy_figures probe::one_way() {
   figures.out = (large.bytes() - half.bytes()) / (alone(false, large) - alone(false, half));
   // Many in a row: what each takes beside its bytes.
   constexpr int count = 64;
-  const stream_handle stream = acquire(context_);
+  const stream_handle stream = create_stream(context_);
   std::vector<job_handle> jobs;
   for (int i = 0; i < count; ++i) jobs.push_back(copy(true, small, stream.get()));
   const double first = ended(jobs.front()).start, last = ended(jobs.back()).end;
@@ -139,7 +139,7 @@ std::vector<job_handle> probe::keep_busy(double seconds) {
   // Results go where copies neither read nor write: in the second half of what is copied into.
   char *const base = address_of(device_in_) + block_bytes / 4;
   const sg_gemm_desc desc = cube(SG_DTYPE_F32, SG_COMPUTE_EXACT, size, size, base, base + bytes, base + 2 * bytes);
-  const stream_handle stream = acquire(context_);
+  const stream_handle stream = create_stream(context_);
   const double each = std::max(1e-6, predicted(SG_DTYPE_F32, SG_COMPUTE_EXACT, size).value_or(1));
   for (double planned = 0; planned < seconds && jobs.size() < 64; planned += each)
     jobs.push_back(multiply(desc, stream.get()));
@@ -160,7 +160,7 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
     const auto busy = keep_busy(3 * count * alone_seconds);
     std::vector<job_handle> others, own;
     for (int i = 0; i < 2 * count; ++i) others.push_back(copy(!in, shape, nullptr));
-    while (sg_job_poll(others[count / 2].get()) == SG_STATUS_NOT_READY)
+    while (sg_job_query(others[count / 2].get()) == SG_STATUS_NOT_READY)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     for (int i = 0; i < count; ++i) own.push_back(copy(in, shape, nullptr));
     double first = HUGE_VAL, last = 0;
@@ -245,7 +245,7 @@ job_handle probe::multiply(const sg_gemm_desc &desc, sg_stream *stream) {
 double probe::launch_gap() {
   tell_("launches");
   char *const base = address_of(device_in_);
-  const stream_handle stream = acquire(context_);
+  const stream_handle stream = create_stream(context_);
   const auto each = [&](std::int64_t depth) {
     const sg_gemm_desc desc = cube(SG_DTYPE_F32, SG_COMPUTE_EXACT, 16, depth, base, base + (1 << 20), base + (2 << 20));
     std::vector<double> seconds;
@@ -315,7 +315,7 @@ probe::product_times probe::product(sg_dtype dtype, sg_compute compute, std::int
   std::vector<stream_handle> streams;
   for (int lane = 0; lane < lanes; ++lane) {
     memory.push_back(std::make_unique<placed_memory>(context_, SG_MEMORY_DEVICE, 2 * operand + result, dtype));
-    streams.push_back(acquire(context_));
+    streams.push_back(create_stream(context_));
   }
   std::vector<double> seconds;
   for (int i = 0; i <= 3; ++i) {

@@ -91,7 +91,7 @@ static class Overhead {
     int blocks = (arguments.Length > 0 ? int.Parse(arguments[0]) : 100000) / Block, calls = blocks * Block, lone = calls / 10;
     var cost = new double[Math.Max(blocks, WarmUp) * Block];
     using (context = new GemmContext(new ContextOptions { Device = "cpu", ComputeLanes = 1 }))  // the caller keeps a core for itself
-    using (GemmStream stream = context.AcquireStream()) {
+    using (GemmStream stream = context.CreateStream()) {
       inOrder = new GemmOptions { Stream = stream };
       Prepare();
       RunBehindGate(WarmUp, cost);

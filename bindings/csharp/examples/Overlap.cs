@@ -14,7 +14,7 @@ static class Overlap {
     using (var context = new GemmContext(device))
     using (DeviceBuffer weights = context.AllocateDevice(Inner * Cols * sizeof(float)))
     using (PinnedMemory<float> input = context.AllocatePinned<float>(Batches * Rows * Inner))
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (GemmEvent start = context.CreateEvent(), end = context.CreateEvent())
     using (var limit = new CancellationTokenSource(TimeSpan.FromMinutes(1))) {
       float[] host = Enumerable.Range(0, Inner * Cols).Select(i => (float)(i % 5)).ToArray();

@@ -55,15 +55,19 @@ namespace StreamGemm {
       GC.KeepAlive(this);
     }
 
-    /// <summary>Takes a stream from the context's pool.</summary>
+    /// <summary>Creates a stream.</summary>
     /// <param name="priority">-1 low, 0 normal, 1 high: what its submissions have unless they say otherwise.</param>
     /// <param name="computeUnits">Multiprocessors, or cores, that its products may use; 0: all.</param>
-    public GemmStream AcquireStream(int priority = 0, int computeUnits = 0) {
+    public GemmStream CreateStream(int priority = 0, int computeUnits = 0) {
       long token;
-      Raw.sg_stream_acquire_limited(handle.Token, priority, computeUnits, out token);
+      Raw.sg_stream_create_limited(handle.Token, priority, computeUnits, out token);
       GC.KeepAlive(this);
       return new GemmStream(this, token);
     }
+
+    /// <summary>The name of <see cref="CreateStream"/> in 0.1.</summary>
+    [Obsolete("Call CreateStream.")]
+    public GemmStream AcquireStream(int priority = 0, int computeUnits = 0) => CreateStream(priority, computeUnits);
 
     /// <summary>Wraps a native stream (a cudaStream_t): submissions to the wrapper come after what the caller has enqueued there
     /// before, and before what the caller enqueues there after the call. A submission that is not one command on device memory

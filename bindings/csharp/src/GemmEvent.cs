@@ -59,7 +59,7 @@ namespace StreamGemm {
     /// <summary>A task that completes when the event, as last recorded, has happened.</summary>
     /// <param name="cancellationToken">Ends the waiting, not the work.</param>
     public Task WaitAsync(CancellationToken cancellationToken = default(CancellationToken)) {
-      using (GemmStream stream = context.AcquireStream()) {
+      using (GemmStream stream = context.CreateStream()) {
         stream.WaitFor(this);
         return stream.SynchronizeAsync(cancellationToken);
       }

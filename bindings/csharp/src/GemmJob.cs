@@ -9,6 +9,7 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>A submission and its outcome. Awaitable. Disposing one, or dropping it, leaves the job itself running.</summary>
   public sealed class GemmJob : IDisposable {
+    const int LabelSize = 64;  // SG_LABEL_SIZE
     static readonly Func<long, int> release = RawPINVOKE.sg_job_release;
 
     internal GemmJob(long token, Task completion) {
@@ -27,7 +28,7 @@ namespace StreamGemm {
     /// <summary>The job's status now: <see cref="StreamGemm.Status.NotReady"/> until it has ended.</summary>
     public Status Status {
       get {
-        int status = RawPINVOKE.sg_job_poll(Handle.Token);
+        int status = RawPINVOKE.sg_job_query(Handle.Token);
         GC.KeepAlive(this);
         if (status == (int)Status.InvalidHandle) throw Errors.Latest(status);
         return (Status)status;
@@ -58,11 +59,22 @@ namespace StreamGemm {
       return true;
     }
 
+    /// <summary>The label that it was submitted with (<see cref="SubmitOptions.Label"/>), as the library kept it; "" without one.</summary>
+    public unsafe string Label {
+      get {
+        byte* text = stackalloc byte[LabelSize];
+        int status = RawPINVOKE.sg_job_label(Handle.Token, (long)text, LabelSize);
+        GC.KeepAlive(this);
+        Errors.Check(status);
+        return Text.Of((IntPtr)text);
+      }
+    }
+
     /// <summary>What the job did, once it has ended; null before.</summary>
     public JobStatistics Statistics {
       get {
         var statistics = new JobStatistics();
-        int status = Raw.sg_job_stats(Handle.Token, statistics.native);
+        int status = Raw.sg_job_get_statistics(Handle.Token, statistics.native);
         GC.KeepAlive(this);
         return status == (int)Status.Ok ? statistics : null;
       }

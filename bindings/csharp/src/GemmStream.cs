@@ -19,7 +19,7 @@ namespace StreamGemm {
 
     internal Handle Handle { get; }
 
-    /// <summary>The priority that the stream was acquired with.</summary>
+    /// <summary>The priority that the stream was created with.</summary>
     public int Priority {
       get {
         int priority;

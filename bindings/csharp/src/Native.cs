@@ -20,14 +20,15 @@ namespace StreamGemm {
     internal static int Gemm(long context, in Matrix a, in Matrix b, in Matrix c, in Addresses at, GemmOptions o, long queue, long tag,
                              long* job) {
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_flat_gemm_async(context,
           at.A, a.Rows, a.Cols, a.Ld, (int)a.DType, (int)a.Layout, at.B, b.Rows, b.Cols, b.Ld, (int)b.DType, (int)b.Layout,
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, o.DeadlineNanoseconds, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, o.DeadlineNanoseconds, (long)label, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -35,14 +36,15 @@ namespace StreamGemm {
 
     internal static int GemmAndWait(long context, in Matrix a, in Matrix b, in Matrix c, in Addresses at, GemmOptions o) {
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_flat_gemm(context,
           at.A, a.Rows, a.Cols, a.Ld, (int)a.DType, (int)a.Layout, at.B, b.Rows, b.Cols, b.Ld, (int)b.DType, (int)b.Layout,
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress, o.DeadlineNanoseconds);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress, o.DeadlineNanoseconds, (long)label);
         GC.KeepAlive(o);
         return status;
       }
@@ -59,9 +61,10 @@ namespace StreamGemm {
 
     internal static int Group(long context, long group, int count, SubmitOptions o, long queue, long tag, long* job) {
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_flat_gemm_grouped_async(context, group, count,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, o.DeadlineNanoseconds, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, o.PlanAddress, o.DeadlineNanoseconds, (long)label, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -81,14 +84,15 @@ namespace StreamGemm {
     internal static int RunPlan(long plan, in Matrix a, in Matrix b, in Matrix c, in Addresses at, GemmOptions o, long queue, long tag,
                                 long* job) {
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_flat_plan_run_async(plan,
           at.A, a.Rows, a.Cols, a.Ld, (int)a.DType, (int)a.Layout, at.B, b.Rows, b.Cols, b.Ld, (int)b.DType, (int)b.Layout,
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)label, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -99,10 +103,11 @@ namespace StreamGemm {
                              long tag, long* job) {
       long size = Element.Size(from.DType);
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_flat_copy_2d_async(context, destination, to.Ld * size, source, from.Ld * size,
           from.Inner * size, from.Outer,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)label, (long)job);
         GC.KeepAlive(o);
         return status;
       }
@@ -110,14 +115,15 @@ namespace StreamGemm {
 
     internal static int RecordGemm(long context, long graph, in Matrix a, in Matrix b, in Matrix c, in Addresses at, GemmOptions o) {
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_csharp_record_gemm(context, graph,
           at.A, a.Rows, a.Cols, a.Ld, (int)a.DType, (int)a.Layout, at.B, b.Rows, b.Cols, b.Ld, (int)b.DType, (int)b.Layout,
           at.C, c.Rows, c.Cols, c.Ld, (int)c.DType, (int)c.Layout, (int)o.OpA, (int)o.OpB, (int)o.Compute,
           o.Alpha.Real, o.Alpha.Imaginary, o.Beta.Real, o.Beta.Imaginary,
           at.Items == 0 ? o.Batch : at.Items, o.StrideA, o.StrideB, o.StrideC,
           at.ArrayA, at.ArrayB, at.ArrayC, at.Bias, o.StrideBias, BiasShape(o, c), (int)o.Activation,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress, o.DeadlineNanoseconds);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, o.PlanAddress, o.DeadlineNanoseconds, (long)label);
         GC.KeepAlive(o);
         return status;
       }
@@ -126,9 +132,10 @@ namespace StreamGemm {
     internal static int RecordCopy(long context, long graph, in Matrix from, long source, in Matrix to, long destination, SubmitOptions o) {
       long size = Element.Size(from.DType);
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_csharp_record_copy_2d(context, graph, destination, to.Ld * size, source, from.Ld * size, from.Inner * size,
-          from.Outer, o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, 0, o.DeadlineNanoseconds);
+          from.Outer, o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, 0, 0, 0, o.DeadlineNanoseconds, (long)label);
         GC.KeepAlive(o);
         return status;
       }
@@ -145,9 +152,10 @@ namespace StreamGemm {
 
     internal static int RunGraph(long graph, SubmitOptions o, long queue, long tag, long* job) {
       long[] tokens = o.AfterTokens();
-      fixed (long* after = tokens) {
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
         int status = RawPINVOKE.sg_csharp_graph_run_async(graph,
-          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)job);
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)label, (long)job);
         GC.KeepAlive(o);
         return status;
       }

@@ -2,6 +2,7 @@
 using System;
 using System.Collections.Generic;
 using System.Numerics;
+using System.Text;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
@@ -27,6 +28,23 @@ namespace StreamGemm {
     /// <summary>How long from the submission the job may take: one that has not begun by then is dropped, one that runs is stopped; it
     /// then fails with <see cref="DeadlineExceededException"/>. Null: no limit. Recorded submissions have none.</summary>
     public TimeSpan? Deadline { get; set; }
+
+    /// <summary>A name for the job: in the message of its failure, and in the library's log. Of more than 63 bytes of UTF-8 the first
+    /// characters that fit are kept. Null or "": none.</summary>
+    public string Label {
+      get => label;
+      set {
+        if (value != null && value.IndexOf('\0') >= 0)
+          throw new ArgumentException("Label holds a NUL: \"" + value.Replace("\0", "\\0") + "\"", "value");
+        LabelText = string.IsNullOrEmpty(value) ? null : Encoding.UTF8.GetBytes(value + "\0");
+        label = value;
+      }
+    }
+
+    string label;
+
+    /// <summary>The label as UTF-8 with its NUL; null: none.</summary>
+    internal byte[] LabelText { get; private set; }
 
     internal long DeadlineNanoseconds {
       get {

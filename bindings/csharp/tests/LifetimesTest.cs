@@ -21,7 +21,7 @@ static class LifetimesTest {
 
   public static void OperandsThatNobodyHolds() {
     using (var context = new GemmContext(Harness.Device))
-    using (GemmStream stream = context.AcquireStream()) {
+    using (GemmStream stream = context.CreateStream()) {
       var operands = new List<WeakReference>();
       var large = new float[700, 700];
       for (int round = 0; round < 20; ++round) {
@@ -53,7 +53,7 @@ static class LifetimesTest {
 
   public static void DisposedTwice() {
     var context = new GemmContext(Harness.Device);
-    GemmStream stream = context.AcquireStream();
+    GemmStream stream = context.CreateStream();
     GemmEvent happened = context.CreateEvent();
     DeviceBuffer buffer = context.AllocateDevice(1024);
     PinnedMemory<float> pinned = context.AllocatePinned<float>(16), registered = context.Register(new float[16]);
@@ -82,7 +82,7 @@ static class LifetimesTest {
 
   public static async Task ParentFirst() {
     var context = new GemmContext(Harness.Device);
-    GemmStream stream = context.AcquireStream();
+    GemmStream stream = context.CreateStream();
     DeviceBuffer buffer = context.AllocateDevice(64);
     PinnedMemory<float> pinned = context.AllocatePinned<float>(16);
     GemmPlan plan = context.Plan(Matrix.Shape(2, 2, DType.F32), Matrix.Shape(2, 2, DType.F32), Matrix.Shape(2, 2, DType.F32));
@@ -103,7 +103,7 @@ static class LifetimesTest {
   public static void EverythingDisposedWithWorkInFlight() {
     for (int round = 0; round < 10; ++round) {
       var context = new GemmContext(Harness.Device);
-      GemmStream stream = context.AcquireStream();
+      GemmStream stream = context.CreateStream();
       DeviceBuffer buffer = context.AllocateDevice(400 * 400 * 4);
       PinnedMemory<float> pinned = context.AllocatePinned<float>(400 * 400);
       float[] ones = Enumerable.Repeat(1f, 400 * 400).ToArray(), back = new float[400 * 400];
@@ -125,7 +125,7 @@ static class LifetimesTest {
   [MethodImpl(MethodImplOptions.NoInlining)]
   static Task Forgotten(int size) {
     var context = new GemmContext(Harness.Device);
-    var stream = context.AcquireStream();
+    var stream = context.CreateStream();
     PinnedMemory<float> pinned = context.AllocatePinned<float>(size * size);
     Matrix on = context.AllocateDevice(size * size * 4L).Matrix(size, size, DType.F32);
     context.SubmitGemm(Matrix.Of(pinned.Memory, size, size), Matrix.Of(pinned.Memory, size, size), on, new GemmOptions { Stream = stream });

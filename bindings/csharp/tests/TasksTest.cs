@@ -34,7 +34,7 @@ static class TasksTest {
   }
 
   public static void ABlockedContinuationBlocksNoOther() {
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (var gate = new ManualResetEventSlim()) {
       float[,] a = Numbers.Floats(random, 8, 8);
       GemmJob slow = Long(stream);
@@ -60,7 +60,7 @@ static class TasksTest {
   }
 
   public static void CancelledWhileWaiting() {
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (var source = new CancellationTokenSource())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
@@ -85,7 +85,7 @@ static class TasksTest {
 
   // A token that is canceled by its clock drops every kind of work that has not begun.
   public static void ATimeLimitReachesTheWork() {
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (var source = new CancellationTokenSource())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
@@ -107,8 +107,35 @@ static class TasksTest {
     }
   }
 
+  public static void ALabelBeginsTheMessageOfAFailure() {
+    using (GemmStream stream = context.CreateStream())
+    using (var gate = new Gate(1)) {
+      GemmJob before = gate.Job(context, stream);
+      float[,] two = { { 2 } }, c = { { 7 } };
+      var options = new GemmOptions { Stream = stream, Deadline = TimeSpan.FromMilliseconds(1), Label = "q \u00b7 k" };
+      Task late = context.GemmAsync(two, two, c, options);
+      using (GemmJob job = context.SubmitGemm(two, two, c, options)) {
+        Expect.Equal("q \u00b7 k", job.Label, "the label");
+        Thread.Sleep(20);
+        gate.Open();
+        var failure = Expect.Throws<DeadlineExceededException>(() => late.GetAwaiter().GetResult());
+        Expect.True(failure.Message.Contains("job \"q \u00b7 k\": the deadline passed"), failure.Message);
+        Expect.Throws<DeadlineExceededException>(() => job.Wait());
+        Expect.Equal("q \u00b7 k", job.Label, "the label later");
+      }
+      before.Wait();
+      Expect.Equal("", before.Label, "no label");
+      var most = new GemmOptions { Label = new string('a', 62) + "\u20ac" };
+      using (GemmJob job = context.SubmitGemm(two, two, c, most)) {
+        Expect.Equal(new string('a', 62), job.Label, "a long label");
+        job.Wait();
+      }
+      Expect.Throws<ArgumentException>(() => { most.Label = "a\0b"; }, "Label");
+    }
+  }
+
   public static void ADeadlineDropsWhatHasNotBegun() {
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
       float[,] two = { { 2 } }, c = { { 7 } };
@@ -147,7 +174,7 @@ static class TasksTest {
   }
 
   public static async Task JobsCanBeAskedAndOrdered() {
-    using (GemmStream stream = context.AcquireStream(priority: 1)) {
+    using (GemmStream stream = context.CreateStream(priority: 1)) {
       Expect.Equal(1, stream.Priority, "priority");
       float[,] a = Numbers.Floats(random, 6, 6), b = new float[6, 6], c = new float[6, 6];
       GemmJob slow = Long(stream);
@@ -168,7 +195,7 @@ static class TasksTest {
   }
 
   public static void WaitsHaveAnEnd() {
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (var gate = new Gate(1)) {
       using (GemmJob job = gate.Job(context, stream)) {
         Expect.True(!job.Wait(TimeSpan.Zero), "it runs");
@@ -181,7 +208,7 @@ static class TasksTest {
   }
 
   public static void AJobIsCancelled() {
-    using (GemmStream stream = context.AcquireStream())
+    using (GemmStream stream = context.CreateStream())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
       float[,] a = Numbers.Floats(random, 4, 4), b = new float[4, 4];
@@ -201,7 +228,7 @@ static class TasksTest {
   public static void AJobLimitRefusesOrWaits() {
     foreach (WhenFull full in new[] { WhenFull.Refuse, WhenFull.Block })
       using (var limited = new GemmContext(new ContextOptions { Device = Harness.Device, JobLimit = 4, WhenFull = full }))
-      using (GemmStream stream = limited.AcquireStream())
+      using (GemmStream stream = limited.CreateStream())
       using (var gate = new Gate(1)) {
         GemmJob first = gate.Job(limited, stream);
         if (full == WhenFull.Block) gate.Open();

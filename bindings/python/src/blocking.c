@@ -13,7 +13,7 @@ static PyObject
 void sweep_abandoned(void) {
   for (Py_ssize_t i = abandoned ? PyList_GET_SIZE(abandoned) : 0; i-- > 0;) {
     const job_object *job = (job_object *)PyList_GET_ITEM(abandoned, i);
-    if (sg_job_poll(job->handle) != SG_STATUS_NOT_READY) PyList_SetSlice(abandoned, i, i + 1, NULL);
+    if (sg_job_query(job->handle) != SG_STATUS_NOT_READY) PyList_SetSlice(abandoned, i, i + 1, NULL);
   }
 }
 

@@ -35,7 +35,7 @@ static bool order_recorded(const order_arguments *g, unsigned long long graph, s
 }
 
 /* record_product(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, (), priority,
- * untracked, options): (keeper, result). */
+ * untracked, options, label): (keeper, result). */
 PyObject *record_product(PyObject *self, PyObject *args) {
   unsigned long long graph;
   PyObject *to_given, *given;
@@ -44,8 +44,8 @@ PyObject *record_product(PyObject *self, PyObject *args) {
   call in = {0};
   product p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority, &og.untracked,
-                        &og.options) ||
+  if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority, &og.untracked,
+                        &og.options, &og.label) ||
       !order_recorded(&og, graph, &submit))
     return NULL;
   PyObject *keeper = keep_product(to_given, given, &in, &p);
@@ -93,7 +93,8 @@ static PyObject *tuple_of_runs(const runs *r) {
   return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
 }
 
-/* record_copy(graph, target, dst, src, stream, (), priority, untracked): (keeper, form), the form being what must stay.
+/* record_copy(graph, target, dst, src, stream, (), priority, untracked, label): (keeper, form), the form being what must
+ * stay.
  */
 PyObject *record_copy(PyObject *self, PyObject *args) {
   unsigned long long graph;
@@ -103,8 +104,8 @@ PyObject *record_copy(PyObject *self, PyObject *args) {
   call in = {0};
   copy c;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOOOOO", &graph, &to_given, &dst, &src, &og.stream, &og.after, &og.priority,
-                        &og.untracked) ||
+  if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &dst, &src, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.label) ||
       !order_recorded(&og, graph, &submit))
     return NULL;
   PyObject *keeper = keep_copy(to_given, dst, src, &in, &c);
@@ -143,7 +144,7 @@ PyObject *set_copy(PyObject *self, PyObject *args) {
   return keeper;
 }
 
-/* submit_graph(type, graph, keepers, result, stream, after, priority, untracked, timeout): a Job. */
+/* submit_graph(type, graph, keepers, result, stream, after, priority, untracked, timeout, label): a Job. */
 PyObject *submit_graph(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   unsigned long long graph;
@@ -153,8 +154,8 @@ PyObject *submit_graph(PyObject *self, PyObject *args) {
   sg_submit submit;
   PyObject *made = NULL;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OKOOOOOOO", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.timeout))
+  if (!PyArg_ParseTuple(args, "OKOOOOOOOO", &type, &graph, &keepers, &result, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.timeout, &og.label))
     return NULL;
   if (call_begin(&in, type) && fill_order(&in, &og, &submit) && ready_to_post()) {
     sg_job *handle = NULL;

@@ -30,7 +30,7 @@ static PyObject *run_group(call *in, PyObject *items, const order_arguments *og,
 }
 
 /* submit_group(type, target, ((a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)...), stream,
- * after, priority, untracked, options, copies, timeout): one Job, whose result is the list of results. */
+ * after, priority, untracked, options, copies, timeout, label): one Job, whose result is the list of results. */
 PyObject *submit_group(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   PyObject *to, *items, *made = NULL;
@@ -38,8 +38,8 @@ PyObject *submit_group(PyObject *self, PyObject *args) {
   int copies;
   call in = {.in_order = true};
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOO!OOOOOpO", &type, &to, &PyTuple_Type, &items, &og.stream, &og.after, &og.priority,
-                        &og.untracked, &og.options, &copies, &og.timeout))
+  if (!PyArg_ParseTuple(args, "OOO!OOOOOpOO", &type, &to, &PyTuple_Type, &items, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.options, &copies, &og.timeout, &og.label))
     return NULL;
   const Py_ssize_t count = PyTuple_GET_SIZE(items);
   if (count == 0 || count > INT32_MAX) return raise_argument("a group has %zd products", count);

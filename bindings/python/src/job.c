@@ -86,7 +86,7 @@ static PyObject *job_poll(PyObject *self, PyObject *unused) {
   job_object *job = (job_object *)self;
   (void)unused;
   if (job->status != SG_STATUS_NOT_READY) return PyLong_FromLong(job->status);
-  const sg_status status = sg_job_poll(job->handle);
+  const sg_status status = sg_job_query(job->handle);
   if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT)
     return PyLong_FromLong(SG_STATUS_NOT_READY); /* of the call, and not of the job, which is of before a fork */
   if (status == SG_STATUS_OK && !job->condition && !job->wake) job_end(job, status, NULL);

@@ -95,7 +95,7 @@ void product_done(product *p);
 
 /* The arguments that every submission takes. */
 typedef struct order_arguments {
-  PyObject *stream, *after, *priority, *untracked, *options, *timeout; /* the last two may be NULL */
+  PyObject *stream, *after, *priority, *untracked, *options, *timeout, *label; /* the last three may be NULL */
 } order_arguments;
 
 /* A copy as sg_copy_2d_async has it, in bytes. */

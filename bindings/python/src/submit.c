@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "submission.h"
 
 bool target_of(PyObject *given, target *to) {
@@ -45,6 +47,20 @@ static bool deadline_of(PyObject *timeout, int64_t *out) {
   return true;
 }
 
+/* The text belongs to the argument. */
+static bool label_of(PyObject *label, const char **out) {
+  Py_ssize_t size;
+  *out = NULL;
+  if (!label || label == Py_None) return true;
+  if (!PyUnicode_Check(label)) {
+    PyErr_Format(PyExc_TypeError, "label is %R, which is no string", label);
+    return false;
+  }
+  *out = PyUnicode_AsUTF8AndSize(label, &size);
+  if (*out && strlen(*out) != (size_t)size) return raise_argument("label is %R, which holds a NUL", label);
+  return *out != NULL;
+}
+
 bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   *submit = (sg_submit)SG_SUBMIT_INIT;
   const int untracked = g->untracked == Py_False ? 0 : PyObject_IsTrue(g->untracked);
@@ -61,7 +77,7 @@ bool fill_order(call *in, const order_arguments *g, sg_submit *submit) {
   submit->flags = untracked > 0 ? SG_SUBMIT_UNTRACKED : 0;
   if (PyErr_Occurred() || !handle_in(g->stream, "stream", "Stream", "_open_stream", &submit->stream) ||
       !handle_in(g->options, "options", "PlanOptions", "_open_options", &submit->plan) ||
-      !deadline_of(g->timeout, &submit->deadline_ns))
+      !deadline_of(g->timeout, &submit->deadline_ns) || !label_of(g->label, &submit->label))
     return false;
   if (!PyTuple_CheckExact(g->after) || PyTuple_GET_SIZE(g->after) > 0) {
     PyObject *jobs = PySequence_Tuple(g->after);
@@ -136,14 +152,14 @@ static PyObject *run_product(call *in, product_mode mode, product *p, const prod
 }
 
 /* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after,
- * priority, untracked, options, copies): a Job, or the result where the mode is BLOCKING. */
+ * priority, untracked, options, copies, timeout, label): a Job, or the result where the mode is BLOCKING. */
 PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
-  if (count != 20) return PyErr_Format(PyExc_TypeError, "submit_product takes 20 arguments (%zd given)", count);
+  if (count != 21) return PyErr_Format(PyExc_TypeError, "submit_product takes 21 arguments (%zd given)", count);
   const product_mode mode = (product_mode)PyLong_AsLong(args[0]);
   const product_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
                                args[8], args[9], args[10], args[11], args[12]};
-  const order_arguments og = {args[13], args[14], args[15], args[16], args[17], args[19]};
+  const order_arguments og = {args[13], args[14], args[15], args[16], args[17], args[19], args[20]};
   call in = {.in_order = true, .copies = PyObject_IsTrue(args[18]) > 0};
   product p;
   PyObject *made = NULL;

@@ -158,7 +158,7 @@ class Statistics(_Record):
     bytes_out: int
     commands: int
     commands_run: int
-    company: int
+    batch_size: int
     strategy: str
 
 class Prediction(_Record):
@@ -187,6 +187,8 @@ class _Handle:
 class Job(concurrent.futures.Future[_T]):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def wait(self, timeout: float | None = ...) -> bool: ...
+    @property
+    def label(self) -> str: ...
     @property
     def statistics(self) -> Statistics: ...
     def add_done_callback(self, fn: Callable[[Job[_T]], object], *, context: contextvars.Context | None = ...) -> None: ...
@@ -267,37 +269,37 @@ class Plan(_Handle):
     def run_async(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Job[_Numpy]: ...
     @overload
     def run_async(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Job[Any]: ...
     @overload
     def run_async(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Job[_C]: ...
     @overload
     def run(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> _Numpy: ...
     @overload
     def run(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
     @overload
     def run(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex | None = ..., beta: complex | None = ...,
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> _C: ...
 
 class Graph(_Handle):
@@ -307,22 +309,26 @@ class Graph(_Handle):
     def gemm(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
-        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., options: PlanOptions | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ..., options: PlanOptions | None = ...,
     ) -> _Numpy: ...
     @overload
     def gemm(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
-        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., options: PlanOptions | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
     def gemm(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
-        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., options: PlanOptions | None = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     def copy(
         self, dst: _C, src: _Array, *, stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ...,
     ) -> _C: ...
     @overload
     def set_gemm(
@@ -337,11 +343,11 @@ class Graph(_Handle):
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     def run_async(
         self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Job[list[Any]]: ...
     def run(
         self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> list[Any]: ...
 
 class Stream(_Handle):
@@ -400,49 +406,49 @@ class Context(_Handle):
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_Numpy]: ...
     @overload
     def gemm_async(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Job[Any]: ...
     @overload
     def gemm_async(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_C]: ...
     @overload
     def gemm(
         self, a: _Numpy, b: _Numpy, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> _Numpy: ...
     @overload
     def gemm(
         self, a: _Operand, b: _Operand, c: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
     def gemm(
         self, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     @overload
     def matmul_async(
         self, a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_Numpy]: ...
     @overload
     def matmul_async(
@@ -450,6 +456,7 @@ class Context(_Handle):
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
         activation: _Activation | None = ..., copy: bool = ..., stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
         options: PlanOptions | None = ...,
     ) -> Job[Any]: ...
     @overload
@@ -457,14 +464,14 @@ class Context(_Handle):
         self, a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> Job[_C]: ...
     @overload
     def matmul(
         self, a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> _Numpy: ...
     @overload
     def matmul(
@@ -472,6 +479,7 @@ class Context(_Handle):
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,
         activation: _Activation | None = ..., copy: bool = ..., stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
         options: PlanOptions | None = ...,
     ) -> Any: ...
     @overload
@@ -479,25 +487,27 @@ class Context(_Handle):
         self, a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
         op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
         copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-        untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> _C: ...
     def gemm_grouped_async(
         self, products: Iterable[_Item], *, copy: bool = ..., stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
         options: PlanOptions | None = ...,
     ) -> Job[list[Any]]: ...
     def gemm_grouped(
         self, products: Iterable[_Item], *, copy: bool = ..., stream: Stream | None = ...,
         after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
         options: PlanOptions | None = ...,
     ) -> list[Any]: ...
     def copy_async(
         self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
-        priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Job[_C]: ...
     def copy(
         self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
-        priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> _C: ...
     def plan(
         self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,
@@ -513,20 +523,21 @@ def matmul(
     a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
 ) -> _Numpy: ...
 @overload
 def matmul(
     a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
 ) -> Any: ...
 @overload
 def matmul(
     a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ..., op_b: _Op = ...,
     compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ..., copy: bool = ...,
     stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+    label: str | None = ...,
     options: PlanOptions | None = ...,
 ) -> _C: ...
 @overload
@@ -534,20 +545,21 @@ def matmul_async(
     a: _Numpy, b: _Numpy, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
 ) -> Job[_Numpy]: ...
 @overload
 def matmul_async(
     a: _Operand, b: _Operand, out: None = ..., *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ...,
     op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ...,
     copy: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
-    untracked: bool = ..., timeout: float | None = ..., options: PlanOptions | None = ...,
+    untracked: bool = ..., timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
 ) -> Job[Any]: ...
 @overload
 def matmul_async(
     a: _Operand, b: _Operand, out: _C, *, alpha: complex = ..., beta: complex = ..., op_a: _Op = ..., op_b: _Op = ...,
     compute: _Compute = ..., bias: _Bias = ..., activation: _Activation | None = ..., copy: bool = ...,
     stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+    label: str | None = ...,
     options: PlanOptions | None = ...,
 ) -> Job[_C]: ...
 

@@ -21,15 +21,7 @@ def start():
     with _lock:
         if _queue or _ending:
             return
-        options = _raw.sg_context_options()
-        # A queue serves every context but belongs to one. The users' own may be closed at any time, and the smallest is
-        # this: a simulated device without work has no memory and one sleeping thread.
-        options.device = "sim:h200"
-        context = _raw.sg_context_create(options)
-        try:
-            _queue = _raw.sg_queue_create(context)
-        finally:
-            _raw.sg_context_release(context)
+        _queue = _raw.sg_queue_create_shared()
         _thread = threading.Thread(target=_run, args=(_queue,), name="streamgemm", daemon=True)
         _thread.start()
         _raw.set_queue(_queue)

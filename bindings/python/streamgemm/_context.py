@@ -74,7 +74,7 @@ class Context(Handle, Products):
         priority: -1 low, 0 normal, 1 high, of its submissions unless they say otherwise. compute_units: the multiprocessors, or
         cores, that its GEMMs use at most; 0: all.
         """
-        return Stream(_raw.sg_stream_acquire_limited(
+        return Stream(_raw.sg_stream_create_limited(
             self._open(), integer(priority, "priority"), integer(compute_units, "compute_units")
         ))
 

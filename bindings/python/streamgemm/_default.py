@@ -47,30 +47,30 @@ def _target():
 # fmt: off
 def matmul(
     a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
-    copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, options=None,
+    copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, label=None, options=None,
 ):
     """Computes a @ b on the default context, as numpy.matmul has it, waits, and returns the result.
 
     out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
-    activation, copy, stream, after, priority, untracked, timeout, options: as for Context.gemm_async.
+    activation, copy, stream, after, priority, untracked, timeout, label, options: as for Context.gemm_async.
     """
     return _submit(
         BLOCKING, Job, _target(), a, b, out, alpha, beta, op_a, op_b, compute, bias, activation,
-        stream, after, priority, untracked, options, copy, timeout,
+        stream, after, priority, untracked, options, copy, timeout, label,
     )
 
 
 def matmul_async(
     a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
-    copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, options=None,
+    copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, label=None, options=None,
 ):
     """Submits a @ b to the default context, as numpy.matmul has it, and returns its Job at once.
 
     out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
-    activation, copy, stream, after, priority, untracked, timeout, options: as for Context.gemm_async.
+    activation, copy, stream, after, priority, untracked, timeout, label, options: as for Context.gemm_async.
     """
     return _submit(
         ASYNC, Job, _target(), a, b, out, alpha, beta, op_a, op_b, compute, bias, activation,
-        stream, after, priority, untracked, options, copy, timeout,
+        stream, after, priority, untracked, options, copy, timeout, label,
     )
 # fmt: on

@@ -37,7 +37,7 @@ class Graph(Handle):
         )  # of each submission: what keeps its operands, its result, and what stays when it is given others
 
     def __len__(self):
-        return _raw.sg_graph_size(self._open())
+        return _raw.sg_graph_submission_count(self._open())
 
     def gemm(
         self,
@@ -55,11 +55,12 @@ class Graph(Handle):
         stream=None,
         priority=0,
         untracked=False,
+        label=None,
         options=None,
     ):
         """Records a GEMM; its result's array, which each run writes anew.
 
-        a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, priority, untracked, options: as for
+        a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, priority, untracked, label, options: as for
         Context.gemm_async, but a Job must have completed.
         """
         with self._lock:
@@ -72,12 +73,14 @@ class Graph(Handle):
                 priority,
                 untracked,
                 options,
+                label,
             )
             self._kept.append((keeper, result, _Product(op_a, op_b, compute, activation)))
         return result
 
-    def copy(self, dst, src, *, stream=None, priority=0, untracked=False):
-        """Records a copy of `src` to `dst`, which it returns. stream, priority, untracked: as for Context.gemm_async."""
+    def copy(self, dst, src, *, stream=None, priority=0, untracked=False, label=None):
+        """Records a copy of `src` to `dst`, which it returns. stream, priority, untracked, label: as for
+        Context.gemm_async."""
         with self._lock:
             keeper, form = _raw.record_copy(
                 self._open(),
@@ -88,6 +91,7 @@ class Graph(Handle):
                 (),
                 priority,
                 untracked,
+                label,
             )
             self._kept.append((keeper, dst, form))
         return dst
@@ -122,9 +126,9 @@ class Graph(Handle):
             self._kept[index] = (keeper, dst, form)
         return dst
 
-    def run_async(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None):
+    def run_async(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
         """Runs everything recorded: one Job, whose result is the list of results in the order of recording. stream, after,
-        priority, untracked, timeout: as for Context.gemm_async."""
+        priority, untracked, timeout, label: as for Context.gemm_async."""
         with self._lock:
             return _raw.submit_graph(
                 Job,
@@ -136,9 +140,12 @@ class Graph(Handle):
                 priority,
                 untracked,
                 timeout,
+                label,
             )
 
-    def run(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None):
+    def run(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
         """Runs everything recorded, waits, and returns the list of results. Ctrl-C cancels it. stream, after, priority,
-        untracked, timeout: as for Context.gemm_async."""
-        return finished(self.run_async(stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout))
+        untracked, timeout, label: as for Context.gemm_async."""
+        return finished(
+            self.run_async(stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout, label=label)
+        )

@@ -128,12 +128,17 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return True
 
     @property
+    def label(self):
+        """The label that it was submitted with, as the library kept it; "" without one."""
+        return _raw.job_label(self._handle) if self._handle else ""  # a batch of nothing was not submitted
+
+    @property
     def statistics(self):
         """Waits for it: what it did."""
         self.wait()
         if not self._handle:
             return Statistics(_raw.sg_job_statistics())  # a batch of nothing was not submitted
-        return Statistics._read(_raw.sg_job_stats, self._handle)
+        return Statistics._read(_raw.sg_job_get_statistics, self._handle)
 
     def set_result(self, result):
         """Raises InvalidStateError, whatever the `result`: only the library completes a job."""

@@ -91,31 +91,31 @@ class Plan(Handle):
     # fmt: off
     def run_async(
         self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False,
-        timeout=None,
+        timeout=None, label=None,
     ):
         """Submits it with other matrices and returns the Job.
 
         a, b, c: of the shapes, and in the places, that it was made for. alpha, beta: None keeps those of the plan. bias: of a
-        plan that was made with one. stream, after, priority, untracked, timeout: as for Context.gemm_async.
+        plan that was made with one. stream, after, priority, untracked, timeout, label: as for Context.gemm_async.
         """
         self._open()
         planned_alpha, planned_beta, op_a, op_b, compute, activation = self._product
         return _raw.submit_product(
             PLANNED, Job, self._target, a, b, c, planned_alpha if alpha is None else alpha,
             planned_beta if beta is None else beta, op_a, op_b, compute, bias, activation, stream, after, priority,
-            untracked, None, False, timeout,
+            untracked, None, False, timeout, label,
         )
 
     def run(
         self, a, b, c=None, *, alpha=None, beta=None, bias=None, stream=None, after=(), priority=0, untracked=False,
-        timeout=None,
+        timeout=None, label=None,
     ):
         """Runs it with other matrices, waits, and returns the result's array. Ctrl-C cancels it.
 
-        a, b, c, alpha, beta, bias, stream, after, priority, untracked, timeout: as for run_async.
+        a, b, c, alpha, beta, bias, stream, after, priority, untracked, timeout, label: as for run_async.
         """
         return finished(self.run_async(
             a, b, c, alpha=alpha, beta=beta, bias=bias, stream=stream, after=after, priority=priority, untracked=untracked,
-            timeout=timeout,
+            timeout=timeout, label=label,
         ))
     # fmt: on

@@ -35,7 +35,7 @@ sg_status device_name(std::int32_t, char *name, std::uint64_t size) noexcept {
   return SG_STATUS_OK;
 }
 
-sg_status device_open(const sg_backend_host *, const char *name, sg_backend_device **out, char *message) noexcept {
+sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_device **out, char *message) noexcept {
   *out = nullptr;
   if (name[0] != '\0') {
     std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "there is one cpu device, without a name behind the colon");
@@ -48,6 +48,9 @@ sg_status device_open(const sg_backend_host *, const char *name, sg_backend_devi
                       : "the libraries do not start");
     return status;
   }
+  if (host != nullptr && !has_cblas())
+    host->log(SG_BACKEND_LOG_WARN, SG_BACKEND_LOG_FALLBACK,
+              "cpu: no library with CBLAS was found: f64 and complex GEMMs run in a plain loop, and f32 without oneDNN too");
   const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all
   auto *fresh = new (std::nothrow) device;
   if (fresh == nullptr) {

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "cblas_library.hpp"
 #include "pack.hpp"
 #include "simd.hpp"
 #include "thread.hpp"
@@ -137,6 +138,11 @@ double rate_of(sg_dtype in) noexcept {
     case SG_DTYPE_F16: return 0.85 * f32;
     default: return f32;
   }
+}
+
+bool has_cblas() noexcept {
+  if constexpr (have_cblas) return cblas() != nullptr;
+  return false;
 }
 
 sg_status warm_up() noexcept {

@@ -26,6 +26,9 @@ const route &route_for(sg_dtype in, sg_dtype out) noexcept;
 // Flops per second of one core, for the device model; 0: no such product.
 double rate_of(sg_dtype in) noexcept;
 
+// After warm_up(): whether a library with CBLAS was found.
+bool has_cblas() noexcept;
+
 // Starts the libraries on a thread of its own that then ends. OUT_OF_MEMORY, or their failure.
 sg_status warm_up() noexcept;
 

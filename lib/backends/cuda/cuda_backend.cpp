@@ -15,6 +15,7 @@
 #include "facts.hpp"
 #include "failure.hpp"
 #include "graph.hpp"
+#include "log.hpp"
 #include "process_end.hpp"
 #include "stream.hpp"
 
@@ -67,8 +68,9 @@ sg_status device_name(std::int32_t index, char *name, std::uint64_t size) noexce
   return SG_STATUS_OK;
 }
 
-sg_status device_open(const sg_backend_host *, const char *name, sg_backend_device **out, char *message) noexcept {
+sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_device **out, char *message) noexcept {
   *out = nullptr;
+  use_log_of(host);
   int ordinal = -1;
   const char *end = name + std::strlen(name);
   const auto [stop, fault] = std::from_chars(name, end, ordinal);

@@ -7,6 +7,7 @@
 #include "blas.hpp"
 #include "failure.hpp"
 #include "kernels.hpp"
+#include "log.hpp"
 #include "matmul.hpp"
 
 namespace sg::cuda {
@@ -131,6 +132,8 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
     // Now and then cuBLAS refuses a strided batch of complex GEMMs whose items it takes: seen on an H100. What it refuses it
     // has not begun.
     if (status == CUBLAS_STATUS_NOT_SUPPORTED && g.a_array == nullptr && g.batch > 1) {
+      log_fallback("cuBLAS refuses a strided batch of %lld GEMMs of type %d: each goes by itself", static_cast<long long>(count),
+                   int{g.in_type});
       status = CUBLAS_STATUS_SUCCESS;
       for (std::int64_t i = first; i < first + count && status == CUBLAS_STATUS_SUCCESS; ++i)
         status = call_blas(handle, item_of(g, i), types, scalars);
@@ -157,6 +160,8 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
     cublasStatus_t outcome;
     if (const sg_status status = in.run_matmul(what, outcome)) return status;
     if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
+    log_fallback("cuBLASLt has no kernel for %lld x %lld x %lld of type %d: cuBLAS takes it", static_cast<long long>(what.m),
+                 static_cast<long long>(what.n), static_cast<long long>(what.k), int{what.in_type});
   }
   cublasHandle_t handle = nullptr;
   if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;

@@ -42,7 +42,7 @@ class bad_input : public on_each_device {
  protected:
   void SetUp() override {
     on_each_device::SetUp();
-    ASSERT_OK(sg_stream_acquire(context_, 0, stream_.out()));
+    ASSERT_OK(sg_stream_create(context_, 0, stream_.out()));
     ASSERT_OK(sg_event_create(context_, event_.out()));
     ASSERT_OK(sg_buffer_create(context_, 4096, buffer_.out()));
     ASSERT_OK(sg_queue_create(context_, queue_.out()));

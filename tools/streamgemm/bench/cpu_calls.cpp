@@ -83,7 +83,7 @@ class held_queue {
       const std::vector<double> seconds = timed_calls(int(descs_.size()), [this](int i) {
         check(sg_gemm_async(context_.get(), &descs_[std::size_t(i)], nullptr, nullptr), "sg_gemm_async");
       });
-      const bool held = sg_job_poll(before.back().get()) == SG_STATUS_NOT_READY;
+      const bool held = sg_job_query(before.back().get()) == SG_STATUS_NOT_READY;
       check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
       if (held) return seconds;
     }

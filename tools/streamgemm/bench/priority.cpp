@@ -142,7 +142,7 @@ struct shares {
  private:
   static stream_handle limited(sg_context *context, std::int32_t &units) {
     sg_stream *made = nullptr;
-    check(sg_stream_acquire_limited(context, 0, units, &made), "sg_stream_acquire_limited");
+    check(sg_stream_create_limited(context, 0, units, &made), "sg_stream_create_limited");
     stream_handle owned(made);
     check(sg_stream_compute_units(made, &units), "sg_stream_compute_units");
     return owned;

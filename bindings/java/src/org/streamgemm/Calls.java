@@ -62,7 +62,8 @@ final class Calls {
 
   /** Submits a product. */
   static long gemmAsync(long context, Gemm g, Places p, long stream, long after, int afterCount, int priority,
-      int flags, long queue, long tag, long options, long deadline) {
+      int flags, long queue, long tag, long options, long deadline,
+      long label) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -71,7 +72,7 @@ final class Calls {
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
           g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
-          options, deadline);
+          options, deadline, label);
     } finally {
       reachabilityFence(p);
     }
@@ -79,7 +80,8 @@ final class Calls {
 
   /** Submits a product and waits for it. */
   static long gemm(long context, Gemm g, Places p, long stream, long after, int afterCount, int priority, int flags,
-      long queue, long tag, long options, long deadline) {
+      long queue, long tag, long options, long deadline,
+      long label) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -87,7 +89,7 @@ final class Calls {
       return Native.sg_flat_gemm(context, p.a, a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, p.b, b.rows, b.cols,
           b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value, g.opA.value,
           g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA, g.strideB, g.strideC,
-          at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag, options, deadline);
+          at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag, options, deadline, label);
     } finally {
       reachabilityFence(p);
     }
@@ -123,7 +125,8 @@ final class Calls {
 
   /** Runs a plan. */
   static long planRunAsync(long plan, Gemm g, Places p, long stream, long after, int afterCount, int priority,
-      int flags, long queue, long tag, long options, long deadline) {
+      int flags, long queue, long tag, long options, long deadline,
+      long label) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -132,7 +135,7 @@ final class Calls {
           b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
           g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
-          options, deadline);
+          options, deadline, label);
     } finally {
       reachabilityFence(p);
     }
@@ -140,7 +143,8 @@ final class Calls {
 
   /** Records a product. */
   static long recordGemm(long context, long graph, Gemm g, Places p, long stream, long after, int afterCount,
-      int priority, int flags, long queue, long tag, long options, long deadline) {
+      int priority, int flags, long queue, long tag, long options, long deadline,
+      long label) {
     Matrix a = g.a;
     Matrix b = g.b;
     Matrix c = g.c;
@@ -149,7 +153,7 @@ final class Calls {
           b.rows, b.cols, b.ld, b.dtype.value, b.layout.value, p.c, c.rows, c.cols, c.ld, c.dtype.value, c.layout.value,
           g.opA.value, g.opB.value, g.compute.value, g.alpha, g.alphaIm, g.beta, g.betaIm, g.batch, g.strideA,
           g.strideB, g.strideC, at(p.as), at(p.bs), at(p.cs), p.bias, g.strideBias, g.biasShape.value, g.activation.value, stream, after, afterCount, priority, flags, queue, tag,
-          options, deadline);
+          options, deadline, label);
     } finally {
       reachabilityFence(p);
     }

@@ -154,14 +154,14 @@ public final class Context extends NativeObject {
     if (product.plain) {
       Calls.Places places = new Calls.Places(product);
       return launch(product.c, product, submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline)
-              -> Calls.gemmAsync(context, product, places, stream, after, count, priority, flags, queue, tag, options, deadline));
+          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+              -> Calls.gemmAsync(context, product, places, stream, after, count, priority, flags, queue, tag, options, deadline, label));
     }
     Operands operands = operands(product);
     return launch(product.c, operands, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline)
+        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Calls.gemmAsync(context, product, new Calls.Places(product, operands), stream, after, count, priority,
-                flags, queue, tag, options, deadline));
+                flags, queue, tag, options, deadline, label));
   }
 
   /**
@@ -176,7 +176,7 @@ public final class Context extends NativeObject {
     if (all.isEmpty()) throw new StreamGemmException.InvalidArgument("products is empty");
     long context = handle();
     Operands operands = operands(all);
-    return launch(all, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline) -> {
+    return launch(all, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
       Calls.Places[] places = new Calls.Places[all.size()];
       long group = Native.sg_flat_group_alloc(all.size());
       if (group == 0) throw new StreamGemmException.OutOfMemory("no memory for a group of " + all.size());
@@ -186,7 +186,7 @@ public final class Context extends NativeObject {
           Calls.groupSet(group, i, all.get(i), places[i]);
         }
         return Native.sg_flat_gemm_grouped_async(
-            context, group, places.length, stream, after, count, priority, flags, queue, tag, options, deadline);
+            context, group, places.length, stream, after, count, priority, flags, queue, tag, options, deadline, label);
       } finally {
         Native.sg_flat_group_free(group);
         reachabilityFence(places);
@@ -230,8 +230,8 @@ public final class Context extends NativeObject {
     try {
       Calls.Places places = operands == null ? new Calls.Places(product) : new Calls.Places(product, operands);
       submit.apply(
-          (stream, after, count, priority, flags, queue, tag, options, deadline)
-              -> Calls.gemm(context, product, places, stream, after, count, priority, flags, queue, tag, options, deadline),
+          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+              -> Calls.gemm(context, product, places, stream, after, count, priority, flags, queue, tag, options, deadline, label),
           0, 0);
       well = true;
       return product.c;
@@ -269,14 +269,14 @@ public final class Context extends NativeObject {
     long size = Native.sg_dtype_size(to.dtype.value);
     long width = to.rows == 0 ? 0 : to.inner() * size;
     Operands operands = operands(List.of(to, from));
-    return launch(to, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline) -> {
+    return launch(to, operands, submit, (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
       long source = operands.reads(from, 1, 0, "from");
       long target = operands.writes(to, 1, 0, false, "to");
       if (to.ld == to.inner() && from.ld == from.inner())
         return Native.sg_flat_copy_async(
-            context, target, source, width * to.outer(), stream, after, count, priority, flags, queue, tag, options, deadline);
+            context, target, source, width * to.outer(), stream, after, count, priority, flags, queue, tag, options, deadline, label);
       return Native.sg_flat_copy_2d_async(context, target, to.ld * size, source, from.ld * size, width,
-          width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag, options, deadline);
+          width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag, options, deadline, label);
     });
   }
 
@@ -295,8 +295,8 @@ public final class Context extends NativeObject {
   public Job<Void> marker(Submit submit) {
     long context = handle();
     return launch(null, null, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline)
-            -> Native.sg_flat_copy_async(context, 0, 0, 0, stream, after, count, priority, flags, queue, tag, options, deadline));
+        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_copy_async(context, 0, 0, 0, stream, after, count, priority, flags, queue, tag, options, deadline, label));
   }
 
   /**
@@ -304,7 +304,7 @@ public final class Context extends NativeObject {
    * the job.
    */
   <T> Job<T> launch(T result, Object operands, Submit submit, Submit.Call call) {
-    Job<T> job = new Job<>(completions, executor, result, operands, submit.wantsStatistics());
+    Job<T> job = new Job<>(completions, executor, result, operands, submit);
     long tag = 0;
     try {
       tag = completions.admit(job);
@@ -350,7 +350,7 @@ public final class Context extends NativeObject {
    */
   public Stream stream(int priority, int computeUnits) {
     try {
-      return new Stream(Native.sg_stream_acquire_limited(handle(), priority, computeUnits));
+      return new Stream(Native.sg_stream_create_limited(handle(), priority, computeUnits));
     } finally {
       reachabilityFence(this);
     }

@@ -93,9 +93,9 @@ public final class Graph extends NativeObject {
     List<Matrix> used = used(product);
     Calls.Places places = new Calls.Places(product);
     return record(used, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline)
+        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Calls.recordGemm(context.handle(), handle(), product, places, stream, after, count, priority, flags,
-                queue, tag, options, deadline));
+                queue, tag, options, deadline, label));
   }
 
   /**
@@ -123,10 +123,10 @@ public final class Graph extends NativeObject {
     long size = Native.sg_dtype_size(to.dtype.value);
     long width = to.inner() * size;
     return record(used, submit,
-        (stream, after, count, priority, flags, queue, tag, options, deadline)
+        (stream, after, count, priority, flags, queue, tag, options, deadline, label)
             -> Native.sg_flat_record_copy_2d(context.handle(), handle(), to.address, to.ld * size, from.address,
                 from.ld * size, width, width == 0 ? 0 : to.outer(), stream, after, count, priority, flags, queue, tag,
-                options, deadline));
+                options, deadline, label));
   }
 
   private int record(List<Matrix> used, Submit submit, Submit.Call call) {
@@ -199,7 +199,7 @@ public final class Graph extends NativeObject {
    */
   public int size() {
     try {
-      return (int) Native.sg_graph_size(handle());
+      return (int) Native.sg_graph_submission_count(handle());
     } finally {
       reachabilityFence(this);
     }
@@ -223,8 +223,8 @@ public final class Graph extends NativeObject {
   public synchronized Job<Void> runAsync(Submit submit) {
     try {
       return context.launch(null, operands, submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline)
-              -> Native.sg_flat_graph_run_async(handle(), stream, after, count, priority, flags, queue, tag, options, deadline));
+          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
+              -> Native.sg_flat_graph_run_async(handle(), stream, after, count, priority, flags, queue, tag, options, deadline, label));
     } finally {
       reachabilityFence(this);
     }

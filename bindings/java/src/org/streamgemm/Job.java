@@ -31,6 +31,7 @@ public final class Job<T> extends Stage<T> {
   private final Executor executor;
   private final T result;
   private final boolean wantsStatistics;
+  private final String label;
   /** What the work reads and writes; dropped when it has ended. */
   private Object operands;
 
@@ -43,13 +44,14 @@ public final class Job<T> extends Stage<T> {
   private volatile Status status;
   private volatile JobStatistics statistics;
 
-  Job(Completions home, Executor executor, T result, Object operands, boolean wantsStatistics) {
+  Job(Completions home, Executor executor, T result, Object operands, Submit submit) {
     super(executor, null);
     this.home = home;
     this.executor = executor;
     this.result = result;
     this.operands = operands;
-    this.wantsStatistics = wantsStatistics;
+    this.wantsStatistics = submit.wantsStatistics();
+    this.label = submit.labelText();
   }
 
   /**
@@ -98,6 +100,15 @@ public final class Job<T> extends Stage<T> {
   }
 
   /**
+   * The label that it was submitted with, as the library kept it.
+   *
+   * @return "" without one
+   */
+  public String label() {
+    return label;
+  }
+
+  /**
    * What the finished job did.
    *
    * @return empty unless {@link Submit#statistics()} asked for it and the job has ended
@@ -137,7 +148,7 @@ public final class Job<T> extends Stage<T> {
       handle = 0;
     }
     if (held != 0) {
-      if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_stats(held, struct));
+      if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_get_statistics(held, struct));
       Native.sg_job_release(held);
     }
     try {

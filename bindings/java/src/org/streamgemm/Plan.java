@@ -70,9 +70,9 @@ public final class Plan extends NativeObject {
     Operands operands = context.operands(product);
     try {
       return context.launch(product.c, operands, submit,
-          (stream, after, count, priority, flags, queue, tag, options, deadline)
+          (stream, after, count, priority, flags, queue, tag, options, deadline, label)
               -> Calls.planRunAsync(plan, product, new Calls.Places(product, operands), stream, after, count, priority,
-                  flags, queue, tag, options, deadline));
+                  flags, queue, tag, options, deadline, label));
     } finally {
       reachabilityFence(this);
     }

@@ -13,7 +13,7 @@ public final class Stream extends NativeObject {
   }
 
   /**
-   * The priority that it was acquired with.
+   * The priority that it was created with.
    *
    * @return -1 low, 0 normal, 1 high
    */

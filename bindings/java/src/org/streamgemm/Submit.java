@@ -5,9 +5,11 @@ import static java.lang.ref.Reference.reachabilityFence;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Objects;
 import org.streamgemm.internal.Native;
+import org.streamgemm.internal.RawConstants;
 
 /**
  * How to submit: order, priority, planning. Read when it is given to a call; not safe to change on one thread while
@@ -22,6 +24,9 @@ public final class Submit {
   private boolean statistics;
   /** Nanoseconds; 0: none. */
   private long deadline;
+  /** A direct buffer with the text and its NUL; null: none. */
+  private ByteBuffer label;
+  private String labelText = "";
 
   /** All defaults: run at once, beside anything whose memory does not overlap. */
   public Submit() {}
@@ -109,6 +114,27 @@ public final class Submit {
     return this;
   }
 
+  /**
+   * Names the job: in the message of its failure, and in the library's log.
+   *
+   * @param label the name; of more than 63 bytes of UTF-8 the first characters that fit are kept; null or "" for none
+   * @return these options
+   */
+  public Submit label(String label) {
+    if (label != null && label.indexOf('\0') >= 0)
+      throw new StreamGemmException.InvalidArgument("label holds a NUL: \"" + label.replace("\0", "\\0") + "\"");
+    byte[] bytes = label == null ? new byte[0] : label.getBytes(StandardCharsets.UTF_8);
+    int kept = Math.min(bytes.length, RawConstants.SG_LABEL_SIZE - 1);
+    while (kept < bytes.length && (bytes[kept] & 0xc0) == 0x80) --kept; // the library keeps whole characters too
+    this.labelText = new String(bytes, 0, kept, StandardCharsets.UTF_8);
+    this.label = kept == 0 ? null : ByteBuffer.allocateDirect(kept + 1).put(bytes, 0, kept).put((byte) 0);
+    return this;
+  }
+
+  String labelText() {
+    return labelText;
+  }
+
   boolean wantsStatistics() {
     return statistics;
   }
@@ -116,7 +142,7 @@ public final class Submit {
   /** A submission that takes the fields of an sg_submit. */
   interface Call {
     long submit(long stream, long after, int afterCount, int priority, int flags, long queue, long tag, long options,
-        long deadline);
+        long deadline, long label);
   }
 
   /** Makes the call with these options. */
@@ -135,11 +161,12 @@ public final class Submit {
         if (handle != 0) handles.putLong(8 * count++, handle);
       }
       return call.submit(stream == null ? 0 : stream.handle(), handles == null ? 0 : Native.address(handles), count,
-          priority, flags, queue, tag, options, deadline);
+          priority, flags, queue, tag, options, deadline, label == null ? 0 : Native.address(label));
     } finally {
       for (int i = 0; i < count; ++i) Native.sg_job_release(handles.getLong(8 * i));
       reachabilityFence(handles);
       reachabilityFence(stream);
+      reachabilityFence(label);
     }
   }
 }

@@ -72,6 +72,24 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
+  public void aLabelBeginsTheMessageOfAFailure() throws Exception {
+    Matrix two = Matrix.of(Support.direct(2), 1, 1);
+    Matrix to = Matrix.of(Support.directNan(1), 1, 1);
+    Submit named = new Submit().stream(stream).label("q \u00b7 k");
+    Job<Matrix> job = context.gemmAsync(Gemm.of(two, two, to), named.deadline(Duration.ofMillis(1)));
+    assertEquals("q \u00b7 k", job.label());
+    Thread.sleep(20);
+    gate.open();
+    Throwable failure = assertThrows(CompletionException.class, job::join).getCause();
+    assertTrue(failure.getMessage(), failure.getMessage().contains("job \"q \u00b7 k\": the deadline passed"));
+    assertEquals("", waiting.label());
+    Submit most = new Submit().label("a".repeat(62) + "\u20ac");
+    assertEquals("a".repeat(62), context.gemmAsync(Gemm.of(two, two, to), most).label());
+    assertEquals("", context.gemmAsync(Gemm.of(two, two, to), most.label(null)).label());
+    assertThrows(IllegalArgumentException.class, () -> new Submit().label("a\0b"));
+  }
+
+  @Test(timeout = Support.LIMIT)
   public void aDeadlineDropsWhatHasNotBegun() throws Exception {
     Matrix two = Matrix.of(Support.direct(2), 1, 1);
     FloatBuffer late = Support.directNan(1);

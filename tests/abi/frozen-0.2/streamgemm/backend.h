@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file backend.h
+ * @brief The interface between the library and a backend: a table of functions over one kind of device.
+ *
+ * Not part of the umbrella header: applications never need it. A backend built into the library and one in a plugin of
+ * its own include this file and nothing else of StreamGEMM.
+ *
+ * The core validates; a backend may assume valid input: pointers of the right memory, dimensions > 0, leading dimensions
+ * in range, no C that overlaps A or B. All matrices are column major. Enqueueing functions return at once; commands of
+ * one stream run in order; streams run beside each other. A function returns SG_STATUS_OK, or a failure whose text
+ * `last_message` then returns.
+ *
+ * Commands are tagged structs, given by pointer: each begins with an sg_backend_command, which says what it is and how
+ * many bytes of it the core knows. A backend reads no field beyond `struct_size`, and answers `supports` with 0 for a kind
+ * that it does not know; so kinds and fields can be added.
+ *
+ * Completion: every enqueueing function takes an `sg_backend_done`. If its `fn` is not NULL and the call returned
+ * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has completed,
+ * successfully or not; possibly before the enqueueing call returns; always on a thread of the backend, or in `poll` or
+ * `run_waiting`, never in the enqueueing call itself. It may enqueue further commands; it never blocks. If the call
+ * failed, `fn` is not called.
+ *
+ * Threads: any function may be called from any thread, except that one stream is never used by two threads at once.
+ */
+#ifndef STREAMGEMM_BACKEND_H
+#define STREAMGEMM_BACKEND_H
+
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Version of this table. A backend of another version is refused. */
+#define SG_BACKEND_ABI_VERSION 2
+/** Room for a backend's message, in bytes, with its NUL. */
+#define SG_BACKEND_MESSAGE_SIZE 512
+
+/** An open device; the backend's own type. */
+typedef struct sg_backend_device sg_backend_device;
+/** A stream of a device; the backend's own type. */
+typedef struct sg_backend_stream sg_backend_stream;
+/** An event of a device; the backend's own type. */
+typedef struct sg_backend_event sg_backend_event;
+/** Commands that a device runs as one; the backend's own type. */
+typedef struct sg_backend_graph sg_backend_graph;
+
+/** How a command ended. */
+typedef struct sg_backend_result {
+  sg_status status;    /**< SG_STATUS_OK, or why it failed. */
+  const char *message; /**< Text of a failure, valid during the call of `fn`; NULL when there is none. With SG_STATUS_OK:
+                            why products of the group failed alone. */
+  int64_t start_ns;    /**< Start on the device's clock, in ns; 0 when the backend does not time commands. Of a command behind a
+                            wait for another stream it may be too early: from the end of the one before it. */
+  int64_t end_ns;      /**< End on the device's clock, in ns; 0 when the backend does not time commands. */
+} sg_backend_result;
+
+/** Whom to tell when a command has ended. */
+typedef struct sg_backend_done {
+  void (*fn)(void *user, const sg_backend_result *result); /**< NULL: tell nobody. */
+  void *user;                                              /**< Given back to `fn`. */
+} sg_backend_done;
+
+/** The kinds of commands. */
+typedef enum sg_backend_command_kind {
+  SG_BACKEND_MARKER = 1, /**< sg_backend_command itself: does nothing; completes when everything before it has. */
+  SG_BACKEND_COPY = 2,   /**< sg_backend_copy. */
+  SG_BACKEND_GEMM = 3,   /**< sg_backend_gemm. */
+  SG_BACKEND_REDUCE = 4, /**< sg_backend_reduce. */
+  SG_BACKEND_AXPBY = 5   /**< sg_backend_axpby. */
+} sg_backend_command_kind;
+
+/** The beginning of every command. */
+typedef struct sg_backend_command {
+  uint32_t struct_size;         /**< Bytes of the whole command, as the core knows it. */
+  sg_backend_command_kind kind; /**< Which struct it is the beginning of. */
+} sg_backend_command;
+
+/** C_i = activation(alpha * op(A_i) * op(B_i) + beta * C_i + bias_i) for i < batch; column major; beta == 0 never reads
+ * C; k > 0. The bias and the activation are applied in the accumulator, before the one rounding to C's type. */
+typedef struct sg_backend_gemm {
+  sg_backend_command header; /**< SG_BACKEND_GEMM. */
+  int64_t m;                /**< Rows of op(A) and C. */
+  int64_t n;                /**< Columns of op(B) and C. */
+  int64_t k;                /**< Columns of op(A), rows of op(B). */
+  int64_t batch;            /**< >= 1. */
+  sg_op op_a;               /**< SG_OP_C only with complex types. */
+  sg_op op_b;               /**< The same for B. */
+  sg_dtype in_type;         /**< Type of A and B. */
+  sg_dtype out_type;        /**< Type of C: in_type; f32 for f16 and bf16 too; i32 for i8; f32, f16, bf16 for f8. */
+  sg_compute compute;       /**< The least accurate arithmetic allowed. */
+  sg_scalar alpha;          /**< A host value; not 0. */
+  sg_scalar beta;           /**< A host value. */
+  const void *a;            /**< A_0 when a_array is NULL. */
+  const void *b;            /**< B_0 when b_array is NULL. */
+  void *c;                  /**< C_0 when c_array is NULL. */
+  const void *const *a_array; /**< Host array of batch pointers, or NULL. Read during the call only. */
+  const void *const *b_array; /**< The same for B. */
+  void *const *c_array;       /**< The same for C. */
+  int64_t lda;              /**< Leading dimension of A in elements. */
+  int64_t ldb;              /**< The same of B. */
+  int64_t ldc;              /**< The same of C. */
+  int64_t stride_a;         /**< Between items of A in elements; 0 shares A. Used without arrays. */
+  int64_t stride_b;         /**< The same for B. */
+  int64_t stride_c;         /**< Between items of C in elements. Used without arrays. */
+  int32_t compute_units;    /**< Multiprocessors to use at most, where the device can be told; 0: all. A wish. */
+  sg_activation activation; /**< NONE; RELU for real and i32 results; GELU for real ones. See types.h. */
+  const void *bias;         /**< Values of C's type, contiguous; NULL: none. */
+  int64_t stride_bias;      /**< Between items in values, with arrays too; 0 shares it. */
+  int32_t bias_per_row;     /**< 1: m values, one for each row of C; 0: n, one for each column. */
+} sg_backend_gemm;
+
+/** C = activation(beta * C + sum over i < parts of P_i + bias), added in the order of i, in C's accumulator; column
+ * major. */
+typedef struct sg_backend_reduce {
+  sg_backend_command header; /**< SG_BACKEND_REDUCE. */
+  int64_t m;             /**< Rows of C and of each part. */
+  int64_t n;             /**< Their columns. */
+  sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
+  sg_dtype out_type;     /**< Type of C. */
+  sg_scalar beta;        /**< 0 never reads C; 1 with no parts is never asked without a bias or an activation. */
+  const void *parts;     /**< P_0; NULL when parts_count is 0 (then C is scaled only). */
+  int64_t parts_count;   /**< >= 0. */
+  int64_t part_ld;       /**< Leading dimension of a part, in elements. */
+  int64_t part_stride;   /**< From one part to the next, in elements. */
+  void *c;               /**< The result. */
+  int64_t ldc;           /**< In elements. */
+  const void *bias;      /**< Values of C's type, contiguous; NULL: none. */
+  int32_t bias_per_row;  /**< As in sg_backend_gemm. */
+  sg_activation activation; /**< As in sg_backend_gemm. */
+} sg_backend_reduce;
+
+/** C = activation(alpha * A + beta * C), element by element, in C's accumulator; column major. */
+typedef struct sg_backend_axpby {
+  sg_backend_command header; /**< SG_BACKEND_AXPBY. */
+  int64_t m;                 /**< Rows of A and C. */
+  int64_t n;                 /**< Their columns. */
+  sg_dtype type;             /**< Of A and C: f64, f32, f16, bf16, c64, c128 or i32. */
+  sg_activation activation;  /**< As in sg_backend_gemm. */
+  sg_scalar alpha;           /**< A host value; 0 without A. */
+  sg_scalar beta;            /**< A host value; 0 never reads C. */
+  const void *a;             /**< NULL: C is scaled only. */
+  int64_t lda;               /**< In elements. */
+  void *c;                   /**< The result; does not overlap A. */
+  int64_t ldc;               /**< In elements. */
+} sg_backend_axpby;
+
+/** The memory that an end of a copy is in. Today the core names no device but the stream's own; memory of another one is
+ * SG_MEMORY_PINNED, as `memory_kind` says. */
+typedef struct sg_backend_space {
+  sg_memory_kind kind; /**< Never SG_MEMORY_AUTO. */
+  int32_t device;      /**< With SG_MEMORY_DEVICE: which device of the machine; 0: the stream's own. Otherwise 0. */
+} sg_backend_space;
+
+/** `height` runs of `width` bytes from src to dst. */
+typedef struct sg_backend_copy {
+  sg_backend_command header; /**< SG_BACKEND_COPY. */
+  void *dst;          /**< First byte written. */
+  const void *src;    /**< First byte read. */
+  int64_t dst_pitch;  /**< From one run to the next in dst, in bytes; >= width. */
+  int64_t src_pitch;  /**< The same in src. */
+  int64_t width;      /**< Bytes in a run; > 0. */
+  int64_t height;     /**< Runs; > 0. */
+  sg_backend_space dst_space; /**< The memory of dst. */
+  sg_backend_space src_space; /**< The memory of src. */
+} sg_backend_copy;
+
+/** A node of a graph: commands as `enqueue` takes them. */
+typedef struct sg_backend_node {
+  const sg_backend_command *const *commands; /**< No copy of pageable memory among them. */
+  int32_t command_count;                     /**< >= 1. */
+  int32_t before_count;                      /**< Number of entries of `before`. */
+  const int32_t *before;                     /**< Nodes that it runs after, each below its own index. */
+} sg_backend_node;
+
+/** A device model that the core has parsed; the core's own type. */
+typedef struct sg_backend_model sg_backend_model;
+
+/** Levels of log messages, as the variable SG_LOG names them; docs/logging.md. */
+typedef enum sg_backend_log_level {
+  SG_BACKEND_LOG_ERROR = 1, /**< Work failed. */
+  SG_BACKEND_LOG_WARN = 2,  /**< Work goes on, but not as the program may expect. */
+  SG_BACKEND_LOG_INFO = 3,  /**< A choice, once for each subject. */
+  SG_BACKEND_LOG_DEBUG = 4  /**< Everything else. */
+} sg_backend_log_level;
+
+/** Areas of log messages. */
+typedef enum sg_backend_log_area {
+  SG_BACKEND_LOG_PLUGIN = 1,  /**< Loading, and what was found on the machine. */
+  SG_BACKEND_LOG_MEMORY = 2,  /**< Memory of the device, pinned memory. */
+  SG_BACKEND_LOG_FALLBACK = 3 /**< A slower way in place of a refused or absent one. */
+} sg_backend_log_area;
+
+/** What the core offers a backend. A backend that simulates needs the same cost functions as the planner. */
+typedef struct sg_backend_host {
+  uint32_t struct_size; /**< sizeof(sg_backend_host) of the core. */
+  /** Parses a device model (docs/device-model.md). On failure a reason is written to `message`. */
+  sg_status (*model_parse)(const char *json, sg_backend_model **out, char *message);
+  /** Frees a parsed model; NULL is a no-op. */
+  void (*model_free)(sg_backend_model *model);
+  /** Seconds that a command takes when it has the device to itself, or a copy its engine; `both_ways`: the opposite
+   *  direction is busy, too; of a marker 0. Negative when the model has no such command. */
+  double (*command_seconds)(const sg_backend_model *model, const sg_backend_command *command, int32_t both_ways);
+  /** Number of copy engines of the model: 1 means that both directions share one. */
+  int32_t (*copy_engines)(const sg_backend_model *model);
+  /** Bytes of device memory of the model. */
+  uint64_t (*memory_bytes)(const sg_backend_model *model);
+  /** Multiprocessors of the model. */
+  int32_t (*compute_units)(const sg_backend_model *model);
+  /** Seconds that a batch, as `enqueue` takes it, needs; negative when the model has no such command. */
+  double (*batch_seconds)(const sg_backend_model *model, const sg_backend_command *const *commands, int32_t count);
+  /** 1 if SG_LOG asks for such messages, otherwise 0. Costs a few ns. Any thread; never blocks. */
+  int32_t (*log_enabled)(sg_backend_log_level level, sg_backend_log_area area);
+  /** Writes one message to the log if such messages are enabled: about 1000 bytes of it, control characters escaped. Any
+   *  thread; blocks as standard error does. */
+  void (*log)(sg_backend_log_level level, sg_backend_log_area area, const char *text);
+} sg_backend_host;
+
+/** What is known of a device's place among others; as in sg_device_info. */
+typedef struct sg_backend_facts {
+  uint32_t struct_size;           /**< Set by the core; the backend writes no more, and 0 to what it does not know of. */
+  int32_t nvlinks;                /**< Active NVLinks; -1: unknown. */
+  double nvlink_bytes_per_second; /**< Of all of them, each way; 0: unknown, or none. */
+  char mig[32];                   /**< "off", "on", "unknown", the slice's profile, or "": the device has no such thing. */
+  char peers[512];                /**< What sg_device_info.peers is to be. */
+} sg_backend_facts;
+
+/** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */
+typedef struct sg_backend_ops {
+  uint32_t abi_version; /**< SG_BACKEND_ABI_VERSION. */
+  uint32_t struct_size; /**< sizeof(sg_backend_ops) of the backend. */
+  const char *name;     /**< "cpu", "sim", "cuda". */
+
+  /** Required. Can this backend work here? If not, why (at most `size` bytes with the NUL). Called once. */
+  sg_status (*probe)(char *reason, uint64_t size);
+  /** Required. Number of devices. */
+  int32_t (*device_count)(void);
+  /** Required. Name of device `index` behind the colon ("h200" of "sim:h200", "0" of "cuda:0"; "" for the only one). */
+  sg_status (*device_name)(int32_t index, char *name, uint64_t size);
+  /** Required. Opens the device of that name (also names that are not counted, such as a model file's path).
+   *  On failure a reason is written to `message` (SG_BACKEND_MESSAGE_SIZE bytes). `host` outlives the device. */
+  sg_status (*device_open)(const sg_backend_host *host, const char *name, sg_backend_device **out, char *message);
+  /** Required. Closes it; no stream, event or memory of it is left. Never fails. */
+  void (*device_close)(sg_backend_device *device);
+  /** Required. The device model as JSON (docs/device-model.md); belongs to the device, valid until it is closed. */
+  const char *(*device_model)(sg_backend_device *device);
+  /** Required. Text of the latest failure of a function called by this thread on this device. */
+  const char *(*last_message)(sg_backend_device *device);
+
+  /** Required. Device memory, aligned to 256 bytes. SG_STATUS_OUT_OF_MEMORY when there is none. */
+  sg_status (*mem_alloc)(sg_backend_device *device, uint64_t bytes, void **out);
+  /** Required. Frees it; NULL is a no-op. Nothing in flight uses it. */
+  void (*mem_free)(sg_backend_device *device, void *memory);
+  /** Required. Host memory that the device copies from and to at full speed, aligned to 4096 bytes. */
+  sg_status (*host_alloc)(sg_backend_device *device, uint64_t bytes, void **out);
+  /** Required. Frees it; NULL is a no-op. */
+  void (*host_free)(sg_backend_device *device, void *memory);
+  /** Optional: if NULL, registering is accepted and changes nothing. */
+  sg_status (*host_register)(sg_backend_device *device, void *memory, uint64_t bytes);
+  /** Optional: NULL together with host_register. */
+  sg_status (*host_unregister)(sg_backend_device *device, void *memory);
+  /** Optional: if NULL, all memory is one: any pointer may be given to any command (the cpu backend). Otherwise the kind of
+   *  the memory that [memory, memory + bytes) lies in; never fails: what the device does not know is pageable. */
+  sg_memory_kind (*memory_kind)(sg_backend_device *device, const void *memory, uint64_t bytes);
+
+  /** Required. A new stream; priority -1 low, 0 normal, 1 high. */
+  sg_status (*stream_create)(sg_backend_device *device, int32_t priority, sg_backend_stream **out);
+  /** Required. Destroys it; nothing is in flight on it. */
+  void (*stream_destroy)(sg_backend_stream *stream);
+  /** Optional: if NULL, native streams cannot be wrapped. The native stream stays the caller's. */
+  sg_status (*stream_wrap)(sg_backend_device *device, void *native, sg_backend_stream **out);
+  /** Required. What is enqueued after this runs after `event` as it was last recorded. */
+  sg_status (*stream_wait)(sg_backend_stream *stream, sg_backend_event *event);
+  /** Optional: if NULL, the device's clock is the world's. For a device of virtual time: what is enqueued after this is
+   *  independent of what was enqueued before, and all that it depends on has ended by `device_ns` on the device's clock;
+   *  so on that clock it starts then at the earliest, and waits for nothing that is ahead of it in the stream. */
+  sg_status (*stream_begin_at)(sg_backend_stream *stream, int64_t device_ns);
+
+  /** Required. A new event. */
+  sg_status (*event_create)(sg_backend_device *device, sg_backend_event **out);
+  /** Required. Destroys it; no stream waits for it. */
+  void (*event_destroy)(sg_backend_event *event);
+  /** Required. The event happens when what is in the stream so far has ended. */
+  sg_status (*event_record)(sg_backend_event *event, sg_backend_stream *stream);
+
+  /** Required. 1 if the device has such a command: of this kind, with these types, this arithmetic and this epilogue;
+   *  otherwise 0. Shapes are valid; no pointer of the command is followed, and one that is not NULL stands for any. */
+  int32_t (*supports)(sg_backend_device *device, const sg_backend_command *command);
+  /** Required. Enqueues one command, of any kind; or, with `takes_batches`, a batch: `count` >= 2 independent GEMMs of one
+   *  pair of types and one compute, without pointer arrays. `done` is notified once, for all of them. A lone command may
+   *  be freed after the call, its pointer arrays too, and `statuses` is NULL. A batch and its `statuses` stay until `done`
+   *  is notified, which it is of what failed them all; a GEMM that fails alone has its own status in `statuses`, where all
+   *  are SG_STATUS_OK before. SG_STATUS_UNSUPPORTED where `supports` says 0. */
+  sg_status (*enqueue)(sg_backend_stream *stream, const sg_backend_command *const *commands, int32_t count,
+                       sg_status *statuses, sg_backend_done done);
+
+  /** Optional: if NULL, nothing needs it. The process exits: let the commands that run end, drop the rest (their `done` is
+   *  told SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
+  void (*drain)(sg_backend_device *device);
+
+  /** Optional: if NULL, 0. 1 if `enqueue` and the nodes of graphs take batches, of any number of GEMMs; otherwise 0. */
+  int32_t (*takes_batches)(sg_backend_device *device);
+  /** Optional: if NULL, the backend's own threads tell soon enough. Tells, on the calling thread, whoever waits for
+   *  commands that have ended by now, unless another thread is just telling. Never blocks. Whoever waits for a job calls
+   *  it for some milliseconds at most before it sleeps, because waking a thread takes longer than a small product. */
+  void (*poll)(sg_backend_device *device);
+
+  /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call starts, all on
+   *  device memory but for what copies move. `nodes`, their commands and their pointer arrays are read during the call
+   *  only. When it fails the core replays. */
+  sg_status (*graph_create)(sg_backend_device *device, const sg_backend_node *nodes, int32_t count,
+                            sg_backend_graph **out);
+  /** NULL together with graph_create. Destroys it; it is not in flight. */
+  void (*graph_destroy)(sg_backend_graph *graph);
+  /** NULL together with graph_create. Runs it as one command of the stream. Launches of one graph follow each other. */
+  sg_status (*graph_launch)(sg_backend_stream *stream, sg_backend_graph *graph, sg_backend_done done);
+
+  /** Optional: if NULL, how much is free is not known. Bytes of device memory that mem_alloc could give out now, as far as
+   *  can be told: they need not be in one piece, and others may take them first. */
+  sg_status (*mem_free_bytes)(sg_backend_device *device, uint64_t *out_bytes);
+  /** Optional: if NULL, sg_backend_gemm.compute_units changes nothing, and shares of the device are refused. Multiprocessors
+   *  that the device has, of which compute_units may be any number. */
+  int32_t (*compute_units)(sg_backend_device *device);
+  /** Optional: if NULL, there is nothing to choose from. From now on the device times its ways to compute each new shape of
+   *  product once, when it first comes, and uses the fastest. Called at most once, before anything is enqueued. */
+  sg_status (*tune)(sg_backend_device *device);
+
+  /** Optional: if NULL, native events can be neither wrapped nor given out. An event over a native one, which stays the
+   *  caller's: recording records it, and waiting waits for it as anybody last recorded it. SG_STATUS_INVALID_ARGUMENT
+   *  when it is none. Destroying such an event, or one given out, leaves what waits for it waiting. */
+  sg_status (*event_wrap)(sg_backend_device *device, void *native, sg_backend_event **out);
+  /** NULL together with event_wrap. The native event under it, for the caller to wait for or to query. Never fails. */
+  void *(*event_native)(sg_backend_event *event);
+  /** NULL together with event_wrap. Whether it has happened as anybody last recorded it: SG_STATUS_OK,
+   *  SG_STATUS_NOT_READY, or a failure. */
+  sg_status (*event_query)(sg_backend_event *event);
+  /** Optional: if NULL, there is nothing to say. Never fails. */
+  void (*facts)(sg_backend_device *device, sg_backend_facts *facts);
+  /** Optional: if NULL, nothing can be set aside. A stream like stream_create's whose kernels run on no multiprocessors but
+   *  those set aside for it: as many of `*units`, which is >= 1, as no other such stream of the process has. `*units` then
+   *  says how many. Other streams run there too. SG_STATUS_UNSUPPORTED when there are none to set aside. */
+  sg_status (*stream_create_within)(sg_backend_device *device, int32_t priority, int32_t *units,
+                                    sg_backend_stream **out);
+  /** Optional: if NULL, only the device's streams run commands. Runs a command on the calling thread, as a stream would,
+   *  and returns its status; the text of a failure is last_message's. Any thread, beside all streams. */
+  sg_status (*run_here)(sg_backend_device *device, const sg_backend_command *command);
+  /** Optional: if NULL, only the device's own threads run what is enqueued. Runs one command on the calling thread, its
+   *  `done` included: one that is the next of its stream, that no thread has begun, and for whose `done` `wanted` answers
+   *  other than 0. Returns 1 when it did, 0 when there is none. `wanted` must not call the backend. */
+  int32_t (*run_waiting)(sg_backend_device *device, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user);
+  /** Optional: if NULL, a command that runs completes. From now on the device asks `stopped` between parts of a long
+   *  command, with that command's `done`, and ends it early, with SG_STATUS_CANCELLED, when the answer is not 0. Called
+   *  once, before anything is enqueued. `stopped` may be called from any thread, does not block and does not call the backend. */
+  void (*stop_when)(sg_backend_device *device, int32_t (*stopped)(const sg_backend_done *done));
+} sg_backend_ops;
+
+/** The one symbol of a plugin: returns its table, which lives as long as the process. */
+typedef const sg_backend_ops *(*sg_backend_entry_fn)(void);
+/** The plugin's symbol name for SG_BACKEND_ABI_VERSION 2. */
+#define SG_BACKEND_ENTRY_SYMBOL "sg_backend_entry_2"
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_BACKEND_H */

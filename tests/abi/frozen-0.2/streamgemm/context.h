@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file context.h
+ * @brief Devices, and the context: one open device with all work on it.
+ */
+#ifndef STREAMGEMM_CONTEXT_H
+#define STREAMGEMM_CONTEXT_H
+
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Properties of a device. Bandwidths are those of the device model, measured or published (its "sources" say which). */
+typedef struct sg_device_info {
+  size_t struct_size;       /**< sizeof(sg_device_info), set by SG_DEVICE_INFO_INIT. */
+  char name[64];            /**< As sg_context_create takes it: "cpu", "cuda:0", "sim:h200". */
+  char description[128];    /**< Text for people. */
+  uint64_t memory_bytes;    /**< Device memory; host memory for cpu. */
+  int32_t unified_memory;   /**< 1: host memory is device memory, nothing is copied. */
+  int32_t compute_units;    /**< Streaming multiprocessors, or cores. */
+  int32_t compute_lanes;    /**< Compute streams that the library uses. */
+  int32_t copy_engines;     /**< 2: both directions at once; 1: one at a time; 0: no copies are needed. */
+  int32_t priorities;       /**< Distinct stream priorities. */
+  double link_in_bytes_per_second;  /**< Pinned host to device, alone; 0 with unified memory. */
+  double link_out_bytes_per_second; /**< Device to pinned host, alone; 0 with unified memory. */
+  double memory_bytes_per_second;   /**< Device memory, read plus written; 0 when unknown. */
+  double nvlink_bytes_per_second;   /**< Of all active NVLinks together, in each direction; 0: none, or unknown. */
+  int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because NVML does not report it. */
+  int32_t reserved;                 /**< 0. */
+  char mig[32];                     /**< MIG: "off", "on", or the profile of the instance that the device is ("1g.18gb");
+                                         "unknown" without NVML; "" for devices without MIG. */
+  char peers[512];                  /**< Other devices of its kind and the connection to each: "cuda:1: 18 NVLinks, 478 GB/s;
+                                         cuda:2: PCIe"; "direct": an unknown connection; "through the host": neither can
+                                         access the other's memory. "" if there is no other device. */
+} sg_device_info;
+
+/** Initial value of an sg_device_info. */
+#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", ""}
+
+/** A backend: one kind of device, built in or loaded as a plugin. */
+typedef struct sg_backend_info {
+  size_t struct_size; /**< sizeof(sg_backend_info), set by SG_BACKEND_INFO_INIT. */
+  char name[32];      /**< "cpu", "sim", "cuda". */
+  int32_t available;  /**< 1: its devices can be used. */
+  char reason[256];   /**< Why it cannot be used; "" if it can. */
+  char origin[256];   /**< "built in", or the plugin's path. */
+} sg_backend_info;
+
+/** Initial value of an sg_backend_info. */
+#define SG_BACKEND_INFO_INIT {sizeof(sg_backend_info), "", 0, "", ""}
+
+/** Flags of a context. */
+typedef enum sg_context_flags {
+  SG_CONTEXT_DEFAULT = 0,       /**< None. */
+  SG_CONTEXT_CHECK_HAZARDS = 1, /**< Prove each schedule free of races before it runs (debugging; costs time). */
+  SG_CONTEXT_NO_COALESCING = 2, /**< Never batch small GEMMs that wait at the same time. */
+  SG_CONTEXT_TUNE = 4           /**< When a GEMM of a new shape first runs, time the device's kernels for it, on its
+                                     operands, and use the fastest one from then on. The first GEMM takes the time of about
+                                     eighty more, or 0.05 s if that is longer, and device memory for a second result.
+                                     On cuda devices the choices are kept in
+                                     $XDG_CACHE_HOME/streamgemm (or ~/.cache/streamgemm) for later contexts with
+                                     this flag. No effect on devices without a choice. */
+} sg_context_flags;
+
+/** Behaviour of a submission when sg_context_options.job_limit jobs are in flight. */
+typedef enum sg_when_full {
+  SG_WHEN_FULL_BLOCK = 0, /**< Waits until a job has completed. */
+  SG_WHEN_FULL_REFUSE = 1 /**< Returns SG_STATUS_BUSY. */
+} sg_when_full;
+
+/** Options of sg_context_create. */
+typedef struct sg_context_options {
+  size_t struct_size;    /**< sizeof(sg_context_options), set by SG_CONTEXT_OPTIONS_INIT. */
+  const char *device;    /**< "cpu", "cuda:0", "sim:h200", "sim:/path/model.json", "auto"; NULL or "" is "auto": the
+                              variable SG_DEVICE, else the first CUDA device, else the cpu. */
+  int32_t compute_lanes; /**< Compute streams; 0: the device model's number. */
+  int32_t staging_threads; /**< Threads that stage pageable memory; 0: the device model's number. */
+  uint64_t memory_limit; /**< Bytes of device memory that the schedules of this context may use; 0: all. */
+  uint32_t flags;        /**< sg_context_flags. */
+  uint32_t reserved;     /**< 0. */
+  int32_t commands_in_flight; /**< Commands in flight on the device (on each worker on cpu). Not counted: commands of schedules
+                              with several commands, commands that follow others on the device, and single GEMMs
+                              that together do not fill the device. A small number lets small GEMMs form batches and
+                              urgent ones overtake; 0: chosen by the shapes. */
+  sg_when_full when_full; /**< Behaviour of a submission at the job limit. */
+  uint64_t job_limit;    /**< Jobs that may be in flight (submitted, not completed); 0: no limit, the queue grows. */
+} sg_context_options;
+
+/** Initial value of an sg_context_options. */
+#define SG_CONTEXT_OPTIONS_INIT {sizeof(sg_context_options), NULL, 0, 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK, 0}
+
+/**
+ * Number of known backends, available or not.
+ * @param[out] out_count Number of backends.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT.
+ * Blocks at the first call while plugins are loaded. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_backend_count(int32_t *out_count);
+
+/**
+ * Describes one backend, and why it cannot be used.
+ * @param index 0 <= index < count.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_backend_describe(int32_t index, sg_backend_info *out_info);
+
+/**
+ * Number of devices of all available backends.
+ * @param[out] out_count Number of devices; at least 1, the cpu.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_ARGUMENT. Blocks as sg_backend_count does. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_device_count(int32_t *out_count);
+
+/**
+ * Describes one device.
+ * @param index 0 <= index < count.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT, or why the device could not be opened.
+ * Blocks while the device is opened. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_device_describe(int32_t index, sg_device_info *out_info);
+
+/**
+ * Opens a device and creates a context on it.
+ * @param options Options; NULL for the defaults. Read during the call only.
+ * @param[out] out_context One reference, to be released by sg_context_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_ARGUMENT (a malformed name), SG_STATUS_NO_DEVICE (with the reason),
+ * SG_STATUS_OUT_OF_MEMORY, SG_STATUS_SHUTDOWN, or the backend's failure.
+ * Blocks while the device is opened. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_create(const sg_context_options *options, sg_context **out_context);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_retain(sg_context *context);
+
+/**
+ * Releases a reference. The context is destroyed when its last reference and its last child (stream, event, buffer,
+ * queue, plan, graph, job) are released and its last job has completed.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_release(sg_context *context);
+
+/**
+ * Waits until every job submitted to the context before this call has completed, successfully or not.
+ * @return SG_STATUS_OK; SG_STATUS_DEADLOCK from a completion callback of this context. Failures of jobs are not reported here.
+ * Blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_synchronize(sg_context *context);
+
+/**
+ * Describes the context's device.
+ * @param[in,out] out_info Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_context_device(sg_context *context, sg_device_info *out_info);
+
+/**
+ * The device model that the context plans with, as JSON (docs/device-model.md): the device's own, or, if the variable
+ * SG_CALIBRATION requests it, with the figures that `streamgemm calibrate` measured; "calibration" in its "sources" then
+ * names the file, or says why none was used.
+ * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
+ * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_HANDLE,
+ * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_model(sg_context *context, char *text, uint64_t size, uint64_t *out_size);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_CONTEXT_H */

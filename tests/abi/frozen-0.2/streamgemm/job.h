@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file job.h
+ * @brief A job: a submission and its outcome; and the options of submissions.
+ *
+ * Order. A job on a stream runs after the job submitted to that stream before it. A job without a stream may run at once
+ * and beside any other job. Jobs whose operands overlap in memory (read after write, write after read, write after write)
+ * are ordered automatically, in submission order. `after` names further predecessors. SG_SUBMIT_UNTRACKED disables the
+ * tracking for one submission. If two threads submit, the program must arrange their order where it matters. Contexts do
+ * not track each other's memory: between two contexts only `after` orders jobs.
+ *
+ * Memory. From the submission until the job has completed, the operands stay allocated, A and B are not changed, and C is
+ * not accessed. The descriptor, the options and the arrays in them are read during the call only.
+ *
+ * Failure. A job completes once, with one status. A failed or cancelled job may have written parts of C; its message says
+ * so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory that such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
+ * submitted after the failure. This ends when a submission writes all of those bytes, when the memory (a buffer or pinned
+ * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_query,
+ * sg_job_wait_all, sg_job_wait_any or sg_job_message for the job, by its completion taken from a queue, or by its callback.
+ * From then on the content of the memory is accepted. Observing a job that failed because of another counts for the other
+ * too. Releasing a job and synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device
+ * itself keeps the order (cuda), a job may already be behind another one on the device when that one fails. It then runs,
+ * completes with SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid.
+ *
+ * Batching. Small GEMMs that are ready at the same time and wait for the device are sent to it as one batch, also if
+ * different threads submitted them; each remains a job of its own. An idle device starts the first one at once. While the device computes,
+ * GEMMs that no thread waits for may be held until a batch is worth a launch. A few GEMMs with a long k dimension stay
+ * unbatched on a device, because idle multiprocessors can share the depth of a single GEMM but not that of a batch. Jobs of
+ * high priority overtake all others and run in a device stream of high priority.
+ */
+#ifndef STREAMGEMM_JOB_H
+#define STREAMGEMM_JOB_H
+
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Timeout of a wait without a limit. */
+#define SG_FOREVER INT64_C(-1)
+
+/** How a GEMM is split. */
+typedef enum sg_split {
+  SG_SPLIT_AUTO = 0,  /**< The planner's choice: the fastest one by the device model. */
+  SG_SPLIT_NONE = 1,  /**< One command (one tile after another for host-resident operands). */
+  SG_SPLIT_M = 2,     /**< Rows of C. */
+  SG_SPLIT_N = 3,     /**< Columns of C. */
+  SG_SPLIT_K = 4,     /**< The k dimension: partial results, then a reduction in a fixed order. */
+  SG_SPLIT_BATCH = 5  /**< Items of the batch. */
+} sg_split;
+
+/** Restrictions of the planner's choice. Zero in a field leaves it free. */
+typedef struct sg_plan_options {
+  size_t struct_size;    /**< sizeof(sg_plan_options), set by SG_PLAN_OPTIONS_INIT. */
+  sg_split split;        /**< How to split. */
+  int32_t parts;         /**< Parts of the split; 0: the planner's choice. */
+  int32_t streams;       /**< Compute streams to use at most; 0: what the context has. */
+  uint64_t memory_limit; /**< Bytes of device memory that the job may use; 0: the context's limit. */
+  int64_t tile_m;        /**< Rows of a tile of C if operands are on the host; 0: the planner's choice. */
+  int64_t tile_n;        /**< Columns of a tile of C; 0: the planner's choice. */
+  int64_t tile_k;        /**< Depth of a panel; 0: the planner's choice. */
+  sg_memory_kind place_a;/**< Memory kind of A; SG_MEMORY_AUTO: from the pointer. For plans without pointers. */
+  sg_memory_kind place_b;/**< The same for B. */
+  sg_memory_kind place_c;/**< The same for C. */
+} sg_plan_options;
+
+/** Initial value of an sg_plan_options. */
+#define SG_PLAN_OPTIONS_INIT                                                                                      \
+  {sizeof(sg_plan_options), SG_SPLIT_AUTO, 0, 0, 0, 0, 0, 0, SG_MEMORY_AUTO, SG_MEMORY_AUTO, SG_MEMORY_AUTO}
+
+/** Flags of a submission. */
+typedef enum sg_submit_flags {
+  SG_SUBMIT_DEFAULT = 0,  /**< None. */
+  SG_SUBMIT_UNTRACKED = 1,/**< The caller guarantees that the job conflicts with no job in flight, except by stream and
+                               `after`. */
+  SG_SUBMIT_WILL_WAIT = 2 /**< The caller waits for the job next. On the cpu a short GEMM without a predecessor, in a context
+                               without other work in flight, is then computed by the call itself on the calling thread,
+                               which saves waking a worker. Since 0.2. */
+} sg_submit_flags;
+
+/** Room for the label of a job, in bytes, with its NUL. */
+#define SG_LABEL_SIZE 64
+
+/** Options of a submission. */
+typedef struct sg_submit {
+  size_t struct_size;     /**< sizeof(sg_submit), set by SG_SUBMIT_INIT. */
+  sg_stream *stream;      /**< Run after the job submitted to this stream before; NULL: no stream. */
+  sg_job *const *after;   /**< Run after these jobs; read during the call only. */
+  int32_t after_count;    /**< Number of jobs in `after`. */
+  int32_t priority;       /**< -1 low, 0 normal (or the stream's), 1 high: overtakes waiting jobs. */
+  uint32_t flags;         /**< sg_submit_flags. */
+  uint32_t reserved;      /**< 0. */
+  sg_queue *queue;        /**< Queue that receives the completion; NULL: none. */
+  uint64_t tag;           /**< Returned with the completion. */
+  const sg_plan_options *plan; /**< Restricts the planner's choice; NULL leaves it free. */
+  sg_graph *graph;        /**< Record the submission in this graph instead of running it (graph.h). `after` and `queue` are then
+                               not allowed, and the call returns no job. NULL: run it. */
+  int64_t deadline_ns;    /**< Nanoseconds from the submission; 0: none. A job that has not started by then is dropped, one that
+                               runs is stopped as by sg_job_cancel. It then completes with SG_STATUS_DEADLINE_EXCEEDED, but
+                               not before its predecessors. Not allowed for recorded submissions. Since 0.2. */
+  const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and
+                               names the job in the log. Copied by the call, without allocating; of a text of SG_LABEL_SIZE
+                               bytes or more the first SG_LABEL_SIZE - 1 are kept, or up to three fewer so that no character
+                               is cut. Of a recorded submission, the name of its part of each run. Since 0.2. */
+} sg_submit;
+
+/** Initial value of an sg_submit. */
+#define SG_SUBMIT_INIT {sizeof(sg_submit), NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, 0, NULL}
+
+/**
+ * Statistics of a completed job. Times are on the device's clock (virtual on sim devices), in ns from an arbitrary zero. A
+ * GPU times a copy, or a GEMM of 0.3 ms and more, by itself if its stream was empty and it waits for no other stream;
+ * contiguous copies of about 2 to 16 MB to or from the host are excluded, because others may follow. All other times are
+ * read by the host when it learns that a command has completed, mostly 10 to 100 us later.
+ */
+typedef struct sg_job_statistics {
+  size_t struct_size;       /**< sizeof(sg_job_statistics), set by SG_JOB_STATISTICS_INIT. */
+  int64_t start_ns;         /**< Start of the first command; 0 if none ran. */
+  int64_t end_ns;           /**< End of the last command; 0 if none ran. */
+  double busy_seconds;      /**< Sum of the times of all commands; more than (end - start) if they overlapped. */
+  double predicted_seconds; /**< Prediction of the device model. */
+  double bound_seconds;     /**< The least time that the model's rates allow. */
+  double flops;             /**< Floating-point (or integer) operations of the GEMM. */
+  uint64_t bytes_in;        /**< Bytes copied to the device. */
+  uint64_t bytes_out;       /**< Bytes copied from the device. */
+  int32_t commands;         /**< Commands of the schedule. */
+  int32_t commands_run;     /**< Commands that ran; fewer after a failure or a cancellation. */
+  char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
+  int32_t batch_size;       /**< Jobs in one call with this one, itself included; busy_seconds is its part of the
+                                 call. 1: not batched. */
+  uint32_t reserved;        /**< 0. */
+} sg_job_statistics;
+
+/** Initial value of an sg_job_statistics. */
+#define SG_JOB_STATISTICS_INIT {sizeof(sg_job_statistics), 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, "", 0, 0}
+
+/**
+ * Called once when a job has completed, on a thread of the library that runs one callback at a time. It may submit,
+ * release any handle and call any function, except a wait for its own job and sg_context_synchronize
+ * (SG_STATUS_DEADLOCK).
+ */
+typedef void (*sg_job_callback)(sg_job *job, sg_status status, void *user);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_retain(sg_job *job);
+
+/**
+ * Releases a reference. The job itself continues.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_release(sg_job *job);
+
+/**
+ * Waits until the job has completed.
+ * @param timeout_ns Nanoseconds; 0 tests without waiting; SG_FOREVER waits without a limit.
+ * @return The job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK from the job's own callback;
+ * SG_STATUS_INVALID_HANDLE; SG_STATUS_INVALID_ARGUMENT (another negative timeout).
+ * The message of a failed job becomes this thread's sg_last_error_message. Blocks. On cuda devices it polls for some
+ * milliseconds at most around the predicted end before it sleeps, which saves the time of waking a thread. Any thread.
+ * Since 0.1.
+ */
+SG_API sg_status sg_job_wait(sg_job *job, int64_t timeout_ns);
+
+/**
+ * Tests whether the job has completed.
+ * @return The job's status, SG_STATUS_NOT_READY, or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_query(sg_job *job);
+
+/**
+ * The name of sg_job_query in 0.1.
+ * @deprecated Call sg_job_query. This name stays as long as the soname.
+ * @return As sg_job_query. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_poll(sg_job *job);
+
+/**
+ * Requests that the job stop early. Commands that have not started are dropped. A running command completes, except that a
+ * long GEMM on the cpu stops within about 50 ms, with C partly written. A job that names the cancelled one in `after`, or
+ * reads what it was to write, fails with SG_STATUS_DEPENDENCY_FAILED; other later jobs of its stream run.
+ * @return SG_STATUS_OK: the job will complete as cancelled, or successfully if its last command was already running;
+ * SG_STATUS_BUSY: it had already completed; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_cancel(sg_job *job);
+
+/**
+ * Calls `callback` once, when the job has completed; soon, if it has already.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE; SG_STATUS_OUT_OF_MEMORY.
+ * Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void *user);
+
+/**
+ * The message of a failed job.
+ * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has not failed.
+ * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
+ * Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_message(sg_job *job, char *text, uint64_t size);
+
+/**
+ * The label that the job was submitted with (sg_submit.label), as it was kept.
+ * @param[out] text Receives at most `size` bytes with the NUL; "" if the job has no label. SG_LABEL_SIZE bytes hold any
+ * label.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_label(sg_job *job, char *text, uint64_t size);
+
+/**
+ * Statistics of a completed job.
+ * @param[in,out] out_statistics Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK; SG_STATUS_NOT_READY; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics);
+
+/**
+ * The name of sg_job_get_statistics in 0.1.
+ * @deprecated Call sg_job_get_statistics. This name stays as long as the soname.
+ * @param[in,out] out_statistics As in sg_job_get_statistics.
+ * @return As sg_job_get_statistics. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
+
+/**
+ * Waits until all jobs have completed.
+ * @param jobs `count` handles; count 0 returns at once.
+ * @param timeout_ns Timeout for all jobs together, as in sg_job_wait.
+ * @return SG_STATUS_OK if all succeeded; the status of the first one in the array that failed; SG_STATUS_TIMEOUT;
+ * SG_STATUS_DEADLOCK; SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT (it did not wait for any). Blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_wait_all(sg_job *const *jobs, int32_t count, int64_t timeout_ns);
+
+/**
+ * Waits until one of the jobs has completed.
+ * @param jobs `count` >= 1 handles.
+ * @param timeout_ns As in sg_job_wait.
+ * @param[out] out_index Index of a completed job, the lowest one seen; -1 if none.
+ * @return That job's status; SG_STATUS_TIMEOUT; SG_STATUS_DEADLOCK; SG_STATUS_INVALID_ARGUMENT;
+ * SG_STATUS_INVALID_HANDLE. `*out_index` distinguishes the failure of a job from that of the call. Blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_JOB_H */

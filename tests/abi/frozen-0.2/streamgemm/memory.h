@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file memory.h
+ * @brief Pinned host memory, device memory, and asynchronous copies.
+ */
+#ifndef STREAMGEMM_MEMORY_H
+#define STREAMGEMM_MEMORY_H
+
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/**
+ * Allocates pinned host memory, which the device copies at full speed: aligned to 4096 bytes, uninitialised.
+ * @param bytes Size; 0 gives a unique pointer that may be freed.
+ * @param[out] out_memory The memory, valid until sg_host_free or the end of the context; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
+ * May block for long (pinning a GiB takes a large part of a second). Any thread. Since 0.1.
+ */
+SG_API sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory);
+
+/**
+ * Frees memory that sg_host_alloc returned.
+ * @param memory The pointer; NULL is a no-op. No job in flight may use the memory.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (not such a pointer of this context).
+ * May block. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_host_free(sg_context *context, void *memory);
+
+/**
+ * Pins host memory of the caller, so that copies from and to it run at full speed. Registered ranges may not overlap.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY, or the backend's.
+ * May block for long. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_host_register(sg_context *context, void *memory, uint64_t bytes);
+
+/**
+ * Unpins memory that sg_host_register pinned, by the same pointer. No job in flight may use the range.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (not registered).
+ * May block. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_host_unregister(sg_context *context, void *memory);
+
+/**
+ * Allocates device memory, aligned to 256 bytes, uninitialised.
+ * @param bytes Size; > 0.
+ * @param[out] out_buffer One reference, to be released by sg_buffer_release; NULL on failure. The memory is
+ * freed when the last reference is released and the jobs submitted before that have completed.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
+ * May block. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer **out_buffer);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_buffer_retain(sg_buffer *buffer);
+
+/**
+ * Releases a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks on work in flight. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_buffer_release(sg_buffer *buffer);
+
+/**
+ * The buffer's address, for matrix views and copies. Only the device may read it, unless it has unified memory.
+ * @param[out] out_data The address; NULL on failure. Valid as long as the buffer.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_buffer_data(sg_buffer *buffer, void **out_data);
+
+/**
+ * The buffer's size in bytes.
+ * @param[out] out_bytes The size; 0 on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_buffer_size(sg_buffer *buffer, uint64_t *out_bytes);
+
+/**
+ * Copies `bytes` bytes. Source and destination may be in host or device memory and may not overlap.
+ * @param submit,out_job As in sg_gemm_async; the same rules of order apply.
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_OUT_OF_MEMORY,
+ * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted. 0 bytes succeed.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_copy_async(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit,
+                               sg_job **out_job);
+
+/**
+ * Copies `height` rows of `width` bytes, dst_pitch and src_pitch bytes apart. The gaps between rows are not accessed.
+ * @param dst_pitch,src_pitch In bytes; >= width.
+ * @return As sg_copy_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src,
+                                  uint64_t src_pitch, uint64_t width, uint64_t height, const sg_submit *submit,
+                                  sg_job **out_job);
+
+/**
+ * Copies and waits: sg_copy_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_copy(sg_context *context, void *dst, const void *src, uint64_t bytes, const sg_submit *submit);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_MEMORY_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file plan.h
+ * @brief Plans: the schedule of a GEMM, created without running it: to inspect, to predict, to run many times.
+ *
+ * A plan is computed from a device model, so a context on "sim:h200" predicts an H200 on any machine.
+ */
+#ifndef STREAMGEMM_PLAN_H
+#define STREAMGEMM_PLAN_H
+
+#include <streamgemm/gemm.h>
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Prediction of the device model for a plan. bound = max(bytes in / link in, bytes out / link out, all bytes / both, flops /
+ *  rate): no schedule can be faster at these rates. */
+typedef struct sg_plan_prediction {
+  size_t struct_size;       /**< sizeof(sg_plan_prediction), set by SG_PLAN_PREDICTION_INIT. */
+  double predicted_seconds; /**< Length of the simulated timeline. */
+  double bound_seconds;     /**< The bound. */
+  double serial_seconds;    /**< Sum of the commands' times, as if nothing overlapped. */
+  double flops;             /**< Operations of the GEMM. */
+  uint64_t bytes_in;        /**< Bytes copied to the device. */
+  uint64_t bytes_out;       /**< Bytes copied from the device. */
+  uint64_t device_bytes;    /**< Device memory that a run uses. */
+  uint64_t staging_bytes;   /**< Pinned host memory that a run uses. */
+  int32_t commands;         /**< Commands of the schedule. */
+  int32_t compute_lanes;    /**< Compute streams used. */
+  char strategy[64];        /**< Kind of the schedule, in column-major terms: a row-major C is its transpose. */
+} sg_plan_prediction;
+
+/** Initial value of an sg_plan_prediction. */
+#define SG_PLAN_PREDICTION_INIT {sizeof(sg_plan_prediction), 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, ""}
+
+/** Format of a plan's description. */
+typedef enum sg_plan_format {
+  SG_PLAN_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
+  SG_PLAN_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
+  SG_PLAN_TIMELINE = 2 /**< A row for each lane and host worker, a column for each time slot. */
+} sg_plan_format;
+
+/**
+ * Creates a plan for a GEMM on the context's device.
+ * @param desc The GEMM. Data pointers may be NULL; then `options` gives the memory kind of the operands (default: device
+ * memory). A bias needs its address: it says that there is a bias, and its memory kind. Read during the call only.
+ * @param options Restricts the planner's choice; NULL leaves it free.
+ * @param[out] out_plan One reference, to be released by sg_plan_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_UNSUPPORTED,
+ * SG_STATUS_OUT_OF_MEMORY (also if no tile fits the memory limit).
+ * Never blocks; takes microseconds to some ten milliseconds. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg_plan_options *options,
+                                sg_plan **out_plan);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_plan_retain(sg_plan *plan);
+
+/**
+ * Releases a reference. Its runs in flight continue.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_plan_release(sg_plan *plan);
+
+/**
+ * The prediction of the device model for the plan.
+ * @param[in,out] out_prediction Its struct_size is read; the rest is written.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE or SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_plan_predict(sg_plan *plan, sg_plan_prediction *out_prediction);
+
+/**
+ * Describes the plan as text.
+ * @param[out] text Receives at most `size` bytes with the NUL; may be NULL when size is 0.
+ * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL.
+ * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_HANDLE,
+ * SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_plan_describe(sg_plan *plan, sg_plan_format format, char *text, uint64_t size, uint64_t *out_size);
+
+/**
+ * Runs the plan on matrices of its shapes.
+ * @param desc As given to sg_plan_create, with the data pointers (or pointer arrays) and scalars of this run. Zero or
+ * non-zero beta, zero or non-zero alpha and the memory kinds must be as planned (SG_STATUS_INVALID_ARGUMENT). With alpha
+ * 0, beta 1, no bias and no activation the run does nothing.
+ * @param submit,out_job As in sg_gemm_async; submit->plan is not used.
+ * @return As sg_gemm_async. Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.1.
+ */
+SG_API sg_status sg_plan_run_async(sg_plan *plan, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_PLAN_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file streamgemm.h
+ * @brief The whole public API. Each header also compiles alone.
+ */
+#ifndef STREAMGEMM_H
+#define STREAMGEMM_H
+
+#include <streamgemm/axpby.h>
+#include <streamgemm/context.h>
+#include <streamgemm/event.h>
+#include <streamgemm/gemm.h>
+#include <streamgemm/graph.h>
+#include <streamgemm/job.h>
+#include <streamgemm/memory.h>
+#include <streamgemm/plan.h>
+#include <streamgemm/queue.h>
+#include <streamgemm/status.h>
+#include <streamgemm/stream.h>
+#include <streamgemm/types.h>
+#include <streamgemm/version.h>
+
+#endif /* STREAMGEMM_H */

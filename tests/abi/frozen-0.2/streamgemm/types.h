@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file types.h
+ * @brief Element types, layouts, operations, scalars, the matrix view, and the opaque handles.
+ *
+ * Handles: a function that creates an object returns one reference, `retain` adds one, `release` releases one. NULL is
+ * allowed in `retain` and `release` and does nothing. A child keeps its parent alive, so handles may be released in any
+ * order, also with work in flight: the work completes first. A handle is a token, not an address: the result of a stale,
+ * foreign or random value is SG_STATUS_INVALID_HANDLE. After fork() the same holds in the child for every inherited
+ * handle; the child may create a context of its own.
+ *
+ * Descriptor and option structs begin with their size, which the SG_..._INIT macro sets. They only grow at the end. Zero
+ * in a field means its default.
+ */
+#ifndef STREAMGEMM_TYPES_H
+#define STREAMGEMM_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <streamgemm/export.h>
+#include <streamgemm/status.h>
+
+SG_BEGIN_DECLS
+
+/** An open device with its streams, memory and jobs. See context.h. */
+typedef struct sg_context sg_context;
+/** An order of submissions. See stream.h. */
+typedef struct sg_stream sg_stream;
+/** A point in a stream. See event.h. */
+typedef struct sg_event sg_event;
+/** Device memory. See memory.h. */
+typedef struct sg_buffer sg_buffer;
+/** One submission and its outcome. See job.h. */
+typedef struct sg_job sg_job;
+/** A queue of completions. See queue.h. */
+typedef struct sg_queue sg_queue;
+/** A schedule that is made without running it. See plan.h. */
+typedef struct sg_plan sg_plan;
+/** Submissions that are recorded once and run together many times. See graph.h. */
+typedef struct sg_graph sg_graph;
+
+/** Element type of a matrix. 0 is not a type. */
+typedef enum sg_dtype {
+  SG_DTYPE_F64 = 1,  /**< IEEE binary64, 8 bytes. */
+  SG_DTYPE_F32 = 2,  /**< IEEE binary32, 4 bytes. */
+  SG_DTYPE_C64 = 3,  /**< Complex: two binary32, real part first, 8 bytes. */
+  SG_DTYPE_C128 = 4, /**< Complex: two binary64, real part first, 16 bytes. */
+  SG_DTYPE_F16 = 5,  /**< IEEE binary16, 2 bytes. */
+  SG_DTYPE_BF16 = 6, /**< bfloat16: the upper half of a binary32, 2 bytes. */
+  SG_DTYPE_I8 = 7,   /**< Signed 8-bit integer. Input only. */
+  SG_DTYPE_I32 = 8,  /**< Signed 32-bit integer. The result type of i8 GEMMs. */
+  SG_DTYPE_F8_E4M3 = 9, /**< 8-bit float, OCP's E4M3 (the "fn" variant): 4 bits of exponent, 3 of fraction, at most
+                             448, least normal 2^-6, least subnormal 2^-9; no infinity; 0x7f and 0xff are NaN.
+                             Input only. */
+  SG_DTYPE_F8_E5M2 = 10 /**< 8-bit float, OCP's E5M2, the upper half of a binary16: 5 bits of exponent, 2 of fraction, at
+                             most 57344, least normal 2^-14, least subnormal 2^-16, infinities and NaN as in IEEE 754.
+                             Input only. */
+} sg_dtype;
+
+/** Storage order of a matrix. */
+typedef enum sg_layout {
+  SG_LAYOUT_ROW_MAJOR = 0,   /**< Element (i, j) at i * ld + j; ld >= cols. C and NumPy's default. */
+  SG_LAYOUT_COLUMN_MAJOR = 1 /**< Element (i, j) at i + j * ld; ld >= rows. BLAS and Fortran's own. */
+} sg_layout;
+
+/** Operation on an operand before the multiplication. */
+typedef enum sg_op {
+  SG_OP_N = 0, /**< The matrix itself. */
+  SG_OP_T = 1, /**< Its transpose. */
+  SG_OP_C = 2  /**< Its conjugate transpose; the transpose for real types. */
+} sg_op;
+
+/**
+ * The least accurate arithmetic that the caller allows. A device may compute more accurately, never less: the cpu device
+ * computes every f32 GEMM in f32.
+ */
+typedef enum sg_compute {
+  SG_COMPUTE_EXACT = 0,  /**< Products exact in the operand's format or wider, sums at least in f32 (i32 for i8). */
+  SG_COMPUTE_TF32 = 1,   /**< f32 operands may be rounded to 11 significant bits before they are multiplied; in all but exact, to 0 below the normal range. */
+  SG_COMPUTE_3XTF32 = 2, /**< f32 operands may be split into a part of 11 significant bits and a rest of 8, and the product
+                              of two rests left out. The relative error of each product of two elements from 2^-115 on
+                              is at most 2^-17. Only GEMMs with k >= 128 are split: for their sums in f32 no better
+                              bound is known. */
+  SG_COMPUTE_BF16 = 3,   /**< f32 operands may be rounded to bf16. If A and B are both in pageable memory and the device has
+                              memory of its own, they are rounded while they are staged, unless that could be slower, so
+                              half the bytes cross the link. Rounding is to nearest, ties to even, with a relative error
+                              of at most 2^-8 (subnormal numbers: an error of at most 2^-134); from
+                              (2 - 2^-8) * 2^127 on the result is infinity. */
+  SG_COMPUTE_BF16X3 = 4, /**< f32 operands may be split into two bf16 parts, and the product of the lesser ones left out. The
+                              relative error of each product of two elements from 2^-118 on is at most 2^-14. */
+  SG_COMPUTE_F8 = 5      /**< f8 operands may be multiplied by the chip's f8 units. Their products are exact, but partial sums
+                              may have fewer bits than f32 before they are added in f32: about 14 significant bits on
+                              Hopper. */
+} sg_compute;
+
+/** Kind of memory, for a context's device. */
+typedef enum sg_memory_kind {
+  SG_MEMORY_AUTO = 0,     /**< Determined from the pointer; the default. */
+  SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
+  SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
+  SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
+} sg_memory_kind;
+
+/** Function that is applied to each element of a result after the whole sum. A NaN stays a NaN. */
+typedef enum sg_activation {
+  SG_ACTIVATION_NONE = 0, /**< Nothing. */
+  SG_ACTIVATION_RELU = 1, /**< max(x, 0). Real and integer results. */
+  SG_ACTIVATION_GELU = 2  /**< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), as cuBLASLt's. Real results. */
+} sg_activation;
+
+/** Which elements of a result share a value of its bias. */
+typedef enum sg_bias {
+  SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C, n in total: the bias of a layer x * W + b. */
+  SG_BIAS_PER_ROW = 1     /**< One value for each row of C, m in total. */
+} sg_bias;
+
+/** A real or complex scalar; `im` is ignored for real types. For i32 results `re` must be an integer of 32 bits. */
+typedef struct sg_scalar {
+  double re; /**< Real part. */
+  double im; /**< Imaginary part. */
+} sg_scalar;
+
+/**
+ * A view of a matrix. It owns nothing. Only the rows x cols elements belong to it. Padding between rows (or columns) is
+ * never written; in pinned memory the padding of A and B may be read. Nothing after the last element is accessed.
+ */
+typedef struct sg_matrix {
+  void *data;       /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */
+  int64_t rows;     /**< Rows as stored, before any op; >= 0. */
+  int64_t cols;     /**< Columns as stored; >= 0. */
+  int64_t ld;       /**< Leading dimension in elements; 0 means tight (cols for row major, rows for column major). */
+  sg_dtype dtype;   /**< Element type. */
+  sg_layout layout; /**< Row or column major. */
+} sg_matrix;
+
+/**
+ * Size of one element in bytes; 0 for a value that is not a type.
+ * Never blocks. Any thread. Since 0.1.
+ */
+SG_API int32_t sg_dtype_size(sg_dtype dtype);
+
+/**
+ * Short name of a type: "f32", "bf16", ...; "unknown" for a value that is not a type.
+ * @return A static string. Never blocks. Any thread. Since 0.1.
+ */
+SG_API const char *sg_dtype_name(sg_dtype dtype);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_TYPES_H */

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What log_test.py runs with SG_LOG: each mode provokes messages of one area, and prints results to standard output. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <streamgemm/streamgemm.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N 192
+
+static double a[N * N], b[N * N], c[N * N];
+
+static void fail(const char *what) {
+  printf("failed: %s: %s\n", what, sg_last_error_message());
+  exit(1);
+}
+#define OK(call) ((call) == SG_STATUS_OK ? (void)0 : fail(#call))
+
+static sg_context *open_device(const char *device) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_context *context = NULL;
+  options.device = device;
+  OK(sg_context_create(&options, &context));
+  return context;
+}
+
+static sg_gemm_desc product(double *to, int64_t n) {
+  sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+  desc.a.data = a;
+  desc.b.data = b;
+  desc.c.data = to;
+  desc.a.rows = desc.a.cols = desc.b.rows = desc.b.cols = desc.c.rows = desc.c.cols = n;
+  desc.a.dtype = desc.b.dtype = desc.c.dtype = SG_DTYPE_F64;
+  return desc;
+}
+
+/* C of the whole size, as a sum that any other bit would change. */
+static void print_result(void) {
+  unsigned long long sum = 0, bits;
+  int i;
+  for (i = 0; i < N * N; ++i) {
+    memcpy(&bits, &c[i], sizeof bits);
+    sum = sum * 31 + bits;
+  }
+  printf("result %llx\n", sum);
+}
+
+static void multiply(const char *device, const char *label) {
+  sg_context *const context = open_device(device);
+  const sg_gemm_desc desc = product(c, N);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.label = label;
+  OK(sg_gemm(context, &desc, &submit));
+  print_result();
+  OK(sg_context_release(context));
+}
+
+/* Its first product fails: of the job with that label. */
+static void failing(const char *label) {
+  sg_context *const context = open_device("sim:h200?fail-launch=1");
+  const sg_gemm_desc desc = product(c, N);
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.label = label;
+  if (sg_gemm(context, &desc, &submit) == SG_STATUS_OK) fail("the product did not fail");
+  OK(sg_context_release(context));
+}
+
+static void cancelled(void) {
+  sg_context *const context = open_device("sim:h200");
+  const sg_gemm_desc desc = product(c, N);
+  sg_submit submit = SG_SUBMIT_INIT;
+  sg_job *job = NULL;
+  submit.deadline_ns = 1;
+  submit.label = "late";
+  OK(sg_gemm_async(context, &desc, &submit, &job));
+  if (sg_job_wait(job, SG_FOREVER) != SG_STATUS_DEADLINE_EXCEEDED) fail("the deadline did not pass");
+  OK(sg_job_release(job));
+  OK(sg_context_release(context));
+}
+
+/* A graph whose GEMM is in host memory is no command of a device's graph. */
+static void replayed(const char *device) {
+  sg_context *const context = open_device(device);
+  const sg_gemm_desc desc = product(c, N);
+  sg_submit record = SG_SUBMIT_INIT;
+  sg_graph *graph = NULL;
+  OK(sg_graph_create(context, &graph));
+  record.graph = graph;
+  OK(sg_gemm_async(context, &desc, &record, NULL));
+  OK(sg_graph_run_async(graph, NULL, NULL));
+  OK(sg_context_synchronize(context));
+  print_result();
+  OK(sg_graph_release(graph));
+  OK(sg_context_release(context));
+}
+
+static double *device_memory(sg_context *context, const double *from, uint64_t bytes, sg_buffer **buffer) {
+  void *address = NULL;
+  OK(sg_buffer_create(context, bytes, buffer));
+  OK(sg_buffer_data(*buffer, &address));
+  OK(sg_copy(context, address, from, bytes, NULL));
+  return (double *)address;
+}
+
+/* Small products that wait behind a large one go out as one call, which the device refuses; each by itself it takes. */
+static void batched(void) {
+  enum { SMALL = 8, COUNT = 8, LARGE = 600 };
+  static double large[LARGE * LARGE];
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  sg_gemm_desc first = product(NULL, LARGE), small = product(NULL, SMALL);
+  sg_context *context = NULL;
+  sg_buffer *buffers[5];
+  sg_plan *plan = NULL;
+  double *results;
+  int i;
+  options.device = "sim:h200?refuse-launch=2";
+  options.commands_in_flight = 1;
+  OK(sg_context_create(&options, &context));
+  first.a.data = first.b.data = device_memory(context, large, sizeof large, &buffers[0]);
+  first.c.data = device_memory(context, large, sizeof large, &buffers[1]);
+  small.a.data = device_memory(context, a, sizeof a, &buffers[2]);
+  small.b.data = device_memory(context, b, sizeof b, &buffers[3]);
+  results = device_memory(context, a, sizeof a, &buffers[4]);
+  small.c.data = results;
+  /* The shape is planned ahead, so that all of them are there before the large one is over. */
+  OK(sg_plan_create(context, &small, NULL, &plan));
+  OK(sg_gemm_async(context, &first, NULL, NULL));
+  for (i = 0; i < COUNT; ++i) {
+    small.c.data = results + i * SMALL * SMALL;
+    OK(sg_gemm_async(context, &small, NULL, NULL));
+  }
+  OK(sg_context_synchronize(context));
+  OK(sg_copy(context, c, results, sizeof c, NULL));
+  print_result();
+  OK(sg_plan_release(plan));
+  for (i = 0; i < 5; ++i) OK(sg_buffer_release(buffers[i]));
+  OK(sg_context_release(context));
+}
+
+static void *plan_shapes(void *first) {
+  sg_context *const context = open_device("sim:h200");
+  int64_t n;
+  for (n = *(int *)first; n < 100; n += 4) {
+    const sg_gemm_desc desc = product(NULL, n);
+    sg_plan *plan = NULL;
+    OK(sg_plan_create(context, &desc, NULL, &plan));
+    OK(sg_plan_release(plan));
+  }
+  OK(sg_context_release(context));
+  return NULL;
+}
+
+static void beside_each_other(void) {
+  pthread_t threads[4];
+  int first[4] = {1, 2, 3, 4}, i;
+  for (i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, plan_shapes, &first[i]);
+  for (i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+}
+
+static void forked(void) {
+  int status = 0;
+  pid_t child;
+  multiply("sim:h200", "parent");
+  fflush(stdout);
+  child = fork();
+  if (child == 0) {
+    failing("child");
+    exit(0);
+  }
+  if (waitpid(child, &status, 0) != child || status != 0) fail("the child");
+}
+
+/* The process returns from main beside work in flight, some of which then fails. */
+static void exiting(void) {
+  sg_context *const context = open_device("sim:h200");
+  static double to[200][N * N];
+  int i;
+  for (i = 0; i < 200; ++i) {
+    const sg_gemm_desc desc = product(to[i], N);
+    OK(sg_gemm_async(context, &desc, NULL, NULL));
+  }
+}
+
+/* A file of the program's has the number of the closed standard error. */
+static void closed(const char *path) {
+  close(STDERR_FILENO);
+  multiply("sim:h200", NULL);
+  if (open(path, O_CREAT | O_WRONLY, 0600) != STDERR_FILENO) fail("the descriptor");
+  failing("late");
+}
+
+int main(int argc, char **argv) {
+  const char *const mode = argc > 1 ? argv[1] : "";
+  int i;
+  for (i = 0; i < N * N; ++i) {
+    a[i] = 1.0 / (1 + i % 7);
+    b[i] = 1.0 / (1 + i % 11);
+  }
+  if (strcmp(mode, "plan") == 0)
+    multiply("sim:h200", NULL);
+  else if (strcmp(mode, "cpu") == 0)
+    multiply("cpu", NULL);
+  else if (strcmp(mode, "memory") == 0)
+    multiply("sim:h200?memory=4MiB&taken=3600KiB", "large \033[31m\n");
+  else if (strcmp(mode, "failing") == 0)
+    failing(argc > 2 ? argv[2] : NULL);
+  else if (strcmp(mode, "deadline") == 0)
+    cancelled();
+  else if (strcmp(mode, "graph") == 0)
+    replayed(argc > 2 ? argv[2] : "cpu");
+  else if (strcmp(mode, "batch") == 0)
+    batched();
+  else if (strcmp(mode, "threads") == 0)
+    beside_each_other();
+  else if (strcmp(mode, "fork") == 0)
+    forked();
+  else if (strcmp(mode, "exit") == 0)
+    exiting();
+  else if (strcmp(mode, "closed") == 0)
+    closed(argv[2]);
+  else
+    return 2;
+  return 0;
+}
