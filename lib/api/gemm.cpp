@@ -10,6 +10,7 @@
 #include "api/recent_product.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
+#include "plan/latency_parts.hpp"
 
 namespace sg {
 namespace {
@@ -30,7 +31,8 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   checked_submit order(on, submit);
   if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
-  if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d) : nullptr) {
+  const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
+  if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d, latency) : nullptr) {
     if (const auto now = recent->again(on, d))
       return submit_product(on, now->where, recent->plan(), now->accesses,
                             static_cast<std::size_t>(recent->operand_count()), order, out_job);
@@ -38,12 +40,14 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   places known;
   const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));
   checked_gemm product = check_gemm(on, d, known, true, "desc");
-  const plan_request request = request_for(d, product.shape, wanted);
+  plan_request request = request_for(d, product.shape, wanted);
+  request.latency = latency && latency_parts(product.shape, on.model().compute_lanes) > 1;
   if (order.records()) order.about(product.shape, wanted);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
   if (worth_remembering && recent_product::keeps(*plan))
-    if (recent_product *const place = recent_product::place_for(on, d); place && place->remember(on, d, product))
+    if (recent_product *const place = recent_product::place_for(on, d, latency);
+        place && place->remember(on, d, product, latency))
       place->keep(plan);
   submit_product(on, std::move(product), plan, order, out_job);
 }

@@ -48,11 +48,11 @@ bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
 }
 
 // By odd numbers without a pattern, one for each part.
-std::uint64_t mix(const context &on, const sg_gemm_desc &d) noexcept {
+std::uint64_t mix(const context &on, const sg_gemm_desc &d, bool latency) noexcept {
   const auto word = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   const std::uint64_t choices = word(d.op_a) | word(d.op_b) << 4 | word(d.compute) << 8 | word(d.a.dtype) << 16 |
                                 word(d.c.dtype) << 24 | word(d.c.layout) << 32 | word(d.activation) << 40 |
-                                word(d.bias != nullptr) << 48;
+                                word(d.bias != nullptr) << 48 | word(latency) << 49;
   const std::uint64_t lds = word(d.a.ld) + 3 * word(d.b.ld) + 5 * word(d.c.ld);
   const std::uint64_t scalars = std::bit_cast<std::uint64_t>(d.alpha.re) + 3 * std::bit_cast<std::uint64_t>(d.beta.re);
   const std::uint64_t sum = word(d.c.rows) * 0x9E3779B97F4A7C15ull + word(d.c.cols) * 0xC2B2AE3D27D4EB4Full +
@@ -78,28 +78,29 @@ struct recent_product::table {
   set &set_of(std::uint64_t mixed) noexcept { return sets[mixed >> 60]; }
 };
 
-recent_product *recent_product::find(const context &on, const sg_gemm_desc &desc) noexcept {
+recent_product *recent_product::find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
   table *const own = thread_owned<table>::get();
   if (!own || !own->latest) return nullptr;
-  if (own->latest->has_form_of(on, desc)) return own->latest;
-  const std::uint64_t mixed = mix(on, desc);
+  if (own->latest->has_form_of(on, desc, latency)) return own->latest;
+  const std::uint64_t mixed = mix(on, desc, latency);
   for (recent_product &one : own->set_of(mixed).places)
-    if (one.mixed_ == mixed && one.has_form_of(on, desc)) return own->latest = &one;
+    if (one.mixed_ == mixed && one.has_form_of(on, desc, latency)) return own->latest = &one;
   return nullptr;
 }
 
-recent_product *recent_product::place_for(const context &on, const sg_gemm_desc &desc) noexcept {
+recent_product *recent_product::place_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
   table *const own = thread_owned<table>::get();
   if (!own) return nullptr;
-  const std::uint64_t mixed = mix(on, desc);
+  const std::uint64_t mixed = mix(on, desc, latency);
   table::set &set = own->set_of(mixed);
   for (recent_product &one : set.places)
     if (one.mixed_ == mixed) return own->latest = &one;
   return own->latest = &set.places[set.turn++ % table::ways];
 }
 
-bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept {
-  return context_ == on.number() && (desc.bias != nullptr) == (count_ == 4) && same_form(desc, form_);
+bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc, bool latency) const noexcept {
+  return context_ == on.number() && latency_ == latency && (desc.bias != nullptr) == (count_ == 4) &&
+         same_form(desc, form_);
 }
 
 std::optional<recent_product::instance> recent_product::again(const context &on,
@@ -124,12 +125,14 @@ std::optional<recent_product::instance> recent_product::again(const context &on,
   return now;
 }
 
-bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) noexcept {
+bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
+                              bool latency) noexcept {
   const problem &p = product.shape;
   if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return false;
   context_ = on.number();
+  latency_ = latency;
   form_ = desc;
-  mixed_ = mix(on, desc);
+  mixed_ = mix(on, desc, latency);
   at_null_.where = product.where;
   count_ = static_cast<int>(list_accesses(product, at_null_.accesses));
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
@@ -149,7 +152,7 @@ bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const
 bool recent_product::keeps(const compiled_plan &plan) noexcept { return plan.text->commands.size() <= most_commands; }
 
 bool recent_product::is_same(const recent_product &other) const noexcept {
-  return context_ == other.context_ && mixed_ == other.mixed_ && count_ == other.count_ &&
+  return context_ == other.context_ && latency_ == other.latency_ && mixed_ == other.mixed_ && count_ == other.count_ &&
          std::equal(places_, places_ + count_, other.places_) && same_form(form_, other.form_);
 }
 

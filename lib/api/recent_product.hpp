@@ -20,13 +20,13 @@ namespace sg {
 
 class recent_product {
  public:
-  // The calling thread's of the same form; nullptr when it has none.
-  static recent_product *find(const context &on, const sg_gemm_desc &desc) noexcept;
+  // The calling thread's of the same form; nullptr when it has none. `latency`: as in plan_request.
+  static recent_product *find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
   // The calling thread's place for one of that form; nullptr when it has none (thread_owned).
-  static recent_product *place_for(const context &on, const sg_gemm_desc &desc) noexcept;
+  static recent_product *place_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
 
   // Whether `desc` differs from this product in its addresses only.
-  bool has_form_of(const context &on, const sg_gemm_desc &desc) const noexcept;
+  bool has_form_of(const context &on, const sg_gemm_desc &desc, bool latency = false) const noexcept;
   // Where the operands of one of this form lie, and what it touches.
   struct instance {
     problem_binding where;
@@ -38,7 +38,8 @@ class recent_product {
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
   // `product` is what `desc` was checked to be. False: its descriptor does not tell all of it.
-  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) noexcept;
+  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
+                bool latency = false) noexcept;
   // Its plan, which is one of the planner's own choice, and of those that are worth to be kept.
   void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept { plan_ = plan; }
   static bool keeps(const compiled_plan &plan) noexcept;
@@ -48,6 +49,7 @@ class recent_product {
  private:
   struct table;
   std::uint64_t context_ = 0;        // its number; 0: none
+  bool latency_ = false;
   std::uint64_t mixed_ = 0;          // of its parts: tells most products apart
   alignas(16) sg_gemm_desc form_{};  // its addresses mean nothing; read by vector instructions
   int count_ = 3;                    // operands: A, B and C of the column-major problem, and its bias if it has one

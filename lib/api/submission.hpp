@@ -52,6 +52,7 @@ class checked_submit {
     will_wait_ = true;
     pending_ = pending;
   }
+  bool will_wait() const noexcept { return will_wait_; }
   bool records() const noexcept { return named_ && named_->records; }
 
   // What the graph that it is recorded in is to remember of a product, besides.

@@ -64,6 +64,9 @@ enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 struct plan_request {
   split_kind split = split_kind::automatic;
+  // The submitter waits for the job next: independent parts for more than one core, shorter than a busy device should
+  // have. Changes nothing where lanes are no cores.
+  bool latency = false;
   bool by_rows = false;     // of a split of m or n: the caller's C is row major, whose m and n are the problem's n and m
   std::int32_t parts = 0;         // parts of a split; 0: the planner's choice
   std::int32_t streams = 0;       // compute lanes to use at most; 0: as many as the device model offers

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "plan/cost.hpp"
 #include "plan/direct.hpp"
+#include "plan/latency_parts.hpp"
 #include "plan/split.hpp"
 
 namespace sg {
@@ -155,6 +156,9 @@ class resident_search {
   }
 
   void over_cores(const kernel_cost &cost) {
+    const std::int64_t short_parts = terms_.request.latency ? latency_parts(p_, terms_.lanes) : 1;
+    if (short_parts > 1 && cost.seconds / double(short_parts) <= longest_core_command) offer_latency(short_parts);
+    if (!best_.empty()) return;
     if (cost.seconds <= longest_core_command)
       best_.offer(build_direct(p_));
     else
@@ -165,6 +169,27 @@ class resident_search {
     if (possible(split_kind::batch, parts)) offer(split_kind::batch, parts);
     offer_squarest(parts, 1);
     any_kind_that_fits(parts);
+  }
+
+  // So many parts, of a batch or of equal blocks of C with the shortest edges; fewer where blocks would become too
+  // small.
+  void offer_latency(std::int64_t parts) {
+    if (p_.batch >= terms_.lanes) return offer(split_kind::batch, std::min(parts, p_.batch));
+    const auto most_of = [](std::int64_t side) { return std::max<std::int64_t>(1, side / grain); };
+    for (; parts > 1; --parts) {
+      grid_split best;
+      double shortest = HUGE_VAL;
+      for (std::int64_t rows = 1; rows <= parts; ++rows) {
+        const std::int64_t cols = parts / rows;
+        const double length = double(p_.m) / double(rows) + double(p_.n) / double(cols);
+        if (parts % rows != 0 || rows > most_of(p_.m) || cols > most_of(p_.n) || length >= shortest) continue;
+        shortest = length;
+        best = {rows, cols, 1};
+      }
+      if (shortest == HUGE_VAL) continue;
+      best_.offer(build_grid_split(p_, best, terms_.lanes));
+      return;
+    }
   }
 
   void any_kind_that_fits(std::int64_t parts) {

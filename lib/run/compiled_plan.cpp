@@ -6,8 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "plan/loose_copies.hpp"
 #include "ops/backend_commands.hpp"
+#include "plan/latency_parts.hpp"
+#include "plan/loose_copies.hpp"
 #include "run/batching.hpp"
 #include "run/schedule_run.hpp"
 
@@ -20,6 +21,8 @@ constexpr double long_command_seconds = 100e-6;
 constexpr double small_product_seconds = 50e-6;
 // A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
 constexpr double short_product_seconds = 1e-3;
+// The same on all cores.
+constexpr double short_parts_seconds = 10e-3;
 // Products of a plan whose calls are kept, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
 // Commands of a plan that keeps a run, of some 200 bytes each.
@@ -127,6 +130,14 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   if (problems.size() > 1) find_joinable(model);
   const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
+  if (has_latency_parts()) {
+    short_here = text->predicted_seconds < short_parts_seconds;
+    one_call = !wants_core;
+    if (one_call) {
+      joinable.assign(commands.size(), static_cast<float>(lane_seconds / static_cast<double>(of_device)));
+      wants_core = lane_seconds > long_command_seconds;
+    }
+  }
   if (!is_single() || !commands[0].is<ops::gemm>()) return;
   const command &product = commands[0];
   const ops::gemm &gemm = *product.as<ops::gemm>();
@@ -142,6 +153,15 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
   if (!small) return;
   min_batch_size = sg::min_batch_size(model, shape_of_gemm(text->buffers, product));
   prepare_call(0, {});
+}
+
+// Whether it is what latency_parts() asks for, and not a schedule for throughput in its place.
+bool compiled_plan::has_latency_parts() const noexcept {
+  const auto &commands = text->commands;
+  return request.latency && commands.size() > 1 && commands.size() <= static_cast<std::size_t>(most_latency_parts) &&
+         text->waits.empty() && text->device_bytes == 0 &&
+         std::all_of(commands.begin(), commands.end(),
+                     [](const command &c) { return c.is<ops::gemm>() && c.as<ops::gemm>()->beta != scalar_role::one; });
 }
 
 void compiled_plan::prepare_call(std::uint32_t index, const binding &nowhere) {

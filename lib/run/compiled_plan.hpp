@@ -74,12 +74,18 @@ struct compiled_plan {
   // The engine's: what ran in its place when the device had less memory than it needs.
   mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
+  // Its commands are short independent GEMMs of one problem, which an engine sends out as one call: the submitter
+  // waits, and a part that is queued behind another job's command would hold up all of it.
+  bool one_call = false;
   // By command of a plan of several problems: seconds of a small product that waits for nothing and that nothing waits
   // for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such products.
   std::vector<float> joinable;
 
+  // GEMMs, independent of each other, that are short enough for a thread that waits for them anyway, with nothing to
+  // gather first.
+  bool short_here = false;
+
   // Of a single product.
-  bool short_here = false;        // short enough for a thread that waits for it anyway, with nothing to gather first
   bool small = false;             // a launch costs much of its time: it may go out in a group
   std::size_t min_batch_size = 1;  // members of a group that is faster than each by itself
   double work_seconds = 0;        // predicted, without the launch: what it adds to a group
@@ -102,6 +108,7 @@ struct compiled_plan {
 
  private:
   void prepare_call(std::uint32_t command, const binding &nowhere);
+  bool has_latency_parts() const noexcept;
   void find_joinable(const device_model &model);
   void leave_apart(const device_model &model, std::vector<float> &seconds) const;
 

@@ -2,11 +2,13 @@
 #include "run/context.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "base/error.hpp"
+#include "plan/latency_parts.hpp"
 #include "run/calibration.hpp"
 #include "run/completion_queue.hpp"
 #include "run/device_buffer.hpp"
@@ -167,16 +169,36 @@ void context::submit_here(ref<job> given, const submission &order, const access 
     if (failure) std::rethrow_exception(failure);
     return;
   }
-  const bool is_asked_for = !work->has_one_ref();
-  const sg_backend_gemm product = launcher::product_of(*work, 0);
-  const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
-  const sg_status status = device_->ops().run_here(device_->handle(), &product.header);
-  if (status != SG_STATUS_OK) {
-    work->fail(status, device_->ops().last_message(device_->handle()));
-    if (kept) *kept = ref<job>::share(work);
-  }
-  work->group_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+  compute_here(*work, kept);
   here_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void context::compute_here(job &work, ref<job> *kept) noexcept {
+  const auto run = [&](const sg_backend_command *const *commands, std::size_t count, std::int64_t *busy_ns) {
+    const sg_status status =
+        device_->ops().run_here(device_->handle(), commands, static_cast<std::int32_t>(count), busy_ns);
+    if (status == SG_STATUS_OK) return;
+    work.fail(status, device_->ops().last_message(device_->handle()));
+    if (kept) *kept = ref<job>::share(&work);
+  };
+  const bool is_asked_for = !work.has_one_ref();
+  const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
+  if (const std::size_t count = work.plan->text->commands.size(); count == 1) {
+    const sg_backend_gemm gemm = launcher::product_of(work, 0);
+    const sg_backend_command *const one = &gemm.header;
+    run(&one, 1, nullptr);
+    work.group_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+  } else {
+    std::array<sg_backend_gemm, most_latency_parts> parts;
+    std::array<const sg_backend_command *, most_latency_parts> commands;
+    for (std::size_t i = 0; i < count; ++i) {
+      parts[i] = launcher::product_of(work, static_cast<std::uint32_t>(i));
+      commands[i] = &parts[i].header;
+    }
+    std::int64_t busy_ns = 0;
+    run(commands.data(), count, is_asked_for ? &busy_ns : nullptr);
+    work.parts_ended(start_ns, is_asked_for ? monotonic_ns() : 0, busy_ns);
+  }
 }
 
 void context::synchronize() noexcept {

@@ -110,14 +110,18 @@ class context final : public object {
   // stream of the caller's it returns once the job's command is in there, or once the job has ended where it is not one
   // command on the device.
   void submit(ref<job> work, const submission &order, const access *accesses, std::size_t access_count);
+  // Whether GEMMs that their submitters wait for are planned for that: in parts that several cores compute at a time.
+  bool plans_for_latency() const noexcept {
+    return model_.lanes_are_cores && device_->ops().run_here && device_->has_batches();
+  }
   // Whether a job that its submitter waits for next may be computed by submit_here().
   bool computes_here(const job &work, const submission &order) const noexcept {
     return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
            work.deadline_at_ns == 0 && !work.within &&
            work.kind == work_kind::schedule && work.plan->short_here && work.operands.pointers.empty();
   }
-  // The same, on this thread, where nothing else is in flight but such jobs and it comes after none of them: the job has
-  // ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
+  // The same, on this thread and idle cores, where only such jobs are in flight and it comes after none of them: the
+  // job has ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
   void submit_here(ref<job> work, const submission &order, const access *accesses, std::size_t access_count, ref<job> *kept);
   // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);
@@ -183,6 +187,7 @@ class context final : public object {
  private:
   context(std::shared_ptr<device> opened, device_model model, const context_settings &settings);
   void last_ref_dropped() noexcept override;
+  void compute_here(job &work, ref<job> *kept) noexcept;
   void count_ends(std::uint32_t generation, std::int64_t count) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   // Returns what is to be dropped without the submission lock.

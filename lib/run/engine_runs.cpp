@@ -157,7 +157,8 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
                         ? lane_set::with_room(*running.within)
                         : lanes_.find(c.where, running.priority, running.plan->wants_core);
   if (!slot) return false;
-  if (coalesce_ && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
+  const bool joins = coalesce_ || running.plan->one_call;
+  if (joins && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
       issue_together(running, index, *slot))
     return true;
   schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
@@ -197,7 +198,8 @@ std::size_t engine::joinable_with(const job &running, std::uint32_t index) noexc
   return count;
 }
 
-// On cores one lane's products, worth their dispatch and no more; on a device those of all lanes.
+// On cores one lane's products, worth their dispatch and no more; on a device, and of a plan that is one call, those of
+// all lanes.
 bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) noexcept {
   schedule_run &run = *running.run;
   const compiled_plan &plan = *running.plan;
@@ -210,7 +212,8 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     const auto take = [&](std::uint32_t command) {
       if (plan.joinable[command] == 0) return false;  // it may be no product at all
       const sg_backend_gemm product = launcher_.product_of(running, command);
-      const bool room = items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
+      const bool room =
+          plan.one_call || (items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds));
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
       if (!room || !alike(product, first)) return false;
       batch->commands.push_back(command);
@@ -225,7 +228,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
       batch->products.reserve(most);
     }
     for (std::size_t l = 0; l < run.lanes.size(); ++l) {
-      if (!lanes_.device_ordered() && l != run.lane_of[index]) continue;
+      if (!lanes_.device_ordered() && !plan.one_call && l != run.lane_of[index]) continue;
       const auto &list = plan.lanes[l].commands;
       for (std::size_t at = run.lanes[l].next; at < list.size() && take(list[at]); ++at) {
       }

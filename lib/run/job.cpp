@@ -192,6 +192,16 @@ void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t ba
   work_ended();
 }
 
+void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
+  commands_run_ = static_cast<std::int32_t>(plan->text->commands.size());
+  if (end_ns != 0) {
+    start_ns_ = start_ns;
+    end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
+  }
+  busy_ns_ = busy_ns;
+  work_ended();
+}
+
 void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
   // What it waited for may have ended later by the host's clock than itself by the device's.

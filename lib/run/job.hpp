@@ -153,6 +153,8 @@ class alignas(64) job final : public object {
   void add_time(const flight &command, std::int64_t not_before_ns) noexcept;  // the same
   void group_ended(std::int64_t start_ns, std::int64_t end_ns,
                    std::size_t batch_size) noexcept;  // its work was part of it
+  // All commands of its plan have run beside each other, for `busy_ns` in sum. The times are 0 where nobody can ask.
+  void parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept;
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
   // --- anyone's who holds a reference ---

@@ -30,8 +30,8 @@ class hash {
                      std::int64_t{p.no_product} << 16 | std::int64_t{p.beta_zero} << 17);
   }
   hash &operator<<(const plan_request &r) noexcept {
-    return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.parts} << 8) << r.streams << r.memory_limit
-                 << r.tile_m << r.tile_n << r.tile_k;
+    return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8)
+                 << r.streams << r.memory_limit << r.tile_m << r.tile_n << r.tile_k;
   }
   std::uint64_t value() const noexcept { return state_; }
 

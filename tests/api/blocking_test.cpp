@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking calls, whose short products the calling thread may compute: they keep every rule of a job.
+#include <dirent.h>
+
 #include <cfenv>
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <limits>
+#include <random>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "support/harness.hpp"
@@ -134,6 +142,161 @@ TEST_P(blocking, waits_run_what_no_worker_has_begun) {
       ASSERT_EQ(12, results[r]);
     }
   }
+}
+
+struct size {
+  std::int64_t m, n, k;
+};
+// Those that are computed in parts where there are several cores, and one that is not.
+constexpr size sizes[] = {{128, 128, 128}, {256, 192, 160}, {512, 512, 512},
+                          {1000, 1, 1000}, {1, 1000, 1000}, {40, 40, 40}};
+
+// Random numbers whose sums depend on the order of addition.
+std::vector<double> random_numbers(std::int64_t count) {
+  std::mt19937_64 from(static_cast<std::uint64_t>(count));
+  std::uniform_real_distribution<double> next(-1, 1);
+  std::vector<double> result(static_cast<std::size_t>(count));
+  for (double &x : result) x = next(from);
+  return result;
+}
+
+struct large_product {
+  explicit large_product(size s)
+      : a(random_numbers(s.m * s.k)),
+        b(random_numbers(s.k * s.n)),
+        c(static_cast<std::size_t>(s.m * s.n), -1),
+        desc(product(a.data(), b.data(), c.data(), s.m, s.n, s.k)) {}
+  std::vector<double> a, b, c;
+  sg_gemm_desc desc;
+};
+
+TEST_P(blocking, large_ones_are_near_the_reference) {
+  for (const size &s : sizes) {
+    large_product x(s);
+    ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));
+    for (const auto &[i, j] : {std::pair{std::int64_t{0}, std::int64_t{0}}, {s.m - 1, s.n - 1}, {s.m / 2, s.n / 3}}) {
+      double sum = 0;
+      for (std::int64_t l = 0; l < s.k; ++l)
+        sum += x.a[static_cast<std::size_t>(i * s.k + l)] * x.b[static_cast<std::size_t>(l * s.n + j)];
+      EXPECT_NEAR(sum, x.c[static_cast<std::size_t>(i * s.n + j)], 1e-11 * double(s.k));
+    }
+  }
+}
+
+// The device may be busy, and then computes what the calling thread and idle cores computed before.
+TEST_P(blocking, give_the_same_bits_beside_other_jobs) {
+  if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "a lane that stands still may hold up all others";
+  const context context = open_context(GetParam(), 2);
+  for (const size &s : sizes) {
+    large_product x(s);
+    ASSERT_OK(sg_gemm(context, &x.desc, nullptr));
+    const std::vector<double> alone = x.c;
+    gated_job gated(context);
+    SKIP_WITHOUT_GATE(gated);
+    ASSERT_TRUE(gated.running());
+    for (int i = 0; i < 3; ++i) {
+      x.c.assign(x.c.size(), -1);
+      ASSERT_OK(sg_gemm(context, &x.desc, nullptr));
+      ASSERT_EQ(0, std::memcmp(alone.data(), x.c.data(), alone.size() * sizeof(double)));
+    }
+    gated.open();
+  }
+}
+
+TEST_P(blocking, give_the_same_bits_on_several_threads) {
+  for (const size &s : sizes) {
+    large_product first(s);
+    ASSERT_OK(sg_gemm(context_, &first.desc, nullptr));
+    std::vector<std::thread> all;
+    for (int t = 0; t < 4; ++t)
+      all.emplace_back([&] {
+        large_product own(s);
+        for (int i = 0; i < 10; ++i) {
+          own.c.assign(own.c.size(), -1);
+          EXPECT_OK(sg_gemm(context_, &own.desc, nullptr));
+          EXPECT_EQ(0, std::memcmp(first.c.data(), own.c.data(), own.c.size() * sizeof(double)));
+        }
+      });
+    for (std::thread &each : all) each.join();
+  }
+}
+
+// Large and small ones, and jobs, that each add to one result.
+TEST_P(blocking, large_ones_are_ordered_with_jobs) {
+  constexpr std::int64_t side = 128;
+  std::vector<double> a(side * side, 1), b(side * side, 1), c(side * side, 0);
+  sg_gemm_desc large = product(a.data(), b.data(), c.data(), side, side, side);
+  sg_gemm_desc small = product(a.data(), b.data(), c.data(), 8, 8, 8);
+  small.a.ld = small.b.ld = small.c.ld = side;
+  large.beta.re = small.beta.re = 1;
+  constexpr int times = 50;
+  for (int i = 0; i < times; ++i) {
+    ASSERT_OK(sg_gemm_async(context_, &small, nullptr, nullptr));
+    ASSERT_OK(sg_gemm(context_, &large, nullptr));
+    ASSERT_OK(sg_gemm(context_, &large, nullptr));
+    ASSERT_OK(sg_gemm_async(context_, &large, nullptr, nullptr));
+    ASSERT_OK(sg_gemm(context_, &small, nullptr));
+  }
+  ASSERT_OK(sg_context_synchronize(context_));
+  for (std::int64_t i = 0; i < side; ++i)
+    for (std::int64_t j = 0; j < side; ++j)
+      ASSERT_EQ(times * (3.0 * side + (i < 8 && j < 8 ? 2 * 8 : 0)), c[static_cast<std::size_t>(i * side + j)]);
+}
+
+TEST_P(blocking, large_ones_have_statistics) {
+  for (const size &s : sizes) {
+    large_product x(s);
+    sg_submit options = SG_SUBMIT_INIT;
+    options.flags = SG_SUBMIT_WILL_WAIT;
+    job made;
+    ASSERT_OK(sg_gemm_async(context_, &x.desc, &options, made.out()));
+    ASSERT_OK(sg_job_wait(made, SG_FOREVER));
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    ASSERT_OK(sg_job_stats(made, &statistics));
+    EXPECT_EQ(statistics.commands, statistics.commands_run);
+    EXPECT_GT(statistics.busy_seconds, 0);
+    EXPECT_GT(statistics.end_ns, statistics.start_ns);
+  }
+}
+
+// Nanoseconds that the cpu device's workers have run.
+std::uint64_t run_time_of_workers() {
+  std::uint64_t sum = 0;
+  DIR *const tasks = opendir("/proc/self/task");
+  if (!tasks) return 0;
+  while (const dirent *const task = readdir(tasks)) {
+    const std::string folder = std::string("/proc/self/task/") + task->d_name;
+    char name[32] = "";
+    if (std::FILE *const file = std::fopen((folder + "/comm").c_str(), "r")) {
+      if (!std::fgets(name, sizeof name, file)) name[0] = 0;
+      std::fclose(file);
+    }
+    if (std::strncmp(name, "streamgemm-cpu", 14) != 0) continue;
+    if (std::FILE *const file = std::fopen((folder + "/schedstat").c_str(), "r")) {
+      unsigned long long ns = 0;
+      if (std::fscanf(file, "%llu", &ns) == 1) sum += ns;
+      std::fclose(file);
+    }
+  }
+  closedir(tasks);
+  return sum;
+}
+
+// A call that takes less than a millisecond is computed by its thread; workers must have done a good part of many.
+TEST_P(blocking, large_ones_are_computed_on_several_cores) {
+  if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "only threads of the cpu can be seen";
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "there is one core";
+  large_product x({128, 128, 128});
+  ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));
+  const std::uint64_t before = run_time_of_workers();
+  if (before == 0) GTEST_SKIP() << "the kernel does not tell the threads' times";
+  constexpr std::uint64_t enough_ns = 20'000'000;  // wakings alone take some microseconds each
+  std::uint64_t run_ns = 0;
+  for (int calls = 0; calls < 20000 && run_ns < enough_ns; ++calls) {
+    ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));
+    if (calls % 100 == 0) run_ns = run_time_of_workers() - before;
+  }
+  EXPECT_GE(run_ns, enough_ns);
 }
 
 ON_EACH_DEVICE(blocking);

@@ -199,6 +199,22 @@ static void exit_beside_threads_in_calls(void) {
   exit(0);
 }
 
+/* Calls that several threads compute: of one application thread, with the workers' help. */
+static void *multiply_in_parts_until_shutdown(void *context) {
+  const int64_t n = 160;
+  double *a = matrix(n, 1), *b = matrix(n, 1), *c = matrix(n, 1);
+  const sg_gemm_desc desc = product(a, b, c, n);
+  while (sg_gemm((sg_context *)context, &desc, NULL) == SG_STATUS_OK) CHECK(c[0] == n && c[n * n - 1] == n);
+  return NULL;
+}
+static void exit_beside_calls_in_parts(void) {
+  sg_context *context = open_device(device);
+  pthread_t thread;
+  pthread_create(&thread, NULL, multiply_in_parts_until_shutdown, context);
+  pause_us(5000 + seed * 7919 % 20000);
+  exit(check_result());
+}
+
 /* -- fork ---------------------------------------------------------------------------------------------------------- */
 
 static void *submit_until_told(void *stop) {
@@ -302,6 +318,48 @@ static void fork_beside_work(void) {
     int32_t count = 0;
     CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(shared, &completion, 1, SG_FOREVER, &count));
   }
+}
+
+struct calls {
+  sg_context *context;
+  int stop;
+};
+static void *multiply_in_parts_until_told(void *given) {
+  struct calls *own = given;
+  const int64_t n = 160;
+  double *a = matrix(n, 1), *b = matrix(n, 1), *c = matrix(n, 1);
+  const sg_gemm_desc desc = product(a, b, c, n);
+  while (!__atomic_load_n(&own->stop, __ATOMIC_ACQUIRE)) {
+    c[0] = c[n * n - 1] = -1;
+    CHECK_STATUS(SG_STATUS_OK, sg_gemm(own->context, &desc, NULL));
+    CHECK(c[0] == n && c[n * n - 1] == n);
+  }
+  return NULL;
+}
+/* The child has none of the threads that help with a call. */
+static void fork_beside_calls_in_parts(void) {
+  struct calls own = {open_device(device), 0};
+  pthread_t other;
+  int i;
+  pthread_create(&other, NULL, multiply_in_parts_until_told, &own);
+  for (i = 0; i < 10; ++i) {
+    pid_t child;
+    int status = 0;
+    pause_us((seed + (unsigned)i) * 7919 % 3000);
+    child = fork();
+    if (child == 0) {
+      struct calls fresh = {open_device(device), 0};
+      pthread_t same;
+      pthread_create(&same, NULL, multiply_in_parts_until_told, &fresh);
+      pause_us(2000);
+      __atomic_store_n(&fresh.stop, 1, __ATOMIC_RELEASE);
+      pthread_join(same, NULL);
+      exit(check_result());
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  __atomic_store_n(&own.stop, 1, __ATOMIC_RELEASE);
+  pthread_join(other, NULL);
 }
 
 static void fork_beside_opening(void) {
@@ -528,6 +586,8 @@ static const struct {
     {"a_handler_that_submits", a_handler_that_submits},
     {"products_at_a_thread_s_end", products_at_a_thread_s_end},
     {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
+    {"exit_beside_calls_in_parts", exit_beside_calls_in_parts},
+    {"fork_beside_calls_in_parts", fork_beside_calls_in_parts},
     {"fork_beside_work", fork_beside_work},
     {"fork_beside_opening", fork_beside_opening},
     {"fork_beside_exit", fork_beside_exit},

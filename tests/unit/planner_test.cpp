@@ -196,6 +196,46 @@ TEST(planner, cores_share_a_batch_that_memory_bounds) {
   EXPECT_NEAR(plan(make(f), m, whole).predicted_seconds / s.predicted_seconds, 2, 0.01);
 }
 
+// Whoever waits for a GEMM has it in independent parts, whose number depends on the problem and on the cores alone.
+TEST(planner, cores_share_a_short_gemm_that_is_waited_for) {
+  plan_request waited;
+  waited.latency = true;
+  const auto parts = [&](std::int64_t m, std::int64_t n, std::int64_t k, int lanes, std::int64_t batch = 1) {
+    problem_form f;
+    f.m = m, f.n = n, f.k = k, f.batch = batch;
+    f.in = f.out = SG_DTYPE_F64;
+    const schedule s = plan(make(f), cores(lanes), waited);
+    EXPECT_TRUE(check_hazards(s).empty()) << s.strategy;
+    EXPECT_TRUE(s.waits.empty()) << s.strategy;
+    EXPECT_EQ(s.device_bytes, 0) << s.strategy;
+    return std::int64_t(s.commands.size());
+  };
+  for (const int lanes : {2, 4, 16, 64}) {
+    EXPECT_EQ(parts(64, 64, 64, lanes), 1);
+    EXPECT_EQ(parts(16, 16, 16, lanes, 8), 1);
+    EXPECT_GE(parts(128, 128, 128, lanes), 2);
+    EXPECT_GE(parts(1000, 1, 1000, lanes), 2);
+    EXPECT_GE(parts(1, 1000, 1000, lanes), 2);
+    EXPECT_GE(parts(16, 16, 16, lanes, 1000), 2);
+    for (const std::int64_t size : {128, 256, 512}) EXPECT_LE(parts(size, size, size, lanes), 16);
+    EXPECT_EQ(parts(256, 256, 256, lanes) % std::min(lanes, 16), 0);
+    EXPECT_EQ(parts(1, 1, 100000, lanes), 1);
+  }
+  EXPECT_EQ(parts(256, 256, 256, 1), 1);
+}
+
+TEST(planner, waiting_changes_nothing_elsewhere) {
+  plan_request waited;
+  waited.latency = true;
+  problem_form f;
+  f.m = f.n = f.k = 256;
+  EXPECT_EQ(plan(make(f), h200(), waited).commands.size(), plan(make(f), h200()).commands.size());
+  f.m = f.n = f.k = 2048;
+  EXPECT_EQ(plan(make(f), cores(2), waited).strategy, plan(make(f), cores(2)).strategy);
+  f.m = f.n = f.k = 256, f.batching = batch_form::pointers, f.batch = 2;
+  EXPECT_EQ(plan(make(f), cores(2), waited).strategy, plan(make(f), cores(2)).strategy);
+}
+
 TEST(planner, commands_on_cores_are_short) {
   for (auto [m, n, k, batch] : {std::array<int, 4>{8192, 8192, 8192, 1},
                                 {256, 256, 4000000, 1},

@@ -112,7 +112,10 @@ sg_status enqueue(sg_backend_stream *x, const sg_backend_command *const *command
   return count == 1 ? of(x).enqueue(*commands[0], done) : of(x).enqueue({commands, count, statuses}, done);
 }
 int32_t takes_batches(sg_backend_device *) noexcept { return 1; }
-sg_status run_here(sg_backend_device *x, const sg_backend_command *what) noexcept { return of(x).run_here(*what); }
+sg_status run_here(sg_backend_device *x, const sg_backend_command *const *commands, std::int32_t count,
+                   std::int64_t *out_busy_ns) noexcept {
+  return of(x).run_here(commands, count, out_busy_ns);
+}
 int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
   return of(x).run_waiting(wanted, user) ? 1 : 0;
 }

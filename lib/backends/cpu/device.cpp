@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <new>
 
+#include "clock.hpp"
 #include "cores.hpp"
 #include "failure.hpp"
 #include "operations.hpp"
@@ -25,17 +27,16 @@ int write_rate(char *to, std::size_t size, const char *name, sg_dtype type, bool
 
 }  // namespace
 
-device::device() noexcept : process_(getpid()) {
+device::device() noexcept : cores_(usable_cores()), process_(getpid()) {
   // A launch: a command's way through the queue to a sleeping worker and the word of its end back, measured. Memory: a
   // round figure for each core.
-  const std::int32_t cores = usable_cores();
   int length = std::snprintf(model_, sizeof model_,
                              R"({"name": "cpu", "unified_memory": true, "lanes_are_cores": true, )"
                              R"("memory_bytes": %lld, "compute_lanes": %d, "lane_depth_commands": 2, "kernels": {)"
                              R"("launch_latency_seconds": 5e-6, "launch_gap_seconds": 2e-7, "units": 1, )"
                              R"("tile_m_elements": 16, "tile_n_elements": 6, "split_k_elements": 0, )"
                              R"("memory_bytes_per_second": %.3e, "gemm": [)",
-                             static_cast<long long>(usable_memory()), cores, 15e9 * cores);
+                             static_cast<long long>(usable_memory()), cores_, 15e9 * cores_);
   constexpr struct {
     const char *name;
     sg_dtype type;
@@ -85,7 +86,9 @@ namespace {
 thread_local bool t_computes = false;  // in run_here()
 }  // namespace
 
-sg_status device::run_here(const sg_backend_command &what) noexcept {
+sg_status device::run_here(const sg_backend_command *const *commands, std::int32_t count,
+                           std::int64_t *out_busy_ns) noexcept {
+  const sg_backend_command &what = *commands[0];
   const operation *const known = operation_of(what.kind);
   if (known == nullptr || what.struct_size < known->size || !known->supports(what))
     return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
@@ -97,12 +100,41 @@ sg_status device::run_here(const sg_backend_command &what) noexcept {
   if (!draining()) {
     const default_arithmetic as_on_a_worker;
     t_computes = true;
-    status = known->run(what, *space);
+    status = run(*known, commands, count, *space, out_busy_ns);
     t_computes = false;
   }
   callers_.fetch_sub(1, std::memory_order_seq_cst);
   workspaces_.give_back(space);
   return status == SG_STATUS_OK ? status : fail(status, "%s", text_of(status));
+}
+
+sg_status device::run(const operation &known, const sg_backend_command *const *commands, std::int32_t count,
+                      workspace &space, std::int64_t *out_busy_ns) noexcept {
+  // Where callers have all cores, helpers would only take them from each other.
+  const std::int32_t free_cores = cores_ - callers_.load(std::memory_order_relaxed);
+  if (count > 1 && free_cores > 0)
+    if (shared_calls::call *const call = calls_.open(known, commands, count, out_busy_ns != nullptr)) {
+      wake_helpers(std::min(count - 1, free_cores));
+      return calls_.finish(*call, space, out_busy_ns);
+    }
+  const std::int64_t start_ns = out_busy_ns != nullptr ? now_ns() : 0;
+  sg_status first = SG_STATUS_OK;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const sg_status status = known.run(*commands[i], space);
+    if (first == SG_STATUS_OK) first = status;
+  }
+  if (out_busy_ns != nullptr) *out_busy_ns = now_ns() - start_ns;
+  return first;
+}
+
+// Not where the list is held: a drain waits for callers with it.
+void device::wake_helpers(std::int32_t wanted) noexcept {
+  wanted -= polling_.load(std::memory_order_seq_cst);
+  if (wanted <= 0) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  for (listed_stream *x = streams_; x != nullptr && wanted > 0; x = x->next)
+    if (x->value->wake()) --wanted;
 }
 
 bool device::run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "callers.hpp"
+#include "shared_call.hpp"
 #include "stream.hpp"
 
 namespace sg::cpu {
@@ -24,9 +25,15 @@ class device {
   void destroy_stream(stream *which) noexcept;
   std::int32_t streams() const noexcept { return count_.load(std::memory_order_relaxed); }
   awake_cores &awake() noexcept { return awake_; }
+  shared_calls &calls() noexcept { return calls_; }
 
-  // On the calling thread: a command; or the next command of some stream, see sg_backend_ops.
-  sg_status run_here(const sg_backend_command &what) noexcept;
+  // By a worker that polls for another call to help with, and no longer.
+  void polls() noexcept { polling_.fetch_add(1, std::memory_order_seq_cst); }
+  void polls_no_longer() noexcept { polling_.fetch_sub(1, std::memory_order_seq_cst); }
+
+  // On the calling thread: a command, or a batch, with idle workers' help; or the next command of some stream, see
+  // sg_backend_ops.
+  sg_status run_here(const sg_backend_command *const *commands, std::int32_t count, std::int64_t *out_busy_ns) noexcept;
   bool run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
 
   // What long commands ask between their parts; nullptr: they complete.
@@ -39,6 +46,10 @@ class device {
   void drain() noexcept;
 
  private:
+  sg_status run(const operation &known, const sg_backend_command *const *commands, std::int32_t count, workspace &space,
+                std::int64_t *out_busy_ns) noexcept;
+  void wake_helpers(std::int32_t wanted) noexcept;
+
   std::atomic<bool> draining_{false};
   std::mutex mutex_;  // of the list
   struct listed_stream {
@@ -51,6 +62,9 @@ class device {
   workspace_pool workspaces_;
   int32_t (*stopped_)(const sg_backend_done *done) = nullptr;
   std::atomic<std::int32_t> callers_{0};  // in run_here()
+  std::atomic<std::int32_t> polling_{0};  // workers
+  shared_calls calls_;
+  const std::int32_t cores_;
   const pid_t process_;
   char model_[2048];
 };

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <new>
 
+#include "clock.hpp"
 #include "device.hpp"
 #include "failure.hpp"
 #include "gemm.hpp"
@@ -20,10 +20,11 @@ namespace {
 
 thread_local const stream *t_own = nullptr;  // the stream that this thread works for
 
-std::int64_t now_ns() noexcept {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+// Leaves the units of the core to its other hardware thread.
+void relax() noexcept {
+#ifdef __SSE2__
+  __builtin_ia32_pause();
+#endif
 }
 
 // The command's pointer arrays, which are the caller's, become the command's own. False when memory is out.
@@ -130,14 +131,15 @@ sg_status stream::wait(event &what) noexcept {
 }
 
 // Sequentially consistent, as sleep() is: either the worker sees the command (or the flag), or we see it asleep.
-void stream::wake() noexcept {
-  if (asleep_.load(std::memory_order_seq_cst) == 0) return;
-  if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return;
+bool stream::wake() noexcept {
+  if (asleep_.load(std::memory_order_seq_cst) == 0) return false;
+  if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;
   if (!stop_.load(std::memory_order_relaxed)) {  // then it may have ended by now
     const int core = core_.lead(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
     if (core != awake_cores::nowhere) runs_on(core);
   }
   futex_wake_all(asleep_);
+  return true;
 }
 
 void stream::wait_until_drained() noexcept {
@@ -165,8 +167,33 @@ void stream::work() noexcept {
       taken_.store(false, std::memory_order_seq_cst);
     }
     if (stop_.load(std::memory_order_seq_cst)) return runs_on(awake_cores::nowhere);
-    sleep();
+    if (!help()) sleep();
   }
+}
+
+// What is in its own queue comes first, whichever thread runs that.
+bool stream::may_help() const noexcept {
+  return queue_.empty() && !stop_.load(std::memory_order_relaxed) && !owner_.draining();
+}
+
+// Computes parts of blocking calls; false: there was none. Afterwards it polls for the next call for a short time,
+// where calls follow each other closely.
+bool stream::help() noexcept {
+  shared_calls &calls = owner_.calls();
+  bool has_helped = false;
+  while (may_help() && calls.any()) {
+    if (!has_helped) runs_on(sched_getcpu());
+    while (may_help() && calls.run_one(space_)) has_helped = true;
+    core_.leave();
+    if (!has_helped || !calls.in_a_row()) break;
+    owner_.polls();
+    for (const std::int64_t until_ns = now_ns() + shared_calls::poll_ns;
+         may_help() && !calls.any() && now_ns() < until_ns;)
+      relax();
+    owner_.polls_no_longer();
+  }
+  core_.leave();
+  return has_helped;
 }
 
 bool stream::take() noexcept {
@@ -198,7 +225,7 @@ void stream::run_taken(workspace &space) noexcept {
 void stream::sleep() noexcept {
   asleep_.store(1, std::memory_order_seq_cst);
   const bool taken = taken_.load(std::memory_order_seq_cst);
-  if ((!queue_.empty() && !taken) || stop_.load(std::memory_order_seq_cst)) {
+  if ((!queue_.empty() && !taken) || stop_.load(std::memory_order_seq_cst) || (may_help() && owner_.calls().any())) {
     asleep_.store(0, std::memory_order_relaxed);
     return;
   }

@@ -39,15 +39,18 @@ class stream {
   void run_taken(workspace &space) noexcept;
   void leave_to_worker() noexcept { give_up(); }  // what was taken is not run after all
 
-  // While the device drains: wakes the worker, and sleeps until it has dropped what is queued and runs nothing. Returns
+  // Wakes the worker; false: it was awake.
+  bool wake() noexcept;
+  // While the device drains: sleeps until it has dropped what is queued and runs nothing. Returns
   // at once on the stream's own worker.
-  void wake() noexcept;
   void wait_until_drained() noexcept;
 
  private:
   stream(device &owner, std::int32_t priority) noexcept : owner_(owner), priority_(priority) {}
   static void *worker_main(void *self);
   void work() noexcept;
+  bool help() noexcept;
+  bool may_help() const noexcept;
   void sleep() noexcept;
   bool take() noexcept;
   void give_up() noexcept;

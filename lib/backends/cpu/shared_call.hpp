@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches that blocking calls compute together with idle workers. The calling thread publishes its commands; it and the
+// workers claim them one by one. A call never waits for a worker to come: in the end it waits for the commands that
+// workers have begun, and no longer.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "operations.hpp"
+#include "workspace.hpp"
+
+namespace sg::cpu {
+
+class shared_calls {
+ public:
+  // A worker that has helped polls for the next call for so long, where the latest two calls followed each other within
+  // that time. Waking it takes the caller about as long as a short command.
+  static constexpr std::int64_t poll_ns = 100'000;
+
+  class call;
+  // Publishes `count` >= 2 commands, all of the kind that `what` runs; they stay until finish(). nullptr: there is no
+  // room, and nothing is published. `timed`: finish() tells the busy time.
+  call *open(const operation &what, const sg_backend_command *const *commands, std::int32_t count, bool timed) noexcept;
+  // By the calling thread, once. Computes what no worker has begun, waits for the rest, and gives the call back; the
+  // status of the first command that failed. `out_busy_ns`: NULL, or the time that all commands took.
+  sg_status finish(call &own, workspace &space, std::int64_t *out_busy_ns) noexcept;
+
+  // Is there a command that no thread has begun? Sequentially consistent: a worker that is about to sleep sees the
+  // command, or the caller sees the worker asleep.
+  bool any() const noexcept { return open_.load(std::memory_order_seq_cst) != 0; }
+  // Runs one command of some call; false: there was none.
+  bool run_one(workspace &space) noexcept;
+  // Do calls follow each other so closely that polling for the next is worth it?
+  bool in_a_row() const noexcept { return in_a_row_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t most_calls = 16;  // at a time
+
+ public:
+  class alignas(64) call {
+    friend class shared_calls;
+    // The next command that no thread has begun, and the number of all, in 16 bits each, below a count of the calls
+    // that this place has held: a claim fails where another call has taken the place.
+    std::atomic<std::uint64_t> claims_{0};
+    // Commands that have not completed; the upper bit: the caller sleeps. A futex.
+    std::atomic<std::uint32_t> left_{0};
+    std::atomic<std::uint64_t> failure_{UINT64_MAX};  // index and status of the first command that failed
+    std::atomic<std::int64_t> busy_ns_{0};
+    // Written while no thread can claim.
+    const operation *what_ = nullptr;
+    const sg_backend_command *const *commands_ = nullptr;
+    bool timed_ = false;
+  };
+
+ private:
+  bool run_one_of(std::uint32_t place, workspace &space) noexcept;
+
+  // Places, a bit each: whose calls have commands that no thread has begun; that are some call's.
+  alignas(64) std::atomic<std::uint32_t> open_{0};
+  std::atomic<std::uint32_t> used_{0};
+  std::atomic<bool> in_a_row_{false};
+  std::atomic<std::int64_t> latest_end_ns_{INT64_MIN / 2};
+  std::array<call, most_calls> calls_;
+};
+
+}  // namespace sg::cpu
