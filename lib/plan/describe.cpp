@@ -13,7 +13,7 @@
 namespace sg {
 namespace {
 
-const char *name_of(lane_kind kind) {
+const char *lane_name(lane_kind kind) {
   switch (kind) {
     case lane_kind::copy_in: return "copy-in";
     case lane_kind::copy_out: return "copy-out";
@@ -78,7 +78,7 @@ std::string describe_text(const schedule &s, const device_model &model) {
                 static_cast<long long>(largest.n), static_cast<long long>(largest.k));
   out += "lanes     ";
   for (int kind = 0; kind < lane_kinds; ++kind)
-    if (s.lanes[kind] > 0) out += text(" %s %d", name_of(lane_kind(kind)), int(s.lanes[kind]));
+    if (s.lanes[kind] > 0) out += text(" %s %d", lane_name(lane_kind(kind)), int(s.lanes[kind]));
   out += text("\ncommands   %zu:", s.commands.size());
   for (const operation *each : operations())
     if (const std::int64_t count = count_of(s, *each))
@@ -105,7 +105,7 @@ std::string describe_json(const schedule &s, const device_model &model) {
   json.member("k", largest.k);
   json.end();
   json.begin("lanes");
-  for (int kind = 0; kind < lane_kinds; ++kind) json.member(name_of(lane_kind(kind)), std::int64_t{s.lanes[kind]});
+  for (int kind = 0; kind < lane_kinds; ++kind) json.member(lane_name(lane_kind(kind)), std::int64_t{s.lanes[kind]});
   json.end();
   json.begin("commands");
   for (const operation *each : operations()) json.member(each->name, count_of(s, *each));
