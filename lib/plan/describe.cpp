@@ -59,7 +59,7 @@ std::int64_t count_of(const schedule &s, const operation &of) {
 
 double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_seconds / s.bound_seconds : 0; }
 
-std::string lane_text(lane where) { return text("%s %d", name_of(where.kind), int(where.index)); }
+std::string lane_text(lane where) { return text("%s %d", lane_name(where.kind), int(where.index)); }
 
 // a..z, A..Z, 0..9, over and over, by the number of the command within its row.
 char letter_of(std::size_t number) {
