@@ -340,9 +340,14 @@ typedef struct sg_backend_ops {
    *  says how many. Other streams run there too. SG_STATUS_UNSUPPORTED when there are none to set aside. */
   sg_status (*stream_create_within)(sg_backend_device *device, int32_t priority, int32_t *units,
                                     sg_backend_stream **out);
-  /** Optional: if NULL, only the device's streams run commands. Runs a command on the calling thread, as a stream would,
-   *  and returns its status; the text of a failure is last_message's. Any thread, beside all streams. */
-  sg_status (*run_here)(sg_backend_device *device, const sg_backend_command *command);
+  /** Optional: if NULL, only the device's streams run commands. Runs one command, or a batch as `enqueue` takes it but
+   *  without statuses, on the calling thread, as a stream would. Idle threads of the device may compute some of the
+   *  batch; which thread computes a command does not change the result. Returns when all have completed: SG_STATUS_OK,
+   *  or the status of the first one, in the order of the batch, that failed; the text of a failure is last_message's.
+   *  `out_busy_ns`: NULL, or receives the time that the commands took, summed over the threads, if any was run. Any
+   *  thread, beside all streams. */
+  sg_status (*run_here)(sg_backend_device *device, const sg_backend_command *const *commands, int32_t count,
+                        int64_t *out_busy_ns);
   /** Optional: if NULL, only the device's own threads run what is enqueued. Runs one command on the calling thread, its
    *  `done` included: one that is the next of its stream, that no thread has begun, and for whose `done` `wanted` answers
    *  other than 0. Returns 1 when it did, 0 when there is none. `wanted` must not call the backend. */

@@ -9,7 +9,7 @@
  *
  * BLAS semantics: beta == 0 never reads C; alpha == 0 or k == 0 never reads A and B; otherwise NaN and Inf propagate. Empty
  * results succeed and do nothing. C may not overlap A or B, and items of C may not overlap each other. The same call on the
- * same device gives the same bits each time.
+ * same device gives the same bits each time; sg_gemm and sg_gemm_async may differ in the order of additions.
  *
  * Sums are kept in the accumulator's type: the type of C, but f32 if C is f16 or bf16. alpha and beta are rounded to this
  * type before the rules above apply, on every device (in f32 an alpha of 1e-300 is 0: A and B are not read). A finite alpha

@@ -73,8 +73,8 @@ typedef enum sg_submit_flags {
   SG_SUBMIT_UNTRACKED = 1,/**< The caller guarantees that the job conflicts with no job in flight, except by stream and
                                `after`. */
   SG_SUBMIT_WILL_WAIT = 2 /**< The caller waits for the job next. On the cpu a short GEMM without a predecessor, in a context
-                               without other work in flight, is then computed by the call itself on the calling thread,
-                               which saves waking a worker. Since 0.2. */
+                               without other work in flight, is then computed by the call itself on the calling thread
+                               and on idle workers. It may be split otherwise than without the flag. Since 0.2. */
 } sg_submit_flags;
 
 /** Room for the label of a job, in bytes, with its NUL. */
