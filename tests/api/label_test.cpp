@@ -24,6 +24,7 @@ std::string message_of(sg_job *job) {
 class labels : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { context_ = open_context(GetParam()); }
+  void TearDown() override { sg_context_synchronize(context_); }  // jobs use the members
   static sg_submit named(const char *label) {
     sg_submit options = SG_SUBMIT_INIT;
     options.label = label;
