@@ -13,7 +13,8 @@
  * not accessed. The descriptor, the options and the arrays in them are read during the call only.
  *
  * Failure. A job completes once, with one status. A failed or cancelled job may have written parts of C; its message says
- * so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory that such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
+ * so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory that such a job
+ * was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
  * submitted after the failure. This ends when a submission writes all of those bytes, when the memory (a buffer or pinned
  * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_query,
  * sg_job_wait_all, sg_job_wait_any or sg_job_message for the job, by its completion taken from a queue, or by its callback.

@@ -252,7 +252,7 @@ TEST_P(blocking, large_ones_have_statistics) {
     ASSERT_OK(sg_gemm_async(context_, &x.desc, &options, made.out()));
     ASSERT_OK(sg_job_wait(made, SG_FOREVER));
     sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
-    ASSERT_OK(sg_job_stats(made, &statistics));
+    ASSERT_OK(sg_job_get_statistics(made, &statistics));
     EXPECT_EQ(statistics.commands, statistics.commands_run);
     EXPECT_GT(statistics.busy_seconds, 0);
     EXPECT_GT(statistics.end_ns, statistics.start_ns);

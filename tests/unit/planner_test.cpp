@@ -196,7 +196,7 @@ TEST(planner, cores_share_a_batch_that_memory_bounds) {
   EXPECT_NEAR(plan(make(f), m, whole).predicted_seconds / s.predicted_seconds, 2, 0.01);
 }
 
-// Whoever waits for a GEMM has it in independent parts, whose number depends on the problem and on the cores alone.
+// A latency request splits a GEMM into independent parts; their number depends on the problem and the cores alone.
 TEST(planner, cores_share_a_short_gemm_that_is_waited_for) {
   plan_request waited;
   waited.latency = true;

@@ -299,9 +299,9 @@ typedef struct sg_backend_ops {
 
   /** Optional: if NULL, 0. 1 if `enqueue` and the nodes of graphs take batches, of any number of GEMMs; otherwise 0. */
   int32_t (*takes_batches)(sg_backend_device *device);
-  /** Optional: if NULL, the backend's own threads tell soon enough. Tells, on the calling thread, whoever waits for
-   *  commands that have ended by now, unless another thread is just telling. Never blocks. Whoever waits for a job calls
-   *  it for some milliseconds at most before it sleeps, because waking a thread takes longer than a small product. */
+  /** Optional: if NULL, the backend's own threads report completions. Reports, on the calling thread, the commands that
+   *  have completed by now, unless another thread is reporting. Never blocks. A thread that waits for a job calls it for
+   *  some milliseconds at most before it sleeps, because waking a thread takes longer than a small GEMM. */
   void (*poll)(sg_backend_device *device);
 
   /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call starts, all on
@@ -335,9 +335,9 @@ typedef struct sg_backend_ops {
   sg_status (*event_query)(sg_backend_event *event);
   /** Optional: if NULL, there is nothing to say. Never fails. */
   void (*facts)(sg_backend_device *device, sg_backend_facts *facts);
-  /** Optional: if NULL, nothing can be set aside. A stream like stream_create's whose kernels run on no multiprocessors but
-   *  those set aside for it: as many of `*units`, which is >= 1, as no other such stream of the process has. `*units` then
-   *  says how many. Other streams run there too. SG_STATUS_UNSUPPORTED when there are none to set aside. */
+  /** Optional: if NULL, no multiprocessors can be reserved. A stream like stream_create's whose kernels run only on
+   *  multiprocessors reserved for it: up to `*units`, which is >= 1, of those that no other such stream of the process
+   *  has. `*units` receives their number. Other streams run there too. SG_STATUS_UNSUPPORTED if none is left. */
   sg_status (*stream_create_within)(sg_backend_device *device, int32_t priority, int32_t *units,
                                     sg_backend_stream **out);
   /** Optional: if NULL, only the device's streams run commands. Runs one command, or a batch as `enqueue` takes it but
