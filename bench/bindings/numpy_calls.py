@@ -3,7 +3,7 @@
 """Blocking products of NumPy arrays on the cpu, small ones first, beside NumPy's matmul: both in one process, by turns, on the
 same OpenBLAS where NumPy uses the system's. Prints a table, and a record with --json.
 
-usage: numpy_calls.py [--json FILE] [--rounds N]
+usage: numpy_calls.py [--json FILE [--commit COMMIT]] [--rounds N]
 """
 import argparse
 import datetime
@@ -50,6 +50,7 @@ def measure(context, shape, dtype, rounds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json")
+    parser.add_argument("--commit", default="unknown", help="of the library measured, for the record")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     rows = []
@@ -62,7 +63,8 @@ def main():
             print(f"{name:24}" + "".join(f"  {way} {us:9.2f}" for way, us in told.items()), flush=True)
             rows += [{"case": name, "variant": way, "seconds": us * 1e-6} for way, us in told.items()]
     if options.json:
-        record = {"schema": "streamgemm-bench/1", "suite": "numpy calls", "version": sg.__version__, "rows": rows,
+        record = {"schema": "streamgemm-bench/1", "suite": "numpy calls", "version": sg.__version__,
+                  "commit": options.commit, "rows": rows,
                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                   "device": {"device": "cpu", "machine": platform.platform(), "numpy": np.__version__}}
         with open(options.json, "w") as file:

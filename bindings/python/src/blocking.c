@@ -60,11 +60,13 @@ bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit) {
     status = sg_gemm(on, d, submit);
     Py_END_ALLOW_THREADS
   } else {
+    sg_submit waited_for = *submit;
     sg_job *handle = NULL;
+    waited_for.flags |= SG_SUBMIT_WILL_WAIT; /* computed here at once if it takes a few milliseconds */
     sweep_abandoned();
     ++waiting;
     Py_BEGIN_ALLOW_THREADS
-    status = sg_gemm_async(on, d, submit, &handle);
+    status = sg_gemm_async(on, d, &waited_for, &handle);
     Py_END_ALLOW_THREADS
     job_submitted(in->job, handle, NULL);
     const bool ended = status != SG_STATUS_OK || wait_in_slices(handle, &status);
