@@ -17,9 +17,6 @@ constexpr limits flops_limits(std::int64_t size) noexcept {
 }
 // The same where memory is the bound.
 constexpr limits bytes_limits{1.6e6, 4e6};
-// More parts balance the load of cores that others use too, and cost the library below more packing: f64 256^3 on two
-// cores of a Sapphire Rapids class Xeon in 2, 4, 8 and 16 parts took 1.09, 1.13, 1.22 and 1.36 ms (no record is kept).
-constexpr std::int64_t most_for_each_core = 2;
 // From here on a split into as many parts as cores is as good, and has the larger blocks.
 constexpr double most_flops = 2e9;
 
@@ -35,10 +32,11 @@ std::int64_t latency_parts(const problem &p, int lanes) noexcept {
   if (p.a.pointer_array || p.b.pointer_array || p.c.pointer_array) return 1;
   const double bytes = problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch) + problem::bytes(p.c, p.batch);
   const std::int64_t real_size = size_of(p.a.type) / (is_complex(p.a.type) ? 2 : 1);
-  const auto most = std::min<std::int64_t>(most_latency_parts, most_for_each_core * lanes);
-  const auto worthwhile = std::int64_t(
+  // One for each core: OpenBLAS packs A and B once for each part. f64 256^3 and 384^3 on two cores of an AVX-512 Xeon took
+  // 1.2 times as long in four parts as in two.
+  const auto most = std::min<std::int64_t>(most_latency_parts, lanes);
+  return std::int64_t(
       std::min(double(most), std::max(parts_of(flops, flops_limits(real_size)), parts_of(bytes, bytes_limits))));
-  return worthwhile > lanes ? worthwhile - worthwhile % lanes : worthwhile;
 }
 
 }  // namespace sg
