@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of the cpu backend's times.
+// The clock of the cpu backend's times, and the pause of its short polls.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,13 @@ inline std::int64_t now_ns() noexcept {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+// Leaves the units of the core to its other hardware thread.
+inline void relax() noexcept {
+#ifdef __SSE2__
+  __builtin_ia32_pause();
+#endif
 }
 
 }  // namespace sg::cpu

@@ -77,6 +77,9 @@ sg_status shared_calls::finish(call &own, workspace &space, std::int64_t *out_bu
   // Where a worker was so fast that it claimed the last command before the place was announced.
   if ((open_.load(std::memory_order_relaxed) & bit_of(place)) != 0)
     open_.fetch_and(~bit_of(place), std::memory_order_seq_cst);
+  const auto has_left = [&] { return own.left_.load(std::memory_order_acquire) != 0; };
+  if (has_left())
+    for (const std::int64_t until_ns = now_ns() + last_poll_ns; has_left() && now_ns() < until_ns;) relax();
   for (std::uint32_t left = own.left_.load(std::memory_order_acquire); (left & ~sleeps) != 0;
        left = own.left_.load(std::memory_order_acquire)) {
     if ((left & sleeps) == 0) {

@@ -20,6 +20,9 @@ class shared_calls {
   // A worker that has helped polls for the next call for so long, where the latest two calls followed each other within
   // that time. Waking it takes the caller about as long as a short command.
   static constexpr std::int64_t poll_ns = 100'000;
+  // The caller polls for the last commands so long, because equal parts end within that time of each other, and then
+  // sleeps. To be woken takes about 10 us: f64 128^3 on two cores 57 us without these polls, 44 us with them.
+  static constexpr std::int64_t last_poll_ns = 20'000;
 
   class call;
   // Publishes `count` >= 2 commands, all of the kind that `what` runs; they stay until finish(). nullptr: there is no

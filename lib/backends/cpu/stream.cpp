@@ -20,13 +20,6 @@ namespace {
 
 thread_local const stream *t_own = nullptr;  // the stream that this thread works for
 
-// Leaves the units of the core to its other hardware thread.
-void relax() noexcept {
-#ifdef __SSE2__
-  __builtin_ia32_pause();
-#endif
-}
-
 // The command's pointer arrays, which are the caller's, become the command's own. False when memory is out.
 bool own_arrays(command &what) noexcept {
   what.owned_arrays = nullptr;
