@@ -26,8 +26,8 @@
       double alpha_im, double beta, double beta_im, int64_t batch, int64_t stride_a, int64_t stride_b,                \
       int64_t stride_c, int64_t a_array, int64_t b_array, int64_t c_array, int64_t bias, int64_t stride_bias,         \
       int32_t bias_shape, int32_t activation
-#define SG_FLAT_PRODUCT_NAMES                                                                                      \
-  SG_FLAT_MATRIX_NAMES(a), SG_FLAT_MATRIX_NAMES(b), SG_FLAT_MATRIX_NAMES(c), op_a, op_b, compute, alpha, alpha_im, \
+#define SG_FLAT_PRODUCT_NAMES                                                                                       \
+  SG_FLAT_MATRIX_NAMES(a), SG_FLAT_MATRIX_NAMES(b), SG_FLAT_MATRIX_NAMES(c), op_a, op_b, compute, alpha, alpha_im,  \
       beta, beta_im, batch, stride_a, stride_b, stride_c, a_array, b_array, c_array, bias, stride_bias, bias_shape, \
       activation
 

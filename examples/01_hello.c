@@ -12,8 +12,10 @@ int main(void) {
     status = sg_sgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, 2, 2, 3, 1.0f, &a[0][0], 3, &b[0][0], 2,
                             0.0f, &c[0][0], 2, NULL, &job);
   if (status == SG_STATUS_OK) status = sg_job_wait(job, SG_FOREVER);
-  if (status == SG_STATUS_OK) printf("%g %g\n%g %g\n", c[0][0], c[0][1], c[1][0], c[1][1]);
-  else fprintf(stderr, "%s: %s\n", sg_status_name(status), sg_last_error_message());
+  if (status == SG_STATUS_OK)
+    printf("%g %g\n%g %g\n", c[0][0], c[0][1], c[1][0], c[1][1]);
+  else
+    fprintf(stderr, "%s: %s\n", sg_status_name(status), sg_last_error_message());
   sg_job_release(job);
   sg_context_release(context);
   return status != SG_STATUS_OK;

@@ -93,8 +93,8 @@ std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const conte
   made->strategy = "direct";
   const operand *const operands[operands_of_problem] = {&x.a, nullptr, &x.c, nullptr};
   for (const operand *each : operands)
-    made->buffers.push_back({buffer_kind::operand, x.c.type, false, true, 0, 0,
-                             each ? total_bytes(*each, 1, "an operand") : 0});
+    made->buffers.push_back(
+        {buffer_kind::operand, x.c.type, false, true, 0, 0, each ? total_bytes(*each, 1, "an operand") : 0});
   ops::axpby axpby;
   axpby.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
   axpby.beta = x.reads_c ? scalar_role::job : scalar_role::zero;

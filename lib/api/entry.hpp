@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every exported function does first and last: exceptions to statuses, handles to objects, option structs to values.
+// What every exported function does first and last: exceptions to statuses, handles to objects, option structs to
+// values.
 #pragma once
+
+#include <streamgemm/context.h>
+#include <streamgemm/gemm.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include <streamgemm/context.h>
-#include <streamgemm/gemm.h>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -47,8 +48,10 @@ Handle *handle_of(handle_bits bits) noexcept {
 }
 
 [[noreturn]] inline void throw_invalid_handle(const void *handle, const char *name) {
-  throw error(SG_STATUS_INVALID_HANDLE, "%s is %p, which is not such a handle (released, of another type, or from before "
-              "a fork)", name, handle);
+  throw error(SG_STATUS_INVALID_HANDLE,
+              "%s is %p, which is not such a handle (released, of another type, or from before "
+              "a fork)",
+              name, handle);
 }
 
 // The object behind a handle. Throws SG_STATUS_INVALID_HANDLE naming the argument.
@@ -113,8 +116,9 @@ inline constexpr std::size_t first_size<sg_device_info> = offsetof(sg_device_inf
 template <class Struct>
 void require_size(std::size_t size, const char *name) {
   if (size < first_size<Struct> || size > 65536)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu, less than %zu: initialise the struct with its INIT macro",
-                name, size, first_size<Struct>);
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s->struct_size is %zu, less than %zu: initialise the struct with its INIT macro", name, size,
+                first_size<Struct>);
 }
 
 // Copies what the caller's struct has over `defaults`. The size lets a program built with older headers leave out what

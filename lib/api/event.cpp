@@ -123,7 +123,7 @@ sg_status sg_event_on_complete(sg_event *event, sg_event_callback callback, void
     sg::require(reinterpret_cast<void *>(callback), "callback");
     auto recorded = which->recorded();
     if (!recorded) recorded = which->happened_already();
-    sg::request_callback(recorded, sg::bits_of(event), object_type::event, sg::call_event_callback, reinterpret_cast<void *>(callback),
-                         user);
+    sg::request_callback(recorded, sg::bits_of(event), object_type::event, sg::call_event_callback,
+                         reinterpret_cast<void *>(callback), user);
   });
 }

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/problem.hpp"
 #include "ops/binding.hpp"
+#include "plan/problem.hpp"
 
 namespace sg {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "run/graph.hpp"
+
 #include <streamgemm/graph.h>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"
-#include "run/graph.hpp"
 
 namespace sg {
 namespace {
@@ -32,7 +33,8 @@ void require_same_form(const problem &was, const problem &now, std::int32_t inde
     what = "leading dimensions";
   else if (was.bias.rows != now.bias.rows || was.bias.cols != now.bias.cols || was.activation != now.activation)
     what = "bias or activation";
-  if (what) throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from submission %d of the graph in its %s", index, what);
+  if (what)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from submission %d of the graph in its %s", index, what);
 }
 
 void set_gemm(ref<graph> in, std::int32_t index, const sg_gemm_desc *desc) {
@@ -106,8 +108,7 @@ sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **
     const auto what = graph_of(graph);
     sg::context &on = what->owner();
     sg::checked_submit order(on, submit);
-    if (order.records())
-      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is given; a run is not recorded");
+    if (order.records()) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is given; a run is not recorded");
     order.go(*what, on.new_job(), out_job);
   });
 }

@@ -98,8 +98,8 @@ sg_status sg_job_on_complete(sg_job *handle, sg_job_callback callback, void *use
   return guarded([&] {
     const auto job = job_of(handle);
     sg::require(reinterpret_cast<void *>(callback), "callback");
-    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call_job_callback, reinterpret_cast<void *>(callback),
-                         user);
+    sg::request_callback(job, sg::bits_of(handle), object_type::job, sg::call_job_callback,
+                         reinterpret_cast<void *>(callback), user);
   });
 }
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "api/given_operand.hpp"
-#include "plan/problem.hpp"
 #include "ops/binding.hpp"
+#include "plan/problem.hpp"
 #include "run/context.hpp"
 #include "run/footprint.hpp"
 

@@ -90,7 +90,8 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(product.shape.k));
-    auto made = ref<sg::object>::adopt(new sg::prepared_plan(std::move(on), product.shape, sg::request_for(d, product.shape, wanted)));
+    auto made = ref<sg::object>::adopt(
+        new sg::prepared_plan(std::move(on), product.shape, sg::request_for(d, product.shape, wanted)));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }

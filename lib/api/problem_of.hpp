@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "api/plan_options.hpp"
-#include "plan/problem.hpp"
 #include "ops/binding.hpp"
+#include "plan/problem.hpp"
 #include "run/context.hpp"
 
 namespace sg {
@@ -22,8 +22,8 @@ struct checked_gemm {
   bool nothing_to_do = false;  // an empty C, or alpha * A * B == 0 with beta == 1
 };
 
-// `pointers_required`: false for a plan made ahead, which may have none. Throws sg::error naming the argument; `name` is
-// the descriptor's, for messages.
+// `pointers_required`: false for a plan made ahead, which may have none. Throws sg::error naming the argument; `name`
+// is the descriptor's, for messages.
 checked_gemm check_gemm(const context &on, const sg_gemm_desc &desc, const places &known, bool pointers_required,
                         const char *name);
 

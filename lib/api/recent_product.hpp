@@ -48,7 +48,7 @@ class recent_product {
 
  private:
   struct table;
-  std::uint64_t context_ = 0;        // its number; 0: none
+  std::uint64_t context_ = 0;  // its number; 0: none
   bool latency_ = false;
   std::uint64_t mixed_ = 0;          // of its parts: tells most products apart
   alignas(16) sg_gemm_desc form_{};  // its addresses mean nothing; read by vector instructions

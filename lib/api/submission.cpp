@@ -166,7 +166,8 @@ void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
 
 namespace {
 
-inline ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan) {
+inline ref<job> product_job(context &to, const problem_binding &where,
+                            const std::shared_ptr<const compiled_plan> &plan) {
   ref<job> work = to.new_job();
   work->give_schedule(plan);
   work->follows_on_device = to.follows_on_device() && work->plan->is_single();

@@ -2,9 +2,9 @@
 // Waiting for jobs on behalf of a caller.
 #pragma once
 
-#include <memory>
-
 #include <streamgemm/job.h>
+
+#include <memory>
 
 #include "api/entry.hpp"
 #include "run/job.hpp"

@@ -2,9 +2,9 @@
 // What the library knows of its element types.
 #pragma once
 
-#include <cstdint>
-
 #include <streamgemm/types.h>
+
+#include <cstdint>
 
 namespace sg {
 
@@ -13,11 +13,16 @@ constexpr bool is_dtype(int value) noexcept { return value >= SG_DTYPE_F64 && va
 // Bytes of an element; 0 for a value that is not a type.
 constexpr std::int64_t size_of(sg_dtype type) noexcept {
   switch (type) {
-    case SG_DTYPE_F64: case SG_DTYPE_C64: return 8;
-    case SG_DTYPE_F32: case SG_DTYPE_I32: return 4;
+    case SG_DTYPE_F64:
+    case SG_DTYPE_C64: return 8;
+    case SG_DTYPE_F32:
+    case SG_DTYPE_I32: return 4;
     case SG_DTYPE_C128: return 16;
-    case SG_DTYPE_F16: case SG_DTYPE_BF16: return 2;
-    case SG_DTYPE_I8: case SG_DTYPE_F8_E4M3: case SG_DTYPE_F8_E5M2: return 1;
+    case SG_DTYPE_F16:
+    case SG_DTYPE_BF16: return 2;
+    case SG_DTYPE_I8:
+    case SG_DTYPE_F8_E4M3:
+    case SG_DTYPE_F8_E5M2: return 1;
   }
   return 0;
 }

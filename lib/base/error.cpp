@@ -19,9 +19,7 @@ error::error(sg_status status, const char *format, ...) noexcept : status_(statu
   va_end(args);
 }
 
-void copy_text(char *out, std::size_t size, const char *text) noexcept {
-  std::snprintf(out, size, "%s", text);
-}
+void copy_text(char *out, std::size_t size, const char *text) noexcept { std::snprintf(out, size, "%s", text); }
 
 void set_last_error(const char *text) noexcept { copy_text(t_last_error, sizeof t_last_error, text); }
 

@@ -2,10 +2,10 @@
 // Failures inside the library: a status with a message, thrown as sg::error and turned into a status at the ABI.
 #pragma once
 
+#include <streamgemm/status.h>
+
 #include <exception>
 #include <string>
-
-#include <streamgemm/status.h>
 
 namespace sg {
 

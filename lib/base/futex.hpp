@@ -26,7 +26,8 @@ class deadline {
 
 std::int64_t monotonic_ns() noexcept;
 
-// Returns when `word` may have changed from `expected`, or `until` has passed: callers look again. Signals don't end it.
+// Returns when `word` may have changed from `expected`, or `until` has passed: callers look again. Signals don't end
+// it.
 void futex_wait(const std::atomic<std::uint32_t> &word, std::uint32_t expected, const deadline &until) noexcept;
 void futex_wake_all(const std::atomic<std::uint32_t> &word) noexcept;
 

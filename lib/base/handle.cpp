@@ -9,8 +9,8 @@
 namespace sg {
 namespace {
 
-// A handle, from the top: 4 bits type (never 0, so no address of user space is a handle), the lowest 6 bits of the process
-// epoch, 28 bits generation, 26 bits slot.
+// A handle, from the top: 4 bits type (never 0, so no address of user space is a handle), the lowest 6 bits of the
+// process epoch, 28 bits generation, 26 bits slot.
 constexpr int slot_bits = 26, generation_bits = 28, epoch_bits = 6;
 constexpr std::uint64_t slot_mask = (1u << slot_bits) - 1;
 constexpr std::uint64_t generation_mask = (1u << generation_bits) - 1;
@@ -36,9 +36,9 @@ using chunk = std::array<slot, chunk_slots>;
 
 // Never destroyed: threads may use it while the process exits.
 std::array<std::atomic<chunk *>, chunks> g_chunks;
-std::atomic<std::uint32_t> g_slots_begun{1};     // slot 0 is not used: it ends the free list
-std::atomic<std::uint64_t> g_free{0};            // first free slot; upper half: a count against ABA
-std::atomic<std::uint64_t> g_epoch{0};           // forks between the first process and this one
+std::atomic<std::uint32_t> g_slots_begun{1};  // slot 0 is not used: it ends the free list
+std::atomic<std::uint64_t> g_free{0};         // first free slot; upper half: a count against ABA
+std::atomic<std::uint64_t> g_epoch{0};        // forks between the first process and this one
 
 std::uint64_t identity_of(object_type type) noexcept {
   return g_epoch.load(std::memory_order_relaxed) << 4 | static_cast<std::uint64_t>(type);

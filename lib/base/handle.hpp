@@ -23,8 +23,8 @@ bool release_handle(handle_bits handle, object_type type) noexcept;
 // The object behind a handle, with a reference added; empty when it is not a handle of that type.
 ref<object> find_object(handle_bits handle, object_type type) noexcept;
 
-// The object behind a handle, which it keeps until unpin_handle() even if it is released meanwhile; nullptr when it is not
-// a handle of that type. Cheaper than a reference.
+// The object behind a handle, which it keeps until unpin_handle() even if it is released meanwhile; nullptr when it is
+// not a handle of that type. Cheaper than a reference.
 object *pin_handle(handle_bits handle, object_type type) noexcept;
 void unpin_handle(handle_bits handle) noexcept;
 

@@ -44,8 +44,7 @@ thread::thread(const char *name, std::function<void()> body) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
   }
-  if (failed != 0)
-    throw error(SG_STATUS_OUT_OF_MEMORY, "a thread could not be started: %s", std::strerror(failed));
+  if (failed != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "a thread could not be started: %s", std::strerror(failed));
   given.release();
   joinable_ = true;
 }

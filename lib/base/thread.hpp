@@ -15,8 +15,7 @@ class thread {
   thread() = default;
   // `name`: at most 15 characters. Throws sg::error (out of memory) when no thread can be started.
   thread(const char *name, std::function<void()> body);
-  thread(thread &&other) noexcept
-      : handle_(other.handle_), joinable_(std::exchange(other.joinable_, false)) {}
+  thread(thread &&other) noexcept : handle_(other.handle_), joinable_(std::exchange(other.joinable_, false)) {}
   thread &operator=(thread &&other) noexcept {
     std::swap(handle_, other.handle_);
     std::swap(joinable_, other.joinable_);

@@ -76,7 +76,6 @@ double seconds(const device_model &model, const sg_backend_command &command, boo
 
 }  // namespace
 
-constinit const operation ops::axpby::entry{"axpby",  access, defect,           cost,
-                                            describe, lower,  SG_BACKEND_AXPBY, seconds};
+constinit const operation ops::axpby::entry{"axpby", access, defect, cost, describe, lower, SG_BACKEND_AXPBY, seconds};
 
 }  // namespace sg

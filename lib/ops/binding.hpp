@@ -23,9 +23,9 @@ struct problem_binding {
 };
 
 struct binding {
-  problem_binding first;                       // of problem 0
-  std::vector<problem_binding> others;         // of problems 1, 2, ... of a group
-  std::vector<std::vector<char *>> pointers;   // storage of `items`
+  problem_binding first;                      // of problem 0
+  std::vector<problem_binding> others;        // of problems 1, 2, ... of a group
+  std::vector<std::vector<char *>> pointers;  // storage of `items`
   char *device_arena = nullptr;
   char *staging_arena = nullptr;
 

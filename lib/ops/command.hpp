@@ -16,14 +16,14 @@
 
 namespace sg {
 
-// Commands of one lane run in the order of the schedule, but for staging and loose copies (plan/loose_copies.hpp); lanes
-// run beside each other.
+// Commands of one lane run in the order of the schedule, but for staging and loose copies (plan/loose_copies.hpp);
+// lanes run beside each other.
 enum class lane_kind : std::uint8_t {
   copy_in,   // host to device engine
   copy_out,  // device to host engine
   compute,   // compute stream `index`
-  staging,   // host workers, which pack pageable memory into pinned slots and unpack it: any idle worker takes the first
-             // command that may run, so a worker that is delayed delays no other
+  staging,  // host workers, which pack pageable memory into pinned slots and unpack it: any idle worker takes the first
+            // command that may run, so a worker that is delayed delays no other
 };
 inline constexpr int lane_kinds = 4;
 
@@ -36,8 +36,7 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce,
-                             ops::axpby>;
+using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {
@@ -47,7 +46,7 @@ struct command {
   lane where;
   std::int32_t group = 0;                       // the problem whose scalars it takes
   std::array<accessed_view, most_views> views;  // by the operation's own names, as ops::gemm::a
-  std::uint32_t first_wait = 0, waits = 0;  // schedule.waits[first_wait .. first_wait + waits): earlier commands
+  std::uint32_t first_wait = 0, waits = 0;      // schedule.waits[first_wait .. first_wait + waits): earlier commands
 
   template <class Operation>
   bool is() const noexcept {

@@ -45,7 +45,9 @@ command_cost cost(const device_model &model, const buffer_list &buffers, const c
   return cost;
 }
 
-std::string describe_in(const buffer_list &buffers, const command &c) { return describe_move(buffers, c, source_of(c)); }
+std::string describe_in(const buffer_list &buffers, const command &c) {
+  return describe_move(buffers, c, source_of(c));
+}
 std::string describe_out(const buffer_list &buffers, const command &c) {
   return describe_move(buffers, c, destination_of(c));
 }

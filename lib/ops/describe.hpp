@@ -8,7 +8,7 @@
 
 namespace sg {
 
-std::string shape_text(const view &v);                                   // " 3 x 4"
-std::string operand_text(const buffer_list &buffers, const view &v);     // " of A"; "" when it is none
+std::string shape_text(const view &v);                                // " 3 x 4"
+std::string operand_text(const buffer_list &buffers, const view &v);  // " of A"; "" when it is none
 
 }  // namespace sg

@@ -75,14 +75,13 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
 
 double seconds(const device_model &model, const sg_backend_command &command, bool) {
   const auto &r = as_backend<sg_backend_reduce>(command);
-  return reduce_seconds(
-      model, {r.m, r.n, r.parts_count, r.part_type, r.out_type, r.beta.re != 0 || r.beta.im != 0});
+  return reduce_seconds(model, {r.m, r.n, r.parts_count, r.part_type, r.out_type, r.beta.re != 0 || r.beta.im != 0});
 }
 
 }  // namespace
 
-constinit const operation ops::reduce::entry{"reduce", access, defect,           cost,
-                                             describe, lower,  SG_BACKEND_REDUCE, seconds};
+constinit const operation ops::reduce::entry{"reduce",          access, defect, cost, describe, lower,
+                                             SG_BACKEND_REDUCE, seconds};
 
 reduce_shape shape_of_reduce(const buffer_list &buffers, const command &command) {
   const view &c = command.views[reduce::c], &parts = command.views[reduce::parts];

@@ -25,7 +25,8 @@ const char *defect(const buffer_list &buffers, const command &c) {
 std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
 
 // The bytes of the wider side, and for each run of the pageable side what a new run takes.
-command_cost cost_beside(const device_model &model, const buffer_list &buffers, const command &c, const view &pageable) {
+command_cost cost_beside(const device_model &model, const buffer_list &buffers, const command &c,
+                         const view &pageable) {
   const view &to = destination_of(c);
   const std::int64_t wider = std::max(size_of(type_of(buffers, source_of(c))), size_of(type_of(buffers, to)));
   command_cost cost;
@@ -50,10 +51,10 @@ std::string describe_unpack(const buffer_list &buffers, const command &c) {
 
 }  // namespace
 
-constinit const operation ops::pack::entry{"pack", access, defect, cost_of_pack, describe_pack,
-                                           nullptr, SG_BACKEND_MARKER, nullptr};
-constinit const operation ops::unpack::entry{"unpack", access, defect, cost_of_unpack, describe_unpack,
-                                             nullptr,  SG_BACKEND_MARKER, nullptr};
+constinit const operation ops::pack::entry{
+    "pack", access, defect, cost_of_pack, describe_pack, nullptr, SG_BACKEND_MARKER, nullptr};
+constinit const operation ops::unpack::entry{
+    "unpack", access, defect, cost_of_unpack, describe_unpack, nullptr, SG_BACKEND_MARKER, nullptr};
 
 double staging_rate_of(const device_model &model, int workers) {
   const auto &rows = model.staging;

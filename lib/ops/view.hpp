@@ -50,9 +50,7 @@ inline const buffer &buffer_of(const buffer_list &buffers, const view &v) {
 inline sg_dtype type_of(const buffer_list &buffers, const view &v) { return buffer_of(buffers, v).type; }
 
 enum class access_mode : std::uint8_t { none, read, write, read_write };
-constexpr bool reads(access_mode mode) noexcept {
-  return mode == access_mode::read || mode == access_mode::read_write;
-}
+constexpr bool reads(access_mode mode) noexcept { return mode == access_mode::read || mode == access_mode::read_write; }
 constexpr bool writes(access_mode mode) noexcept {
   return mode == access_mode::write || mode == access_mode::read_write;
 }

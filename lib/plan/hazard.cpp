@@ -103,8 +103,8 @@ region region_of(const schedule &s, const view &v) {
   return r;
 }
 
-// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch that do not wrap around it are compared as (byte
-// in the pitch, column); of others the hulls.
+// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch that do not wrap around it are compared as
+// (byte in the pitch, column); of others the hulls.
 bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std::int64_t b_begin) {
   const auto end = [](const region &x, std::int64_t begin) { return begin + (x.height - 1) * x.pitch + x.width; };
   if (end(a, a_begin) <= b_begin || end(b, b_begin) <= a_begin) return false;

@@ -32,8 +32,8 @@ std::int64_t latency_parts(const problem &p, int lanes) noexcept {
   if (p.a.pointer_array || p.b.pointer_array || p.c.pointer_array) return 1;
   const double bytes = problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch) + problem::bytes(p.c, p.batch);
   const std::int64_t real_size = size_of(p.a.type) / (is_complex(p.a.type) ? 2 : 1);
-  // One for each core: OpenBLAS packs A and B once for each part. f64 256^3 and 384^3 on two cores of an AVX-512 Xeon took
-  // 1.2 times as long in four parts as in two.
+  // One for each core: OpenBLAS packs A and B once for each part. f64 256^3 and 384^3 on two cores of an AVX-512 Xeon
+  // took 1.2 times as long in four parts as in two.
   const auto most = std::min<std::int64_t>(most_latency_parts, lanes);
   return std::int64_t(
       std::min(double(most), std::max(parts_of(flops, flops_limits(real_size)), parts_of(bytes, bytes_limits))));

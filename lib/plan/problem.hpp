@@ -17,7 +17,7 @@ struct operand {
   std::int64_t item_stride = 0;  // elements from one item of the batch to the next; 0 shares the operand (A and B only)
   sg_dtype type = SG_DTYPE_F32;
   sg_memory_kind place = SG_MEMORY_DEVICE;  // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
-  bool pointer_array = false;    // items lie anywhere; item_stride is unused
+  bool pointer_array = false;               // items lie anywhere; item_stride is unused
 
   bool operator==(const operand &) const = default;
 };
@@ -67,8 +67,8 @@ struct plan_request {
   // The submitter waits for the job next: independent parts for more than one core, shorter than a busy device should
   // have. Changes nothing where lanes are no cores.
   bool latency = false;
-  bool by_rows = false;     // of a split of m or n: the caller's C is row major, whose m and n are the problem's n and m
-  std::int32_t parts = 0;         // parts of a split; 0: the planner's choice
+  bool by_rows = false;    // of a split of m or n: the caller's C is row major, whose m and n are the problem's n and m
+  std::int32_t parts = 0;  // parts of a split; 0: the planner's choice
   std::int32_t streams = 0;       // compute lanes to use at most; 0: as many as the device model offers
   std::int64_t memory_limit = 0;  // bytes of device memory for this job at most; 0: the device model's memory
   std::int64_t tile_m = 0, tile_n = 0, tile_k = 0;  // tile of host-resident operands; 0: the planner's choice

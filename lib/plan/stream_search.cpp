@@ -195,8 +195,8 @@ class stream_search {
     const std::int64_t extent = extent_of(kind);
     const std::int64_t wanted = terms_.request.parts;
     if (extent < std::max<std::int64_t>(2, wanted))
-      throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts",
-                  name_of_split(terms_.request), static_cast<long long>(extent), static_cast<long long>(std::max<std::int64_t>(2, wanted)));
+      throw error(SG_STATUS_UNSUPPORTED, "cannot split %s = %lld into %lld parts", name_of_split(terms_.request),
+                  static_cast<long long>(extent), static_cast<long long>(std::max<std::int64_t>(2, wanted)));
     if (wanted > 0)
       in_parts(kind, wanted);
     else

@@ -67,8 +67,8 @@ command move(lane where, std::int32_t group, const view &from, const view &to) {
   return c;
 }
 
-// A panel of whole columns whose device side keeps the host's pitch moves as one run with its padding. The views say so:
-// what a copy touches follows from them alone.
+// A panel of whole columns whose device side keeps the host's pitch moves as one run with its padding. The views say
+// so: what a copy touches follows from them alone.
 bool moves_with_padding(operand_name name, const operand &x, const block &w, std::int64_t device_ld) {
   return name != operand_name::c && copies_padding(x) && w.cols > 1 && w.rows == x.rows && device_ld == x.ld;
 }
@@ -163,9 +163,8 @@ std::uint32_t transfers::in(operand_name name, const panel &what, const device_p
   const sg_dtype type = operand_of(builder_.of(group_).as_on_device(), name).type;
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, to))
-    last = x.place == SG_MEMORY_PAGEABLE
-               ? staged_in(r, x.type, type, waits)
-               : builder_.add(move<ops::copy_in>(in_lane, group_, r.host, r.device), waits);
+    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
+                                         : builder_.add(move<ops::copy_in>(in_lane, group_, r.host, r.device), waits);
   return last;
 }
 
@@ -174,9 +173,8 @@ std::uint32_t transfers::out(operand_name name, const panel &what, const device_
   const operand &x = operand_of(builder_.of(group_), name);
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, from))
-    last = x.place == SG_MEMORY_PAGEABLE
-               ? staged_out(r, x.type, waits)
-               : builder_.add(move<ops::copy_out>(out_lane, group_, r.device, r.host), waits);
+    last = x.place == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
+                                         : builder_.add(move<ops::copy_out>(out_lane, group_, r.device, r.host), waits);
   return last;
 }
 

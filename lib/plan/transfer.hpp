@@ -22,8 +22,8 @@ std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld)
 // About the most chunks that a rectangle of pageable memory is staged by.
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 
-// Is the padding between a pinned operand's columns so small that it is copied with them? No inaccessible page fits into
-// it, and a panel of whole columns becomes one run. The gap between items of a batch is never copied.
+// Is the padding between a pinned operand's columns so small that it is copied with them? No inaccessible page fits
+// into it, and a panel of whole columns becomes one run. The gap between items of a batch is never copied.
 bool copies_padding(const operand &x);
 
 // Where a panel lies on the device. `buffer` has the type that the operand has there; its items are `item_stride`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory and pinned host memory for runs of schedules. Blocks are kept after a run, because allocating them takes
-// longer than many a product.
+// Device memory and pinned host memory for runs of schedules. Blocks are kept after a run, because allocating them
+// takes longer than many a product.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class arena_pool {
   arena_pool(const arena_pool &) = delete;
   arena_pool &operator=(const arena_pool &) = delete;
 
-  // A block of at least `bytes`; 0 bytes give nullptr. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) when neither a kept block
-  // nor the device has one within the limit.
+  // A block of at least `bytes`; 0 bytes give nullptr. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) when neither a kept
+  // block nor the device has one within the limit.
   char *take(std::int64_t bytes);
   void give_back(char *block) noexcept;
   bool keeps(std::int64_t bytes) noexcept;  // take(bytes) would need no allocation
-  bool idle() noexcept;   // nothing is taken
-  void trim() noexcept;   // frees what is kept
+  bool idle() noexcept;                     // nothing is taken
+  void trim() noexcept;                     // frees what is kept
 
  private:
   struct block {

@@ -12,11 +12,11 @@
 #include <optional>
 #include <vector>
 
+#include "ops/binding.hpp"
 #include "plan/dependents.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/problem.hpp"
 #include "plan/schedule.hpp"
-#include "ops/binding.hpp"
 
 namespace sg {
 
@@ -86,9 +86,9 @@ struct compiled_plan {
   bool short_here = false;
 
   // Of a single product.
-  bool small = false;             // a launch costs much of its time: it may go out in a group
+  bool small = false;              // a launch costs much of its time: it may go out in a group
   std::size_t min_batch_size = 1;  // members of a group that is faster than each by itself
-  double work_seconds = 0;        // predicted, without the launch: what it adds to a group
+  double work_seconds = 0;         // predicted, without the launch: what it adds to a group
   std::int64_t work_ns() const noexcept { return static_cast<std::int64_t>(work_seconds * 1e9); }
   float share = 1;         // of the device, that it fills
   std::int64_t items = 1;  // of its batch

@@ -2,10 +2,10 @@
 // Ended jobs, for whoever asks next. Jobs are linked through their own records, so posting needs no memory.
 #pragma once
 
+#include <streamgemm/queue.h>
+
 #include <cstdint>
 #include <mutex>
-
-#include <streamgemm/queue.h>
 
 #include "base/futex.hpp"
 #include "base/object.hpp"
@@ -33,9 +33,9 @@ class completion_queue final : public object {
   std::mutex lock_;
   job *first_ = nullptr, *last_ = nullptr;
   bool closed_ = false;
-  int fd_ = -1;                                // an eventfd, made when first asked for
+  int fd_ = -1;  // an eventfd, made when first asked for
   bool fd_readable_ = false;
-  std::atomic<std::uint32_t> changes_{0};      // a futex
+  std::atomic<std::uint32_t> changes_{0};  // a futex
   std::uint32_t sleepers_ = 0;
 };
 

@@ -117,12 +117,13 @@ class context final : public object {
   // Whether a job that its submitter waits for next may be computed by submit_here().
   bool computes_here(const job &work, const submission &order) const noexcept {
     return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
-           work.deadline_at_ns == 0 && !work.within &&
-           work.kind == work_kind::schedule && work.plan->short_here && work.operands.pointers.empty();
+           work.deadline_at_ns == 0 && !work.within && work.kind == work_kind::schedule && work.plan->short_here &&
+           work.operands.pointers.empty();
   }
   // The same, on this thread and idle cores, where only such jobs are in flight and it comes after none of them: the
   // job has ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
-  void submit_here(ref<job> work, const submission &order, const access *accesses, std::size_t access_count, ref<job> *kept);
+  void submit_here(ref<job> work, const submission &order, const access *accesses, std::size_t access_count,
+                   ref<job> *kept);
   // The same with a graph's run: its parts in the order that they were recorded in, and `whole`, which ends after them.
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program);
   // Waits until everything submitted before has ended.

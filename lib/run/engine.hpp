@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs jobs that are ready: an event-driven machine over the backend's streams and the staging workers.
 //
-// No lock: whoever brings news (a job that became ready, a command that ended) leaves it in a lock-free list and asks the
-// pump for a step, which is often its own. All members below the line are touched by the thread whose turn it is only.
+// No lock: whoever brings news (a job that became ready, a command that ended) leaves it in a lock-free list and asks
+// the pump for a step, which is often its own. All members below the line are touched by the thread whose turn it is
+// only.
 //
 // On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events.
 // On the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for
@@ -46,7 +47,7 @@ class engine {
   void sweep() noexcept;           // some job was cancelled
   // Runs on this thread what of the job is in a lane and no thread has begun. Any thread that holds a reference to it.
   void help(const job &awaited) noexcept;
-  void hurry() noexcept;           // somebody waits: what has gathered is to go out
+  void hurry() noexcept;  // somebody waits: what has gathered is to go out
   // When what was given to the device last should have ended, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
   // A lane that is used by name. Any thread; waits for the engine's. False: there is no room.

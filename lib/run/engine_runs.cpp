@@ -16,7 +16,7 @@ namespace sg {
 
 namespace {
 
-constexpr std::size_t most_overtaken = 64;  // copies: about as many as there are chunks in slots
+constexpr std::size_t most_overtaken = 64;       // copies: about as many as there are chunks in slots
 constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
 
 // Whether two products may be one call.
@@ -74,14 +74,13 @@ void engine::advance(job &running) noexcept {
       command = list[lane.next];
     }
     if (!first) break;
-    if ((!may_go(running, command) || !issue(running, command)) && !issue_loose(running, *first))
-      first->held_up = true;
+    if ((!may_go(running, command) || !issue(running, command)) && !issue_loose(running, *first)) first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }
 
-// Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command may
-// be still to come when it has been told.
+// Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command
+// may be still to come when it has been told.
 bool engine::waits_are_over(const job &running, std::uint32_t index) const noexcept {
   const schedule &s = *running.plan->text;
   const auto first = s.waits.begin() + s.commands[index].first_wait;
@@ -153,9 +152,8 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   const command &c = running.plan->text->commands[index];
   flight &f = run.flights[index];
   const bool computes = c.where.kind == lane_kind::compute;
-  lane_slot *slot = running.within && computes
-                        ? lane_set::with_room(*running.within)
-                        : lanes_.find(c.where, running.priority, running.plan->wants_core);
+  lane_slot *slot = running.within && computes ? lane_set::with_room(*running.within)
+                                               : lanes_.find(c.where, running.priority, running.plan->wants_core);
   if (!slot) return false;
   const bool joins = coalesce_ || running.plan->one_call;
   if (joins && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&

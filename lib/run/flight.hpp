@@ -27,8 +27,8 @@ enum class lane_use : std::uint8_t {
 // One of the engine's backend streams.
 struct lane_slot {
   sg_backend_stream *stream = nullptr;
-  sg_backend_event *tail = nullptr;        // to let another lane wait for what is in this one; where the device orders
-  std::uint32_t index = 0;                 // its bit in job::behind()
+  sg_backend_event *tail = nullptr;  // to let another lane wait for what is in this one; where the device orders
+  std::uint32_t index = 0;           // its bit in job::behind()
   lane_use use = lane_use::any;
   std::atomic<std::int32_t> in_flight{0};  // commands
   std::atomic<std::int32_t> of_runs{0};    // of these, commands of schedules' runs

@@ -57,8 +57,8 @@ inline bool overlap(const footprint &a, const footprint &b) noexcept {
   const auto distance = static_cast<std::int64_t>(b.lo - a.lo);
   const std::int64_t position = distance % a.pitch, first = distance / a.pitch;
   const std::int64_t a_runs = a.runs();
-  if (position < a.run && first < a_runs) return true;                        // b's first column starts in a's rows
-  const std::int64_t wrapped = position + b.run - a.pitch;                    // what reaches into the next run
+  if (position < a.run && first < a_runs) return true;      // b's first column starts in a's rows
+  const std::int64_t wrapped = position + b.run - a.pitch;  // what reaches into the next run
   return wrapped > 0 && first + 1 < a_runs;
 }
 

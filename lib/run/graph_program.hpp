@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph's runs do: the recorded submissions, worked out once. It does not change; a graph that changes gets another.
+// What a graph's runs do: the recorded submissions, worked out once. It does not change; a graph that changes gets
+// another.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 #include <vector>
 
 #include "backend/device.hpp"
-#include "plan/problem.hpp"
 #include "ops/binding.hpp"
+#include "plan/problem.hpp"
 #include "run/compiled_plan.hpp"
 #include "run/job.hpp"
 #include "run/stream.hpp"
@@ -31,7 +32,7 @@ struct recorded_work {
   bool tracked = true;
   std::string label;
   std::vector<access> accesses;
-  bool is_product = false;       // of one problem: `shape`, planned by `request`
+  bool is_product = false;  // of one problem: `shape`, planned by `request`
   problem shape;
   plan_request request;
 };

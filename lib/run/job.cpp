@@ -305,7 +305,8 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   } else if (kind == work_kind::copy) {
     const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
     out.commands = 1;
-    const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE, from_device = copy.src_space.kind == SG_MEMORY_DEVICE;
+    const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE,
+               from_device = copy.src_space.kind == SG_MEMORY_DEVICE;
     out.bytes_in = to_device && !from_device ? bytes : 0;
     out.bytes_out = from_device && !to_device ? bytes : 0;
     copy_text(out.strategy, sizeof out.strategy, "copy");

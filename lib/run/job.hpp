@@ -123,7 +123,8 @@ class alignas(64) job final : public object {
     note_cause(cause);
     dependency_failed_.store(true, std::memory_order_relaxed);
   }
-  // The same for a job that its submitter computes: true when it comes after no other, and none that it needs has failed.
+  // The same for a job that its submitter computes: true when it comes after no other, and none that it needs has
+  // failed.
   bool begin_here() noexcept;
   // The submitter has added all dependencies: from now on the job may run. Hands one reference to the engine.
   void submit() noexcept;

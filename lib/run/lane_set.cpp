@@ -20,9 +20,10 @@ constexpr std::int32_t copies_ahead = 3;
 // learns of its end; with many each product goes out by itself, at the price of a launch.
 constexpr std::int32_t small_in_flight = 3;
 // While the device computes, what fills it so many times, and for so long by prediction, is worth a launch, whose cost
-// the submitter pays; or the latest launch was so long ago that nobody is in a hurry. Small products take some ten times
-// what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4.5 us and not 0.34, of 128^3 20 and
-// not 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us (no record is kept).
+// the submitter pays; or the latest launch was so long ago that nobody is in a hurry. Small products take some ten
+// times what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4.5 us and not 0.34, of 128^3
+// 20 and not 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us (no record is
+// kept).
 constexpr float worth_a_launch = 2;
 constexpr double worth_a_launch_seconds = 1.5e-6;
 constexpr std::int64_t between_launches_ns = 100'000;
@@ -154,8 +155,8 @@ lane_slot *lane_set::find(lane where, int priority, bool alone) noexcept {
   if (!device_ordered_) return find(lane_demand{.alone = alone});
   lane_slot *slot = where.kind == lane_kind::copy_in    ? run_copy_in_
                     : where.kind == lane_kind::copy_out ? run_copy_out_
-                    : priority > 0                        ? urgent_
-                                                          : compute_[where.index % compute_.size()].get();
+                    : priority > 0                      ? urgent_
+                                                        : compute_[where.index % compute_.size()].get();
   // A run has always more to give: whatever else comes finds a place.
   return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
 }

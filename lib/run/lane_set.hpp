@@ -42,14 +42,14 @@ inline constexpr std::size_t most_named_lanes = 43;
 struct lane_demand {
   work_class what = computing;
   int priority = 0;
-  bool alone = false;       // long enough to have a core to itself
-  bool small = false;       // may go out in a group
-  bool urgent = false;      // somebody waits for it
-  std::size_t waiting = 1;  // how many, with this one, wait for such a lane
-  float share = 1;          // of the device, that it fills
-  double seconds = std::numeric_limits<double>::infinity();  // predicted, of a product
+  bool alone = false;                                             // long enough to have a core to itself
+  bool small = false;                                             // may go out in a group
+  bool urgent = false;                                            // somebody waits for it
+  std::size_t waiting = 1;                                        // how many, with this one, wait for such a lane
+  float share = 1;                                                // of the device, that it fills
+  double seconds = std::numeric_limits<double>::infinity();       // predicted, of a product
   double work_seconds = std::numeric_limits<double>::infinity();  // the same without its launch
-  lane_bits behind = 0;     // lanes whose commands of now it comes after
+  lane_bits behind = 0;                                           // lanes whose commands of now it comes after
 };
 
 class lane_set {

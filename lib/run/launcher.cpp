@@ -68,9 +68,8 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
     for (std::size_t i = 0; i < commands_.size(); ++i)
       if (commands_.at(i).kind == SG_BACKEND_GEMM)
         reinterpret_cast<sg_backend_gemm &>(commands_.at(i)).compute_units = units;
-    return enqueue(f, commands_.size(), [&](std::size_t i, sg_backend_done done) {
-      return device_.enqueue(stream, commands_.at(i), done);
-    });
+    return enqueue(f, commands_.size(),
+                   [&](std::size_t i, sg_backend_done done) { return device_.enqueue(stream, commands_.at(i), done); });
   } catch (const std::bad_alloc &) {
     f.pieces.store(2, std::memory_order_release);
     tell_(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);

@@ -5,11 +5,11 @@
 #include <cstddef>
 
 #include "backend/device.hpp"
+#include "ops/backend_commands.hpp"
+#include "ops/command.hpp"
 #include "run/flight.hpp"
 #include "run/job.hpp"
 #include "run/job_group.hpp"
-#include "ops/backend_commands.hpp"
-#include "ops/command.hpp"
 #include "run/schedule_run.hpp"
 
 namespace sg {

@@ -14,7 +14,10 @@ namespace sg {
 class prepared_plan final : public object {
  public:
   prepared_plan(ref<context> owner, const problem &shape, const plan_request &request)
-      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), plan_(owner_->plan_for(&shape, 1, request)) {}
+      : object(object_type::plan),
+        owner_(std::move(owner)),
+        shape_(shape),
+        plan_(owner_->plan_for(&shape, 1, request)) {}
 
   const ref<context> &owner() const noexcept { return owner_; }
   const problem &shape() const noexcept { return shape_; }

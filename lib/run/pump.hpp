@@ -34,8 +34,8 @@ class pump {
   const std::function<void()> step_;
   object &keeper_;
   std::atomic<std::uint64_t> requests_{0};  // since there was nothing to do
-  std::atomic<std::uint32_t> turn_{none};  // the thread's: a futex
-  thread thread_;                          // started when it is first needed
+  std::atomic<std::uint32_t> turn_{none};   // the thread's: a futex
+  thread thread_;                           // started when it is first needed
 };
 
 }  // namespace sg

@@ -8,8 +8,8 @@
 #include "run/context.hpp"
 #include "run/graph_program.hpp"
 #include "run/process.hpp"
-#include "run/service.hpp"
 #include "run/schedule_run.hpp"
+#include "run/service.hpp"
 #include "run/stream.hpp"
 
 namespace sg {

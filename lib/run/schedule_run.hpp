@@ -2,11 +2,11 @@
 // One run of a schedule of several commands: which have gone out, which have ended, and which may go next.
 #pragma once
 
+#include <streamgemm/backend.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include <streamgemm/backend.h>
 
 #include "run/compiled_plan.hpp"
 #include "run/flight.hpp"
@@ -33,10 +33,10 @@ class schedule_run {
   enum class step : std::uint8_t { waiting, enqueued, ended };
 
   struct lane_progress {
-    std::uint32_t next = 0;   // position in compiled_plan::lanes[i].commands
-    bool busy = false;        // a command of the lane is in flight
-    bool started = false;     // a command of the lane has gone out
-    bool held_up = false;     // for engine::advance(): the next command cannot go out now
+    std::uint32_t next = 0;  // position in compiled_plan::lanes[i].commands
+    bool busy = false;       // a command of the lane is in flight
+    bool started = false;    // a command of the lane has gone out
+    bool held_up = false;    // for engine::advance(): the next command cannot go out now
   };
 
   // The command goes out. Its lane's next one is the first that has not; commands go out before it only if loose.
@@ -50,14 +50,14 @@ class schedule_run {
   bool idle() const noexcept { return in_flight == 0; }
   bool complete() const noexcept { return ended == steps.size(); }
 
-  std::vector<step> steps;                  // by command
-  std::vector<lane_progress> lanes;         // by compiled_plan::lanes
-  std::vector<std::uint32_t> lane_of;       // by command of the device: its lane in compiled_plan::lanes
-  std::vector<std::uint32_t> blockers;      // by command of host workers: what it waits for that has not ended
-  std::vector<std::uint32_t> stageable;     // commands of host workers that may go out
-  std::unique_ptr<flight[]> flights;        // by command: of this run once it has gone out
-  std::vector<lane_slot *> slots;           // by command: the backend stream that it went to
-  std::vector<sg_backend_event *> events;   // by command; nullptr where none is needed
+  std::vector<step> steps;                 // by command
+  std::vector<lane_progress> lanes;        // by compiled_plan::lanes
+  std::vector<std::uint32_t> lane_of;      // by command of the device: its lane in compiled_plan::lanes
+  std::vector<std::uint32_t> blockers;     // by command of host workers: what it waits for that has not ended
+  std::vector<std::uint32_t> stageable;    // commands of host workers that may go out
+  std::unique_ptr<flight[]> flights;       // by command: of this run once it has gone out
+  std::vector<lane_slot *> slots;          // by command: the backend stream that it went to
+  std::vector<sg_backend_event *> events;  // by command; nullptr where none is needed
   std::size_t ended = 0;
   std::vector<std::unique_ptr<product_batch>> batches;
   bool apart = false;  // a batch was refused: its products go out one by one, which tells whose fault it is

@@ -72,7 +72,8 @@ deadline service::sweep_due() noexcept {
 }
 
 void service::retire() noexcept {
-  // The thread deletes this object as soon as it sees the bit, so nothing but the word's address is used after it is set.
+  // The thread deletes this object as soon as it sees the bit, so nothing but the word's address is used after it is
+  // set.
   const std::atomic<std::uint32_t> &word = changes_;
   changes_.fetch_or(retired_bit, std::memory_order_release);
   futex_wake_all(word);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context's own thread: it calls the application's callbacks, one at a time, and in the end takes the context down. It
-// belongs to itself, because the last reference to a context may go on any thread, this one and the backend's included.
+// A context's own thread: it calls the application's callbacks, one at a time, and in the end takes the context down.
+// It belongs to itself, because the last reference to a context may go on any thread, this one and the backend's
+// included.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ class service {
   static service *start(context &owner);
 
   void post(callback_request *request) noexcept;  // takes it over
-  void wake() noexcept;  // to look for condemned buffers
+  void wake() noexcept;                           // to look for condemned buffers
   // Lets the engine look for jobs to end early then, on CLOCK_MONOTONIC, or at most a millisecond later. Throws
   // std::bad_alloc.
   void sweep_at(std::int64_t ns);

@@ -3,10 +3,10 @@
 //
 // Footprints are kept by size: level L, an odd number, holds those of 2^(L-3) < bytes <= 2^(L-1) in a hash table of
 // cells of 2^L bytes, so each lies in one cell or in two, and a look-up reads few. Writers and readers have tables of
-// their own: a reader asks the writers' only. A level's entries lie in a ring in the order that they came in, so those of
-// generations that have ended are forgotten together, without a look at them. Others go when they are met and have ended,
-// when a later job writes all of their bytes, or when the ring is full; those of jobs that failed stay until the program
-// knows of it.
+// their own: a reader asks the writers' only. A level's entries lie in a ring in the order that they came in, so those
+// of generations that have ended are forgotten together, without a look at them. Others go when they are met and have
+// ended, when a later job writes all of their bytes, or when the ring is full; those of jobs that failed stay until the
+// program knows of it.
 #pragma once
 
 #include <cstdint>

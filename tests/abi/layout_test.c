@@ -177,13 +177,14 @@ int main(void) {
   REQUIRE_OK(sg_job_wait(job, SG_FOREVER));
   check_product();
   REQUIRE_OK(sg_plan_create(context, &desc, NULL, &plan));
-  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second), fill_device);
+  check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
+                      fill_device);
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
                       fill_device_by_index);
   check_result_struct("sg_backend_info", sizeof(sg_backend_info), sizeof(sg_backend_info), fill_backend);
-  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, batch_size), fill_statistics);
-  check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), sizeof(sg_plan_prediction),
-                      fill_prediction);
+  check_result_struct("sg_job_statistics", sizeof(sg_job_statistics), UP_TO(sg_job_statistics, batch_size),
+                      fill_statistics);
+  check_result_struct("sg_plan_prediction", sizeof(sg_plan_prediction), sizeof(sg_plan_prediction), fill_prediction);
   older_inputs();
   sizes_of_no_release();
   newer_inputs();

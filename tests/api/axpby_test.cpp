@@ -53,7 +53,8 @@ TEST_P(axpby, both_layouts_with_gaps) {
     ASSERT_OK(sg_axpby(context_, &desc, nullptr));
     const std::vector<double> before = c;
     for (std::size_t line = 0; line < 5; ++line)
-      for (std::size_t i = 0; i < 6; ++i) c[line * 9 + i] = std::max(0.0, 3 * a[line * 7 + i] - 2 * before[line * 9 + i]);
+      for (std::size_t i = 0; i < 6; ++i)
+        c[line * 9 + i] = std::max(0.0, 3 * a[line * 7 + i] - 2 * before[line * 9 + i]);
     EXPECT_EQ(c, fetch(at_c, c.size()));
   }
 }

@@ -247,7 +247,8 @@ TEST_P(bad_product, options_of_a_plan) {
   check_plan("place_a", argument, {"place_a", "4"}, [](p x) { x.place_a = static_cast<sg_memory_kind>(4); });
   check_plan("place_b", argument, {"place_b"}, [](p x) { x.place_b = static_cast<sg_memory_kind>(-1); });
   check_plan("place_c", argument, {"place_c", "9"}, [](p x) { x.place_c = static_cast<sg_memory_kind>(9); });
-  check_plan("memory_limit", argument, {"memory_limit is 18446744073709551615"}, [](p x) { x.memory_limit = UINT64_MAX; });
+  check_plan("memory_limit", argument, {"memory_limit is 18446744073709551615"},
+             [](p x) { x.memory_limit = UINT64_MAX; });
   check_plan("more parts than rows", SG_STATUS_UNSUPPORTED, {"cannot split m = "},
              [](p x) { x.split = SG_SPLIT_M, x.parts = 100; });
   check_plan("more parts than columns", SG_STATUS_UNSUPPORTED, {"cannot split n = "},

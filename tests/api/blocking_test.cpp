@@ -21,7 +21,8 @@ namespace {
 class blocking : public on_each_device {
  protected:
   static constexpr int n = 8;
-  std::vector<double> a_ = std::vector<double>(n * n, 1), b_ = std::vector<double>(n * n, 2), c_ = std::vector<double>(n * n, -1);
+  std::vector<double> a_ = std::vector<double>(n * n, 1), b_ = std::vector<double>(n * n, 2),
+                      c_ = std::vector<double>(n * n, -1);
   sg_gemm_desc desc() { return product(a_.data(), b_.data(), c_.data(), n, n, n); }
   // The second of two equal calls is the one that may be computed here.
   void multiply_twice(const sg_gemm_desc &d) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines: a job that has not begun by then is dropped, one that runs is stopped; and cancellation while a long one runs.
+// Deadlines: a job that has not begun by then is dropped, one that runs is stopped; and cancellation while a long one
+// runs.
 #include <atomic>
 #include <chrono>
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How waiting submissions go out: small ones together, unless that is switched off, and no more than the job limit allows.
+// How waiting submissions go out: small ones together, unless that is switched off, and no more than the job limit
+// allows.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -79,8 +80,8 @@ TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
   }
 }
 
-// Those that wait for a device, too: while a product computes that takes a simulated device some milliseconds of the world's time, the
-// others gather. A machine may be so slow that none does; then once more.
+// Those that wait for a device, too: while a product computes that takes a simulated device some milliseconds of the
+// world's time, the others gather. A machine may be so slow that none does; then once more.
 TEST(dispatch, what_waits_for_a_device_goes_out_together) {
   constexpr std::size_t count = 60, n = 200;
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
@@ -94,7 +95,8 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
   void *data = nullptr;
   ASSERT_OK(sg_buffer_create(in, bytes, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
-  auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n, *x = results + count, *y = x + count;
+  auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n, *x = results + count,
+       *y = x + count;
   // With scalars of their own they are products beside each other, with equal ones a single product.
   std::int32_t most_apart = 0, most_alike = 0;
   for (int attempt = 0; attempt < 100 && std::min(most_apart, most_alike) < 10; ++attempt) {
@@ -122,7 +124,8 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
     job back;
     ASSERT_OK(sg_copy_async(in, host.data(), data, bytes, nullptr, back.out()));
     ASSERT_OK(sg_job_wait(back, SG_FOREVER));
-    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(double(1 + i % 7) * double(1 + (count + i) % 7) * alpha(i), host[3 * n * n + i]);
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(double(1 + i % 7) * double(1 + (count + i) % 7) * alpha(i), host[3 * n * n + i]);
     ASSERT_EQ(4.0 * n, host[2 * n * n]);
   }
   EXPECT_GE(most_apart, 10);
@@ -182,8 +185,8 @@ TEST(dispatch, coalescing_can_be_switched_off) {
   EXPECT_EQ(1, most);
 }
 
-// One thread submits a flood, then another one submits a few, all of it while the only worker is held up: the few go out
-// in turn with the flood, not behind it.
+// One thread submits a flood, then another one submits a few, all of it while the only worker is held up: the few go
+// out in turn with the flood, not behind it.
 void expect_turns(std::uint32_t flags) {
   constexpr std::size_t flood = 2000, few = 5;
   const context in = open_with(flags);

@@ -50,8 +50,7 @@ TEST_P(graphs, operands_order_what_is_recorded) {
   const matrix growth = {1, 1, 1, 0};
   std::vector<matrix> x(30, matrix{});
   x[0] = {1, 0, 0, 1};
-  for (std::size_t i = 0; i + 1 < x.size(); ++i)
-    record(product(x[i].data(), growth.data(), x[i + 1].data(), 2, 2, 2));
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) record(product(x[i].data(), growth.data(), x[i + 1].data(), 2, 2, 2));
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 1; i < x.size(); ++i) x[i] = {};
     run();
@@ -101,8 +100,7 @@ TEST_P(graphs, many_small_products) {
   constexpr std::size_t count = 300, n = 9;
   std::vector<double> a(count * n * n), b(count * n * n), c(count * n * n, NAN);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 11) - 5, b[i] = double(i % 7) - 3;
-  for (std::size_t i = 0; i < count; ++i)
-    record(product(&a[i * n * n], &b[i * n * n], &c[i * n * n], n, n, n));
+  for (std::size_t i = 0; i < count; ++i) record(product(&a[i * n * n], &b[i * n * n], &c[i * n * n], n, n, n));
   for (int round = 0; round < 2; ++round) {
     std::fill(c.begin(), c.end(), NAN);
     run();

@@ -48,13 +48,16 @@ TEST_P(interleaved, items_of_a_and_c_by_turns) {
   d.c = {memory.data() + 4, 2, 2, 2, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
   d.batch = 3, d.stride_a = d.stride_c = 8;
   ASSERT_OK(sg_gemm(context_, &d, nullptr));
-  for (int i = 0; i < 24; ++i) EXPECT_EQ(i / 4 % 2 == 0 ? 1 : i % 2 == 0 ? 4 : 6, memory[static_cast<std::size_t>(i)]) << i;
+  for (int i = 0; i < 24; ++i)
+    EXPECT_EQ(i / 4 % 2 == 0 ? 1 : i % 2 == 0 ? 4 : 6, memory[static_cast<std::size_t>(i)]) << i;
 }
 
 // Two views of one memory with strides of their own: whether they are taken is what the sets of elements say.
 TEST_P(interleaved, random_views_of_one_memory) {
   std::mt19937 random(7);
-  const auto draw = [&](int lowest, int highest) { return std::uniform_int_distribution<int>(lowest, highest)(random); };
+  const auto draw = [&](int lowest, int highest) {
+    return std::uniform_int_distribution<int>(lowest, highest)(random);
+  };
   int taken = 0, refused = 0;
   std::vector<double> memory(400, 1);
   const double b[1] = {3};
@@ -65,15 +68,16 @@ TEST_P(interleaved, random_views_of_one_memory) {
     d.b = {const_cast<double *>(b), 1, 1, 1, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
     d.c = {memory.data() + draw(0, 60), rows, 1, ld_c, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
     d.batch = batch, d.stride_a = draw(0, 12), d.stride_c = draw(1, 12);
-    const auto read = elements_of(d.a, memory.data(), d.stride_a, batch), written = elements_of(d.c, memory.data(), d.stride_c, batch);
+    const auto read = elements_of(d.a, memory.data(), d.stride_a, batch),
+               written = elements_of(d.c, memory.data(), d.stride_c, batch);
     bool valid = static_cast<int>(written.size()) == rows * batch;  // no two items share one
     for (const std::int64_t e : written) valid = valid && read.count(e) == 0;
     (valid ? taken : refused) += 1;
     const sg_status status = sg_gemm(context_, &d, nullptr);
     ASSERT_EQ(valid ? SG_STATUS_OK : SG_STATUS_INVALID_ARGUMENT, status)
-        << sg_last_error_message() << " rows " << rows << " ld " << ld_a << ' ' << ld_c << " batch " << batch << " strides "
-        << d.stride_a << ' ' << d.stride_c << " at " << static_cast<double *>(d.a.data) - memory.data() << ' '
-        << static_cast<double *>(d.c.data) - memory.data();
+        << sg_last_error_message() << " rows " << rows << " ld " << ld_a << ' ' << ld_c << " batch " << batch
+        << " strides " << d.stride_a << ' ' << d.stride_c << " at " << static_cast<double *>(d.a.data) - memory.data()
+        << ' ' << static_cast<double *>(d.c.data) - memory.data();
   }
   EXPECT_GT(taken, 500);
   EXPECT_GT(refused, 500);

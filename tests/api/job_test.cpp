@@ -12,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-
 // One lane, so that a gated job holds up all others.
 class jobs : public testing::TestWithParam<const char *> {
  protected:

@@ -178,7 +178,8 @@ static void random_bits(const handle_type *type) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* Every type's live handle with the bits of another's type: the handle comes from the caller, the type is the object's. */
+/* Every type's live handle with the bits of another's type: the handle comes from the caller, the type is the object's.
+ */
 static void relabelled(void) {
   sg_context *context = new_context();
   void *handles[TYPES];

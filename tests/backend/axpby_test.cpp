@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scale and add: against a reference of higher precision, with gaps that stay as they were.
+#include "ops/axpby.hpp"
+
 #include <cstring>
 #include <random>
 
 #include "base/dtype.hpp"
-#include "ops/axpby.hpp"
 #include "product_case.hpp"
 
 namespace sg::test {
@@ -19,7 +20,8 @@ class axpby : public conformance {
     if (alpha != number(0)) a.randomise(random);  // otherwise it stays poisoned
     if (beta != number(0)) c.randomise(random);
     host_operand before = c;
-    memory at_a(dev(), static_cast<std::int64_t>(a.bytes.size())), at_c(dev(), static_cast<std::int64_t>(c.bytes.size()));
+    memory at_a(dev(), static_cast<std::int64_t>(a.bytes.size())),
+        at_c(dev(), static_cast<std::int64_t>(c.bytes.size()));
     at_a.write(stream_, a.bytes.data());
     at_c.write(stream_, c.bytes.data());
     auto x = backend_command<sg_backend_axpby>();
@@ -40,7 +42,8 @@ class axpby : public conformance {
       for (std::int64_t i = 0; i < c.ld; ++i) {
         const auto at = static_cast<std::size_t>((i + j * c.ld) * size);
         if (i >= m) {
-          ASSERT_EQ(0, std::memcmp(&before.bytes[at], &c.bytes[at], static_cast<std::size_t>(size))) << "a gap was written";
+          ASSERT_EQ(0, std::memcmp(&before.bytes[at], &c.bytes[at], static_cast<std::size_t>(size)))
+              << "a gap was written";
           continue;
         }
         number sum = 0;

@@ -107,7 +107,7 @@ sg_status run(sg_backend_device *device, const round_of_work &work) {
     gemm.batch = 1;
     gemm.in_type = work.in, gemm.out_type = work.out, gemm.alpha = work.alpha;
     gemm.a_array = array_a, gemm.b_array = array_b, gemm.c_array = array_c;
-    for (int i = 0; status == SG_STATUS_OK && i < 70; ++i) 
+    for (int i = 0; status == SG_STATUS_OK && i < 70; ++i)
       status = ops.enqueue(stream, &one_marker, 1, nullptr, {nullptr, nullptr});
     if (status == SG_STATUS_OK) {
       outcome end;

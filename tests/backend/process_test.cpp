@@ -61,8 +61,8 @@ TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
   listener told, first, refused;
   busy_device busy(dev());
   if (drops) {
-    const sg_backend_copy slow = run_of_bytes(busy.places[0]->data(), gate_memory(held.get()), 8, SG_MEMORY_DEVICE,
-                                              SG_MEMORY_PAGEABLE);
+    const sg_backend_copy slow =
+        run_of_bytes(busy.places[0]->data(), gate_memory(held.get()), 8, SG_MEMORY_DEVICE, SG_MEMORY_PAGEABLE);
     ASSERT_EQ(enqueue(*dev(), *busy.in[0], slow, first.done()), SG_STATUS_OK);
     ASSERT_EQ(gate_reached(held.get(), 300000), 1);
   }
@@ -151,15 +151,15 @@ TEST_P(process, a_worker_takes_no_signal) {
     bool blocked = false;
   } own;
   stream in(dev());
-  ASSERT_EQ(enqueue_marker(*dev(), in, {[](void *user, const sg_backend_result *result) {
-                                         auto &to = *static_cast<seen *>(user);
-                                         sigset_t mask;
-                                         pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-                                         to.blocked =
-                                             sigismember(&mask, SIGALRM) == 1 && sigismember(&mask, SIGINT) == 1;
-                                         to.end.done().fn(&to.end, result);
-                                       },
-                                       &own}),
+  ASSERT_EQ(enqueue_marker(*dev(), in,
+                           {[](void *user, const sg_backend_result *result) {
+                              auto &to = *static_cast<seen *>(user);
+                              sigset_t mask;
+                              pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+                              to.blocked = sigismember(&mask, SIGALRM) == 1 && sigismember(&mask, SIGINT) == 1;
+                              to.end.done().fn(&to.end, result);
+                            },
+                            &own}),
             SG_STATUS_OK);
   ASSERT_TRUE(own.end.wait(1));
   EXPECT_TRUE(own.blocked);

@@ -24,8 +24,8 @@ inline constexpr pair_of_types all_pairs[] = {
     {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16}, {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16},
     {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16}};
 
-// Where the items of a batch are: evenly spaced, by strides, by pointers or by pointers for B alone, or scattered, which
-// pointers alone can say.
+// Where the items of a batch are: evenly spaced, by strides, by pointers or by pointers for B alone, or scattered,
+// which pointers alone can say.
 enum class batching { strided, shared_a, pointers, pointers_b, scattered };
 inline constexpr batching all_batchings[] = {batching::strided, batching::shared_a, batching::pointers,
                                              batching::pointers_b, batching::scattered};

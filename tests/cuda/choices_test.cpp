@@ -15,8 +15,21 @@
 namespace sg::cuda {
 namespace {
 
-constexpr matmul_key key{.m = 4096, .n = 16, .k = 4096, .lda = 4096, .ldb = 4096, .ldc = 4096, .op_a = 0, .op_b = 1,
-                         .in_type = 1, .out_type = 1, .compute = 2, .units = 0, .align_a = 256, .align_b = 256, .align_c = 16};
+constexpr matmul_key key{.m = 4096,
+                         .n = 16,
+                         .k = 4096,
+                         .lda = 4096,
+                         .ldb = 4096,
+                         .ldc = 4096,
+                         .op_a = 0,
+                         .op_b = 1,
+                         .in_type = 1,
+                         .out_type = 1,
+                         .compute = 2,
+                         .units = 0,
+                         .align_a = 256,
+                         .align_b = 256,
+                         .align_c = 16};
 constexpr kernel_choice choice{1, 2, 0xFFFFFFFFFFFFFFFFu, 4, 5, 6, 7, 0x123456789ABCDEFu};
 constexpr char chip[] = "NVIDIA H200, cublasLt 130100";
 

@@ -153,8 +153,8 @@ TEST_F(cuda, the_default_streams) {
     between_the_callers_own(native);
 }
 
-// The caller's copy in, a product of ours and the caller's copy out, in three streams that only events order; the first is
-// held up, and no call waits.
+// The caller's copy in, a product of ours and the caller's copy out, in three streams that only events order; the first
+// is held up, and no call waits.
 TEST_F(cuda, events_in_and_out) {
   cudaStream_t before = nullptr, after = nullptr;
   cudaEvent_t reached = nullptr, done = nullptr;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fault on a thread of the library reaches the program's own handler: memory that cannot be read ends this test well. */
+/* A fault on a thread of the library reaches the program's own handler: memory that cannot be read ends this test well.
+ */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

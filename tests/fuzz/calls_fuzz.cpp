@@ -194,7 +194,9 @@ struct caller {
       s.planning = planning();
       s.options.plan = &s.planning;
     }
-    static const char *const labels[] = {nullptr, "", "a label", "a label of more than sixty-four bytes \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac"};
+    static const char *const labels[] = {nullptr, "", "a label",
+                                         "a label of more than sixty-four bytes \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac "
+                                         "\xe2\x82\xac \xe2\x82\xac \xe2\x82\xac"};
     s.options.label = labels[what % 4];
     if (what & 64) s.options.graph = handle<sg_graph>(graph);
     lasting = what >= 64;

@@ -33,7 +33,8 @@ long double error_of_product(const product_case &p) {
     case SG_COMPUTE_3XTF32: return 0x1p-17L;
     case SG_COMPUTE_BF16: return 2 * 0x1p-8L + 0x1p-16L;
     case SG_COMPUTE_BF16X3: return 0x1p-14L;
-    // Hopper cuts the products that it adds at once, 32 of them, to 14 bits of the largest: 3.7 * 2^-13 of their sum was seen.
+    // Hopper cuts the products that it adds at once, 32 of them, to 14 bits of the largest: 3.7 * 2^-13 of their sum
+    // was seen.
     case SG_COMPUTE_F8: return 0x1p-10L;
     case SG_COMPUTE_EXACT: break;
   }

@@ -14,7 +14,6 @@ namespace {
 
 using std::string;
 
-
 TEST(SimStreams, CallbacksComeInOrderOnAThreadOfTheDevice) {
   struct record {
     std::mutex mutex;

@@ -179,11 +179,25 @@ class sim_memory {
 };
 
 inline sg_backend_copy copy_in(void *device, const void *host, std::int64_t bytes) {
-  return {backend_command<sg_backend_copy>().header, device, host, bytes, bytes, bytes, 1, {SG_MEMORY_DEVICE, 0},
+  return {backend_command<sg_backend_copy>().header,
+          device,
+          host,
+          bytes,
+          bytes,
+          bytes,
+          1,
+          {SG_MEMORY_DEVICE, 0},
           {SG_MEMORY_PAGEABLE, 0}};
 }
 inline sg_backend_copy copy_out(void *host, const void *device, std::int64_t bytes) {
-  return {backend_command<sg_backend_copy>().header, host, device, bytes, bytes, bytes, 1, {SG_MEMORY_PAGEABLE, 0},
+  return {backend_command<sg_backend_copy>().header,
+          host,
+          device,
+          bytes,
+          bytes,
+          bytes,
+          1,
+          {SG_MEMORY_PAGEABLE, 0},
           {SG_MEMORY_DEVICE, 0}};
 }
 

@@ -8,7 +8,6 @@ namespace {
 
 using std::string;
 
-
 TEST(SimMemory, BytesGoThereAndComeBack) {
   sim_device device("h200");
   sim_memory memory(device, 1000);

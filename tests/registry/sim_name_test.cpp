@@ -9,7 +9,6 @@ namespace {
 
 using std::string;
 
-
 TEST(SimNames, CountedDevicesOpen) {
   ASSERT_EQ(ops.device_count(), 3);
   const char *expected[] = {"h200", "a100", "pcie3"};

@@ -10,7 +10,6 @@
 namespace sg::test {
 namespace {
 
-
 struct batch_times {
   outcome in, kernel, out;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // main() of a program that holds the tests of several source files.
-// usage: PROGRAM [TOPIC...] [GoogleTest's options]     the topic "graph" is every test in graph_test.cpp; none: all tests
+// usage: PROGRAM [TOPIC...] [GoogleTest's options]     the topic "graph" is every test in graph_test.cpp; none: all
+// tests
 #include <fnmatch.h>
 #include <gtest/gtest.h>
 

@@ -47,8 +47,8 @@ TEST(conflict, agrees_with_comparing_each_pair) {
   EXPECT_LT(found, rounds * 9 / 10);
 }
 
-// Operands as programs lay them out: arrays of A, of B and of C, and products one behind the other; in either, one C that
-// is a byte too long, or is read by another.
+// Operands as programs lay them out: arrays of A, of B and of C, and products one behind the other; in either, one C
+// that is a byte too long, or is read by another.
 TEST(conflict, is_found_in_rising_runs) {
   constexpr std::size_t products = 200;
   for (const bool by_operand : {true, false}) {

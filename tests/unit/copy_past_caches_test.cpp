@@ -21,7 +21,8 @@ TEST(copy_past_caches, is_memcpy) {
         copy_past_caches(to.data() + out, from.data() + in, bytes);
         for (std::size_t i = 0; i < to.size(); ++i) {
           const bool inside = i >= out && i < out + bytes;
-          ASSERT_EQ(inside ? from[in + i - out] : untouched, to[i]) << out << ", " << in << ", " << bytes << " at " << i;
+          ASSERT_EQ(inside ? from[in + i - out] : untouched, to[i])
+              << out << ", " << in << ", " << bytes << " at " << i;
         }
       }
 }

@@ -109,12 +109,10 @@ TEST(hazard, loose_copies_are_in_no_order) {
   const auto meets = [&](const std::vector<hazard> &all, std::uint32_t later) {
     return std::any_of(all.begin(), all.end(), [&](const hazard &h) { return h.first == first && h.second == later; });
   };
-  const auto last =
-      std::uint32_t(std::find_if(s.commands.begin() + second, s.commands.end(),
-                                 [&](const command &c) {
-                                   return c.is<ops::copy_in>() && !loose[&c - s.commands.data()];
-                                 }) -
-                    s.commands.begin());
+  const auto last = std::uint32_t(
+      std::find_if(s.commands.begin() + second, s.commands.end(),
+                   [&](const command &c) { return c.is<ops::copy_in>() && !loose[&c - s.commands.data()]; }) -
+      s.commands.begin());
   ASSERT_LT(last, s.commands.size());
   EXPECT_TRUE(meets(check_hazards(same_place(second)), second));
   EXPECT_FALSE(meets(check_hazards(same_place(last)), last));
@@ -152,7 +150,8 @@ TEST(hazard, items_of_one_batch_are_told_apart) {
   f.batch = 4, f.batching = batch_form::pointers;
   schedule s = build_batch_split(make(f), 2, 2);
   EXPECT_TRUE(check_hazards(s).empty());
-  s.commands[1].views[ops::gemm::c].item = s.commands[1].views[ops::gemm::a].item = s.commands[1].views[ops::gemm::b].item = 1;  // items 1, 2 beside 0, 1
+  s.commands[1].views[ops::gemm::c].item = s.commands[1].views[ops::gemm::a].item =
+      s.commands[1].views[ops::gemm::b].item = 1;  // items 1, 2 beside 0, 1
   EXPECT_EQ(check_hazards(s).size(), 1u);
 }
 
@@ -180,7 +179,8 @@ TEST(hazard, wrong_form_is_reported) {
   EXPECT_TRUE(finds([](schedule &s) { s.commands[2].first_wait = 1000; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::c].buffer = 77; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::b].buffer = -1; }));
-  EXPECT_TRUE(finds([](schedule &s) { s.commands[1].views[ops::gemm::a].offset += 4; }));  // past the end of A's footprint
+  EXPECT_TRUE(
+      finds([](schedule &s) { s.commands[1].views[ops::gemm::a].offset += 4; }));  // past the end of A's footprint
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].views[ops::gemm::a].offset = -4; }));
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->k += 1; }));  // shapes
   EXPECT_TRUE(finds([](schedule &s) { s.commands[0].as<ops::gemm>()->op_a = SG_OP_T; }));

@@ -239,7 +239,8 @@ class interpreter {
       for (std::int64_t j = 0; j < g.n; ++j)
         for (std::int64_t i = 0; i < g.m; ++i) {
           value sum = 0;
-          for (std::int64_t l = 0; l < g.k; ++l) sum += operated(a, g.op_a, item, i, l) * operated(b, g.op_b, item, l, j);
+          for (std::int64_t l = 0; l < g.k; ++l)
+            sum += operated(a, g.op_a, item, i, l) * operated(b, g.op_b, item, l, j);
           sum *= alpha;
           if (g.beta != scalar_role::zero) sum += beta * element(c, item, i, j);
           store(type, address(c, item, i, j), finished(command, sum, item, i, j));

@@ -9,7 +9,6 @@
 namespace sg::test {
 namespace {
 
-
 problem_form pageable(std::int64_t m, std::int64_t n, std::int64_t k) {
   problem_form f;
   f.m = m, f.n = n, f.k = k;
@@ -23,7 +22,9 @@ problem allowing(sg_compute compute, const problem_form &f) {
   return p;
 }
 
-schedule plan(const problem &p, const plan_request &request = {}) { return *make_plan({p}, h200_with_three_staging_workers(), request); }
+schedule plan(const problem &p, const plan_request &request = {}) {
+  return *make_plan({p}, h200_with_three_staging_workers(), request);
+}
 
 TEST(narrowing, half_the_bytes_cross_the_link) {
   const problem_form f = pageable(4096, 4096, 4096);
@@ -49,7 +50,8 @@ TEST(narrowing, workers_have_as_much_to_do) {
   const problem_form f = pageable(4096, 4096, 4096);
   const double staged = 3 * 4096.0 * 4096 * 4;
   const schedule s = plan(allowing(SG_COMPUTE_BF16, f));
-  EXPECT_GE(s.predicted_seconds, staged / staging_rate_of(h200_with_three_staging_workers(), h200_with_three_staging_workers().staging_workers));
+  EXPECT_GE(s.predicted_seconds, staged / staging_rate_of(h200_with_three_staging_workers(),
+                                                          h200_with_three_staging_workers().staging_workers));
   device_model quick = h200_with_three_staging_workers();  // whose link is all there is to wait for
   quick.staging = {{1, 1e12}};
   quick.staging_gap = 0;

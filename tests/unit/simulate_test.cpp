@@ -58,8 +58,7 @@ schedule textbook(int streams) {
   std::uint32_t last = 0;
   for (int batch = 0; batch < 2; ++batch) {
     const bool first = batch == 0 || streams == 2;
-    const std::uint32_t copy =
-        t.add(ops::copy_in(), in, first ? std::vector<std::uint32_t>{} : std::vector{last});
+    const std::uint32_t copy = t.add(ops::copy_in(), in, first ? std::vector<std::uint32_t>{} : std::vector{last});
     const std::uint32_t kernel = t.add(ops::gemm(), stream(streams == 2 ? batch : 0), {copy});
     last = t.add(ops::copy_out(), out, {kernel});
   }

@@ -14,7 +14,6 @@ namespace {
 
 using layout_maker = std::function<stream_layout(const problem &)>;
 
-
 // Limits from the least that works to plenty, so that slots are recycled after one panel, after two, and never.
 std::vector<std::int64_t> limits(const problem &p, stream_layout layout) {
   const std::int64_t least = fit_slots(p, layout, 0);
@@ -107,8 +106,7 @@ TEST(stream, a_bias_is_loaded_once) {
   fit_slots(p, layout, 1 << 20);
   const schedule s = build_stream(p, layout, h200_with_three_staging_workers(), 2);
   int loads = 0;
-  for (const command &c : s.commands)
-    loads += c.is<ops::copy_in>() && source_of(c).buffer == int(operand_name::bias);
+  for (const command &c : s.commands) loads += c.is<ops::copy_in>() && source_of(c).buffer == int(operand_name::bias);
   EXPECT_EQ(loads, 1);
   EXPECT_EQ(s.bytes_in, problem::bytes(p.a, 1) + problem::bytes(p.b, 1) + problem::bytes(p.bias, 1));
 }
@@ -225,7 +223,8 @@ TEST(stream, batches_of_thin_items) {
   for (const layout_maker &layout : tile_layouts()) layouts.push_back(layout);
   for (const layout_maker &layout : layouts)
     for (batch_form form : {batch_form::strided, batch_form::gapped, batch_form::interleaved, batch_form::pointers})
-      for (const auto &[m, n, k] : {std::tuple{1, 1, 65}, std::tuple{65, 1, 1}, std::tuple{65, 1, 3}, std::tuple{1, 65, 2}})
+      for (const auto &[m, n, k] :
+           {std::tuple{1, 1, 65}, std::tuple{65, 1, 1}, std::tuple{65, 1, 3}, std::tuple{1, 65, 2}})
         for (sg_op op : {SG_OP_N, SG_OP_T})
           for (std::int64_t pad : {0, 7}) {
             problem_form f;

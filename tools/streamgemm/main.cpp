@@ -21,8 +21,9 @@ static exit_code run(int argc, char **argv) {
   app.name("streamgemm");
   app.set_version_flag("--version", sg_version_string());
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong.\n"
-             "SG_LOG=info shows what the library chooses and why: docs/logging.md.");
+  app.footer(
+      "Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong.\n"
+      "SG_LOG=info shows what the library chooses and why: docs/logging.md.");
   add_info(app);
   add_gemm(app);
   add_plan(app);

@@ -154,8 +154,8 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
   constexpr int count = 6;
   const double alone_seconds = ended(copy(true, shape, nullptr)).seconds();
   // The other direction's copies go out first and are twice as many, so that each of the measured ones has one beside
-  // it; some have ended before, so that no thread that is slow to wake delays them all. (Asking, unlike waiting, does not
-  // move a virtual clock.)
+  // it; some have ended before, so that no thread that is slow to wake delays them all. (Asking, unlike waiting, does
+  // not move a virtual clock.)
   const auto rate = [&](bool in) {
     const auto busy = keep_busy(3 * count * alone_seconds);
     std::vector<job_handle> others, own;

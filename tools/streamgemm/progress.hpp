@@ -17,7 +17,7 @@ class progress {
   void fraction(double done);  // 0 to 1
   void elapsed();              // for work that cannot tell how far it is
   void doing(const std::string &what);
-  void clear();                // before other output
+  void clear();  // before other output
 
  private:
   void show(const std::string &text);

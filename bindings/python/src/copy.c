@@ -52,7 +52,8 @@ sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_jo
                           c->in.width, c->in.height, submit, out);
 }
 
-/* submit_copy(type, target, dst, src, stream, after, priority, untracked, timeout, label): a Job whose result is dst. */
+/* submit_copy(type, target, dst, src, stream, after, priority, untracked, timeout, label): a Job whose result is dst.
+ */
 PyObject *submit_copy(PyObject *self, PyObject *args) {
   PyTypeObject *type;
   PyObject *to, *dst, *src, *made = NULL;

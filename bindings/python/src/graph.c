@@ -44,8 +44,8 @@ PyObject *record_product(PyObject *self, PyObject *args) {
   call in = {0};
   product p;
   (void)self;
-  if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority, &og.untracked,
-                        &og.options, &og.label) ||
+  if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority,
+                        &og.untracked, &og.options, &og.label) ||
       !order_recorded(&og, graph, &submit))
     return NULL;
   PyObject *keeper = keep_product(to_given, given, &in, &p);
@@ -93,8 +93,8 @@ static PyObject *tuple_of_runs(const runs *r) {
   return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
 }
 
-/* record_copy(graph, target, dst, src, stream, (), priority, untracked, label): (keeper, form), the form being what must
- * stay.
+/* record_copy(graph, target, dst, src, stream, (), priority, untracked, label): (keeper, form), the form being what
+ * must stay.
  */
 PyObject *record_copy(PyObject *self, PyObject *args) {
   unsigned long long graph;

@@ -35,7 +35,8 @@ inline sg_status run_axpby(const sg_backend_axpby &what, const workspace &space)
       const std::int64_t count = std::min(step, what.m - i);
       char *c = static_cast<char *>(what.c) + (i + j * what.ldc) * size;
       if (reads_c) widen(sums, c, what.type, count);
-      if (what.a != nullptr) widen(addend, static_cast<const char *>(what.a) + (i + j * what.lda) * size, what.type, count);
+      if (what.a != nullptr)
+        widen(addend, static_cast<const char *>(what.a) + (i + j * what.lda) * size, what.type, count);
       // A factor of 1 multiplies nothing: infinity stays what it is in complex numbers, too.
       if (reads_c && !is_one(beta)) simd().scale(type, sums, beta, count);
       if (what.a != nullptr && !is_one(alpha)) simd().scale(type, addend, alpha, count);

@@ -124,8 +124,7 @@ kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept {
   switch (in) {
     case SG_DTYPE_F64: return {.in = in, .out = out, .run = run<double, &library::dgemm, &library::dgemv>};
     case SG_DTYPE_F32: return {.in = in, .out = out, .run = run<float, &library::sgemm, &library::sgemv>};
-    case SG_DTYPE_C64:
-      return {.in = in, .out = out, .run = run<std::complex<float>, &library::cgemm, &library::cgemv>};
+    case SG_DTYPE_C64: return {.in = in, .out = out, .run = run<std::complex<float>, &library::cgemm, &library::cgemv>};
     case SG_DTYPE_C128:
       return {.in = in, .out = out, .run = run<std::complex<double>, &library::zgemm, &library::zgemv>};
     default: return {};
@@ -134,7 +133,7 @@ kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept {
 
 sg_status cblas_warm_up() noexcept {
   if (const sg_status status = load_cblas(); status != SG_STATUS_OK || cblas() == nullptr) return status;
-  constexpr int n = 64;  // beyond its kernels for small matrices, which need no buffer
+  constexpr int n = 64;           // beyond its kernels for small matrices, which need no buffer
   float a[n * n] = {}, c[n * n];  // of its own: several threads may open a device at once
   double d[n * n] = {}, e[n * n];
   const cblas_call call(n * n * n);

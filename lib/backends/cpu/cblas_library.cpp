@@ -20,8 +20,9 @@ namespace sg::cpu {
 namespace {
 
 cblas_library functions;
-// OpenBLAS ends its threads in a handler for fork of its own, which forks under way do not call when it is new, and after
-// which a call may have started them again. The child would wait for them at its end. NULL: another implementation.
+// OpenBLAS ends its threads in a handler for fork of its own, which forks under way do not call when it is new, and
+// after which a call may have started them again. The child would wait for them at its end. NULL: another
+// implementation.
 int (*end_threads)() = nullptr;
 std::atomic<bool> loaded{false};
 bool memory_is_limited = false;  // set before `loaded`
@@ -55,12 +56,13 @@ bool can_start_threads(int count) noexcept {
   pthread_t threads[1024];
   int started = 0;
   for (; started < count; ++started)
-    if (pthread_create(&threads[started], nullptr,
-                       [](void *) -> void * {
-                         while (closing.load() == 0) futex_wait(closing, 0);
-                         return nullptr;
-                       },
-                       nullptr) != 0)
+    if (pthread_create(
+            &threads[started], nullptr,
+            [](void *) -> void * {
+              while (closing.load() == 0) futex_wait(closing, 0);
+              return nullptr;
+            },
+            nullptr) != 0)
       break;
   closing.store(1);
   futex_wake_all(closing);
@@ -138,8 +140,10 @@ extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 extern "C" int blas_thread_shutdown_() __attribute__((weak));
 
 sg_status open_library() noexcept {
-  functions = {::cblas_sgemm, ::cblas_dgemm, ::cblas_cgemm, ::cblas_zgemm, ::cblas_sgemv,
-               ::cblas_dgemv, ::cblas_cgemv, ::cblas_zgemv, openblas_get_num_threads, openblas_set_num_threads};
+  functions = {::cblas_sgemm,           ::cblas_dgemm, ::cblas_cgemm,
+               ::cblas_zgemm,           ::cblas_sgemv, ::cblas_dgemv,
+               ::cblas_cgemv,           ::cblas_zgemv, openblas_get_num_threads,
+               openblas_set_num_threads};
   end_threads = blas_thread_shutdown_;
   loaded.store(true, std::memory_order_release);
   return SG_STATUS_OK;

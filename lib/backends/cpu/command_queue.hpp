@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An unbounded queue of commands from one producer at a time to one consumer at a time. Commands lie in blocks; an emptied block
-// goes back to the producer, so a queue that keeps its length allocates nothing.
+// An unbounded queue of commands from one producer at a time to one consumer at a time. Commands lie in blocks; an
+// emptied block goes back to the producer, so a queue that keeps its length allocates nothing.
 #pragma once
 
 #include <atomic>

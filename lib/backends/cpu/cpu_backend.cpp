@@ -49,8 +49,9 @@ sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_
     return status;
   }
   if (host != nullptr && !has_cblas())
-    host->log(SG_BACKEND_LOG_WARN, SG_BACKEND_LOG_FALLBACK,
-              "cpu: no library with CBLAS was found: f64 and complex GEMMs run in a plain loop, and f32 without oneDNN too");
+    host->log(
+        SG_BACKEND_LOG_WARN, SG_BACKEND_LOG_FALLBACK,
+        "cpu: no library with CBLAS was found: f64 and complex GEMMs run in a plain loop, and f32 without oneDNN too");
   const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all
   auto *fresh = new (std::nothrow) device;
   if (fresh == nullptr) {
@@ -116,7 +117,8 @@ sg_status run_here(sg_backend_device *x, const sg_backend_command *const *comman
                    std::int64_t *out_busy_ns) noexcept {
   return of(x).run_here(commands, count, out_busy_ns);
 }
-int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
+int32_t run_waiting(sg_backend_device *x, int32_t (*wanted)(const sg_backend_done *done, void *user),
+                    void *user) noexcept {
   return of(x).run_waiting(wanted, user) ? 1 : 0;
 }
 void stop_when(sg_backend_device *x, int32_t (*stopped)(const sg_backend_done *done)) noexcept {

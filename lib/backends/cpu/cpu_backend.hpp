@@ -3,8 +3,8 @@
 //
 // Each stream has a thread of its own, which sleeps when there is nothing to do: create no more streams that compute
 // than the model has compute_lanes. OpenBLAS is loaded with the first device and uses one thread while
-// a stream calls it; the count that the rest of the process has set is restored. On a processor newer than itself it may
-// take old kernels; its own variable OPENBLAS_CORETYPE (SKYLAKEX, ...) corrects it.
+// a stream calls it; the count that the rest of the process has set is restored. On a processor newer than itself it
+// may take old kernels; its own variable OPENBLAS_CORETYPE (SKYLAKEX, ...) corrects it.
 //
 // oneDNN and libgomp do not survive every failed allocation of their own, nor OpenBLAS every limit of the process; they
 // are called only after a probe of the memory that is left.

@@ -41,8 +41,8 @@ class device {
   auto stopped() const noexcept { return stopped_; }
 
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
-  // Lets the running commands end, those of callers too, and drops the rest; returns when none runs. No command is taken
-  // afterwards. In a child of fork, which has none of the workers, it does nothing.
+  // Lets the running commands end, those of callers too, and drops the rest; returns when none runs. No command is
+  // taken afterwards. In a child of fork, which has none of the workers, it does nothing.
   void drain() noexcept;
 
  private:

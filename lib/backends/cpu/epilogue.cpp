@@ -8,7 +8,8 @@
 
 namespace sg::cpu {
 
-void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, std::int64_t j, std::int64_t n) noexcept {
+void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, std::int64_t j,
+                 std::int64_t n) noexcept {
   const sg_dtype type = sum_type_of(out);
   const auto *bias = static_cast<const char *>(end.bias);
   if (bias != nullptr) bias += (end.bias_per_row ? i : j) * element_size(out);

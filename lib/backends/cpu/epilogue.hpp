@@ -13,7 +13,8 @@ namespace sg::cpu {
 inline bool is_any(const epilogue &end) noexcept { return end.bias != nullptr || end.activation != SG_ACTIVATION_NONE; }
 
 // To the sums of C's column j, rows [i, i + n).
-void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, std::int64_t j, std::int64_t n) noexcept;
+void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, std::int64_t j,
+                 std::int64_t n) noexcept;
 // To all of C, whose type is its accumulator's.
 void finish_result(const product &p, sg_dtype out) noexcept;
 

@@ -115,8 +115,8 @@ sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following
                                     : product::operands{};
     const sg_status status = in_parts ? run_in_parts(p, way.direct, gemm.in_type, gemm.out_type, space)
                              : direct ? way.direct.run(p, space)
-                             : large ? run_tiles(p, gemm.in_type, gemm.out_type, way.large, way.large_tiles, space)
-                                     : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, {}, space);
+                             : large  ? run_tiles(p, gemm.in_type, gemm.out_type, way.large, way.large_tiles, space)
+                                      : run_tiles(p, gemm.in_type, gemm.out_type, way.panels, {}, space);
     if (status != SG_STATUS_OK) return status;
     if (!finishes) continue;
     if (direct) finish_result(p, gemm.out_type);

@@ -24,7 +24,9 @@ bool supports_gemm(const sg_backend_command &what) noexcept {
   return !!route_for(wanted.in_type, wanted.out_type).panels;
 }
 
-bool supports_reduce(const sg_backend_command &what) noexcept { return has_axpby(as<sg_backend_reduce>(what).out_type); }
+bool supports_reduce(const sg_backend_command &what) noexcept {
+  return has_axpby(as<sg_backend_reduce>(what).out_type);
+}
 
 sg_status marker(const sg_backend_command &, workspace &) noexcept { return SG_STATUS_OK; }
 sg_status copy(const sg_backend_command &what, workspace &) noexcept {

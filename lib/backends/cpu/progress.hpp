@@ -26,8 +26,8 @@ class progress {
 
   std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
-  // One thread at a time calls it: the one that runs the stream's commands. The store and the load are sequentially consistent, as are those of wait_for:
-  // either the worker sees the waiter or the waiter sees the new count.
+  // One thread at a time calls it: the one that runs the stream's commands. The store and the load are sequentially
+  // consistent, as are those of wait_for: either the worker sees the waiter or the waiter sees the new count.
   void advance() noexcept {
     ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     if (waiters_.load(std::memory_order_seq_cst) == 0) return;

@@ -29,7 +29,8 @@ class shared_calls {
   // room, and nothing is published. `timed`: finish() tells the busy time.
   call *open(const operation &what, const sg_backend_command *const *commands, std::int32_t count, bool timed) noexcept;
   // The calling thread calls it once: computes the commands that no worker has begun, waits for the others and releases
-  // the call. Returns the status of the first command that failed. `out_busy_ns`: NULL, or the time that all commands took.
+  // the call. Returns the status of the first command that failed. `out_busy_ns`: NULL, or the time that all commands
+  // took.
   sg_status finish(call &own, workspace &space, std::int64_t *out_busy_ns) noexcept;
 
   // Is there a command that no thread has begun? Sequentially consistent: a worker that is about to sleep sees the

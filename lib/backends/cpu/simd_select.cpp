@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simd.hpp"
-
 #include <cstdlib>
 #include <cstring>
+
+#include "simd.hpp"
 
 namespace sg::cpu {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream: a queue of commands, run in order, one at a time: by a worker thread, or by a thread that waits for the next of
-// them and finds that no thread has begun it.
+// A stream: a queue of commands, run in order, one at a time: by a worker thread, or by a thread that waits for the
+// next of them and finds that no thread has begun it.
 #pragma once
 
 #include <pthread.h>
@@ -33,8 +33,9 @@ class stream {
   sg_status wait(event &what) noexcept;
   void record(event &what) noexcept { what.record(*progress_, queue_.committed()); }
 
-  // Runs the next command on the calling thread if no thread runs one and `wanted` is not 0 for its `done`. In two steps:
-  // between them the caller releases what keeps the stream from being destroyed, which the command does from then on.
+  // Runs the next command on the calling thread if no thread runs one and `wanted` is not 0 for its `done`. In two
+  // steps: between them the caller releases what keeps the stream from being destroyed, which the command does from
+  // then on.
   bool take_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
   void run_taken(workspace &space) noexcept;
   void leave_to_worker() noexcept { give_up(); }  // what was taken is not run after all

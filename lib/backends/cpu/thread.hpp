@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of the backend: it takes none of the application's signals, nor do the threads that libraries start on it, and
-// its stack is as large as those libraries need, whatever limit the process gives new threads.
+// A thread of the backend: it takes none of the application's signals, nor do the threads that libraries start on it,
+// and its stack is as large as those libraries need, whatever limit the process gives new threads.
 #pragma once
 
 #include <pthread.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = activation(alpha * A + beta * C), in C's accumulator.
-#include "axpby.hpp"
-
 #include <cstdint>
 
 #include "arithmetic.cuh"
+#include "axpby.hpp"
 
 namespace sg::cuda {
 namespace {

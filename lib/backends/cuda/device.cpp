@@ -181,8 +181,8 @@ sg_status device::check(cudaError_t error, const char *what) noexcept {
 }
 
 // cudaEventElapsedTime answers in a float of milliseconds, too coarse over long spans: the clock's own event is moved
-// on. When that one happened is known by when the host learnt of it, some tens of microseconds late; an event that would
-// have ended after now shows by how much at least.
+// on. When that one happened is known by when the host learnt of it, some tens of microseconds late; an event that
+// would have ended after now shows by how much at least.
 std::int64_t device::time_of(cudaEvent_t event) noexcept {
   const std::lock_guard lock(clock_lock_);
   float milliseconds = 0;

@@ -7,16 +7,15 @@
 
 namespace sg::cuda {
 
-bool has_epilogue(const sg_backend_gemm &g) noexcept {
-  return g.bias != nullptr || g.activation != SG_ACTIVATION_NONE;
-}
+bool has_epilogue(const sg_backend_gemm &g) noexcept { return g.bias != nullptr || g.activation != SG_ACTIVATION_NONE; }
 
 bool ends_apart(const sg_backend_gemm &g) noexcept {
   return has_epilogue(g) && g.out_type != SG_DTYPE_F16 && g.out_type != SG_DTYPE_BF16;
 }
 
 const void *bias_of_item(const sg_backend_gemm &g, std::int64_t item) noexcept {
-  return g.bias == nullptr ? nullptr : static_cast<const char *>(g.bias) + item * g.stride_bias * element_size(g.out_type);
+  return g.bias == nullptr ? nullptr
+                           : static_cast<const char *>(g.bias) + item * g.stride_bias * element_size(g.out_type);
 }
 
 sg_status end_products(stream &in, const gemm_list &products, const sg_status *statuses) noexcept {

@@ -26,7 +26,8 @@ __global__ void end_kernel(const __grid_constant__ parameters<Most> all) {
     const std::int64_t item = column / p.n, j = column % p.n;
     T *c = static_cast<T *>(p.c) + item * p.stride_c + j * p.ldc;
     const T *bias = static_cast<const T *>(p.bias) + (p.bias != nullptr ? item * p.stride_bias : 0);
-    for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < p.m; i += std::int64_t(gridDim.x) * threads) {
+    for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < p.m;
+         i += std::int64_t(gridDim.x) * threads) {
       auto sum = ops::widened(c[i]);
       if (p.bias != nullptr) sum = ops::plus(sum, ops::widened(bias[p.bias_per_row ? i : j]));
       c[i] = ops::rounded(activated(sum, p.activation));

@@ -121,19 +121,19 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
     const std::int64_t count = std::min(most, g.batch - first);
     cublasStatus_t status =
         g.a_array != nullptr
-            ? blas().gemm_pointers(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha, g.a_array + first, types.in,
-                                   g.lda, g.b_array + first, types.in, g.ldb, scalars.beta, g.c_array + first,
-                                   types.out, g.ldc, count, types.compute, CUBLAS_GEMM_DEFAULT)
+            ? blas().gemm_pointers(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha, g.a_array + first, types.in, g.lda,
+                                   g.b_array + first, types.in, g.ldb, scalars.beta, g.c_array + first, types.out,
+                                   g.ldc, count, types.compute, CUBLAS_GEMM_DEFAULT)
             : blas().gemm_strided(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha,
                                   moved(g.a, first * g.stride_a, in_bytes), types.in, g.lda, g.stride_a,
                                   moved(g.b, first * g.stride_b, in_bytes), types.in, g.ldb, g.stride_b, scalars.beta,
                                   moved(g.c, first * g.stride_c, out_bytes), types.out, g.ldc, g.stride_c, count,
                                   types.compute, CUBLAS_GEMM_DEFAULT);
-    // Now and then cuBLAS refuses a strided batch of complex GEMMs whose items it takes: seen on an H100. What it refuses it
-    // has not begun.
+    // Now and then cuBLAS refuses a strided batch of complex GEMMs whose items it takes: seen on an H100. What it
+    // refuses it has not begun.
     if (status == CUBLAS_STATUS_NOT_SUPPORTED && g.a_array == nullptr && g.batch > 1) {
-      log_fallback("cuBLAS refuses a strided batch of %lld GEMMs of type %d: each goes by itself", static_cast<long long>(count),
-                   int{g.in_type});
+      log_fallback("cuBLAS refuses a strided batch of %lld GEMMs of type %d: each goes by itself",
+                   static_cast<long long>(count), int{g.in_type});
       status = CUBLAS_STATUS_SUCCESS;
       for (std::int64_t i = first; i < first + count && status == CUBLAS_STATUS_SUCCESS; ++i)
         status = call_blas(handle, item_of(g, i), types, scalars);
@@ -160,8 +160,9 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
     cublasStatus_t outcome;
     if (const sg_status status = in.run_matmul(what, outcome)) return status;
     if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
-    log_fallback("cuBLASLt has no kernel for %lld x %lld x %lld of type %d: cuBLAS takes it", static_cast<long long>(what.m),
-                 static_cast<long long>(what.n), static_cast<long long>(what.k), int{what.in_type});
+    log_fallback("cuBLASLt has no kernel for %lld x %lld x %lld of type %d: cuBLAS takes it",
+                 static_cast<long long>(what.m), static_cast<long long>(what.n), static_cast<long long>(what.k),
+                 int{what.in_type});
   }
   cublasHandle_t handle = nullptr;
   if (const sg_status status = in.blas_handle(what.compute_units, handle)) return status;
@@ -170,7 +171,8 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
   return fail(SG_STATUS_UNSUPPORTED,
-              "cuBLAS has no product of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading dimensions %lld, "
+              "cuBLAS has no product of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading "
+              "dimensions %lld, "
               "%lld and %lld, batch %lld%s at %p, %p and %p",
               int{what.in_type}, int{what.out_type}, int{what.compute}, int{what.op_a}, int{what.op_b}, number(what.m),
               number(what.n), number(what.k), number(what.lda), number(what.ldb), number(what.ldc), number(what.batch),
@@ -194,7 +196,7 @@ namespace {
 // again. Those for tensor cores' sizes do not.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
   const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
-  if (narrow && has_epilogue(g)) return true;  // by way of C
+  if (narrow && has_epilogue(g)) return true;                     // by way of C
   if (narrow && is_f8(g.in_type) && g.beta.re != 0) return true;  // nothing says that they do not
   return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
 }
@@ -213,9 +215,20 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
     item.beta = {0, 0};
     status = run_product(in, item);
     const sg_backend_reduce sum{{sizeof(sg_backend_reduce), SG_BACKEND_REDUCE},
-                                what.m, what.n, SG_DTYPE_F32, what.out_type, what.beta,
-                                memory, 1,      what.m,       what.m * what.n, c,  what.ldc,
-                                bias_of_item(what, i), what.bias_per_row, what.activation};
+                                what.m,
+                                what.n,
+                                SG_DTYPE_F32,
+                                what.out_type,
+                                what.beta,
+                                memory,
+                                1,
+                                what.m,
+                                what.m * what.n,
+                                c,
+                                what.ldc,
+                                bias_of_item(what, i),
+                                what.bias_per_row,
+                                what.activation};
     if (status == SG_STATUS_OK) status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
   }
   in.give_back(memory);

@@ -17,8 +17,8 @@ sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noe
 bool has_epilogue(const sg_backend_gemm &what) noexcept;
 bool ends_apart(const sg_backend_gemm &what) noexcept;
 const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcept;
-// Enqueues those of the products that end apart, in few launches; `statuses`: of the products, which have one type of C, or
-// nullptr. Arrays of pointers are the host's.
+// Enqueues those of the products that end apart, in few launches; `statuses`: of the products, which have one type of
+// C, or nullptr. Arrays of pointers are the host's.
 sg_status end_products(stream &in, const gemm_list &products, const sg_status *statuses) noexcept;
 
 // The parts of a product, without its epilogue: all of it, what cuBLAS computes as it is, i8, f8, and f32 through short
@@ -31,11 +31,11 @@ sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
 
 constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
-// Whether run_f8() tries the chip's own f8 arithmetic. `alone`: there are no others of its kind; small ones that come together
-// are better converted, and multiplied in one call.
+// Whether run_f8() tries the chip's own f8 arithmetic. `alone`: there are no others of its kind; small ones that come
+// together are better converted, and multiplied in one call.
 bool multiplies_f8(const stream &in, const sg_backend_gemm &what, bool alone) noexcept;
-// Products of f8 numbers, of one pair of types, as products of bf16 or f16 ones, which lie on the device until the end of this
-// object, in the stream's order. The results and scalars are the same.
+// Products of f8 numbers, of one pair of types, as products of bf16 or f16 ones, which lie on the device until the end
+// of this object, in the stream's order. The results and scalars are the same.
 class widened_f8 {
  public:
   explicit widened_f8(stream &in) noexcept : in_(in) {}
@@ -92,8 +92,9 @@ item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;
 sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept;
 // Makes it a strided batch, if its addresses are as far from each other as it takes.
 bool become_strided(sg_backend_gemm &what) noexcept;
-// Whether cuBLAS may be given the items as arrays of pointers. It cannot look at those, and its kernels for tensor cores read
-// 16 bytes at a time: on an H100 a batch of bf16 items at odd multiples of 2 bytes ends the context with a misaligned address.
+// Whether cuBLAS may be given the items as arrays of pointers. It cannot look at those, and its kernels for tensor
+// cores read 16 bytes at a time: on an H100 a batch of bf16 items at odd multiples of 2 bytes ends the context with a
+// misaligned address.
 bool takes_pointers(const sg_backend_gemm &what) noexcept;
 sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;  // arrays in any case, and of any batch
 

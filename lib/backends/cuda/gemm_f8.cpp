@@ -168,8 +168,8 @@ sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept {
     if (const sg_status status = run_on_chip(in, item, outcome)) return status;
     if (outcome == CUBLAS_STATUS_SUCCESS) continue;
     if (outcome == CUBLAS_STATUS_NOT_SUPPORTED)
-      log_fallback("cuBLASLt has no f8 kernel for %lld x %lld x %lld: its operands are widened", static_cast<long long>(item.m),
-                   static_cast<long long>(item.n), static_cast<long long>(item.k));
+      log_fallback("cuBLASLt has no f8 kernel for %lld x %lld x %lld: its operands are widened",
+                   static_cast<long long>(item.m), static_cast<long long>(item.n), static_cast<long long>(item.k));
     const sg_status status = outcome == CUBLAS_STATUS_NOT_SUPPORTED ? run_widened(in, item) : blas_failure(outcome);
     if (status != SG_STATUS_OK) return status;
   }

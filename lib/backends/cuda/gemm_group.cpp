@@ -133,8 +133,8 @@ sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuse
     if (latest == classes.size()) classes.emplace_back();
     classes[latest].push_back(i);
   }
-  if (classes.size() > 1 && items.size() < own_call_pays * classes.size() &&
-      can_be_grouped(items[0]) && run_grouped(in, items, classes) == SG_STATUS_OK)
+  if (classes.size() > 1 && items.size() < own_call_pays * classes.size() && can_be_grouped(items[0]) &&
+      run_grouped(in, items, classes) == SG_STATUS_OK)
     return SG_STATUS_OK;
   for (const places &members : classes) {
     sg_status status = SG_STATUS_OK;

@@ -11,11 +11,11 @@ namespace {
 
 // As cuBLAS takes it for its tensor core kernels.
 bool is_direct(const sg_backend_gemm &g) noexcept {
-  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 && g.k % tensor_core_alignment == 0 &&
-         is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
+  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 &&
+         g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
          reinterpret_cast<std::uintptr_t>(g.c) % tensor_core_alignment == 0 &&
-         (g.batch == 1 || (g.stride_a % tensor_core_alignment == 0 && g.stride_b % tensor_core_alignment == 0 &&
-                           g.stride_c % 4 == 0));
+         (g.batch == 1 ||
+          (g.stride_a % tensor_core_alignment == 0 && g.stride_b % tensor_core_alignment == 0 && g.stride_c % 4 == 0));
 }
 
 // cuBLAS's kernels multiply by the scalars in f32, which holds whole numbers to 2^24 only: seen on an H100.

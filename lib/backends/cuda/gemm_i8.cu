@@ -32,10 +32,12 @@ __global__ void gemm_i8_kernel(operands x) {
     for (std::int64_t depth = 0; depth < x.k; depth += tile) {
       for (int t = threadIdx.y; t < tile; t += rows_of_threads) {
         // threadIdx.x runs along memory in either orientation.
-        const std::int64_t i = row + (x.transposed_a ? t : threadIdx.x), la = depth + (x.transposed_a ? threadIdx.x : t);
+        const std::int64_t i = row + (x.transposed_a ? t : threadIdx.x),
+                           la = depth + (x.transposed_a ? threadIdx.x : t);
         const std::int8_t va = i < x.m && la < x.k ? a[x.transposed_a ? la + i * x.lda : i + la * x.lda] : 0;
         of_a[la - depth][i - row] = va;
-        const std::int64_t j = col + (x.transposed_b ? threadIdx.x : t), lb = depth + (x.transposed_b ? t : threadIdx.x);
+        const std::int64_t j = col + (x.transposed_b ? threadIdx.x : t),
+                           lb = depth + (x.transposed_b ? t : threadIdx.x);
         const std::int8_t vb = j < x.n && lb < x.k ? b[x.transposed_b ? j + lb * x.ldb : lb + j * x.ldb] : 0;
         of_b[lb - depth][j - col] = vb;
       }

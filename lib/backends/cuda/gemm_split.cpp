@@ -4,7 +4,8 @@
 //
 //   high * high             in the format that was asked for, in pieces of the depth whose sums are added in f32 with
 //                           rounding
-//   high * low + low * high in bf16, as one product of twice the depth: its sums are so much smaller that neither what is
+//   high * low + low * high in bf16, as one product of twice the depth: its sums are so much smaller that neither what
+//   is
 //                           cut off matters nor what bf16 leaves out of a low part
 #include <algorithm>
 

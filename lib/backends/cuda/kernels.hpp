@@ -27,13 +27,14 @@ cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, c
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept;
 
 // Pointers to items from `first` on: to[o * count + first + i] = base o of item i, for o of A, B, C. The bases travel
-// as the kernel's parameters, at most `most_parameter_items` of them, which takes less time than a copy of the pointers.
+// as the kernel's parameters, at most `most_parameter_items` of them, which takes less time than a copy of the
+// pointers.
 inline constexpr int most_parameter_items = 160;
 struct item_bases {
   const char *of[3];
 };
 struct pointer_fill {
-  const item_bases *items;    // host memory, read during the call
+  const item_bases *items;  // host memory, read during the call
   int item_count;
   std::int64_t first, count;  // `count`: of all items
   const void **to;            // device memory
@@ -54,8 +55,8 @@ struct i8_panel {
 };
 cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept;
 
-// `items` matrices of f8 numbers, and behind each other the same in bf16 or f16. In elements; dst_ld is a multiple of 4, dst
-// aligned to 8 bytes.
+// `items` matrices of f8 numbers, and behind each other the same in bf16 or f16. In elements; dst_ld is a multiple of
+// 4, dst aligned to 8 bytes.
 struct f8_panel {
   const void *src;
   void *dst;
@@ -75,8 +76,8 @@ struct split_panel {
   bool depth_is_rows;           // the blocks are below each other; otherwise the second follows the first's last column
   bool low_first;
   short_format format;
-  void *high;         // rows x cols
-  void *corrections;  // depth_is_rows: 2 * rows x cols; otherwise rows x 2 * cols
+  void *high;                            // rows x cols
+  void *corrections;                     // depth_is_rows: 2 * rows x cols; otherwise rows x 2 * cols
   std::int64_t high_ld, corrections_ld;  // multiples of 4; both begin where 16 bytes may be stored
 };
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept;

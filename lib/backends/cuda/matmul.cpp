@@ -39,8 +39,21 @@ static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(kernel_choice));
 }  // namespace
 
 matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
-  return {g.m,       g.n,        g.k,       g.lda,           g.ldb,           g.ldc,           g.op_a,           g.op_b,
-          g.in_type, g.out_type, g.compute, g.compute_units, alignment_of(g.a), alignment_of(g.b), alignment_of(g.c)};
+  return {g.m,
+          g.n,
+          g.k,
+          g.lda,
+          g.ldb,
+          g.ldc,
+          g.op_a,
+          g.op_b,
+          g.in_type,
+          g.out_type,
+          g.compute,
+          g.compute_units,
+          alignment_of(g.a),
+          alignment_of(g.b),
+          alignment_of(g.c)};
 }
 
 bool suits_matmul(const sg_backend_gemm &g) noexcept {

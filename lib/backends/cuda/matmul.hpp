@@ -2,7 +2,8 @@
 // Single products by cublasLt: what it takes to call it for a shape, found once and kept by the stream. A call then
 // costs the host less than cublasGemmEx, which finds it anew each time.
 //
-// The kernel is the one of cublasLt's proposals that is likely the fastest, or, when the device is tuned, the one that is.
+// The kernel is the one of cublasLt's proposals that is likely the fastest, or, when the device is tuned, the one that
+// is.
 #pragma once
 
 #include <cublasLt.h>

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t page = 4096, huge_page = std::uint64_t{2} << 20;
 
-// Pages for `bytes`, a multiple of 4096; huge ones where the system has them, because these are registered twice as fast.
+// Pages for `bytes`, a multiple of 4096; huge ones where the system has them, because these are registered twice as
+// fast.
 void *map_pages(std::uint64_t bytes) noexcept {
   const std::uint64_t slack = bytes < huge_page ? 0 : huge_page;
   void *memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -99,9 +99,9 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   const double link = link_rate(facts);
   const rates rate = rates_of(facts, clock);
   // Enough threads for the link, and some cores left to the caller. More than eight take memory bandwidth from the
-  // copies: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve; tf32
-  // 16384^3 50 and 48, bf16 8192^3 6.1 with eight to twelve and 7.3 to 8.1 with six (no record is kept).
-  // At least two: one that waits for a page of the caller's memory does not hold up the other jobs.
+  // copies: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve;
+  // tf32 16384^3 50 and 48, bf16 8192^3 6.1 with eight to twelve and 7.3 to 8.1 with six (no record is kept). At least
+  // two: one that waits for a page of the caller's memory does not hold up the other jobs.
   const int workers = std::clamp(cores() * 3 / 4, 2, 8);
 
   json_text json;
@@ -135,14 +135,19 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   json.add("  \"tile_m_elements\": 128, \"tile_n_elements\": 128, \"split_k_elements\": 256,\n");
   json.add("  \"memory_bytes_per_second\": %.4g,\n  \"gemm\": [", memory);
   // In parts, with what splitting costs: 129 and 178 Tflop/s where tf32 and bf16 reached 416 and 799.
-  const product products[] = {
-      {"f64", "exact", rate.f64, 0},   {"f32", "exact", rate.f32, 0},
-      {"f32", "tf32", rate.tf32, 256}, {"f32", "3xtf32", std::max(rate.f32, 0.31 * rate.tf32), 256},
-      {"f32", "bf16x3", std::max(rate.f32, 0.22 * rate.bf16), 256},
-      {"c64", "exact", rate.f32, 0},   {"c128", "exact", rate.f64, 0},
-      {"f16", "exact", rate.f16, 256}, {"bf16", "exact", rate.bf16, 256},
-      {"i8", "exact", rate.i8, 256},   {"f8_e4m3", "exact", rate.f16, 256},
-      {"f8_e4m3", "f8", rate.f8, 256}, {"f8_e5m2", "exact", rate.f16, 256}};
+  const product products[] = {{"f64", "exact", rate.f64, 0},
+                              {"f32", "exact", rate.f32, 0},
+                              {"f32", "tf32", rate.tf32, 256},
+                              {"f32", "3xtf32", std::max(rate.f32, 0.31 * rate.tf32), 256},
+                              {"f32", "bf16x3", std::max(rate.f32, 0.22 * rate.bf16), 256},
+                              {"c64", "exact", rate.f32, 0},
+                              {"c128", "exact", rate.f64, 0},
+                              {"f16", "exact", rate.f16, 256},
+                              {"bf16", "exact", rate.bf16, 256},
+                              {"i8", "exact", rate.i8, 256},
+                              {"f8_e4m3", "exact", rate.f16, 256},
+                              {"f8_e4m3", "f8", rate.f8, 256},
+                              {"f8_e5m2", "exact", rate.f16, 256}};
   for (const product &x : products) {
     json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g", &x == products ? "" : ",\n   ",
              x.dtype, x.compute, x.flops);

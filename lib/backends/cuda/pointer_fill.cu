@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays of pointers written on the device, from the few addresses that they follow from.
-#include "kernels.hpp"
-
 #include <algorithm>
+
+#include "kernels.hpp"
 
 namespace sg::cuda {
 namespace {

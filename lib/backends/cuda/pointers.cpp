@@ -50,7 +50,8 @@ item_bases bases_of(const sg_backend_gemm &g, std::int64_t item) noexcept {
 
 bool takes_pointers(const sg_backend_gemm &g) noexcept {
   constexpr std::uintptr_t vector = 16;
-  const bool by_tensor_cores = element_size(g.in_type) <= 2 || (g.in_type == SG_DTYPE_F32 && g.compute != SG_COMPUTE_EXACT);
+  const bool by_tensor_cores =
+      element_size(g.in_type) <= 2 || (g.in_type == SG_DTYPE_F32 && g.compute != SG_COMPUTE_EXACT);
   if (!by_tensor_cores) return true;
   for (std::int64_t i = 0; i < g.batch; ++i)
     for (const char *start : bases_of(g, i).of)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the process: CUDA's own exit handlers take it down, and whoever frees something of CUDA's meanwhile crashes.
+// The end of the process: CUDA's own exit handlers take it down, and whoever frees something of CUDA's meanwhile
+// crashes.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,8 @@ class process_end {
   static void watch() noexcept;
   static bool has_begun() noexcept;
 
-  // Held while something of CUDA's is freed: the end of the process waits for it. `allowed()` is false when it is too late.
+  // Held while something of CUDA's is freed: the end of the process waits for it. `allowed()` is false when it is too
+  // late.
   class freeing {
    public:
     freeing() noexcept;

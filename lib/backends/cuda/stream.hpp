@@ -70,8 +70,8 @@ class stream {
   static sg_status start(stream *fresh, stream **out) noexcept;
   static sg_status start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
                              stream **out) noexcept;
-  // Of a command that does something: its end by an event, where it is alone in its stream and waits for no other; or by
-  // when the host learns of it, which may be together with that of the commands behind it.
+  // Of a command that does something: its end by an event, where it is alone in its stream and waits for no other; or
+  // by when the host learns of it, which may be together with that of the commands behind it.
   enum class timing { none, in_bunch, rough, exact };
   static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
   static timing timing_of(const sg_backend_copy &what) noexcept;
@@ -92,10 +92,10 @@ class stream {
   cudaStream_t native_;
   const bool own_;
   std::unique_ptr<partition> within_;  // that the native stream belongs to
-  bool listed_ = false;    // by the device
-  bool captured_ = false;  // into a graph
+  bool listed_ = false;                // by the device
+  bool captured_ = false;              // into a graph
   completions completions_;
-  bool waits_ = false;  // for another stream, before the next command
+  bool waits_ = false;      // for another stream, before the next command
   char *reason_ = nullptr;  // why products of the group that is being enqueued failed alone
   cublasHandle_t blas_ = nullptr;
   std::int32_t units_ = 0;  // of blas_

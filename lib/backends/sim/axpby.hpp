@@ -27,7 +27,7 @@ void scale_and_add(const sg_backend_axpby &what, const std::byte *a, std::byte *
   const bool reads_c = what.beta.re != 0 || (planes == 2 && what.beta.im != 0);
   // Factor times the element at `from`, added to `sum`. A factor of 1 multiplies nothing: infinity stays what it is in
   // complex numbers, too.
-  const auto add = [](double (&sum)[2], const sg_scalar &factor, const stored *from) {
+  const auto add = [](double(&sum)[2], const sg_scalar &factor, const stored *from) {
     const double re = traits::load(from[0]), im = planes == 2 ? traits::load(from[planes - 1]) : 0;
     if (factor.re == 1 && (planes == 1 || factor.im == 0)) {
       sum[0] += re;

@@ -219,11 +219,10 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
       if (stores) move_bytes(copy, from, to);
     };
     const std::int64_t extra = late * 1000;
-    todo.time =
-        to_device && from_device
-            ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
-            : device_.timeline_->place_copy(from_device ? timeline::direction::out : timeline::direction::in,
-                                            ready_, alone + extra, both_ways + extra);
+    todo.time = to_device && from_device
+                    ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
+                    : device_.timeline_->place_copy(from_device ? timeline::direction::out : timeline::direction::in,
+                                                    ready_, alone + extra, both_ways + extra);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);
@@ -263,7 +262,8 @@ void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) 
       "product", seconds, gemm.compute_units, [product = located(gemm)] { product.multiply(); }, done);
 }
 
-void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count, sg_backend_done done) {
+void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count,
+                                      sg_backend_done done) {
   const auto &first = as<sg_backend_gemm>(*gemms[0]);
   const double seconds = device_.host_->batch_seconds(device_.model_.get(), gemms, count);
   if (seconds < 0)

@@ -11,7 +11,8 @@ namespace sg::sim {
 namespace {
 
 constexpr const char *known_options =
-    "timing-only, memory=SIZE, taken=SIZE, largest-piece=SIZE, fail-alloc=N, fail-copy=N, fail-launch=N, refuse-copy=N, refuse-launch=N, "
+    "timing-only, memory=SIZE, taken=SIZE, largest-piece=SIZE, fail-alloc=N, fail-copy=N, fail-launch=N, "
+    "refuse-copy=N, refuse-launch=N, "
     "late-copy=N:MICROSECONDS";
 
 [[noreturn]] void refuse(std::string_view option, const char *why) {

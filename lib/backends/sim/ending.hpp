@@ -15,7 +15,8 @@ template <sg_dtype out>
 double scaled(double factor, double value) {
   if constexpr (out == SG_DTYPE_I32) {
     using traits = element<out>;
-    const auto low = static_cast<std::uint32_t>(traits::store(factor)) * static_cast<std::uint32_t>(traits::store(value));
+    const auto low =
+        static_cast<std::uint32_t>(traits::store(factor)) * static_cast<std::uint32_t>(traits::store(value));
     return traits::load(static_cast<std::int32_t>(low));
   }
   return factor * value;

@@ -68,8 +68,8 @@ span timeline::place_copy(direction way, std::int64_t ready, std::int64_t alone_
 span divided_engine::occupy(std::int64_t ready, std::int64_t duration, std::int32_t units) {
   const std::int32_t wanted = units > 0 ? std::min(units, units_) : units_;
   std::int64_t start = std::max(ready, floor_);
-  auto next = std::upper_bound(busy_.begin(), busy_.end(), start,
-                               [](std::int64_t t, const stretch &s) { return t < s.end; });
+  auto next =
+      std::upper_bound(busy_.begin(), busy_.end(), start, [](std::int64_t t, const stretch &s) { return t < s.end; });
   for (; next != busy_.end() && next->start < start + duration; ++next)
     if (next->taken + wanted > units_) start = std::max(start, next->end);
   const span placed{start, start + duration};

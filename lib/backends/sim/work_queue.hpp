@@ -3,9 +3,8 @@
 // starts with the first task, so a stream that is never used costs nothing.
 #pragma once
 
-#include <streamgemm/backend.h>
-
 #include <pthread.h>
+#include <streamgemm/backend.h>
 
 #include <condition_variable>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device model as text: what parse_device_model reads.
-#include "plan/model/device_model.hpp"
 #include "base/json_writer.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU that this machine does not have, for the plugin's host code to run on: CUDA's runtime and cuBLAS, as far as the
-// plugin uses them, over host memory. Each stream is a thread, and no command orders streams but those that do on a GPU, so
-// the thread sanitizer sees much of what has been left unordered (not all: who enqueues takes the stream's lock). Device
-// memory is the allocator's, so the address sanitizer sees what is used after it was freed. Commands on memory that a GPU
-// could not reach lose the device. It computes exactly and says nothing of speed. A stream's end waits for its commands.
+// plugin uses them, over host memory. Each stream is a thread, and no command orders streams but those that do on a
+// GPU, so the thread sanitizer sees much of what has been left unordered (not all: who enqueues takes the stream's
+// lock). Device memory is the allocator's, so the address sanitizer sees what is used after it was freed. Commands on
+// memory that a GPU could not reach lose the device. It computes exactly and says nothing of speed. A stream's end
+// waits for its commands.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +12,8 @@
 #include <functional>
 #include <initializer_list>
 
-namespace emulated __attribute__((visibility("default"))) {
+#pragma GCC visibility push(default)
+namespace emulated {
 
 enum class call {
   plain,       // needs the device's context
@@ -37,3 +39,4 @@ cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory);
 cudaError_t enqueue(cudaStream_t in, std::function<void()> work);
 
 }  // namespace emulated
+#pragma GCC visibility pop

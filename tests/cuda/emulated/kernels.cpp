@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin's own kernels on the emulated GPU.
-#include "axpby.hpp"
 #include "kernels.hpp"
 
 #include <bit>
@@ -9,6 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "axpby.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/element.hpp"

@@ -216,7 +216,7 @@ void run_accuracy_suite(const suite_request &request, suite_run &run) {
   const std::vector<gemm_shape> shapes =
       request.quick ? std::vector<gemm_shape>{{128, 96, 300}}
                     : std::vector<gemm_shape>{{8192, 8192, 8192},  {4096, 4096, 4096}, {2048, 2048, 2048},
-                                         {4096, 4096, 32768}, {8191, 4097, 5003}, {8192, 8192, 256}};
+                                              {4096, 4096, 32768}, {8191, 4097, 5003}, {8192, 8192, 256}};
   for (const gemm_shape &of : shapes)
     for (const numbers which : {numbers::of_both_signs, numbers::positive}) suite.measure(of, which);
 }

@@ -20,10 +20,10 @@ namespace {
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
 const std::pair<std::string, suite_fn> suites[] = {
-    {"accuracy", run_accuracy_suite}, {"calls", run_calls_suite}, {"cpu", run_cpu_suite},
-    {"graph", run_graph_suite},       {"heads", run_heads_suite}, {"host", run_host_suite},
+    {"accuracy", run_accuracy_suite},   {"calls", run_calls_suite},       {"cpu", run_cpu_suite},
+    {"graph", run_graph_suite},         {"heads", run_heads_suite},       {"host", run_host_suite},
     {"outofcore", run_outofcore_suite}, {"priority", run_priority_suite}, {"resident", run_resident_suite},
-    {"small", run_small_suite},       {"split", run_split_suite}};
+    {"small", run_small_suite},         {"split", run_split_suite}};
 
 json to_json(const bench_row &row) {
   json all = {{"case", row.name},
@@ -73,9 +73,9 @@ class recorder : public suite_run {
   }
 
   json record(const std::string &suite) const {
-    return {{"schema", bench_schema}, {"suite", suite},    {"version", sg_version_string()}, {"commit", SG_COMMIT},
-            {"date", utc_now()},      {"device", device_}, {"quick", request_.quick},
-            {"left_out", left_out_},  {"rows", rows_}};
+    return {{"schema", bench_schema},  {"suite", suite},        {"version", sg_version_string()},
+            {"commit", SG_COMMIT},     {"date", utc_now()},     {"device", device_},
+            {"quick", request_.quick}, {"left_out", left_out_}, {"rows", rows_}};
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `calls`: blocking products on the cpu, small ones first, beside the same calls of CBLAS. This is what a program
-// notices that multiplies one matrix after another.
+// The suite `calls`: blocking products on the cpu, small ones first, beside the same calls of CBLAS. This is what a
+// program notices that multiplies one matrix after another.
 #include <algorithm>
 #include <memory>
 #include <thread>

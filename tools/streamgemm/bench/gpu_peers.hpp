@@ -41,7 +41,7 @@ enum class gpu_way : std::int32_t {
 struct gpu_trickle {
   const gpu_product *urgent, *large;  // each in turn
   std::int32_t urgent_count, large_count;
-  std::int32_t high_priority;  // of the urgent ones' stream: 1 or 0
+  std::int32_t high_priority;              // of the urgent ones' stream: 1 or 0
   std::int32_t urgent_units, large_units;  // multiprocessors that cuBLAS is to plan for; 0: all
   double seconds;
 };

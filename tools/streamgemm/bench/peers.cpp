@@ -132,8 +132,8 @@ static multiply_fn openblas_prepare_vector(std::int64_t m, std::int64_t n, std::
 std::vector<peer> cblas_peers() {
   std::vector<peer> found;
 #ifdef SG_BENCH_OPENBLAS
-  found.push_back({"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads,
-                   openblas_set_num_threads});
+  found.push_back(
+      {"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads, openblas_set_num_threads});
   found.push_back({"OpenBLAS gemv", openblas_get_config(), openblas_prepare_vector, openblas_get_num_threads,
                    openblas_set_num_threads});
 #endif
@@ -143,13 +143,12 @@ std::vector<peer> cblas_peers() {
 std::vector<peer> cpu_peers() {
   std::vector<peer> found;
 #ifdef SG_BENCH_OPENBLAS
-  found.push_back({"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads,
-                   openblas_set_num_threads});
+  found.push_back(
+      {"OpenBLAS", openblas_get_config(), openblas_prepare, openblas_get_num_threads, openblas_set_num_threads});
 #endif
 #ifdef SG_BENCH_ONEDNN
   found.push_back({"oneDNN", onednn_version(), onednn_prepare, omp_get_max_threads, omp_set_num_threads});
-  found.push_back({"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_get_max_threads,
-                   omp_set_num_threads});
+  found.push_back({"oneDNN sgemm", onednn_version(), onednn_sgemm_prepare, omp_get_max_threads, omp_set_num_threads});
 #endif
   return found;
 }

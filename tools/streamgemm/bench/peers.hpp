@@ -16,8 +16,8 @@ using multiply_fn = std::function<void(const void *a, const void *b, void *c)>;
 
 struct peer {
   std::string name, version;
-  // Everything that a caller can do ahead for one shape; empty when the library lacks the type on this processor. oneDNN chooses here how
-  // many threads it will use.
+  // Everything that a caller can do ahead for one shape; empty when the library lacks the type on this processor.
+  // oneDNN chooses here how many threads it will use.
   std::function<multiply_fn(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b)> prepare;
   // The library's own threads, for what this thread calls from now on.
   std::function<int()> threads;
