@@ -8,7 +8,7 @@
 
 #include "api/conflict.hpp"
 #include "api/problem_of.hpp"
-#include "run/tracker.hpp"
+#include "run/order/tracker.hpp"
 
 namespace sg {
 

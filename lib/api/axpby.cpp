@@ -12,7 +12,7 @@
 #include "api/wait.hpp"
 #include "ops/backend_commands.hpp"
 #include "ops/operation.hpp"
-#include "plan/hazard.hpp"
+#include "plan/schedule/hazard.hpp"
 
 namespace sg {
 

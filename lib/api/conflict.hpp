@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "run/footprint.hpp"
+#include "run/order/footprint.hpp"
 
 namespace sg {
 

@@ -8,7 +8,7 @@
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "backend/registry.hpp"
-#include "run/service.hpp"
+#include "run/job/service.hpp"
 
 namespace sg {
 namespace {

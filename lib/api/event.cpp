@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/event.hpp"
+#include "run/objects/event.hpp"
 
 #include <streamgemm/event.h>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
-#include "run/stream.hpp"
+#include "run/objects/stream.hpp"
 
 namespace sg {
 namespace {

@@ -10,7 +10,7 @@
 #include "api/recent_product.hpp"
 #include "api/submission.hpp"
 #include "api/wait.hpp"
-#include "plan/latency_parts.hpp"
+#include "plan/gemm/latency_parts.hpp"
 
 namespace sg {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/operand_bytes.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "run/footprint.hpp"
+#include "run/order/footprint.hpp"
 
 namespace sg {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ops/binding.hpp"
-#include "plan/problem.hpp"
+#include "plan/gemm/problem.hpp"
 
 namespace sg {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/graph.hpp"
+#include "run/objects/graph.hpp"
 
 #include <streamgemm/graph.h>
 

@@ -8,7 +8,7 @@
 #include "base/checked.hpp"
 #include "ops/backend_commands.hpp"
 #include "run/context.hpp"
-#include "run/device_buffer.hpp"
+#include "run/objects/device_buffer.hpp"
 
 namespace sg {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "api/given_operand.hpp"
 #include "ops/binding.hpp"
-#include "plan/problem.hpp"
+#include "plan/gemm/problem.hpp"
 #include "run/context.hpp"
-#include "run/footprint.hpp"
+#include "run/order/footprint.hpp"
 
 namespace sg {
 

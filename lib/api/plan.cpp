@@ -8,9 +8,9 @@
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "api/submission.hpp"
-#include "plan/describe.hpp"
-#include "plan/simulate.hpp"
-#include "run/prepared_plan.hpp"
+#include "plan/schedule/describe.hpp"
+#include "plan/schedule/simulate.hpp"
+#include "run/objects/prepared_plan.hpp"
 
 namespace sg {
 namespace {

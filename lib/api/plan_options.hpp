@@ -4,7 +4,7 @@
 
 #include <streamgemm/gemm.h>
 
-#include "plan/problem.hpp"
+#include "plan/gemm/problem.hpp"
 
 namespace sg {
 

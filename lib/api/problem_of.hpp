@@ -8,7 +8,7 @@
 
 #include "api/plan_options.hpp"
 #include "ops/binding.hpp"
-#include "plan/problem.hpp"
+#include "plan/gemm/problem.hpp"
 #include "run/context.hpp"
 
 namespace sg {

@@ -4,7 +4,7 @@
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
-#include "run/completion_queue.hpp"
+#include "run/job/completion_queue.hpp"
 #include "run/context.hpp"
 
 namespace sg {

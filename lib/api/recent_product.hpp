@@ -12,9 +12,9 @@
 
 #include "api/problem_of.hpp"
 #include "ops/binding.hpp"
-#include "run/compiled_plan.hpp"
+#include "run/program/compiled_plan.hpp"
 #include "run/context.hpp"
-#include "run/tracker.hpp"
+#include "run/order/tracker.hpp"
 
 namespace sg {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/stream.hpp"
+#include "run/objects/stream.hpp"
 
 #include <streamgemm/stream.h>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
 #include "api/wait.hpp"
-#include "run/event.hpp"
+#include "run/objects/event.hpp"
 
 namespace sg {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "api/problem_of.hpp"
-#include "run/completion_queue.hpp"
+#include "run/job/completion_queue.hpp"
 #include "run/context.hpp"
-#include "run/graph.hpp"
-#include "run/stream.hpp"
+#include "run/objects/graph.hpp"
+#include "run/objects/stream.hpp"
 
 namespace sg {
 

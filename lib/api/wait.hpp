@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "api/entry.hpp"
-#include "run/job.hpp"
-#include "run/service.hpp"
+#include "run/job/job.hpp"
+#include "run/job/service.hpp"
 
 namespace sg {
 

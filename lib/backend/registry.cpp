@@ -89,7 +89,7 @@ void before_fork() {
 void after_fork() {
   if (!loading_here) loading.unlock();
 }
-// After the handlers with a priority (run/process.cpp), so that a fork takes this lock before theirs.
+// After the handlers with a priority (run/job/process.cpp), so that a fork takes this lock before theirs.
 [[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
 const registry &the_registry() {

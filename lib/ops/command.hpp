@@ -16,7 +16,7 @@
 
 namespace sg {
 
-// Commands of one lane run in the order of the schedule, but for staging and loose copies (plan/loose_copies.hpp);
+// Commands of one lane run in the order of the schedule, but for staging and loose copies (plan/schedule/loose_copies.hpp);
 // lanes run beside each other.
 enum class lane_kind : std::uint8_t {
   copy_in,   // host to device engine

@@ -8,13 +8,13 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "plan/candidate.hpp"
-#include "plan/cost.hpp"
-#include "plan/direct.hpp"
-#include "plan/grouped.hpp"
-#include "plan/narrowing.hpp"
-#include "plan/resident_search.hpp"
-#include "plan/stream_search.hpp"
+#include "plan/gemm/candidate.hpp"
+#include "plan/gemm/cost.hpp"
+#include "plan/gemm/direct.hpp"
+#include "plan/gemm/grouped.hpp"
+#include "plan/streaming/narrowing.hpp"
+#include "plan/gemm/resident_search.hpp"
+#include "plan/streaming/stream_search.hpp"
 
 namespace sg {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "plan/model/device_model.hpp"
-#include "plan/problem.hpp"
-#include "plan/schedule.hpp"
+#include "plan/gemm/problem.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace sg {
 

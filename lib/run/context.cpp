@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "plan/latency_parts.hpp"
-#include "run/calibration.hpp"
-#include "run/completion_queue.hpp"
-#include "run/device_buffer.hpp"
-#include "run/launcher.hpp"
-#include "run/partitions.hpp"
-#include "run/process.hpp"
-#include "run/service.hpp"
-#include "run/stream.hpp"
+#include "plan/gemm/latency_parts.hpp"
+#include "run/program/calibration.hpp"
+#include "run/job/completion_queue.hpp"
+#include "run/objects/device_buffer.hpp"
+#include "run/dispatch/launcher.hpp"
+#include "run/objects/partitions.hpp"
+#include "run/job/process.hpp"
+#include "run/job/service.hpp"
+#include "run/objects/stream.hpp"
 
 namespace sg {
 

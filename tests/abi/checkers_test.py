@@ -121,9 +121,9 @@ class Symbols(unittest.TestCase):
 class Floors(unittest.TestCase):
     def test_good(self):
         for path, include in [
-            ("plan/cost.cpp", '"base/dtype.hpp"'),
-            ("run/job.cpp", '"backend/device.hpp"'),
-            ("api/job.cpp", '"run/job.hpp"'),
+            ("plan/gemm/cost.cpp", '"base/dtype.hpp"'),
+            ("run/job/job.cpp", '"backend/device.hpp"'),
+            ("api/job.cpp", '"run/job/job.hpp"'),
             ("api/job.cpp", "<streamgemm/queue.h>"),
             ("backend/registry.cpp", '"backends/cpu/cpu_backend.hpp"'),
             ("backends/cpu/gemm.cpp", "<streamgemm/backend.h>"),
@@ -134,18 +134,18 @@ class Floors(unittest.TestCase):
 
     def test_upwards(self):
         for path, include in [
-            ("base/error.cpp", '"plan/problem.hpp"'),
-            ("plan/cost.cpp", '"backend/device.hpp"'),
-            ("backend/device.cpp", '"run/job.hpp"'),
-            ("run/job.cpp", '"api/entry.hpp"'),
-            ("run/job.cpp", '"backends/cpu/cpu_backend.hpp"'),
+            ("base/error.cpp", '"plan/gemm/problem.hpp"'),
+            ("plan/gemm/cost.cpp", '"backend/device.hpp"'),
+            ("backend/device.cpp", '"run/job/job.hpp"'),
+            ("run/job/job.cpp", '"api/entry.hpp"'),
+            ("run/job/job.cpp", '"backends/cpu/cpu_backend.hpp"'),
             ("backend/registry.cpp", '"backends/cpu/gemm.hpp"'),
             ("backends/cpu/gemm.cpp", '"base/error.hpp"'),
             ("backends/cpu/gemm.cpp", '"backends/sim/models.hpp"'),
             ("backends/cpu/gemm.cpp", "<streamgemm/job.h>"),
-            ("plan/cost.cpp", "<streamgemm/job.h>"),
+            ("plan/gemm/cost.cpp", "<streamgemm/job.h>"),
             ("base/error.cpp", "<streamgemm/backend.h>"),
-            ("run/job.cpp", '"../api/entry.hpp"'),
+            ("run/job/job.cpp", '"../api/entry.hpp"'),
         ]:
             self.assertTrue(floors(path, f"#include {include}\n"), (path, include))
         self.assertTrue(floors("attic/x.cpp", ""))

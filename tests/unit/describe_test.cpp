@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people and programs are told about a schedule.
-#include "plan/describe.hpp"
+#include "plan/schedule/describe.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "plan/lanes.hpp"
+#include "plan/schedule/lanes.hpp"
 #include "plan/planner.hpp"
 #include "problems.hpp"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "interpreter.hpp"
-#include "plan/hazard.hpp"
+#include "plan/schedule/hazard.hpp"
 #include "problems.hpp"
 
 namespace sg::test {

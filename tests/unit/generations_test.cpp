@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for all jobs in flight is woken once they have ended: always, and not by every end.
-#include "run/generations.hpp"
+#include "run/order/generations.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hazard check itself: it finds every defect that is planted, and nothing else.
-#include "plan/hazard.hpp"
+#include "plan/schedule/hazard.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "plan/direct.hpp"
-#include "plan/loose_copies.hpp"
-#include "plan/split.hpp"
-#include "plan/stream_layouts.hpp"
-#include "plan/stream_memory.hpp"
+#include "plan/gemm/direct.hpp"
+#include "plan/schedule/loose_copies.hpp"
+#include "plan/gemm/split.hpp"
+#include "plan/streaming/stream_layouts.hpp"
+#include "plan/streaming/stream_memory.hpp"
 #include "problems.hpp"
 
 namespace sg::test {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "plan/lanes.hpp"
-#include "plan/loose_copies.hpp"
+#include "plan/schedule/lanes.hpp"
+#include "plan/schedule/loose_copies.hpp"
 
 namespace sg::test {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "plan/problem.hpp"
-#include "plan/schedule.hpp"
+#include "plan/gemm/problem.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace sg::test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multiprocessors that long products leave free while products of high priority come, when submitters need not look,
 // and when commands should end.
-#include "run/lane_set.hpp"
+#include "run/dispatch/lane_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was found of memory is good until that memory is removed, whatever comes to lie at its address then.
-#include "run/memory_map.hpp"
+#include "run/memory/memory_map.hpp"
 
 #include <gtest/gtest.h>
 

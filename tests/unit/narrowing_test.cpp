@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "execute.hpp"
-#include "plan/cost.hpp"
+#include "plan/gemm/cost.hpp"
 #include "plan/planner.hpp"
 
 namespace sg::test {

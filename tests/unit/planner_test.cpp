@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "execute.hpp"
-#include "plan/simulate.hpp"
+#include "plan/schedule/simulate.hpp"
 
 namespace sg::test {
 namespace {

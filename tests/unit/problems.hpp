@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/model/device_model.hpp"
-#include "plan/problem.hpp"
+#include "plan/gemm/problem.hpp"
 
 namespace sg::test {
 

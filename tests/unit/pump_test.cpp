@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who asks for a step gets one, and is let go however often others ask.
-#include "run/pump.hpp"
+#include "run/dispatch/pump.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose turn it is, among jobs of several submitters that wait.
-#include "run/ready_jobs.hpp"
+#include "run/dispatch/ready_jobs.hpp"
 
 #include <gtest/gtest.h>
 

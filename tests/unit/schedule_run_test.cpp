@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of a plan: the one that has ended is the next one, as fresh as the first.
-#include "run/schedule_run.hpp"
+#include "run/program/schedule_run.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "plan/schedule.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace sg {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual time: the textbook case to the unit, and each kind of contention by itself.
-#include "plan/simulate.hpp"
+#include "plan/schedule/simulate.hpp"
 
 #include <gtest/gtest.h>
 
-#include "plan/cost.hpp"
-#include "plan/describe.hpp"
+#include "plan/gemm/cost.hpp"
+#include "plan/schedule/describe.hpp"
 #include "problems.hpp"
 
 namespace sg::test {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules of resident problems: whole, split in every way, grouped.
-#include "plan/split.hpp"
+#include "plan/gemm/split.hpp"
 
 #include "execute.hpp"
-#include "plan/direct.hpp"
-#include "plan/grouped.hpp"
+#include "plan/gemm/direct.hpp"
+#include "plan/gemm/grouped.hpp"
 
 namespace sg::test {
 namespace {

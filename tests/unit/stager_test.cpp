@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which host workers take commands of several jobs.
-#include "run/stager.hpp"
+#include "run/dispatch/stager.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "run/job.hpp"
+#include "run/job/job.hpp"
 
 namespace sg {
 namespace {

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "execute.hpp"
-#include "plan/cost.hpp"
-#include "plan/stream_layouts.hpp"
-#include "plan/stream_memory.hpp"
+#include "plan/gemm/cost.hpp"
+#include "plan/streaming/stream_layouts.hpp"
+#include "plan/streaming/stream_memory.hpp"
 
 namespace sg::test {
 namespace {

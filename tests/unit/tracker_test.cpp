@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tracker against a plain list of everything in flight: each job runs after those it conflicts with, however many
 // and of whatever size, and after nobody else.
-#include "run/tracker.hpp"
+#include "run/order/tracker.hpp"
 
 #include <gtest/gtest.h>
 

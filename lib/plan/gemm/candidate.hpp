@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the searches of the planner share: the conditions of a choice, and the best schedule so far.
+#pragma once
+
+#include <optional>
+
+#include "base/log.hpp"
+#include "plan/model/device_model.hpp"
+#include "plan/gemm/problem.hpp"
+#include "plan/schedule/schedule.hpp"
+#include "plan/schedule/simulate.hpp"
+
+namespace sg {
+
+// A request with its defaults filled in.
+struct plan_terms {
+  const device_model &model;
+  const plan_request &request;
+  int lanes = 1;
+  std::int64_t memory_limit = 0;
+};
+
+// What a request's caller calls the dimension that it cuts.
+inline const char *name_of_split(const plan_request &request) {
+  switch (request.split) {
+    case split_kind::m: return request.by_rows ? "n" : "m";
+    case split_kind::n: return request.by_rows ? "m" : "n";
+    case split_kind::k: return "k";
+    case split_kind::batch: return "batch";
+    case split_kind::automatic: return "auto";
+    case split_kind::none: return "none";
+  }
+  return "";
+}
+
+// Keeps the fastest of the schedules it is shown; of equally fast ones, the first.
+class best_schedule {
+ public:
+  explicit best_schedule(const device_model &model) : model_(model) {}
+
+  // A later schedule must be faster by this much to be worth its complexity.
+  static constexpr double usual_margin = 1e-3;
+  void ask_for(double margin) noexcept { margin_ = margin; }
+
+  // Returns the predicted seconds of what was offered.
+  double offer(schedule &&s) {
+    s.predicted_seconds = simulate(s, model_).seconds;
+    const double seconds = s.predicted_seconds;
+    const bool better = !best_ || seconds < best_->predicted_seconds * (1 - margin_);
+    if (logs(log_level::debug, log_area::plan))
+      log_message(log_level::debug, log_area::plan, "candidate %s: predicted %.2f us, %zu commands, %s",
+                  s.strategy.c_str(), seconds * 1e6, s.commands.size(),
+                  !best_   ? "the first of its search"
+                  : better ? "faster than those before"
+                           : "not faster");
+    if (better) best_ = std::move(s);
+    return seconds;
+  }
+
+  bool empty() const noexcept { return !best_; }
+  double seconds() const noexcept { return best_->predicted_seconds; }
+  const schedule &shown() const noexcept { return *best_; }
+  schedule take() { return std::move(*best_); }
+
+ private:
+  const device_model &model_;
+  double margin_ = usual_margin;
+  std::optional<schedule> best_;
+};
+
+}  // namespace sg

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a problem costs on a device model, and the least time that it can take there. Seconds throughout. The costs of
+// single commands: ops/.
+#pragma once
+
+#include <span>
+
+#include "ops/command.hpp"
+#include "plan/model/device_model.hpp"
+#include "plan/gemm/problem.hpp"
+
+namespace sg {
+
+// Bytes that must cross the link in each direction at least.
+struct link_bytes {
+  double in = 0, out = 0;
+};
+link_bytes bytes_over_link(const problem &p);
+
+// What the link alone takes: max(bytes in / link in, bytes out / link out, all bytes / both).
+double link_seconds(const device_model &model, const problem &p);
+
+// max(bytes in / link in, bytes out / link out, all bytes / both, flops / rate) of one problem, or of several together.
+double bound_seconds(const device_model &model, std::span<const problem> problems);
+
+gemm_shape shape_of_whole(const problem &p);  // of one command for all of it
+
+}  // namespace sg

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several independent problems as one schedule.
+#pragma once
+
+#include "plan/model/device_model.hpp"
+#include "plan/gemm/schedule_builder.hpp"
+
+namespace sg {
+
+// Problems whose operands lie on the device, one command each, dealt to the lanes so that these end together.
+schedule build_grouped(std::span<const problem> problems, const device_model &model, int lanes);
+
+// Schedules of one problem each, one after the other on the same lanes, overlapping where lanes allow. Their device
+// memory is shared in turn by as many as fit `memory_limit`.
+schedule chain(std::span<const problem> problems, std::span<const schedule *const> parts, std::int64_t memory_limit,
+               int lanes);
+
+}  // namespace sg

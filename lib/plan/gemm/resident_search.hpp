@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the schedule of a problem whose operands all lie on the device: whole, or split over lanes.
+#pragma once
+
+#include "plan/gemm/candidate.hpp"
+
+namespace sg {
+
+schedule plan_resident(const problem &p, const plan_terms &terms);
+
+}  // namespace sg

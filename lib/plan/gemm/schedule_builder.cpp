@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/gemm/schedule_builder.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "ops/operation.hpp"
+
+namespace sg {
+
+std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grain) {
+  parts = std::clamp<std::int64_t>(parts, 1, std::max<std::int64_t>(1, total));
+  if (total < parts * grain) grain = 1;
+  std::vector<range> ranges;
+  std::int64_t first = 0;
+  for (std::int64_t i = 1; i <= parts; ++i) {
+    // (total * i) / parts without overflow.
+    const std::int64_t exact = total / parts * i + total % parts * i / parts;
+    const std::int64_t end = i == parts ? total : (exact + grain / 2) / grain * grain;
+    if (end > first) ranges.push_back({first, end - first});
+    first = std::max(first, end);
+  }
+  return ranges;
+}
+
+bool touches_host(const problem &p) noexcept {
+  return on_host(p.c) || (p.has_bias() && on_host(p.bias)) || (!p.no_product && (on_host(p.a) || on_host(p.b)));
+}
+
+block block_of_a(const problem &p, range m, range k) {
+  return p.op_a == SG_OP_N ? block{m.first, k.first, m.size, k.size} : block{k.first, m.first, k.size, m.size};
+}
+
+block block_of_b(const problem &p, range k, range n) {
+  return p.op_b == SG_OP_N ? block{k.first, n.first, k.size, n.size} : block{n.first, k.first, n.size, k.size};
+}
+
+namespace {
+
+// Bytes from an operand's first element to its last one's end: of all items, or of each where items lie anywhere.
+std::int64_t footprint(const operand &x, std::int64_t batch) {
+  if (x.rows == 0 || x.cols == 0) return 0;
+  std::int64_t elements = checked_add(checked_mul(x.cols - 1, x.ld, "operand"), x.rows, "operand");
+  if (!x.pointer_array) elements = checked_add(elements, checked_mul(batch - 1, x.item_stride, "operand"), "operand");
+  return checked_mul(elements, size_of(x.type), "operand");
+}
+
+}  // namespace
+
+schedule_builder::schedule_builder(std::span<const problem> problems) : problems_(problems.begin(), problems.end()) {
+  s_.groups = std::int32_t(problems.size());
+  s_.buffers.reserve(operands_of_problem * problems.size());
+  for (const problem &p : problems_) {
+    for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})
+      s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, !on_host(*x),
+                            x->item_stride * size_of(x->type), 0, footprint(*x, p.batch)});
+    s_.flops += p.flops();
+  }
+}
+
+std::int32_t schedule_builder::add_device_buffer(sg_dtype type, std::int64_t bytes, std::int64_t item_stride) {
+  s_.buffers.push_back({buffer_kind::device, type, false, true, item_stride, s_.device_bytes, bytes});
+  s_.device_bytes = checked_add(s_.device_bytes, round_up(bytes, 256), "device memory");
+  return std::int32_t(s_.buffers.size() - 1);
+}
+
+std::int32_t schedule_builder::add_staging_buffer(sg_dtype type, std::int64_t bytes) {
+  s_.buffers.push_back({buffer_kind::staging, type, false, false, 0, s_.staging_bytes, bytes});
+  s_.staging_bytes = checked_add(s_.staging_bytes, round_up(bytes, 256), "staging memory");
+  return std::int32_t(s_.buffers.size() - 1);
+}
+
+std::int32_t schedule_builder::add_placed_buffer(const buffer &placed) {
+  std::int64_t &arena = placed.kind == buffer_kind::device ? s_.device_bytes : s_.staging_bytes;
+  arena = std::max(arena, checked_add(placed.offset, round_up(placed.bytes, 256), "arena"));
+  s_.buffers.push_back(placed);
+  return std::int32_t(s_.buffers.size() - 1);
+}
+
+std::int32_t schedule_builder::add_alias(std::int32_t index, sg_dtype type, std::int64_t item_stride) {
+  buffer alias = s_.buffers[index];
+  alias.type = type;
+  alias.item_stride = item_stride;
+  s_.buffers.push_back(alias);
+  return std::int32_t(s_.buffers.size() - 1);
+}
+
+view schedule_builder::operand_view(std::int32_t group, operand_name name, range items, block part) const {
+  const operand &x = operand_of(problems_[group], name);
+  const bool shared = is_shared(x);
+  return {operands_of_problem * group + std::int32_t(name),
+          shared ? 0 : items.first,
+          shared ? 1 : items.size,
+          (part.row + part.col * x.ld) * size_of(x.type),
+          x.ld,
+          part.rows,
+          part.cols};
+}
+
+command schedule_builder::gemm(std::int32_t group, range m, range n, range k, std::uint16_t lane_index) const {
+  const problem &p = problems_[group];
+  ops::gemm gemm;
+  gemm.m = m.size, gemm.n = n.size, gemm.k = k.size;
+  gemm.op_a = p.op_a, gemm.op_b = p.op_b;
+  gemm.compute = p.as_on_device().compute;
+  gemm.alpha = scalar_role::job;
+  gemm.beta = first_beta(p);
+  command c;
+  c.what = gemm;
+  c.where = {lane_kind::compute, lane_index};
+  c.group = group;
+  return c;
+}
+
+command schedule_builder::scale(std::int32_t group, view out, scalar_role beta, std::uint16_t lane_index) const {
+  ops::reduce reduce;
+  reduce.beta = beta;
+  command c;
+  c.what = reduce;
+  c.where = {lane_kind::compute, lane_index};
+  c.group = group;
+  c.views[reduce.c] = out;
+  return c;
+}
+
+void schedule_builder::finish_sums(command &last, range items, block c) const {
+  const problem &p = problems_[last.group];
+  epilogue_of(last).activation = p.activation;
+  if (p.has_bias())
+    last.views[ops::epilogue::bias] = operand_view(last.group, operand_name::bias, items, block_of_bias(p, c));
+}
+
+void schedule_builder::merge(std::vector<std::uint32_t> &list, std::uint32_t index) const {
+  const lane where = s_.commands[index].where;
+  for (std::uint32_t &known : list)
+    if (known == index || (in_order(where) && s_.commands[known].where == where)) {
+      known = std::max(known, index);
+      return;
+    }
+  list.push_back(index);
+}
+
+std::uint32_t schedule_builder::add(command c, std::span<const std::uint32_t> waits) {
+  scratch_.clear();
+  for (std::uint32_t wait : waits)
+    if (!in_order(c.where) || !(s_.commands[wait].where == c.where)) merge(scratch_, wait);
+  std::sort(scratch_.begin(), scratch_.end());
+  c.first_wait = std::uint32_t(s_.waits.size());
+  c.waits = std::uint32_t(scratch_.size());
+  s_.waits.insert(s_.waits.end(), scratch_.begin(), scratch_.end());
+  std::uint16_t &lanes = s_.lanes[int(c.where.kind)];
+  lanes = std::max<std::uint16_t>(lanes, c.where.index + 1);
+  set_access_modes(c);
+  if (c.is<ops::copy_in>()) s_.bytes_in += bytes_of_copy(s_.buffers, c);
+  if (c.is<ops::copy_out>()) s_.bytes_out += bytes_of_copy(s_.buffers, c);
+  s_.commands.push_back(c);
+  return std::uint32_t(s_.commands.size() - 1);
+}
+
+schedule schedule_builder::finish(std::string strategy) {
+  s_.strategy = std::move(strategy);
+  return std::move(s_);
+}
+
+}  // namespace sg

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/schedule/describe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/json_writer.hpp"
+#include "ops/operation.hpp"
+#include "plan/schedule/lanes.hpp"
+
+namespace sg {
+namespace {
+
+const char *lane_name(lane_kind kind) {
+  switch (kind) {
+    case lane_kind::copy_in: return "copy-in";
+    case lane_kind::copy_out: return "copy-out";
+    case lane_kind::compute: return "compute";
+    case lane_kind::staging: return "staging";
+  }
+  return "unknown";
+}
+
+__attribute__((format(printf, 1, 2))) std::string text(const char *format, ...) {
+  char line[256];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  return line;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds >= 1) return text("%.3f s", seconds);
+  if (seconds >= 1e-3) return text("%.3f ms", seconds * 1e3);
+  return text("%.2f us", seconds * 1e6);
+}
+
+struct tile {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+// The largest GEMM of a schedule; the others are its remainders.
+tile largest_tile(const schedule &s) {
+  tile t;
+  for (const command &c : s.commands) {
+    const auto *gemm = c.as<ops::gemm>();
+    if (gemm && double(gemm->m) * double(gemm->n) * double(gemm->k) > double(t.m) * double(t.n) * double(t.k))
+      t = {gemm->m, gemm->n, gemm->k};
+  }
+  return t;
+}
+
+std::int64_t count_of(const schedule &s, const operation &of) {
+  return std::count_if(s.commands.begin(), s.commands.end(), [&](const command &c) { return &operation_of(c) == &of; });
+}
+
+double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_seconds / s.bound_seconds : 0; }
+
+std::string lane_text(lane where) { return text("%s %d", lane_name(where.kind), int(where.index)); }
+
+// a..z, A..Z, 0..9, over and over, by the number of the command within its row.
+char letter_of(std::size_t number) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  return letters[number % (sizeof letters - 1)];
+}
+
+}  // namespace
+
+std::string describe_text(const schedule &s, const device_model &model) {
+  const timeline t = simulate(s, model);
+  std::string out = "strategy   " + s.strategy + " on " + model.name + "\n";
+  const tile largest = largest_tile(s);
+  if (largest.m > 0)
+    out += text("tile       %lld x %lld x %lld (the largest product)\n", static_cast<long long>(largest.m),
+                static_cast<long long>(largest.n), static_cast<long long>(largest.k));
+  out += "lanes     ";
+  for (int kind = 0; kind < lane_kinds; ++kind)
+    if (s.lanes[kind] > 0) out += text(" %s %d", lane_name(lane_kind(kind)), int(s.lanes[kind]));
+  out += text("\ncommands   %zu:", s.commands.size());
+  for (const operation *each : operations())
+    if (const std::int64_t count = count_of(s, *each))
+      out += text(" %s %lld", each->name, static_cast<long long>(count));
+  out += text("\nmemory     device %.1f MB, staging %.1f MB\n", double(s.device_bytes) / 1e6,
+              double(s.staging_bytes) / 1e6);
+  out += text("link       in %.1f MB, out %.1f MB\n", s.bytes_in / 1e6, s.bytes_out / 1e6);
+  out += "predicted  " + seconds_text(s.predicted_seconds) + "\n";
+  out += "bound      " + seconds_text(s.bound_seconds) + "\n";
+  out += text("ratio      %.3f\n", ratio_of(s));
+  out += text("overlap    %.0f %%\n", t.overlap_efficiency * 100);
+  return out;
+}
+
+std::string describe_json(const schedule &s, const device_model &model) {
+  const timeline t = simulate(s, model);
+  const tile largest = largest_tile(s);
+  json_writer json;
+  json.member("strategy", s.strategy);
+  json.member("device", model.name);
+  json.begin("tiles");
+  json.member("m", largest.m);
+  json.member("n", largest.n);
+  json.member("k", largest.k);
+  json.end();
+  json.begin("lanes");
+  for (int kind = 0; kind < lane_kinds; ++kind) json.member(lane_name(lane_kind(kind)), std::int64_t{s.lanes[kind]});
+  json.end();
+  json.begin("commands");
+  for (const operation *each : operations()) json.member(each->name, count_of(s, *each));
+  json.end();
+  json.member("device_bytes", s.device_bytes);
+  json.member("staging_bytes", s.staging_bytes);
+  json.member("flops", s.flops);
+  json.member("bytes_in", s.bytes_in);
+  json.member("bytes_out", s.bytes_out);
+  json.member("predicted_seconds", s.predicted_seconds);
+  json.member("bound_seconds", s.bound_seconds);
+  json.member("ratio", ratio_of(s));
+  json.member("overlap_efficiency", t.overlap_efficiency);
+  json.begin_list("timeline");
+  for (std::size_t i = 0; i < s.commands.size(); ++i) {
+    const command &c = s.commands[i];
+    json.begin_item();
+    json.member("lane", lane_text(t.commands[i].where));
+    json.member("action", operation_of(c).describe(s.buffers, c));
+    json.member("start_seconds", t.commands[i].start);
+    json.member("end_seconds", t.commands[i].end);
+    json.member("after", std::span(s.waits).subspan(c.first_wait, c.waits));
+    json.end();
+  }
+  json.end_list();
+  return json.take();
+}
+
+std::string timeline_text(const schedule &s, const timeline &t, double slot_seconds, int columns) {
+  if (s.commands.empty() || t.seconds <= 0) return "";
+  const lane_numbers numbers(t.commands);
+  columns = std::clamp(columns, 1, 1000);
+  if (slot_seconds <= 0) slot_seconds = t.seconds / columns;
+  // A slot that is a rounding error long is none.
+  columns = int(std::clamp(std::ceil(t.seconds / slot_seconds - 1e-9), 1.0, 1000.0));
+  std::vector<std::string> rows(std::size_t(numbers.count()), std::string(std::size_t(columns), '.'));
+  std::vector<std::vector<double>> longest(rows.size(), std::vector<double>(std::size_t(columns), 0));
+  std::vector<std::size_t> letters(rows.size(), 0);
+  for (std::size_t i = 0; i < s.commands.size(); ++i) {
+    const std::size_t row = std::size_t(numbers.of(t.commands[i].where));
+    const char letter = letter_of(letters[row]++);
+    const double start = t.commands[i].start / slot_seconds, end = t.commands[i].end / slot_seconds;
+    for (int slot = std::max(0, int(start)); slot < std::min<double>(columns, end); ++slot) {
+      // The command that has most of a slot is the one shown in it.
+      const double share = std::min(end, slot + 1.0) - std::max(start, double(slot));
+      if (share > 1e-9 && share > longest[row][std::size_t(slot)]) {
+        longest[row][std::size_t(slot)] = share;
+        rows[row][std::size_t(slot)] = letter;
+      }
+    }
+  }
+  std::string out;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    out += text("%-12s|", lane_text(numbers.at(int(row))).c_str()) + rows[row] + "|\n";
+  out += text("%-12s %d slots of ", "", columns) + seconds_text(slot_seconds) + ": " + seconds_text(t.seconds) + "\n";
+  return out;
+}
+
+}  // namespace sg

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves panels of host operands to device memory and back: whole rectangles where the host memory is pinned, chunk by
+// chunk through pinned slots that host workers fill and empty where it is pageable.
+#pragma once
+
+#include <map>
+
+#include "plan/model/device_model.hpp"
+#include "plan/gemm/schedule_builder.hpp"
+
+namespace sg {
+
+// A part of an operand that is moved as one: a block in each of some items. `items` is {0, 1} for a shared operand.
+struct panel {
+  range items{0, 1};
+  block where;
+};
+
+// Rectangles that a panel is moved by when its place on the device has the leading dimension `ld`: one where its items
+// are the columns of one, otherwise one for each item.
+std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld);
+// About the most chunks that a rectangle of pageable memory is staged by.
+std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
+
+// Is the padding between a pinned operand's columns so small that it is copied with them? No inaccessible page fits
+// into it, and a panel of whole columns becomes one run. The gap between items of a batch is never copied.
+bool copies_padding(const operand &x);
+
+// Where a panel lies on the device. `buffer` has the type that the operand has there; its items are `item_stride`
+// elements apart, as the buffer says too.
+struct device_place {
+  std::int32_t buffer = -1;
+  std::int64_t item = 0;    // of the buffer, where the panel's first one lies
+  std::int64_t offset = 0;  // bytes, of the panel's first element in its item
+  std::int64_t ld = 0;
+  std::int64_t item_stride = 0;
+};
+
+// Pinned slots used in turn.
+class staging_ring {
+ public:
+  struct slot {
+    std::map<sg_dtype, std::int32_t> buffers;  // the slot seen as each type
+    std::vector<std::uint32_t> users;          // who must be done before it is filled again
+  };
+
+  staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes);
+
+  slot &next_slot() { return slots_[std::size_t(chunks_++) % slots_.size()]; }
+  std::int32_t buffer_of(slot &s, sg_dtype type);
+  std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
+  std::int64_t first_bytes() const noexcept;  // of the next chunk to come in: a whole slot, but at first
+
+ private:
+  schedule_builder &builder_;
+  std::int64_t workers_, slot_bytes_;
+  std::int64_t chunks_ = 0;
+  std::vector<slot> slots_;
+};
+
+// Pageable bytes to come in each direction.
+struct pageable_bytes {
+  double in = 0, out = 0;
+};
+
+class transfers {
+ public:
+  transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
+
+  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: who must be done with the place.
+  std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
+  // `waits`: who must have written the place.
+  std::uint32_t out(operand_name name, const panel &what, const device_place &from,
+                    std::span<const std::uint32_t> waits);
+
+ private:
+  struct rectangle {
+    view host, device;
+  };
+  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_place &place) const;
+  std::uint32_t staged_in(const rectangle &r, sg_dtype from, sg_dtype type, std::span<const std::uint32_t> waits);
+  std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
+
+  schedule_builder &builder_;
+  std::int32_t group_;
+  std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
+};
+
+}  // namespace sg

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// News, and the jobs that are ready. Groups: engine_groups.cpp; runs of schedules: engine_runs.cpp.
+#include "run/dispatch/engine.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "run/context.hpp"
+
+namespace sg {
+
+namespace {
+
+// Submissions that a busy device's inbox gathers before somebody looks at them.
+constexpr std::int64_t most_left_in_inbox = 32;
+
+template <class Node>
+void push_to(std::atomic<Node *> &list, Node &node) noexcept {
+  node.next = list.load(std::memory_order_relaxed);
+  while (!list.compare_exchange_weak(node.next, &node)) {
+  }
+}
+
+// Empties the list; the oldest comes first.
+template <class Node>
+Node *take_in_order(std::atomic<Node *> &list) noexcept {
+  Node *in_order = nullptr;
+  if (!list.load()) return nullptr;
+  for (Node *node = list.exchange(nullptr); node;) {
+    Node *next = node->next;
+    node->next = in_order;
+    in_order = node;
+    node = next;
+  }
+  return in_order;
+}
+
+void tell_engine(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
+                 std::int32_t pieces) {
+  f.about->owner().executor().piece_of(f, status, message, start_ns, end_ns, pieces);
+}
+
+// What a small product in the inbox counts for: its work, on a device as far as it fills it.
+std::int64_t weight_of(const compiled_plan &plan, bool device_ordered) noexcept {
+  return device_ordered ? static_cast<std::int64_t>(double(plan.share) * plan.work_seconds * 1e9) : plan.work_ns();
+}
+
+// Whether this thread has left so many in inboxes, or so much work, that somebody is to look.
+bool has_left_enough(std::int64_t weight_ns) noexcept {
+  constexpr std::int64_t enough_ns = lane_set::worth_a_look_ns;
+  thread_local std::int64_t left_ns = 0;
+  left_ns += std::max(weight_ns, enough_ns / most_left_in_inbox);
+  if (left_ns < enough_ns) return false;
+  left_ns = 0;
+  return true;
+}
+
+}  // namespace
+
+engine::engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
+               arena_pool &staging_memory, object &keeper)
+    : device_(on),
+      ops_(on.ops()),
+      coalesce_(how.coalesce && on.has_batches()),
+      device_memory_(device_memory),
+      staging_memory_(staging_memory),
+      lanes_(on, model, how.most_in_flight),
+      launcher_(on, tell_engine),
+      stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }),
+      pump_([this] { step(); }, keeper) {
+  for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
+  if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);
+}
+
+engine::~engine() {
+  for (sg_backend_event *unused : events_) ops_.event_destroy(unused);
+}
+
+// ---- News, from any thread ----
+
+void engine::push(job &ready) noexcept {
+  const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small && !ready.within;
+  const std::int64_t weight = patient ? weight_of(*ready.plan, lanes_.device_ordered()) : 0;
+  push_to(inbox_, ready);
+  // In one order with device_news(): either it sees the job, or this thread sees what it has set.
+  if (patient && saturated_.load() && !has_left_enough(weight)) return;
+  pump_.ask();
+  // A chain that the device runs faster than it is told of: whoever makes it longer asks how far it has come.
+  if (lane_full_.load(std::memory_order_relaxed) && ops_.poll) ops_.poll(device_.handle());
+}
+
+void engine::hurry() noexcept {
+  if (!saturated_.load()) return;  // nothing is held back
+  saturated_.store(false);
+  hurry_wanted_.store(true, std::memory_order_release);
+  pump_.ask();
+}
+
+void engine::help(const job &awaited) noexcept {
+  if (!ops_.run_waiting) return;
+  while (!awaited.done() && ops_.run_waiting(device_.handle(), is_of, const_cast<job *>(&awaited)) != 0) {
+  }
+}
+
+// Is the job of a command that runs to end early?
+int32_t engine::is_cancelled(const sg_backend_done *done) {
+  if (done->fn == launcher::ended) return static_cast<const flight *>(done->user)->about->cancel_requested();
+  if (done->fn == batch_told) return static_cast<const product_batch *>(done->user)->whole.about->cancel_requested();
+  return 0;
+}
+
+// Is a command in flight one of a job, or of a group that the job is in?
+int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
+  const job *const wanted = static_cast<const job *>(awaited);
+  const auto is_wanted = [wanted](const job *one) { return one == wanted || one->whole == wanted; };
+  if (done->fn == launcher::ended) return is_wanted(static_cast<const flight *>(done->user)->about);
+  if (done->fn == batch_told) return is_wanted(static_cast<const product_batch *>(done->user)->whole.about);
+  if (done->fn != group_told) return 0;
+  const auto &members = static_cast<const job_group *>(done->user)->members;
+  return std::any_of(members.begin(), members.end(), is_wanted);
+}
+
+// Something in flight has ended.
+void engine::device_news() noexcept {
+  saturated_.store(false);
+  if (ops_.poll) let_submitter_look();
+  pump_.ask();
+}
+
+// Whoever has left something in the inbox may be about to submit again, and then looks there itself, on the core whose
+// caches hold it.
+void engine::let_submitter_look() const noexcept {
+  if (!inbox_.load(std::memory_order_relaxed) || pump_.is_working()) return;
+  for (const deadline next_submission(1000); inbox_.load(std::memory_order_relaxed) && !next_submission.passed();) {
+  }
+}
+
+void engine::sweep() noexcept {
+  sweep_wanted_.store(true, std::memory_order_release);
+  pump_.ask();
+}
+
+bool engine::admit(lane_slot &named) noexcept {
+  lane_change wanted{.named = &named};
+  change_lanes(wanted);
+  return wanted.granted;
+}
+
+void engine::dismiss(lane_slot &named) noexcept {
+  lane_change wanted{.named = &named, .arrives = false};
+  change_lanes(wanted);
+}
+
+void engine::change_lanes(lane_change &wanted) noexcept {
+  push_to(lane_changes_, wanted);
+  pump_.ask();
+  while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
+}
+
+void engine::piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
+                      std::int32_t pieces) noexcept {
+  if (status == SG_STATUS_CANCELLED && f.about->cancel_requested())
+    f.about->fail_early("while it ran; C may be partly written");
+  else if (status != SG_STATUS_OK)
+    f.about->fail(status, message ? message : sg_status_name(status));
+  if (end_ns != 0) {
+    f.start_ns = f.start_ns == 0 ? start_ns : std::min(f.start_ns, start_ns);
+    f.end_ns = std::max(f.end_ns, end_ns);
+  }
+  if (f.pieces.fetch_sub(pieces, std::memory_order_acq_rel) == pieces) flight_ended(f);
+}
+
+// The lane has room before anybody learns of the end: who does may submit the next one, which is not to wait for
+// another core.
+void engine::flight_ended(flight &f) noexcept {
+  const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
+  if (f.lane) {
+    lanes_.awake(f.lane);
+    if (f.about->run)
+      lanes_.left_of_run(*f.lane);
+    else
+      lanes_.left(*f.lane, f.share, f.predicted_ns);
+  }
+  if (f.about->run) {
+    push_to(ended_, f);
+  } else {
+    f.about->ran(f);
+    f.about->work_ended();
+  }
+  lane_is_told();
+}
+
+void engine::lane_is_told() noexcept {
+  device_news();
+  lanes_.awake(nullptr);
+}
+
+// ---- In its turn ----
+
+void engine::step() noexcept {
+  lane_full_.store(false, std::memory_order_relaxed);
+  for (flight *f = take_in_order(ended_); f;) {
+    flight *next = f->next;
+    command_ended(*f);
+    f = next;
+  }
+  for (lane_change *change = take_in_order(lane_changes_); change;) {
+    lane_change *next = change->next;
+    if (change->arrives)
+      change->granted = lanes_.admit(*change->named);
+    else
+      lanes_.dismiss(*change->named);
+    change->over.store(1, std::memory_order_release);
+    futex_wake_all(change->over);  // by its address: it may be gone by now
+    change = next;
+  }
+  for (job *j = take_in_order(inbox_); j;) {
+    job *next = j->next;
+    sort_in(*j);
+    j = next;
+  }
+  if (sweep_wanted_.load(std::memory_order_acquire) && sweep_wanted_.exchange(false)) drop_cancelled();
+  start_within();
+  hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
+  do {
+    memory_came_back_ = memory_refused_ = false;
+    bool held = false;  // what computes: that of higher priority waits for what is in flight to end
+    for (int priority = priorities - 1; priority >= 0; --priority) {
+      auto &running = running_[static_cast<std::size_t>(priority)];
+      for (std::size_t i = 0; i < running.size();) {
+        job &j = *running[i];
+        advance(j);
+        if (i < running.size() && running[i] == &j) ++i;  // else it has ended and is gone from the list
+      }
+      held = start_ready(priority, held);
+    }
+  } while (memory_came_back_);  // a run of higher priority may wait for it, that nothing else would start
+  note_saturation();
+}
+
+void engine::note_saturation() noexcept {
+  if (!coalesce_ || saturated_.load(std::memory_order_relaxed) || !lanes_.busy_with_small()) return;
+  if (ready_[1][computing].empty() && ready_[0][computing].empty()) return;
+  saturated_.store(true);
+  // What was in flight may have ended before that, and pumped for the last time.
+  if (!lanes_.busy_with_small()) saturated_.store(false);
+}
+
+// Jobs that need no device end here.
+bool engine::ends_unrun(job &ready) noexcept {
+  const bool has_parts = ready.kind == work_kind::marker && ready.program;  // they have ended, one way or another
+  if (ready.cancel_requested() && !has_parts)
+    ready.fail_early("before it started; nothing was written");
+  else if (ready.dependency_failed())
+    ready.fail_with_dependency("nothing was written");
+  else if (ready.kind != work_kind::marker)
+    return false;
+  else if (ready.follows_on_device && !has_parts)
+    ready.issued(ready.behind());
+  ready.work_ended();
+  return true;
+}
+
+void engine::sort_in(job &ready) noexcept {
+  if (ends_unrun(ready)) return;
+  if (ready.native) return start_single(ready, *ready.native);  // the caller waits until it is there
+  if (ready.within && ready.kind == work_kind::schedule && !ready.run) return ready_within_.push(ready);
+  work_class what = ready.run ? of_runs : computing;
+  if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
+    const bool to = ready.copy.dst_space.kind == SG_MEMORY_DEVICE, from = ready.copy.src_space.kind == SG_MEMORY_DEVICE;
+    if (to && !from) what = to_device;
+    if (from && !to) what = from_device;
+  }
+  ready_[static_cast<std::size_t>(ready.priority + 1)][what].push(ready);
+}
+
+void engine::drop_cancelled() noexcept {
+  const auto drop_from = [](ready_jobs &list) { list.keep([](job &j) { return !ends_unrun(j); }); };
+  for (auto &classes : ready_)
+    for (ready_jobs &list : classes) drop_from(list);
+  drop_from(ready_within_);
+}
+
+// A full lane holds up nobody else's.
+void engine::start_within() noexcept {
+  if (ready_within_.empty()) return;
+  ready_within_.keep([&](job &j) {
+    if (ends_unrun(j)) return false;
+    lane_slot *const slot = lane_set::with_room(*j.within);
+    if (slot)
+      start_single(j, *slot);
+    else
+      lane_full_.store(true, std::memory_order_relaxed);
+    return !slot;
+  });
+}
+
+bool engine::start_ready(int priority, bool held) noexcept {
+  auto &classes = ready_[static_cast<std::size_t>(priority)];
+  for (int what = 0; what < work_classes; ++what) {
+    ready_jobs &list = classes[static_cast<std::size_t>(what)];
+    if (what == computing && held) continue;
+    while (!list.empty() && start_front(list, static_cast<work_class>(what))) {
+    }
+  }
+  return held || (!classes[computing].empty() && lanes_.holds_up_lower(priority - 1));
+}
+
+bool engine::start_front(ready_jobs &from, work_class what) noexcept {
+  job &next = from.front();
+  if (next.cancel_requested() || next.dependency_failed()) {
+    from.pop();
+    return ends_unrun(next);
+  }
+  if (next.run) {
+    // What one of higher priority was refused is kept for it.
+    if (memory_refused_ || !start_run(next)) return false;
+    from.pop();
+    advance(next);
+    return true;
+  }
+  lane_demand wanted{.what = what, .priority = next.priority, .waiting = from.size(), .behind = next.behind()};
+  if (next.plan) {
+    wanted.alone = next.plan->wants_core;
+    wanted.small = coalesce_ && next.plan->small;
+    wanted.urgent = hurried_;
+    wanted.share = next.plan->share;
+    wanted.seconds = next.plan->text->predicted_seconds;
+    wanted.work_seconds = next.plan->work_seconds;
+  }
+  lane_slot *slot = lanes_.find(wanted);
+  if (!slot) {
+    if (wanted.behind) lane_full_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  from.pop();
+  if (wanted.small && !from.empty())
+    gather(from, next, *slot);
+  else
+    start_single(next, *slot);
+  lanes_.launched(wanted.small);
+  return true;
+}
+
+void engine::start_single(job &ready, lane_slot &slot) noexcept {
+  ready.plain = false;
+  flight &f = ready.single;
+  f.begin(ready, 0, &slot, 2);
+  const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
+  f.share = c && !ready.within ? ready.plan->share : 0;  // of what the other lanes share
+  lanes_.entered(slot, f.share);
+  bool enqueued = false;
+  try {
+    lanes_.follow(slot, ready.behind());
+    device_.begin_at(slot.stream, ready.ready_ns());
+    enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    piece_of(f, status, last_error(), 0, 0, 1);
+  }
+  if (enqueued && lanes_.device_ordered()) {
+    f.predicted_ns = c ? ready.plan->predicted_ns() : 0;
+    const std::int64_t end_ns = lanes_.expect(slot, f.predicted_ns);
+    expected_end_ns_.store(end_ns, std::memory_order_relaxed);
+    ready.expect_end(end_ns, f.predicted_ns);
+    ready.issued(bit_of_lane(slot.index));
+  }
+  if (ready.native) ready.announce_issued();
+  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
+}
+
+}  // namespace sg

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's runs of schedules of several commands.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/bf16.hpp"
+#include "base/copy_past_caches.hpp"
+#include "base/error.hpp"
+#include "run/context.hpp"
+#include "run/dispatch/engine.hpp"
+#include "run/dispatch/less_memory.hpp"
+
+namespace sg {
+
+namespace {
+
+constexpr std::size_t most_overtaken = 64;       // copies: about as many as there are chunks in slots
+constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
+
+// Whether two products may be one call.
+bool alike(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
+  return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
+}
+
+void narrow(const narrowing &n) noexcept {
+  for (std::int64_t column = 0; column < n.columns; ++column)
+    round_to_bf16(n.to + column * n.count, n.from + column * n.pitch, static_cast<std::size_t>(n.count));
+}
+
+}  // namespace
+
+// Takes the run's memory; false when it has to wait for another run's.
+bool engine::start_run(job &ready) noexcept {
+  auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
+  if (running.size() == most_running) return false;
+  const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
+  try {
+    take_device_memory(ready, device_memory_, !others);
+    ready.operands.staging_arena = staging_memory_.take(ready.plan->text->staging_bytes);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
+    if (status == SG_STATUS_OUT_OF_MEMORY && others) {
+      memory_refused_ = true;
+      return false;
+    }
+    ready.fail(status, last_error());  // advance() ends it
+  }
+  running.push_back(&ready);
+  const std::int64_t predicted_ns = ready.plan->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
+  expected_end_ns_.store(end_ns, std::memory_order_relaxed);
+  ready.expect_end(end_ns, predicted_ns);
+  return true;
+}
+
+void engine::advance(job &running) noexcept {
+  schedule_run &run = *running.run;
+  if (running.cancel_requested() && !running.failed() && !run.complete())
+    running.fail_early("while it ran; C may be partly written");
+  if (!running.failed()) give_to_workers(running);
+  // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
+  // lane's last one.
+  for (auto &lane : run.lanes) lane.held_up = false;
+  while (!running.failed()) {
+    schedule_run::lane_progress *first = nullptr;
+    std::uint32_t command = UINT32_MAX;
+    for (std::size_t l = 0; l < run.lanes.size(); ++l) {
+      const auto &list = running.plan->lanes[l].commands;
+      schedule_run::lane_progress &lane = run.lanes[l];
+      if (lane.held_up || lane.next == list.size() || list[lane.next] >= command) continue;
+      first = &lane;
+      command = list[lane.next];
+    }
+    if (!first) break;
+    if ((!may_go(running, command) || !issue(running, command)) && !issue_loose(running, *first)) first->held_up = true;
+  }
+  if (run.idle() && (run.complete() || running.failed())) end_run(running);
+}
+
+// Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command
+// may be still to come when it has been told.
+bool engine::waits_are_over(const job &running, std::uint32_t index) const noexcept {
+  const schedule &s = *running.plan->text;
+  const auto first = s.waits.begin() + s.commands[index].first_wait;
+  return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
+    return running.run->steps[before] == schedule_run::step::ended &&
+           (!ops_.stream_begin_at || !on_device(s.commands[before].where));
+  });
+}
+
+// The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
+// next would have to wait for them.
+bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept {
+  const schedule_run &run = *running.run;
+  const compiled_plan &plan = *running.plan;
+  const auto &list = plan.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
+  if (!lanes_.device_ordered() || !plan.text->commands[list[lane.next]].is<ops::copy_in>()) return false;
+  if (!lanes_.copies_in_run_dry()) return false;
+  const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
+  for (std::size_t at = lane.next + 1; at < end; ++at) {
+    const std::uint32_t later = list[at];
+    if (plan.loose[later] && run.steps[later] == schedule_run::step::waiting && waits_are_over(running, later))
+      return issue(running, later);
+  }
+  return false;
+}
+
+// Whether everything that the command waits for has ended, or is ahead of it on the device.
+bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
+  const schedule_run &run = *running.run;
+  const schedule &s = *running.plan->text;
+  const command &c = s.commands[index];
+  const bool ordered_by_device = lanes_.device_ordered();
+  if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
+  for (std::uint32_t w = 0; w < c.waits; ++w) {
+    const std::uint32_t before = s.waits[c.first_wait + w];
+    if (run.steps[before] == schedule_run::step::ended) continue;
+    if (run.steps[before] == schedule_run::step::waiting) return false;
+    if (!ordered_by_device || !on_device(s.commands[before].where)) return false;
+  }
+  return true;
+}
+
+// What host workers may begin now.
+void engine::give_to_workers(job &running) noexcept {
+  schedule_run &run = *running.run;
+  if (run.stageable.empty()) return;
+  flight *first = nullptr;
+  for (const std::uint32_t command : run.stageable) {
+    flight &f = run.flights[command];
+    f.begin(running, command, nullptr, 1);
+    f.next = std::exchange(first, &f);
+    run.steps[command] = schedule_run::step::enqueued;
+    ++run.in_flight;
+  }
+  run.stageable.clear();
+  try {
+    stager_.add(first);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    for (flight *next = nullptr; first; first = next) {
+      next = first->next;
+      piece_of(*first, status, last_error(), 0, 0, 1);
+    }
+  }
+}
+
+bool engine::issue(job &running, std::uint32_t index) noexcept {
+  schedule_run &run = *running.run;
+  const command &c = running.plan->text->commands[index];
+  flight &f = run.flights[index];
+  const bool computes = c.where.kind == lane_kind::compute;
+  lane_slot *slot = running.within && computes ? lane_set::with_room(*running.within)
+                                               : lanes_.find(c.where, running.priority, running.plan->wants_core);
+  if (!slot) return false;
+  const bool joins = coalesce_ || running.plan->one_call;
+  if (joins && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
+      issue_together(running, index, *slot))
+    return true;
+  schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
+  run.goes_out(index);
+  f.begin(running, index, slot, 2);
+  run.slots[index] = slot;
+  ++run.in_flight;
+  std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
+  try {
+    lanes_.entered_of_run(*slot);
+    if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
+    progress.started = true;
+    wait_for_others(running, index, *slot);
+    unmade = 1;
+    const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
+    if (launcher_.launch(f, &c, units) && running.plan->needs_event[index]) record_end(running, index, *slot);
+    piece_of(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    piece_of(f, status, last_error(), 0, 0, unmade);
+  }
+  return true;
+}
+
+// How many of the run's next commands may be one call with this one, as far as their calls are prepared.
+std::size_t engine::joinable_with(const job &running, std::uint32_t index) noexcept {
+  const compiled_plan &plan = *running.plan;
+  const auto *const first = plan.call_of(index);
+  std::size_t count = 0;
+  for (std::size_t l = 0; first && l < running.run->lanes.size(); ++l) {
+    const auto &list = plan.lanes[l].commands;
+    for (std::size_t at = running.run->lanes[l].next; at < list.size(); ++at, ++count) {
+      const auto *const call = plan.call_of(list[at]);
+      if (!call || !alike(call->form, first->form)) break;
+    }
+  }
+  return count;
+}
+
+// On cores one lane's products, worth their dispatch and no more; on a device, and of a plan that is one call, those of
+// all lanes.
+bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) noexcept {
+  schedule_run &run = *running.run;
+  const compiled_plan &plan = *running.plan;
+  product_batch *batch = nullptr;
+  try {
+    run.batches.push_back(std::make_unique<product_batch>());
+    batch = run.batches.back().get();
+    double seconds = 0;
+    std::int64_t items = 0;
+    const auto take = [&](std::uint32_t command) {
+      if (plan.joinable[command] == 0) return false;  // it may be no product at all
+      const sg_backend_gemm product = launcher_.product_of(running, command);
+      const bool room =
+          plan.one_call || (items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds));
+      const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
+      if (!room || !alike(product, first)) return false;
+      batch->commands.push_back(command);
+      batch->products.push_back(product);
+      seconds += plan.joinable[command];
+      items += product.batch;
+      return true;
+    };
+    if (lanes_.device_ordered()) {
+      const std::size_t most = std::min<std::size_t>(joinable_with(running, index), most_items);
+      batch->commands.reserve(most);
+      batch->products.reserve(most);
+    }
+    for (std::size_t l = 0; l < run.lanes.size(); ++l) {
+      if (!lanes_.device_ordered() && !plan.one_call && l != run.lane_of[index]) continue;
+      const auto &list = plan.lanes[l].commands;
+      for (std::size_t at = run.lanes[l].next; at < list.size() && take(list[at]); ++at) {
+      }
+    }
+    if (batch->commands.size() > 1) {
+      batch->statuses.assign(batch->commands.size(), SG_STATUS_OK);
+      batch->calls.reserve(batch->products.size());
+      for (const sg_backend_gemm &each : batch->products) batch->calls.push_back(&each.header);
+      if (!run.lanes[run.lane_of[index]].started) device_.begin_at(slot.stream, running.ready_ns());
+    }
+  } catch (...) {
+    status_of_current_exception();
+    if (!batch) return false;
+    batch->commands.clear();
+  }
+  flight &f = batch->whole;
+  f.begin(running, index, &slot, 2);
+  f.batch = batch;
+  f.commands = static_cast<std::int32_t>(batch->commands.size());
+  lanes_.entered_of_run(slot);
+  if (batch->commands.size() < 2 || !launcher_.launch(*batch, {batch_told, batch})) {
+    run.apart = run.apart || batch->commands.size() > 1;
+    lanes_.left_of_run(slot);
+    run.batches.pop_back();
+    return false;
+  }
+  for (const std::uint32_t command : batch->commands) {
+    run.goes_out(command);
+    run.flights[command].end_ns = 0;  // the batch's is no end of one of them
+    run.lanes[run.lane_of[command]].started = true;
+  }
+  run.in_flight += f.commands;
+  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the batch could not end before it was counted
+  return true;
+}
+
+void engine::batch_told(void *user, const sg_backend_result *result) {
+  product_batch &batch = *static_cast<product_batch *>(user);
+  job &running = *batch.whole.about;
+  for (const sg_status status : batch.statuses)
+    if (status != SG_STATUS_OK && result->status == SG_STATUS_OK)
+      running.fail(status, result->message ? result->message : sg_status_name(status));
+  running.owner().executor().piece_of(batch.whole, result->status, result->message, result->start_ns, result->end_ns,
+                                      1);
+}
+
+// For commands of other lanes that wait for this one on the device.
+void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot) {
+  if (!lanes_.device_ordered()) return;
+  if (events_.empty()) {
+    events_.reserve(1);  // first, so that no event is made that there is no room for
+    events_.push_back(device_.event_create());
+  }
+  running.run->events[index] = events_.back();
+  events_.pop_back();
+  device_.check(ops_.event_record(running.run->events[index], slot.stream), "recording an event");
+}
+
+// On the device, behind what other streams do first.
+void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot &slot) {
+  if (!lanes_.device_ordered()) return;
+  const schedule &s = *running.plan->text;
+  const command &c = s.commands[index];
+  schedule_run &run = *running.run;
+  for (std::uint32_t w = 0; w < c.waits; ++w) {
+    const std::uint32_t before = s.waits[c.first_wait + w];
+    if (run.slots[before] == &slot || !run.events[before]) continue;
+    device_.check(ops_.stream_wait(slot.stream, run.events[before]), "waiting for an event");
+  }
+}
+
+void engine::command_ended(flight &f) noexcept {
+  job &running = *f.about;
+  schedule_run &run = *running.run;
+  const auto ended = [&](std::uint32_t command) {
+    run.steps[command] = schedule_run::step::ended;
+    if (run.lane_of[command] != UINT32_MAX) run.lanes[run.lane_of[command]].busy = false;
+    --run.in_flight;
+    ++run.ended;
+    for (const std::uint32_t after : running.plan->after.of(command))
+      if (!on_device(running.plan->text->commands[after].where) && --run.blockers[after] == 0)
+        run.stageable.push_back(after);
+  };
+  if (f.batch)
+    std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
+  else
+    ended(f.index);
+  if (f.end_ns != 0 || !running.failed()) running.ran(f);
+  if (f.batch) return running.add_time(f, running.ready_ns());
+  add_time(running, f.index);
+  for (const std::uint32_t after : running.plan->after.of(f.index)) add_time(running, after);
+}
+
+// Once the command and all that it waits for have been told, in whatever order: a backend that was made to wait for
+// another stream may not know until when.
+void engine::add_time(job &running, std::uint32_t index) noexcept {
+  const schedule_run &run = *running.run;
+  const schedule &s = *running.plan->text;
+  if (run.steps[index] != schedule_run::step::ended) return;
+  std::int64_t others_end_ns = running.ready_ns();
+  for (std::uint32_t w = 0; w < s.commands[index].waits; ++w) {
+    const std::uint32_t before = s.waits[s.commands[index].first_wait + w];
+    if (run.steps[before] != schedule_run::step::ended) return;
+    others_end_ns = std::max(others_end_ns, run.flights[before].end_ns);
+  }
+  running.add_time(run.flights[index], others_end_ns);
+}
+
+void engine::end_run(job &running) noexcept {
+  auto &list = running_[static_cast<std::size_t>(running.priority + 1)];
+  list.erase(std::find(list.begin(), list.end(), &running));
+  for (sg_backend_event *event : running.run->events) {
+    if (!event) continue;
+    try {
+      events_.push_back(event);
+    } catch (const std::bad_alloc &) {
+      ops_.event_destroy(event);
+    }
+  }
+  device_memory_.give_back(running.operands.device_arena);
+  staging_memory_.give_back(running.operands.staging_arena);
+  memory_came_back_ = true;
+  running.work_ended();
+}
+
+// On a staging worker's thread.
+void engine::stage(flight &f) noexcept {
+  sg_status status = SG_STATUS_OK;
+  const char *message = nullptr;
+  if (f.about->failed()) return piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  try {
+    const schedule &s = *f.about->plan->text;
+    const command &c = s.commands[f.index];
+    std::vector<sg_backend_copy> copies;
+    if (const auto rounding = lower_narrowing(s.buffers, c, f.about->operands))
+      narrow(*rounding);
+    else
+      lower_copy(s.buffers, c, f.about->operands, copies);
+    // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
+    const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
+      if (c.is<ops::unpack>() && bytes >= least_past_caches)
+        copy_past_caches(to, from, bytes);
+      else
+        std::memcpy(to, from, bytes);
+    };
+    for (const sg_backend_copy &copy : copies)
+      for (std::int64_t run = 0; run < copy.height; ++run)
+        copy_run(static_cast<char *>(copy.dst) + run * copy.dst_pitch,
+                 static_cast<const char *>(copy.src) + run * copy.src_pitch, static_cast<std::size_t>(copy.width));
+  } catch (const std::bad_alloc &) {
+    status = SG_STATUS_OUT_OF_MEMORY;
+    message = "out of host memory while staging";
+  }
+  piece_of(f, status, message, 0, 0, 1);
+}
+
+}  // namespace sg

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/dispatch/lane_set.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/futex.hpp"
+
+namespace sg {
+
+namespace {
+
+// Commands that a stream of a device may hold: enough that the device never waits for the host, and few enough that the
+// driver takes them at once (from some dozens on, CUDA's calls wait for the device).
+constexpr std::int32_t device_depth = 12;
+// Copies of chunks, of some 40 us each, that keep an engine busy until the host has learnt of the first one's end.
+constexpr std::int32_t copies_ahead = 3;
+// Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
+// learns of its end; with many each product goes out by itself, at the price of a launch.
+constexpr std::int32_t small_in_flight = 3;
+// While the device computes, what fills it so many times, and for so long by prediction, is worth a launch, whose cost
+// the submitter pays; or the latest launch was so long ago that nobody is in a hurry. Small products take some ten
+// times what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4.5 us and not 0.34, of 128^3
+// 20 and not 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us (no record is
+// kept).
+constexpr float worth_a_launch = 2;
+constexpr double worth_a_launch_seconds = 1.5e-6;
+constexpr std::int64_t between_launches_ns = 100'000;
+// One runs, one is there when it ends.
+constexpr std::int32_t large_in_flight = 2;
+// Products that fill the device and take less than that run in streams beside each other: the next one's blocks fill
+// what the last wave of this one's leaves free. On an H200, one after the other and beside each other
+// (bench/results/resident_quick_card.json, in a chain and not): 2048^3 in tf32 51.9 and 47.5 us, 11008x512x4096 161 and
+// 139, 1000x3000x777 in f64 119 and 106. Of longer ones the last wave is a small part, and two that run at once take
+// each other's cache: 8192^3 in bf16 1.41 and 1.43 ms (no record is kept).
+constexpr double beside_each_other_seconds = 1e-3;
+// After so long without a product of high priority, none is expected.
+constexpr std::int64_t urgent_for_ns = 100'000'000;
+// Of the multiprocessors, spared for products of high priority. Measured on an H200 beside products of 4096^3 in bf16:
+// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35
+// (alone 15 and 19), and the others lose 3% of their rate.
+constexpr std::int32_t spared_part = 11;
+constexpr std::int32_t most_device_lanes = 16;
+constexpr std::size_t first_named = most_device_lanes + 5;  // the lanes before it are for whatever suits
+static_assert(first_named + most_named_lanes <= 8 * sizeof(lane_bits));
+
+std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
+
+lane_slot *unless_full(lane_slot *slot, std::int32_t depth) noexcept {
+  return slot->in_flight.load(std::memory_order_acquire) < depth ? slot : nullptr;
+}
+
+}  // namespace
+
+lane_set::lane_set(const device &on, const device_model &model, std::int32_t most_in_flight)
+    : device_(on),
+      ops_(on.ops()),
+      device_ordered_(!on.unified()),
+      depth_(most_in_flight > 0 ? most_in_flight : std::max(1, model.lane_depth)),
+      most_small_(most_in_flight > 0 ? most_in_flight : small_in_flight),
+      most_large_(most_in_flight > 0 ? most_in_flight : large_in_flight),
+      spared_units_(model.units / spared_part),
+      units_(model.units) {
+  const std::int32_t wanted = std::max(1, model.compute_lanes);
+  try {
+    const std::int32_t lanes = device_ordered_ ? std::min(wanted, most_device_lanes) : wanted;
+    for (std::int32_t i = 0; i < lanes; ++i) add(compute_, 0);
+    if (device_ordered_) {
+      urgent_ = add(others_, 1);
+      for (lane_slot **slot : {&copy_in_, &copy_out_, &run_copy_in_, &run_copy_out_}) *slot = add(others_, 0);
+    }
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+lane_set::~lane_set() { destroy(); }
+
+lane_slot *lane_set::add(std::vector<std::unique_ptr<lane_slot>> &to, std::int32_t priority) {
+  to.push_back(std::make_unique<lane_slot>());
+  lane_slot &slot = *to.back();
+  slot.index = static_cast<std::uint32_t>(compute_.size() + others_.size() - 1);
+  slot.stream = device_.stream_create(priority);
+  if (device_ordered_) slot.tail = device_.event_create();
+  return &slot;
+}
+
+void lane_set::destroy() noexcept {
+  for (const auto *list : {&compute_, &others_}) {
+    for (const auto &slot : *list) {
+      if (slot->stream) ops_.stream_destroy(slot->stream);
+      if (slot->tail) ops_.event_destroy(slot->tail);
+    }
+  }
+}
+
+bool lane_set::cores_are_full() const noexcept {
+  return std::all_of(compute_.begin(), compute_.end(), [this](const std::unique_ptr<lane_slot> &slot) {
+    return slot->in_flight.load(std::memory_order_acquire) >= depth_;
+  });
+}
+
+// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
+// one.
+lane_slot *lane_set::least_loaded() noexcept {
+  const lane_slot *const awake = awake_.load(std::memory_order_relaxed);
+  const std::size_t first = device_ordered_ ? 0 : awake ? awake->index : next_lane_;
+  lane_slot *best = compute_[first].get();
+  std::int32_t load = best->in_flight.load(std::memory_order_acquire);
+  for (std::size_t i = 1; i < compute_.size(); ++i) {
+    lane_slot &slot = *compute_[(first + i) % compute_.size()];
+    const std::int32_t its = slot.in_flight.load(std::memory_order_acquire);
+    if (its >= load) continue;
+    best = &slot;
+    load = its;
+  }
+  return best;
+}
+
+lane_slot *lane_set::find_core(const lane_demand &wanted) noexcept {
+  lane_slot *const slot = least_loaded();
+  if (slot->in_flight.load(std::memory_order_acquire) >= (wanted.alone ? 1 : depth_)) return nullptr;
+  next_lane_ = (next_lane_ + 1) % compute_.size();
+  return slot;
+}
+
+lane_slot *lane_set::with_room(lane_slot &named) noexcept { return unless_full(&named, device_depth); }
+
+lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
+  if (!device_ordered_) return find_core(wanted);
+  if (wanted.what != computing) return unless_full(wanted.what == to_device ? copy_in_ : copy_out_, device_depth);
+  if (wanted.priority > 0) {
+    latest_urgent_ns_ = monotonic_ns();
+    return unless_full(urgent_, device_depth);
+  }
+  if (const lane_bits lanes = wanted.behind & (bit_of_lane(static_cast<std::uint32_t>(compute_.size())) - 1))
+    return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
+  const std::int32_t now = computing_.load(std::memory_order_acquire);
+  if (wanted.small) {
+    if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
+    const float full = static_cast<float>(wanted.waiting) * wanted.share;
+    const bool worth_it = full >= worth_a_launch && full * wanted.work_seconds >= worth_a_launch_seconds;
+    if (now > 0 && !wanted.urgent && !worth_it && monotonic_ns() - latest_launch_ns_ < between_launches_ns)
+      return nullptr;
+  } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {
+    return nullptr;
+  }
+  const bool beside_others = wanted.share < 1 || wanted.seconds < beside_each_other_seconds;
+  return unless_full(beside_others ? least_loaded() : compute_[0].get(), device_depth);
+}
+
+lane_slot *lane_set::find(lane where, int priority, bool alone) noexcept {
+  if (!device_ordered_) return find(lane_demand{.alone = alone});
+  lane_slot *slot = where.kind == lane_kind::copy_in    ? run_copy_in_
+                    : where.kind == lane_kind::copy_out ? run_copy_out_
+                    : priority > 0                      ? urgent_
+                                                        : compute_[where.index % compute_.size()].get();
+  // A run has always more to give: whatever else comes finds a place.
+  return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
+}
+
+bool lane_set::copies_in_run_dry() const noexcept {
+  return run_copy_in_->in_flight.load(std::memory_order_acquire) < copies_ahead;
+}
+
+const lane_slot *lane_set::at(std::size_t index) const noexcept {
+  if (index >= first_named) return named_[index - first_named];  // nullptr: it is gone, and its commands have ended
+  return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
+}
+
+void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
+  for (lane_bits left = behind; left; left &= left - 1) {
+    const lane_slot *other = at(static_cast<std::size_t>(std::countr_zero(left)));
+    if (!other || other == &slot || other->in_flight.load(std::memory_order_acquire) == 0) continue;
+    device_.check(ops_.event_record(other->tail, other->stream), "recording an event");
+    device_.check(ops_.stream_wait(slot.stream, other->tail), "waiting for an event");
+  }
+}
+
+bool lane_set::admit(lane_slot &named) noexcept {
+  const named_places room = room_for(named.use);
+  const auto first = named_.begin() + static_cast<std::ptrdiff_t>(room.first);
+  const auto end = first + static_cast<std::ptrdiff_t>(room.count);
+  const auto place = std::find(first, end, nullptr);
+  if (place == end) return false;
+  *place = &named;
+  named.index = static_cast<std::uint32_t>(first_named + static_cast<std::size_t>(place - named_.begin()));
+  return true;
+}
+
+std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexcept {
+  const float waves = std::floor(static_cast<float>(count) * share);
+  return waves < 1 ? count : static_cast<std::size_t>(waves / share + 0.5f);
+}
+
+void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }
+
+void lane_set::entered_of_run(lane_slot &slot) noexcept {
+  slot.of_runs.fetch_add(1, std::memory_order_relaxed);
+  slot.in_flight.fetch_add(1, std::memory_order_relaxed);
+}
+
+void lane_set::left_of_run(lane_slot &slot) noexcept {
+  slot.of_runs.fetch_sub(1, std::memory_order_acq_rel);
+  slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void lane_set::entered(lane_slot &slot, float share) noexcept {
+  slot.in_flight.fetch_add(1, std::memory_order_relaxed);
+  if (is_computing(slot)) computing_.fetch_add(1, std::memory_order_relaxed);
+  share_.fetch_add(in_1024ths(share), std::memory_order_relaxed);
+}
+
+void lane_set::launched(bool small) noexcept {
+  if (device_ordered_ && small) latest_launch_ns_ = monotonic_ns();
+}
+
+std::int64_t lane_set::expect(lane_slot &slot, std::int64_t predicted_ns) noexcept {
+  if (!ops_.poll) return 0;
+  const std::int64_t now_ns = monotonic_ns();
+  if (slot.in_flight.load(std::memory_order_relaxed) == 1) slot.begun_ns.store(now_ns, std::memory_order_relaxed);
+  const std::int64_t all_ns = slot.predicted_ns.fetch_add(predicted_ns, std::memory_order_relaxed) + predicted_ns;
+  return std::max(slot.begun_ns.load(std::memory_order_relaxed) + all_ns, now_ns + predicted_ns);
+}
+
+void lane_set::left(lane_slot &slot, float share, std::int64_t predicted_ns) noexcept {
+  share_.fetch_sub(in_1024ths(share), std::memory_order_relaxed);
+  if (ops_.poll && predicted_ns > 0) {
+    slot.predicted_ns.fetch_sub(predicted_ns, std::memory_order_relaxed);
+    slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next one's
+  }
+  slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (is_computing(slot)) computing_.fetch_sub(1);  // in one order with the engine's notes of saturation
+}
+
+std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) noexcept {
+  // What happened lately in the world means nothing to a device of virtual time.
+  const bool may_spare = device_ordered_ && !ops_.stream_begin_at && spared_units_ > 0;
+  if (!may_spare || priority > 0 || share < 1 || latest_urgent_ns_ == 0) return limit;
+  if (monotonic_ns() - latest_urgent_ns_ >= urgent_for_ns) return limit;
+  const std::int32_t left = units_ - spared_units_;
+  return limit > 0 ? std::min(limit, left) : left;
+}
+
+}  // namespace sg

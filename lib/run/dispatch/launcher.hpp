@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a backend's calls for commands. Used by the engine's one thread at a time.
+#pragma once
+
+#include <cstddef>
+
+#include "backend/device.hpp"
+#include "ops/backend_commands.hpp"
+#include "ops/command.hpp"
+#include "run/program/flight.hpp"
+#include "run/job/job.hpp"
+#include "run/dispatch/job_group.hpp"
+#include "run/program/schedule_run.hpp"
+
+namespace sg {
+
+class launcher {
+ public:
+  // Who is told how a call of a command, or some that were not made, ended.
+  using piece_ended = void (*)(flight &f, sg_status status, const char *message, std::int64_t start_ns,
+                               std::int64_t end_ns, std::int32_t pieces);
+
+  launcher(const device &on, piece_ended tell) noexcept : device_(on), ops_(on.ops()), tell_(tell) {}
+
+  // A job's copy, or the command `c` of its schedule, into the flight's lane. `units`: multiprocessors to use; 0: all.
+  // The flight's pieces are set to the number of calls and one, which is the caller's. False: a call failed, of which
+  // the job knows.
+  bool launch(flight &f, const command *c, std::int32_t units) noexcept;
+  // The products of a group, each a command's, as one call. False: not enqueued, and nobody was told. Throws
+  // std::bad_alloc.
+  bool launch(job_group &group, sg_backend_done done);
+
+  // A batch of a schedule's products, of the flight's job, as one call. The same.
+  bool launch(product_batch &batch, sg_backend_done done) noexcept;
+  // What a product of the job's schedule is for the backend; it has no pointer arrays.
+  static sg_backend_gemm product_of(const job &whose, std::uint32_t command) noexcept;
+  // Told of what launch() has enqueued of a flight, which is its `user`.
+  static void ended(void *user, const sg_backend_result *result);
+
+ private:
+  template <class Enqueue>
+  bool enqueue(flight &f, std::size_t calls, Enqueue &&enqueue_one) noexcept;
+  sg_status launch_scattered(job_group &group, sg_backend_done done);
+  sg_status launch_each(job_group &group, sg_backend_done done);
+
+  const device &device_;
+  const sg_backend_ops &ops_;
+  const piece_ended tell_;
+  backend_commands commands_;
+};
+
+}  // namespace sg

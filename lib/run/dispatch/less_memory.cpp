@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/dispatch/less_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "run/memory/arena_pool.hpp"
+#include "run/context.hpp"
+#include "run/job/job.hpp"
+
+namespace sg {
+
+namespace {
+
+std::int64_t need_of(const job &of) noexcept { return of.plan->text->device_bytes; }
+
+bool is_out_of_memory(const error &e) noexcept { return e.status() == SG_STATUS_OUT_OF_MEMORY; }
+
+// In steps of a 32nd at most, so that much the same memory gives the same plan, which is known by then.
+std::int64_t in_steps(std::int64_t bytes) noexcept {
+  const int digits = std::bit_width(static_cast<std::uint64_t>(bytes));
+  return digits <= 6 ? bytes : bytes >> (digits - 6) << (digits - 6);
+}
+
+// What to plan for when `refused` bytes were. What is free may be less than it, or in pieces.
+std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
+  const auto free = on.free_memory();
+  const std::int64_t less = refused - refused / 4;
+  if (!free || *free >= static_cast<std::uint64_t>(refused)) return in_steps(less);
+  return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
+}
+
+// The engine takes it for a run by now, though less memory may leave it one command.
+void adopt(job &ready, const std::shared_ptr<const compiled_plan> &plan) { ready.give_schedule(plan, true); }
+
+void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noexcept {
+  if (!logs(log_level::warn, log_area::memory)) return;
+  log_message(log_level::warn, log_area::memory,
+              "job \"%s\": %lld bytes of device memory were refused; planned again for %lld: %s with %lld bytes",
+              ready.label(), static_cast<long long>(refused), static_cast<long long>(budget),
+              ready.plan->text->strategy.c_str(), static_cast<long long>(need_of(ready)));
+}
+
+[[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
+  const auto free = ready.owner().on().free_memory();
+  throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of device memory are wanted, %s are free, and fewer do not do: %s",
+              static_cast<long long>(wanted), free ? std::to_string(*free).c_str() : "an unknown number", why.what());
+}
+
+}  // namespace
+
+void take_device_memory(job &ready, arena_pool &from, bool replans) {
+  const auto planned = ready.shared_plan();
+  // What an earlier run left, before the device is asked again for what it did not have.
+  const std::int64_t left = planned->in_less_memory ? planned->in_less_memory->text->device_bytes : 0;
+  if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, planned->in_less_memory);
+  for (bool freed = false;;) {
+    const std::int64_t refused = need_of(ready);
+    try {
+      ready.operands.device_arena = from.take(refused);  // it has freed what it kept before it fails
+      break;
+    } catch (const error &e) {
+      if (!is_out_of_memory(e) || !replans) throw;
+    }
+    if (!std::exchange(freed, true)) {
+      ready.owner().free_condemned();  // buffers that were released
+      continue;
+    }
+    plan_request request = planned->request;
+    const std::int64_t budget = budget_after(refused, ready.owner().on());
+    request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would be the model's
+    try {
+      adopt(ready, ready.owner().plan_again(*planned, request));
+      log_replan(ready, refused, budget);
+    } catch (const error &e) {
+      if (!is_out_of_memory(e)) throw;
+      report(ready, planned->text->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);
+    }
+  }
+  if (ready.plan != planned.get()) planned->in_less_memory = ready.shared_plan();
+}
+
+}  // namespace sg

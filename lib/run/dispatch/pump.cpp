@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/dispatch/pump.hpp"
+
+#include <exception>
+
+#include "base/futex.hpp"
+
+namespace sg {
+
+namespace {
+// For so long, and to the end of a step, whoever asked works for others, too. On an H200 a flood of products in 48
+// parts each, whose launches take longer than the products, kept its first submitter for ever.
+constexpr std::int64_t patience_ns = 1'000'000;
+}  // namespace
+
+pump::~pump() {
+  if (!thread_.joinable()) return;
+  turn_.store(closing, std::memory_order_release);
+  futex_wake_all(turn_);
+  thread_.join();
+}
+
+void pump::ask() noexcept {
+  if (requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  std::uint64_t served = 1;
+  std::int64_t since_ns = 0;
+  for (;;) {
+    step_();
+    if (requests_.compare_exchange_strong(served, 0, std::memory_order_acq_rel)) return;
+    const std::int64_t now_ns = monotonic_ns();
+    if (since_ns == 0) {
+      since_ns = now_ns;
+    } else if (now_ns - since_ns > patience_ns) {
+      if (hand_over()) return;
+      since_ns = now_ns;
+    }
+  }
+}
+
+bool pump::hand_over() noexcept {
+  if (!thread_.joinable()) {
+    try {
+      thread_ = thread("sg-engine", [this] { relieve(); });
+    } catch (const std::exception &) {  // no thread, or no memory for one
+      return false;
+    }
+  }
+  keeper_.add_ref();
+  turn_.store(taken_over, std::memory_order_release);
+  futex_wake_all(turn_);
+  return true;
+}
+
+void pump::relieve() noexcept {
+  for (;;) {
+    futex_wait(turn_, none, deadline(-1));
+    std::uint32_t now = taken_over;
+    if (!turn_.compare_exchange_strong(now, none, std::memory_order_acquire)) {
+      if (now == closing) return;
+      continue;
+    }
+    std::uint64_t served = requests_.load(std::memory_order_acquire);
+    do {
+      step_();
+    } while (!requests_.compare_exchange_strong(served, 0, std::memory_order_acq_rel));
+    keeper_.drop_ref();
+  }
+}
+
+}  // namespace sg

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/job/completion_queue.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "run/context.hpp"
+
+namespace sg {
+
+completion_queue::completion_queue(ref<context> owner) noexcept
+    : object(object_type::queue), owner_(std::move(owner)) {}
+
+completion_queue::~completion_queue() {
+  while (first_) {
+    job *gone = first_;
+    first_ = gone->next_completion;
+    gone->drop_ref();
+  }
+  if (fd_ >= 0) ::close(fd_);
+}
+
+// Makes the descriptor readable exactly while there is something to take, or nothing will ever come.
+void completion_queue::show_descriptor() noexcept {
+  const bool readable = first_ != nullptr || closed_;
+  if (fd_ < 0 || readable == fd_readable_) return;
+  const int saved = errno;
+  std::uint64_t count = 1;
+  const ssize_t done = readable ? write(fd_, &count, sizeof count) : read(fd_, &count, sizeof count);
+  if (done == sizeof count) fd_readable_ = readable;
+  errno = saved;
+}
+
+void completion_queue::signal() noexcept {
+  show_descriptor();
+  changes_.fetch_add(1, std::memory_order_release);
+  if (sleepers_ > 0) futex_wake_all(changes_);
+}
+
+void completion_queue::post(ref<job> ended) noexcept {
+  const std::lock_guard lock(lock_);
+  job *record = ended.release();
+  record->next_completion = nullptr;
+  (first_ ? last_->next_completion : first_) = record;
+  last_ = record;
+  signal();
+}
+
+sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity, const deadline &until,
+                                       std::int32_t &count) noexcept {
+  std::unique_lock lock(lock_);
+  if (!first_ && !closed_ && owner_ && owner_->polls()) {
+    lock.unlock();
+    owner_->poll_until(
+        [&] {
+          const std::lock_guard look(lock_);
+          return first_ || closed_ || until.passed();
+        },
+        context::short_poll_ns);
+    lock.lock();
+  }
+  while (!first_) {
+    if (closed_) return SG_STATUS_CANCELLED;
+    if (until.passed()) return SG_STATUS_TIMEOUT;
+    const std::uint32_t seen = changes_.load(std::memory_order_relaxed);
+    ++sleepers_;
+    lock.unlock();
+    futex_wait(changes_, seen, until);
+    lock.lock();
+    --sleepers_;
+  }
+  job *taken = first_;
+  job *last = nullptr;
+  for (count = 0; first_ && count < capacity; ++count) {
+    last = first_;
+    out[count] = {last->tag, last->status(), 0, ""};
+    copy_text(out[count].message, sizeof out[count].message, last->message());
+    last->owner().host_has_seen(last->end_ns());
+    last->tell();
+    first_ = last->next_completion;
+  }
+  last->next_completion = nullptr;
+  show_descriptor();
+  lock.unlock();
+  while (taken) {  // outside the lock: the last reference to a job frees what it holds
+    job *gone = taken;
+    taken = gone->next_completion;
+    gone->drop_ref();
+  }
+  return SG_STATUS_OK;
+}
+
+void completion_queue::close() noexcept {
+  const std::lock_guard lock(lock_);
+  closed_ = true;
+  signal();
+}
+
+int completion_queue::descriptor() {
+  const std::lock_guard lock(lock_);
+  if (fd_ < 0) {
+    fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd_ < 0) throw error(SG_STATUS_BACKEND_FAILURE, "eventfd: %s", std::strerror(errno));
+    show_descriptor();
+  }
+  return fd_;
+}
+
+}  // namespace sg

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ended jobs, for whoever asks next. Jobs are linked through their own records, so posting needs no memory.
+#pragma once
+
+#include <streamgemm/queue.h>
+
+#include <cstdint>
+#include <mutex>
+
+#include "base/futex.hpp"
+#include "base/object.hpp"
+#include "run/job/job.hpp"
+
+namespace sg {
+
+class completion_queue final : public object {
+ public:
+  // `owner`: the context whose device a wait polls; empty: a wait polls none.
+  explicit completion_queue(ref<context> owner) noexcept;
+  ~completion_queue() override;
+
+  void post(ref<job> ended) noexcept;
+  // SG_STATUS_OK with at least one, SG_STATUS_TIMEOUT, or SG_STATUS_CANCELLED when closed and empty.
+  sg_status next_batch(sg_completion *out, std::int32_t capacity, const deadline &until, std::int32_t &count) noexcept;
+  void close() noexcept;
+  int descriptor();  // Throws sg::error.
+
+ private:
+  void signal() noexcept;  // with the lock held
+  void show_descriptor() noexcept;
+
+  const ref<context> owner_;  // may be empty
+  std::mutex lock_;
+  job *first_ = nullptr, *last_ = nullptr;
+  bool closed_ = false;
+  int fd_ = -1;  // an eventfd, made when first asked for
+  bool fd_readable_ = false;
+  std::atomic<std::uint32_t> changes_{0};  // a futex
+  std::uint32_t sleepers_ = 0;
+};
+
+}  // namespace sg

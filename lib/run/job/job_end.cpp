@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// How jobs fail and end, and who is told.
+#include <cstdio>
+#include <new>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "run/job/completion_queue.hpp"
+#include "run/context.hpp"
+#include "run/job/job.hpp"
+#include "run/program/schedule_run.hpp"
+
+namespace sg {
+
+void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+                            std::int64_t end_ns) noexcept {
+  const bool follows = how.follows;  // the node may go with the first release
+  if (failed) fail_dependency(cause);
+  not_before(end_ns);
+  if (!follows || !issued) release_start();
+  if (follows) release_end();
+}
+
+void job::fail(sg_status status, const char *message) noexcept {
+  std::int32_t none = SG_STATUS_OK;
+  if (!failure_.compare_exchange_strong(none, status, std::memory_order_acq_rel)) return;
+  const int named = has_label_ ? std::snprintf(message_, sizeof message_, "job \"%s\": ", label_) : 0;
+  copy_text(message_ + named, sizeof message_ - static_cast<std::size_t>(named), message);
+}
+
+void job::fail_early(const char *when) noexcept {
+  const job *late = this;
+  while (late && !late->deadline_passed()) late = late->whole;
+  char text[120];
+  std::snprintf(text, sizeof text, "%s %s", late ? "the deadline passed" : "cancelled", when);
+  fail(late ? SG_STATUS_DEADLINE_EXCEEDED : SG_STATUS_CANCELLED, text);
+}
+
+void job::fail_with_dependency(const char *consequence) noexcept {
+  std::string first;
+  try {
+    first = owner_->untold().text_of(cause());
+  } catch (const std::bad_alloc &) {
+  }
+  char text[sizeof message_];
+  std::snprintf(text, sizeof text, "a job that this one was ordered after failed; %s%s%s", consequence,
+                first.empty() ? "" : ". The first failure: ", first.c_str());
+  fail(SG_STATUS_DEPENDENCY_FAILED, text);
+}
+
+// Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
+void job::leave_failure() noexcept {
+  if (cause() == 0) {
+    if (whole && whole->cause() == 0) whole->note_cause(untold_failures::new_cause());
+    note_cause(whole ? whole->cause() : untold_failures::new_cause());
+  }
+  if (whole) whole->note_cause(cause());
+  if (writes_tracked) owner_->untold().add({this, generation, incarnation()}, cause(), message_);
+}
+
+void job::log_failure() const noexcept {
+  // What the program asked for is no error.
+  const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
+  const log_level level = wanted ? log_level::info : log_level::error;
+  if (logs(level, log_area::job))
+    log_message(level, log_area::job, "%s on %s: %s", sg_status_name(status_), owner_->on().name().c_str(), message_);
+}
+
+void job::tell() const noexcept {
+  if (status_ != SG_STATUS_OK) owner_->untold().told(cause());
+}
+
+void job::end_in_full(sg_status status) noexcept {
+  status_ = status;
+  if (!run && commands_run_ > 0) add_time(single, ready_ns());
+  if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
+  operands.clear();
+  run.reset();
+  if (status != SG_STATUS_OK) {
+    leave_failure();
+    log_failure();
+  }
+}
+
+void job::finish() noexcept {
+  // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
+  const auto engines = ref<job>::adopt(this);
+  context &home = *owner_;  // which the record keeps
+  if (dependency_failed())
+    fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
+  const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
+  // Nobody waits for it, or has a callback, or ever will. The tracker knows it still, and adds successors.
+  const bool anonymous = has_one_ref();
+  plain = plain && anonymous && status == SG_STATUS_OK;
+  if (!plain) end_in_full(status);
+  if (anonymous) {
+    state_.store(done_bit, std::memory_order_release);
+  } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
+    futex_wake_all(state_);
+  }
+  if (!plain && queue) {
+    // The queue keeps the job until somebody takes its completion: the job does not keep the queue.
+    const ref<completion_queue> to = std::move(queue);
+    to->post(ref<job>::share(this));
+  }
+
+  const bool was_issued = successors_.is_marked();
+  for (dependency *node = successors_.close(); node;) {
+    dependency *next = node->next;  // the successor may run and be recycled at once
+    const bool one_clock = node->successor->pool == pool;
+    const auto keep = one_clock ? ref<context>() : ref<context>::share(&node->successor->owner());
+    node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
+                                       one_clock ? cause() : 0, one_clock ? end_ns() : 0);
+    node = next;
+  }
+  callback_request *reversed = nullptr;
+  for (callback_request *request = anonymous ? nullptr : callbacks_.close(); request;) {
+    callback_request *next = request->next;
+    request->next = reversed;
+    reversed = request;
+    request = next;
+  }
+  while (reversed) {
+    callback_request *next = reversed->next;
+    home.post_callback(reversed);
+    reversed = next;
+  }
+  home.job_ended(*this);
+  if (plain || !whole) return;
+  if (status != SG_STATUS_OK) {
+    char text[sizeof message_ + 40];
+    std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);
+    whole->fail(status, text);
+  }
+  whole->not_before(end_ns());
+  whole->release_start();
+}
+
+}  // namespace sg

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/job/process.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+#include "run/context.hpp"
+
+namespace sg {
+
+constinit std::atomic<bool> g_process_exits{false};
+
+namespace {
+
+// Contexts form a list through themselves, so that registering one needs no memory.
+struct registry_of_contexts {
+  std::mutex lock;
+  context *first = nullptr;
+  // Backends that have been used: what their libraries registered for the process's end was registered before our
+  // handler.
+  std::array<const sg_backend_ops *, 8> known{};
+};
+
+// Made when the library is loaded, so that no fork finds it half made, and never destroyed: exit handlers and threads
+// that outlive them use it.
+static_assert(std::is_trivially_destructible_v<registry_of_contexts>);
+constinit registry_of_contexts g_contexts;
+
+void bring_to_rest() noexcept {
+  if (g_process_exits.exchange(true)) return;
+  const std::lock_guard lock(g_contexts.lock);
+  for (context *c = g_contexts.first; c; c = c->next_registered) c->on().drain();
+}
+
+void before_fork() noexcept { g_contexts.lock.lock(); }
+void after_fork_in_parent() noexcept { g_contexts.lock.unlock(); }
+
+void after_fork_in_child() noexcept {
+  // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
+  const auto known = g_contexts.known;
+  auto *fresh = new (&g_contexts) registry_of_contexts;
+  fresh->known = known;
+  // Where the parent exits, so does this library in the child: what it stands on may be destroyed by now.
+  invalidate_all_handles();
+}
+
+// When the library is loaded: a fork beside the first context's registration would leave the lock taken in the child,
+// and no handler there to free it. Handlers run the other way round than they were installed: the registry's, which has
+// no priority, then these, then that of the cpu backend's lock, which work that exit() waits for may need.
+int g_fork_handlers = 0;
+[[gnu::constructor(102)]] void install_handlers() {
+  g_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+}  // namespace
+
+void register_context(context &created) {
+  if (g_fork_handlers != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
+  registry_of_contexts &all = g_contexts;
+  const std::lock_guard lock(all.lock);
+  // The handler that was registered last runs first, so each backend's first context registers it again.
+  const sg_backend_ops *ops = &created.on().ops();
+  if (std::find(all.known.begin(), all.known.end(), ops) == all.known.end()) {
+    const auto place = std::find(all.known.begin(), all.known.end(), nullptr);
+    if (std::atexit(bring_to_rest) != 0)
+      throw error(SG_STATUS_OUT_OF_MEMORY, "the handler for exit could not be installed");
+    if (place != all.known.end()) *place = ops;
+  }
+  created.next_registered = all.first;
+  created.previous_registered = nullptr;
+  if (all.first) all.first->previous_registered = &created;
+  all.first = &created;
+}
+
+void unregister_context(context &retired) noexcept {
+  registry_of_contexts &all = g_contexts;
+  const std::lock_guard lock(all.lock);
+  (retired.previous_registered ? retired.previous_registered->next_registered : all.first) = retired.next_registered;
+  if (retired.next_registered) retired.next_registered->previous_registered = retired.previous_registered;
+}
+
+}  // namespace sg

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/job/service.hpp"
+
+#include <memory>
+
+#include "base/thread.hpp"
+#include "run/context.hpp"
+#include "run/job/process.hpp"
+
+namespace sg {
+
+namespace {
+thread_local const job *t_about = nullptr;
+thread_local const context *t_context = nullptr;
+}  // namespace
+
+const job *job_of_current_callback() noexcept { return t_about; }
+bool in_callback_of(const context &which) noexcept { return t_context == &which; }
+
+void run_callback(callback_request *request) noexcept {
+  const std::unique_ptr<callback_request> owned(request);
+  t_about = request->about.get();
+  t_context = &request->about->owner();
+  request->about->tell();  // before the callback gives the memory to others
+  if (!process_exits()) request->run(request->handle, request->about->status(), request->user, request->fn);
+  t_about = nullptr;
+  t_context = nullptr;
+  release_handle(request->handle, request->handle_type);
+}
+
+service *service::start(context &owner) {
+  std::unique_ptr<service> made(new service(owner));
+  thread("sg-service", [self = made.get()] { self->run(); }).detach();
+  return made.release();
+}
+
+void service::post(callback_request *request) noexcept {
+  request->next = posted_.load(std::memory_order_relaxed);
+  while (!posted_.compare_exchange_weak(request->next, request, std::memory_order_acq_rel)) {
+  }
+  wake();
+}
+
+void service::wake() noexcept {
+  const std::atomic<std::uint32_t> &word = changes_;  // the context may be gone once the thread has seen the change
+  changes_.fetch_add(2, std::memory_order_release);
+  futex_wake_all(word);
+}
+
+void service::sweep_at(std::int64_t ns) {
+  constexpr std::int64_t ms = 1'000'000;
+  const std::int64_t at = ns / ms >= INT64_MAX / ms ? INT64_MAX : (ns / ms + 1) * ms;
+  bool is_first;
+  {
+    const std::lock_guard lock(sweeps_lock_);
+    const auto place = sweeps_.insert(at).first;
+    is_first = place == sweeps_.begin();  // after the insertion, which the operands of one == need not be
+  }
+  if (is_first) wake();
+}
+
+deadline service::sweep_due() noexcept {
+  const std::int64_t now = monotonic_ns();
+  std::unique_lock lock(sweeps_lock_);
+  const auto end = sweeps_.upper_bound(now);
+  const bool due = sweeps_.begin() != end;
+  sweeps_.erase(sweeps_.begin(), end);
+  const deadline next = sweeps_.empty() ? deadline(-1) : deadline::at(*sweeps_.begin());
+  lock.unlock();
+  if (due) owner_.executor().sweep();
+  return next;
+}
+
+void service::retire() noexcept {
+  // The thread deletes this object as soon as it sees the bit, so nothing but the word's address is used after it is
+  // set.
+  const std::atomic<std::uint32_t> &word = changes_;
+  changes_.fetch_or(retired_bit, std::memory_order_release);
+  futex_wake_all(word);
+}
+
+void service::serve() noexcept {
+  callback_request *in_order = nullptr;
+  for (callback_request *r = posted_.exchange(nullptr, std::memory_order_acq_rel); r;) {
+    callback_request *next = r->next;
+    r->next = in_order;
+    in_order = r;
+    r = next;
+  }
+  while (in_order) {
+    callback_request *next = in_order->next;
+    run_callback(in_order);
+    in_order = next;
+  }
+}
+
+void service::run() noexcept {
+  for (;;) {
+    const std::uint32_t seen = changes_.load(std::memory_order_acquire);
+    serve();
+    owner_.free_condemned();
+    if (seen & retired_bit) break;
+    futex_wait(changes_, seen, sweep_due());
+  }
+  delete &owner_;
+  delete this;
+}
+
+}  // namespace sg

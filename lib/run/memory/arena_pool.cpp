@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/memory/arena_pool.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/log.hpp"
+
+namespace sg {
+
+arena_pool::~arena_pool() {
+  for (const block &b : blocks_) free_block(b.start);
+}
+
+void arena_pool::free_block(char *start) const noexcept {
+  if (kind_ == memory::device)
+    device_.ops().mem_free(device_.handle(), start);
+  else
+    device_.ops().host_free(device_.handle(), start);
+}
+
+void arena_pool::free_kept() noexcept {
+  std::erase_if(blocks_, [this](const block &b) {
+    if (b.taken) return false;
+    free_block(b.start);
+    held_ -= b.bytes;
+    return true;
+  });
+}
+
+arena_pool::block *arena_pool::best_kept(std::int64_t bytes) noexcept {
+  block *best = nullptr;
+  for (block &b : blocks_)
+    if (!b.taken && b.bytes >= bytes && b.bytes / 2 <= bytes && (!best || b.bytes < best->bytes)) best = &b;
+  return best;
+}
+
+bool arena_pool::keeps(std::int64_t bytes) noexcept {
+  if (bytes == 0) return true;
+  const std::lock_guard lock(lock_);
+  return best_kept(round_up(bytes, 4096)) != nullptr;
+}
+
+char *arena_pool::take(std::int64_t bytes) {
+  if (bytes == 0) return nullptr;
+  bytes = round_up(bytes, 4096);
+  const std::lock_guard lock(lock_);
+  block *best = best_kept(bytes);
+  if (!best) {
+    if (held_ + bytes > limit_) free_kept();
+    if (held_ + bytes > limit_)
+      throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of %s memory are needed; %lld of %lld are in use",
+                  static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
+                  static_cast<long long>(held_), static_cast<long long>(limit_));
+    const auto allocate = [&] {
+      const auto size = static_cast<std::uint64_t>(bytes);
+      return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(size) : device_.host_alloc(size));
+    };
+    blocks_.reserve(blocks_.size() + 1);
+    char *start;
+    try {
+      start = allocate();
+    } catch (const error &) {
+      if (held_ == in_use_) throw;
+      if (logs(log_level::info, log_area::memory))
+        log_message(log_level::info, log_area::memory,
+                    "%s has no %lld bytes of %s memory: %lld that were kept are freed first", device_.name().c_str(),
+                    static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
+                    static_cast<long long>(held_ - in_use_));
+      free_kept();
+      start = allocate();
+    }
+    best = &blocks_.emplace_back(block{start, bytes, false});
+    held_ += bytes;
+    if (logs(log_level::debug, log_area::memory))
+      log_message(log_level::debug, log_area::memory, "%lld bytes of %s memory allocated on %s, %lld in all",
+                  static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned", device_.name().c_str(),
+                  static_cast<long long>(held_));
+  }
+  best->taken = true;
+  in_use_ += best->bytes;
+  return best->start;
+}
+
+void arena_pool::give_back(char *start) noexcept {
+  if (!start) return;
+  const std::lock_guard lock(lock_);
+  for (block &b : blocks_) {
+    if (b.start != start) continue;
+    b.taken = false;
+    in_use_ -= b.bytes;
+  }
+}
+
+bool arena_pool::idle() noexcept {
+  const std::lock_guard lock(lock_);
+  return in_use_ == 0;
+}
+
+void arena_pool::trim() noexcept {
+  const std::lock_guard lock(lock_);
+  free_kept();
+}
+
+}  // namespace sg

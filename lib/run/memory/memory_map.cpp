@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/memory/memory_map.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sg {
+
+void memory_map::add(const void *memory, std::uint64_t bytes, sg_memory_kind kind) {
+  memo added;
+  added.lo_ = reinterpret_cast<std::uintptr_t>(memory);
+  added.hi_ = added.lo_ + std::max<std::uint64_t>(bytes, 1);
+  added.kind_ = kind;
+  const std::lock_guard lock(lock_);
+  ranges_.insert_or_assign(added.lo_, added);
+}
+
+void memory_map::remove(const void *memory) noexcept {
+  const std::lock_guard lock(lock_);
+  if (ranges_.erase(reinterpret_cast<std::uintptr_t>(memory)) > 0) state_.store(++states_, std::memory_order_release);
+}
+
+const memory_map::memo *memory_map::find(const void *memory, std::uint64_t bytes) const noexcept {
+  thread_local memo latest[4];
+  thread_local unsigned next = 0;
+  for (const memo &each : latest)
+    if (holds(each, memory, bytes)) return &each;
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  const std::lock_guard lock(lock_);
+  auto found = ranges_.upper_bound(first);
+  if (found == ranges_.begin()) return nullptr;
+  const memo &before = (--found)->second;
+  if (first >= before.hi_ || bytes > before.hi_ - first) return nullptr;
+  memo &place = latest[next++ % std::size(latest)];
+  place = before;
+  place.state_ = state_.load(std::memory_order_relaxed);  // nothing is removed while the lock is held
+  return &place;
+}
+
+}  // namespace sg

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/memory/pinned_memory.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace sg {
+
+namespace {
+std::uintptr_t address_of(const void *memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+}  // namespace
+
+pinned_memory::~pinned_memory() {
+  for (const auto &[start, bytes] : allocated_)
+    device_.ops().host_free(device_.handle(), reinterpret_cast<void *>(start));
+  for (const auto &[start, bytes] : registered_)
+    if (device_.ops().host_unregister) device_.ops().host_unregister(device_.handle(), reinterpret_cast<void *>(start));
+}
+
+void *pinned_memory::allocate(std::uint64_t bytes) {
+  if (bytes > INT64_MAX)
+    throw error(SG_STATUS_OUT_OF_MEMORY, "bytes is %llu, more than can be had", static_cast<unsigned long long>(bytes));
+  void *memory = device_.host_alloc(std::max<std::uint64_t>(bytes, 1));
+  try {
+    const std::lock_guard lock(lock_);
+    known_.add(memory, bytes, SG_MEMORY_PINNED);
+    allocated_.emplace(address_of(memory), bytes);
+  } catch (...) {
+    known_.remove(memory);
+    device_.ops().host_free(device_.handle(), memory);
+    throw;
+  }
+  return memory;
+}
+
+std::uint64_t pinned_memory::size_of(const void *memory) const {
+  const std::lock_guard lock(lock_);
+  const auto found = allocated_.find(address_of(memory));
+  return found == allocated_.end() ? 0 : found->second;
+}
+
+void pinned_memory::free(void *memory) {
+  if (!memory) return;
+  {
+    const std::lock_guard lock(lock_);
+    if (allocated_.erase(address_of(memory)) == 0)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which sg_host_alloc did not give for this context",
+                  memory);
+    known_.remove(memory);
+  }
+  device_.ops().host_free(device_.handle(), memory);
+}
+
+void pinned_memory::pin(void *memory, std::uint64_t bytes) {
+  const std::uintptr_t start = address_of(memory);
+  if (bytes > UINTPTR_MAX - start)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "bytes is %llu, beyond the end of memory",
+                static_cast<unsigned long long>(bytes));
+  const std::lock_guard lock(lock_);
+  auto next = registered_.lower_bound(start);
+  const bool meets_next = next != registered_.end() && next->first < start + bytes;
+  const bool meets_previous = next != registered_.begin() && std::prev(next)->first + std::prev(next)->second > start;
+  if (meets_next || meets_previous)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, in a range that is registered already", memory);
+  const auto place = registered_.emplace(start, bytes).first;
+  try {
+    device_.host_register(memory, bytes);
+  } catch (...) {
+    registered_.erase(place);
+    throw;
+  }
+}
+
+void pinned_memory::unpin(void *memory) {
+  const std::lock_guard lock(lock_);
+  const auto found = registered_.find(address_of(memory));
+  if (found == registered_.end())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which is not the start of a registered range", memory);
+  device_.host_unregister(memory);
+  registered_.erase(found);
+}
+
+}  // namespace sg

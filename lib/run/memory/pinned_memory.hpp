@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pinned host memory that callers own: allocated here, or theirs and registered.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "backend/device.hpp"
+#include "run/memory/memory_map.hpp"
+
+namespace sg {
+
+// Any thread.
+class pinned_memory {
+ public:
+  pinned_memory(const device &on, memory_map &known) noexcept : device_(on), known_(known) {}
+  ~pinned_memory();  // frees and unpins what callers have left
+  pinned_memory(const pinned_memory &) = delete;
+  pinned_memory &operator=(const pinned_memory &) = delete;
+
+  void *allocate(std::uint64_t bytes);              // Throws sg::error.
+  std::uint64_t size_of(const void *memory) const;  // of what was allocated; 0: nothing was there
+  void free(void *memory);  // Throws sg::error unless it came from allocate(). nullptr is a no-op.
+  void pin(void *memory, std::uint64_t bytes);
+  void unpin(void *memory);
+
+ private:
+  const device &device_;
+  memory_map &known_;
+  mutable std::mutex lock_;
+  std::map<std::uintptr_t, std::uint64_t> allocated_, registered_;  // start, bytes
+};
+
+}  // namespace sg

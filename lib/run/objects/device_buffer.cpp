@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/objects/device_buffer.hpp"
+
+#include "base/error.hpp"
+
+namespace sg {
+
+device_buffer::device_buffer(ref<context> owner, std::uint64_t bytes)
+    : object(object_type::buffer), owner_(std::move(owner)), bytes_(bytes) {
+  try {
+    data_ = owner_->on().mem_alloc(bytes);
+  } catch (const error &e) {
+    if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
+    owner_->free_condemned();        // what was released and is not needed any more
+    owner_->device_memory().trim();  // what is kept for later runs
+    data_ = owner_->on().mem_alloc(bytes);
+  }
+  try {
+    owner_->known_memory().add(data_, bytes, SG_MEMORY_DEVICE);
+  } catch (...) {
+    owner_->on().ops().mem_free(owner_->on().handle(), data_);
+    throw;
+  }
+}
+
+device_buffer::~device_buffer() {
+  owner_->known_memory().remove(data_);
+  owner_->on().ops().mem_free(owner_->on().handle(), data_);
+}
+
+}  // namespace sg

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes in which a device's own events are waited for and recorded, made when they are needed. Several, because what
+// comes behind another event's wait is late.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "run/program/flight.hpp"
+
+namespace sg {
+
+class context;
+class named_lane;
+
+class event_lanes {
+ public:
+  explicit event_lanes(context &on) noexcept;
+  ~event_lanes();  // nothing of them is in flight
+  event_lanes(const event_lanes &) = delete;
+  event_lanes &operator=(const event_lanes &) = delete;
+
+  lane_slot &least_busy();  // Throws sg::error, std::bad_alloc. Any thread.
+
+ private:
+  context &on_;
+  std::mutex lock_;
+  std::vector<std::unique_ptr<named_lane>> lanes_;
+};
+
+}  // namespace sg

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/objects/graph.hpp"
+
+#include "base/error.hpp"
+
+namespace sg {
+
+std::int32_t graph::size() const noexcept {
+  const std::lock_guard lock(lock_);
+  return static_cast<std::int32_t>(works_.size());
+}
+
+void graph::record(recorded_work &&work) {
+  const std::lock_guard lock(lock_);
+  if (has_run_) throw error(SG_STATUS_BUSY, "the graph has run; nothing more can be recorded into it");
+  if (works_.size() == INT32_MAX) throw std::bad_alloc();
+  works_.push_back(std::move(work));
+  program_.reset();
+}
+
+recorded_work graph::at(std::int32_t index) const {
+  const std::lock_guard lock(lock_);
+  return works_[static_cast<std::size_t>(index)];
+}
+
+void graph::replace(std::int32_t index, recorded_work &&work) {
+  const std::lock_guard lock(lock_);
+  recorded_work &place = works_[static_cast<std::size_t>(index)];
+  work.stream = place.stream;
+  work.priority = place.priority;
+  work.units = place.units;
+  work.within = place.within;
+  work.tracked = place.tracked;
+  work.label = std::move(place.label);
+  place = std::move(work);
+  program_.reset();
+}
+
+std::shared_ptr<const graph_program> graph::prepared() {
+  const std::lock_guard lock(lock_);
+  has_run_ = true;
+  if (program_) return program_;
+  std::vector<recorded_work> works;
+  works.reserve(works_.size());
+  for (const recorded_work &work : works_) {
+    works.push_back(work);
+    works.back().operands = work.operands.copy();
+  }
+  auto made = std::make_shared<graph_program>(std::move(works));
+  if (owner_->follows_on_device()) made->put_on(owner_->on());
+  program_ = made;
+  return made;
+}
+
+void graph::run(const ref<job> &whole, submission order) {
+  whole->program = prepared();
+  const graph_program &program = *whole->program;
+  if (!program.device) return owner_->submit_parts(whole, order, program);
+  whole->kind = work_kind::device_graph;
+  whole->follows_on_device = true;
+  owner_->submit(whole, order, program.accesses.data(), program.accesses.size());
+}
+
+}  // namespace sg

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a graph's runs do: the recorded submissions, worked out once. It does not change; a graph that changes gets
+// another.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/device.hpp"
+#include "ops/binding.hpp"
+#include "plan/gemm/problem.hpp"
+#include "run/program/compiled_plan.hpp"
+#include "run/job/job.hpp"
+#include "run/objects/stream.hpp"
+#include "run/order/tracker.hpp"
+
+namespace sg {
+
+// One submission, recorded.
+struct recorded_work {
+  work_kind kind = work_kind::marker;  // marker: there is nothing to do
+  std::int8_t priority = 0;
+  bool follows_on_device = false;
+  std::int32_t units = 0;    // compute units that it may use; 0: all
+  std::int64_t stream = -1;  // its number; -1: none
+  ref<sg::stream> within;    // that stream, where compute units are set aside for it
+  std::shared_ptr<const compiled_plan> plan;
+  binding operands;
+  sg_backend_copy copy{};
+  bool tracked = true;
+  std::string label;
+  std::vector<access> accesses;
+  bool is_product = false;  // of one problem: `shape`, planned by `request`
+  problem shape;
+  plan_request request;
+};
+
+// A graph of the backend's.
+class device_graph {
+ public:
+  device_graph(const device &on, sg_backend_graph *made) noexcept : on_(on), made_(made) {}
+  ~device_graph() { on_.ops().graph_destroy(made_); }
+  device_graph(const device_graph &) = delete;
+  device_graph &operator=(const device_graph &) = delete;
+  sg_backend_graph *get() const noexcept { return made_; }
+
+ private:
+  const device &on_;
+  sg_backend_graph *const made_;
+};
+
+struct graph_program {
+  explicit graph_program(std::vector<recorded_work> recorded);
+
+  std::vector<recorded_work> works;
+  double flops = 0;
+  std::unique_ptr<const device_graph> device;  // nullptr: the works are replayed one by one
+  std::vector<access> accesses;                // of all works, in few ranges; with `device` only
+
+  std::int32_t commands() const noexcept { return static_cast<std::int32_t>(works.size()); }
+  sg_backend_graph *on_device() const noexcept { return device->get(); }
+  // Gives the works to the device as one graph, where it takes them. Throws std::bad_alloc.
+  void put_on(const sg::device &on);
+};
+
+}  // namespace sg

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lane of the engine's that is used when somebody names it: over a stream of the caller's, where what is submitted
+// goes between the caller's own work; for events of the device's own; or on compute units that are set aside.
+#pragma once
+
+#include "run/context.hpp"
+#include "run/program/flight.hpp"
+
+namespace sg {
+
+class named_lane {
+ public:
+  // The native stream stays the caller's. Throws sg::error(SG_STATUS_UNSUPPORTED) where the device has none.
+  named_lane(context &on, void *native);
+  explicit named_lane(context &on);  // for events. Throws sg::error.
+  // On units that are set aside, `units` of them at most, which becomes how many. Throws
+  // sg::error(SG_STATUS_UNSUPPORTED) where there are none.
+  named_lane(context &on, std::int32_t priority, std::int32_t &units);
+  ~named_lane();  // nothing of it is in flight
+  named_lane(const named_lane &) = delete;
+  named_lane &operator=(const named_lane &) = delete;
+
+  lane_slot &slot() noexcept { return slot_; }
+
+ private:
+  void admit();
+  void destroy() noexcept;
+
+  context &on_;
+  lane_slot slot_;
+};
+
+}  // namespace sg

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/objects/partitions.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "run/job/job.hpp"
+
+namespace sg {
+
+namespace {
+
+// What came before the latest job in its stream has ended with it, or is in the lane.
+bool is_idle(partition &which) noexcept {
+  const job *const latest = which.latest;
+  const bool over = !latest || latest->incarnation() != which.latest_incarnation || latest->done();
+  return over && which.lane.slot().in_flight.load(std::memory_order_acquire) == 0;
+}
+
+}  // namespace
+
+std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t &units) {
+  if (units >= on_.grant_units(INT32_MAX)) return nullptr;  // all of them are nobody's part
+  free_idle();
+  try {
+    return std::make_unique<partition>(on_, priority, units);
+  } catch (const error &why) {
+    if (why.status() != SG_STATUS_UNSUPPORTED && why.status() != SG_STATUS_BUSY) throw;
+    if (logs(log_level::info, log_area::fallback))
+      log_message(log_level::info, log_area::fallback,
+                  "a stream of %d compute units gets no partition, only a hint: %s", units, why.what());
+    return nullptr;
+  }
+}
+
+void partitions::give_back(std::unique_ptr<partition> unused, const job *latest) noexcept {
+  unused->latest = latest;
+  if (latest) unused->latest_incarnation = latest->incarnation();
+  const std::lock_guard lock(lock_);
+  unused->next = std::move(returned_);
+  returned_ = std::move(unused);
+}
+
+// They go without the lock: the engine, which lets a lane go, may be told of a stream's end meanwhile.
+void partitions::free_idle() noexcept {
+  std::unique_ptr<partition> idle;  // destroyed after the lock is
+  const std::lock_guard lock(lock_);
+  for (std::unique_ptr<partition> *link = &returned_; *link;) {
+    if (!is_idle(**link)) {
+      link = &(*link)->next;
+      continue;
+    }
+    std::unique_ptr<partition> found = std::exchange(*link, std::move((*link)->next));
+    found->next = std::move(idle);
+    idle = std::move(found);
+  }
+}
+
+}  // namespace sg

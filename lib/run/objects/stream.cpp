@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/objects/stream.hpp"
+
+#include <utility>
+
+#include "base/futex.hpp"
+
+namespace sg {
+
+stream::stream(ref<context> owner, std::int32_t priority) noexcept
+    : object(object_type::stream), owner_(std::move(owner)), priority_(priority) {}
+
+stream::stream(ref<context> owner, std::int32_t priority, std::int32_t most)
+    : object(object_type::stream),
+      owner_(std::move(owner)),
+      priority_(priority),
+      units_(owner_->grant_units(most)),
+      partition_(units_ > 0 ? owner_->parts().take(priority, units_) : nullptr) {}
+
+stream::stream(ref<context> owner, void *native)
+    : object(object_type::stream),
+      owner_(std::move(owner)),
+      priority_(0),
+      native_(std::make_unique<named_lane>(*owner_, native)) {}
+
+void stream::last_ref_dropped() noexcept {
+  if (native_ && latest_) latest_->wait(deadline(-1));
+  if (partition_) owner_->parts().give_back(std::move(partition_), latest_.get());
+  delete this;
+}
+
+bool stream::takes(job &work) const noexcept {
+  if (work.kind == work_kind::marker && !work.program) work.kind = work_kind::point;
+  if (work.kind == work_kind::point) work.follows_on_device = true;
+  if (!work.follows_on_device) return false;
+  work.native = &native_->slot();
+  return true;
+}
+
+ref<job> stream::append(job &next) {
+  if (latest_) next.order_after(*latest_, latest_->incarnation(), false);
+  return std::exchange(latest_, ref<job>::share(&next));
+}
+
+ref<job> stream::end() {
+  if (!native_) return latest();
+  ref<job> point = owner_->new_job();
+  submission order;
+  order.on = this;
+  owner_->submit(point, order, nullptr, 0);
+  return point;
+}
+
+ref<job> stream::latest() const noexcept {
+  ref<job> result;
+  owner_->submission_lock().run([&] { result = latest_; });
+  return result;
+}
+
+}  // namespace sg

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/program/compiled_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "ops/backend_commands.hpp"
+#include "plan/gemm/latency_parts.hpp"
+#include "plan/schedule/loose_copies.hpp"
+#include "run/program/batching.hpp"
+#include "run/program/schedule_run.hpp"
+
+namespace sg {
+
+namespace {
+// A command of this length gains nothing from being queued behind another while a lane is about to become free.
+constexpr double long_command_seconds = 100e-6;
+// A product of this length gains from a batch: less than a launch on a GPU, some calls' cost on a core.
+constexpr double small_product_seconds = 50e-6;
+// A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
+constexpr double short_product_seconds = 1e-3;
+// The same on all cores.
+constexpr double short_parts_seconds = 10e-3;
+// Products of a plan whose calls are kept, of some 300 bytes each.
+constexpr std::size_t most_prepared = 4096;
+// Commands of a plan that keeps a run, of some 200 bytes each.
+constexpr std::size_t most_kept = 256;
+
+// Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
+constexpr std::int64_t tile = 128;
+
+float share_of(const command &c, const device_model &model) noexcept {
+  const auto tiles = [](std::int64_t size) { return double((size + tile - 1) / tile); };
+  const ops::gemm &gemm = *c.as<ops::gemm>();
+  return static_cast<float>(
+      std::min(1.0, tiles(gemm.m) * tiles(gemm.n) * double(c.views[gemm.c].items) / double(std::max(1, model.units))));
+}
+}  // namespace
+
+spare_run::~spare_run() { delete take(); }
+
+run_of_plan compiled_plan::new_run() const {
+  schedule_run *const again = spare_.take();
+  if (!again) return run_of_plan(new schedule_run(*this));
+  again->begin_again();
+  return run_of_plan(again);
+}
+
+void back_to_plan::operator()(schedule_run *ended) const noexcept {
+  if (ended->steps.size() > most_kept) {
+    delete ended;
+    return;
+  }
+  ended->batches.clear();
+  delete ended->plan().spare_.swap(ended);
+}
+
+// Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
+// pieces of one sum follow each other.
+void compiled_plan::find_joinable(const device_model &model) {
+  const auto &commands = text->commands;
+  std::vector<float> seconds(commands.size(), 0);
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // the first product of each
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const command &c = commands[i];
+    if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(text->buffers, c)) continue;
+    const double alone = gemm_seconds(model, shape_of_gemm(text->buffers, c));
+    if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
+  }
+  for (std::uint32_t i = 0; i < commands.size(); ++i) {
+    const command &c = commands[i];
+    if (!c.is<ops::gemm>()) continue;
+    const view &sum = c.views[ops::gemm::c];
+    const auto [first, fresh] = sums.emplace(std::tuple(sum.buffer, sum.item, sum.offset), i);
+    if (!fresh) seconds[i] = seconds[first->second] = 0;
+  }
+  for (const std::uint32_t before : text->waits) seconds[before] = 0;
+  leave_apart(model, seconds);
+  if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) < 2) return;
+  joinable = std::move(seconds);
+  if (commands.size() > most_prepared) return;
+  binding nowhere;
+  nowhere.others.resize(problems.size() - 1);
+  for (std::uint32_t i = 0; i < commands.size(); ++i)
+    if (joinable[i] > 0) prepare_call(i, nowhere);
+}
+
+// Takes away the seconds of products that are faster each by itself.
+void compiled_plan::leave_apart(const device_model &model, std::vector<float> &seconds) const {
+  std::vector<std::size_t> all, least(seconds.size());
+  const auto shape = [&](std::size_t i) { return shape_of_gemm(text->buffers, text->commands[i]); };
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    if (seconds[i] == 0) continue;
+    all.push_back(i);
+    least[i] = sg::min_batch_size(model, shape(i));
+  }
+  const auto kind = [&](std::size_t i) {
+    const gemm_shape it = shape(i);
+    return std::tuple(it.in_type, it.out_type, it.compute);
+  };
+  for (const std::size_t i : unbatched_items(std::move(all), kind, [&](std::size_t x) { return least[x]; }))
+    seconds[i] = 0;
+}
+
+compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
+                             std::shared_ptr<const schedule> made, const device_model &model)
+    : problems(std::move(planned)),
+      request(asked),
+      text(std::move(made)),
+      after(*text),
+      needs_event(text->commands.size(), false),
+      loose(loose_copies(*text)) {
+  const auto &commands = text->commands;
+  std::size_t of_device = 0;
+  for (std::uint32_t i = 0; i < commands.size(); ++i) {
+    const command &c = commands[i];
+    if (!on_device(c.where)) continue;
+    ++of_device;
+    auto list = std::find_if(lanes.begin(), lanes.end(), [&](const lane_list &l) { return l.where == c.where; });
+    if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{c.where, {}});
+    list->commands.push_back(i);
+    for (std::uint32_t w = 0; w < c.waits; ++w) {
+      const std::uint32_t before = text->waits[c.first_wait + w];
+      if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
+    }
+  }
+  // What the planner cut a problem into is apart for a reason.
+  if (problems.size() > 1) find_joinable(model);
+  const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
+  wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
+  if (has_latency_parts()) {
+    short_here = text->predicted_seconds < short_parts_seconds;
+    one_call = !wants_core;
+    if (one_call) {
+      joinable.assign(commands.size(), static_cast<float>(lane_seconds / static_cast<double>(of_device)));
+      wants_core = lane_seconds > long_command_seconds;
+    }
+  }
+  if (!is_single() || !commands[0].is<ops::gemm>()) return;
+  const command &product = commands[0];
+  const ops::gemm &gemm = *product.as<ops::gemm>();
+  in_type = type_of(text->buffers, product.views[gemm.a]);
+  out_type = type_of(text->buffers, product.views[gemm.c]);
+  compute = gemm.compute;
+  share = share_of(product, model);
+  items = product.views[gemm.c].items;
+  work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
+  const bool scattered = has_pointer_arrays(text->buffers, product);
+  short_here = !scattered && text->predicted_seconds < short_product_seconds;
+  small = !scattered && text->predicted_seconds < small_product_seconds;
+  if (!small) return;
+  min_batch_size = sg::min_batch_size(model, shape_of_gemm(text->buffers, product));
+  prepare_call(0, {});
+}
+
+// Whether it is what latency_parts() asks for, and not a schedule for throughput in its place.
+bool compiled_plan::has_latency_parts() const noexcept {
+  const auto &commands = text->commands;
+  return request.latency && commands.size() > 1 && commands.size() <= static_cast<std::size_t>(most_latency_parts) &&
+         text->waits.empty() && text->device_bytes == 0 &&
+         std::all_of(commands.begin(), commands.end(),
+                     [](const command &c) { return c.is<ops::gemm>() && c.as<ops::gemm>()->beta != scalar_role::one; });
+}
+
+void compiled_plan::prepare_call(std::uint32_t index, const binding &nowhere) {
+  const command &product = text->commands[index];
+  const ops::gemm &gemm = *product.as<ops::gemm>();
+  bare_call made{};
+  const std::size_t views[] = {gemm.a, gemm.b, gemm.c, gemm.bias};
+  for (std::size_t i = 0; i < std::size(views); ++i) {
+    const view &v = product.views[views[i]];
+    if (!v.exists()) continue;
+    if (buffer_of(text->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
+    made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
+  }
+  pointer_scratch unused;
+  made.group = product.group;
+  made.form = lower_gemm(text->buffers, product, nowhere, unused);
+  made.own_alpha = gemm.alpha == scalar_role::job;
+  made.own_beta = gemm.beta == scalar_role::job;
+  made.has_bias = product.views[gemm.bias].exists();
+  calls_.resize(text->commands.size());
+  calls_[index] = made;
+}
+
+}  // namespace sg
