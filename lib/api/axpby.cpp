@@ -29,7 +29,7 @@ struct checked_axpby {
 };
 
 void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
-  if (!on.on().unified() && place_of(on, x, o, 1, where, SG_MEMORY_AUTO, true) != SG_MEMORY_DEVICE)
+  if (!on.on().unified() && place_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true) != SG_MEMORY_DEVICE)
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in host memory; device %.64s needs it in device memory", x.desc,
                 x.name, on.on().name().c_str());
 }
@@ -126,7 +126,7 @@ void submit_axpby(context &on, const sg_axpby_desc &desc, checked_submit &order,
       throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a (%p) and desc->c (%p) overlap", desc.a.data, desc.c.data);
   }
   work->give_schedule(plan_of(x, on));
-  work->follows_on_device = on.follows_on_device();
+  work->follows_on_device = on.on().orders_commands();
   work->operands.first = x.where;
   order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
 }

@@ -40,7 +40,7 @@ sg_status sg_event_create(sg_context *context, sg_event **out_event) {
   return guarded([&] {
     auto on = sg::context_of(context);
     sg::require(out_event, "out_event");
-    auto made = ref<sg::object>::adopt(new sg::event(std::move(on)));
+    auto made = ref<sg::object>::adopt(new sg::event(on, on->lanes_of_events()));
     *out_event = sg::handle_of<sg_event>(sg::make_handle(std::move(made)));
   });
 }
@@ -51,7 +51,7 @@ sg_status sg_event_wrap(sg_context *context, void *native, sg_event **out_event)
     auto on = sg::context_of(context);
     sg::require(native, "native");
     sg::require(out_event, "out_event");
-    auto made = ref<sg::object>::adopt(new sg::event(std::move(on), native));
+    auto made = ref<sg::object>::adopt(new sg::event(on, on->lanes_of_events(), native));
     *out_event = sg::handle_of<sg_event>(sg::make_handle(std::move(made)));
   });
 }

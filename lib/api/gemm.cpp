@@ -39,7 +39,7 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   }
   places known;
   const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));
-  checked_gemm product = check_gemm(on, d, known, true, "desc");
+  checked_gemm product = check_gemm(on.memory(), d, known, true, "desc");
   plan_request request = request_for(d, product.shape, wanted);
   request.latency = latency && latency_parts(product.shape, on.model().compute_lanes) > 1;
   if (order.records()) order.about(product.shape, wanted);
@@ -91,7 +91,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and descs[0].struct_size is %zu", name,
                   given->struct_size, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
-    checked_gemm product = check_gemm(on, d, known, true, name);
+    checked_gemm product = check_gemm(on.memory(), d, known, true, name);
     if (i == 0) request = request_for(d, product.shape, request);
     if (worth_remembering) made.add(on, d, product);
     if (product.nothing_to_do) continue;

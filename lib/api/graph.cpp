@@ -43,8 +43,8 @@ void set_gemm(ref<graph> in, std::int32_t index, const sg_gemm_desc *desc) {
     throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d, which is not a product by sg_gemm_async", index);
   require(desc, "desc");
   const sg_gemm_desc d = options_of(desc, SG_GEMM_DESC_INIT, "desc");
-  context &on = in->owner();
-  checked_gemm product = check_gemm(on, d, {}, true, "desc");
+  context &on = context_of(in->owner());
+  checked_gemm product = check_gemm(on.memory(), d, {}, true, "desc");
   require_same_form(was.shape, product.shape, index);
   checked_submit order(on, std::move(in), index);
   order.about(product.shape, was.request);
@@ -56,7 +56,7 @@ void set_gemm(ref<graph> in, std::int32_t index, const sg_gemm_desc *desc) {
 void set_copy(ref<graph> in, std::int32_t index, void *dst, const void *src) {
   const recorded_work was = recorded(*in, index);
   if (was.kind != work_kind::copy) throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d, which is not a copy", index);
-  context &on = in->owner();
+  context &on = context_of(in->owner());
   checked_submit order(on, std::move(in), index);
   const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   submit_copy(on, dst, size(was.copy.dst_pitch), src, size(was.copy.src_pitch), "width", size(was.copy.width),
@@ -106,7 +106,7 @@ sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **
   if (out_job) *out_job = nullptr;
   return guarded([&] {
     const auto what = graph_of(graph);
-    sg::context &on = what->owner();
+    sg::context &on = sg::context_of(what->owner());
     sg::checked_submit order(on, submit);
     if (order.records()) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is given; a run is not recorded");
     order.go(*what, on.new_job(), out_job);

@@ -7,7 +7,7 @@
 
 #include "api/entry.hpp"
 #include "api/wait.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 
 namespace sg {
 namespace {
@@ -167,7 +167,7 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
         [&] {
           return until.passed() || std::any_of(jobs.begin(), jobs.end(), [](const auto &job) { return job->done(); });
         },
-        sg::context::short_poll_ns);
+        sg::job_home::short_poll_ns);
     for (;;) {
       const std::uint32_t seen = ends.count();
       for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -7,7 +7,6 @@
 #include "api/wait.hpp"
 #include "base/checked.hpp"
 #include "ops/backend_commands.hpp"
-#include "run/context.hpp"
 #include "run/objects/device_buffer.hpp"
 
 namespace sg {
@@ -56,13 +55,13 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   };
   if (overlap(accesses[0].bytes, accesses[1].bytes))
     throw error(SG_STATUS_INVALID_ARGUMENT, "dst (%p) and src (%p) overlap", dst, src);
-  const auto kind_of = [&](const footprint &f) { return on.memory_kind(reinterpret_cast<void *>(f.lo), f.hi - f.lo); };
+  const auto kind_of = [&](const footprint &f) { return on.memory().of(reinterpret_cast<void *>(f.lo), f.hi - f.lo); };
   const sg_memory_kind to = kind_of(accesses[0].bytes), from = kind_of(accesses[1].bytes);
   copy.dst_space = {to, 0};
   copy.src_space = {from, 0};
   // A device's copy of pageable memory may hold up the thread that enqueues it, so nothing in flight may be ahead of
   // it.
-  work->follows_on_device = on.follows_on_device() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;
+  work->follows_on_device = on.on().orders_commands() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;
   work->kind = work_kind::copy;
   work->copy = copy;
   order.go(work, accesses, 2, out_job);
@@ -114,7 +113,7 @@ sg_status sg_buffer_create(sg_context *context, uint64_t bytes, sg_buffer **out_
     auto on = sg::context_of(context);
     sg::require(out_buffer, "out_buffer");
     if (bytes == 0) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "bytes is 0");
-    auto made = ref<sg::object>::adopt(new sg::device_buffer(std::move(on), bytes));
+    auto made = ref<sg::object>::adopt(new sg::device_buffer(on, on->memory().known(), on->device_memory(), bytes));
     *out_buffer = sg::handle_of<sg_buffer>(sg::make_handle(std::move(made)));
   });
 }

@@ -42,15 +42,15 @@ footprint footprint_of(const operand &o, std::int64_t batch, const operand_addre
   return footprint::rectangle(where.base, bytes, 1, bytes);
 }
 
-sg_memory_kind place_of(const context &on, const given_operand &x, const operand &o, std::int64_t batch,
+sg_memory_kind place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                         const operand_address &where, sg_memory_kind known, bool pointers_given) {
-  if (on.on().unified()) return SG_MEMORY_DEVICE;
+  if (kinds.on().unified()) return SG_MEMORY_DEVICE;
   if (!pointers_given) return known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
   sg_memory_kind seen = SG_MEMORY_DEVICE;
   const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
   for (std::int64_t i = 0; i < footprints_of(o, batch); ++i) {
     const char *start = o.pointer_array ? where.items[i] : where.base;
-    const sg_memory_kind kind = on.memory_kind(start, static_cast<std::uint64_t>(bytes));
+    const sg_memory_kind kind = kinds.of(start, static_cast<std::uint64_t>(bytes));
     if (i > 0 && (kind == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and host memory (item %lld is %p)",
                   x.desc, x.name, static_cast<long long>(i), static_cast<const void *>(start));

@@ -7,7 +7,7 @@
 #include "api/given_operand.hpp"
 #include "ops/binding.hpp"
 #include "plan/gemm/problem.hpp"
-#include "run/context.hpp"
+#include "run/memory/memory_kinds.hpp"
 #include "run/order/footprint.hpp"
 
 namespace sg {
@@ -42,7 +42,7 @@ void each_item(const operand &o, std::int64_t batch, const operand_address &wher
 }
 
 // The operand's place: by its pointers, unless the caller says. Throws when the two disagree.
-sg_memory_kind place_of(const context &on, const given_operand &x, const operand &o, std::int64_t batch,
+sg_memory_kind place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                         const operand_address &where, sg_memory_kind known, bool pointers_given);
 
 }  // namespace sg

@@ -58,7 +58,7 @@ void require_as_planned(const problem &planned, const problem &given) {
 
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
   const schedule &s = *plan.plan()->text;
-  const device_model &model = plan.owner()->model();
+  const device_model &model = context_of(*plan.owner()).model();
   switch (format) {
     case SG_PLAN_TEXT: return describe_text(s, model);
     case SG_PLAN_JSON: return describe_json(s, model);
@@ -85,13 +85,13 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::places known;
     const auto wanted = sg::check_plan_options(options, "options", known);
-    const sg::checked_gemm product = sg::check_gemm(*on, d, known, false, "desc");
+    const sg::checked_gemm product = sg::check_gemm(on->memory(), d, known, false, "desc");
     if (product.nothing_to_do)
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(product.shape.k));
     auto made = ref<sg::object>::adopt(
-        new sg::prepared_plan(std::move(on), product.shape, sg::request_for(d, product.shape, wanted)));
+        new sg::prepared_plan(on, product.shape, on->plan_for(&product.shape, 1, sg::request_for(d, product.shape, wanted))));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -107,7 +107,7 @@ sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
     p.predicted_seconds = s.predicted_seconds;
     p.bound_seconds = s.bound_seconds;
-    for (const sg::interval &i : sg::simulate(s, plan->owner()->model()).commands) p.serial_seconds += i.end - i.start;
+    for (const sg::interval &i : sg::simulate(s, sg::context_of(*plan->owner()).model()).commands) p.serial_seconds += i.end - i.start;
     p.flops = s.flops;
     p.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
     p.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
@@ -138,11 +138,11 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     const auto plan = plan_of(handle);
     sg::require(desc, "desc");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
-    sg::context &on = *plan->owner();
+    sg::context &on = sg::context_of(*plan->owner());
     sg::checked_submit order(on, submit);
     order.require_within_limit(*plan->plan());
     const auto known = sg::places_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
-    sg::checked_gemm product = sg::check_gemm(on, d, known, true, "desc");
+    sg::checked_gemm product = sg::check_gemm(on.memory(), d, known, true, "desc");
     // What is not touched lies nowhere.
     if (product.nothing_to_do) sg::copy_places(plan->shape(), product.shape);
     sg::require_as_planned(plan->shape(), product.shape);

@@ -46,7 +46,7 @@ sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s,
 
 namespace {
 
-void check_epilogue(const context &on, const sg_gemm_desc &d, const char *desc) {
+void check_epilogue(const device &on, const sg_gemm_desc &d, const char *desc) {
   if (d.bias_shape != SG_BIAS_PER_COLUMN && d.bias_shape != SG_BIAS_PER_ROW)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->bias_shape is %d, which is no shape of a bias", desc,
                 int{d.bias_shape});
@@ -65,7 +65,7 @@ void check_epilogue(const context &on, const sg_gemm_desc &d, const char *desc) 
   gemm.alpha = {1, 0};
   gemm.bias = d.bias;
   gemm.activation = d.activation;
-  if (!on.on().supports(gemm.header))
+  if (!on.supports(gemm.header))
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s is given; this device has no such epilogue", desc,
                 d.bias ? "bias" : "activation");
 }
@@ -84,7 +84,7 @@ bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
 
 }  // namespace
 
-checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &known, bool pointers_required,
+checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const places &known, bool pointers_required,
                         const char *name) {
   given_operand a{name, "a", d.a, d.a_array, d.stride_a};
   given_operand b{name, "b", d.b, d.b_array, d.stride_b};
@@ -107,7 +107,7 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
                 name_of(d.compute), d.compute == SG_COMPUTE_F8 ? "f8" : "f32", name_of(d.a.dtype));
   const sg_scalar alpha = checked_scalar(name, "alpha", d.alpha, d.c.dtype);
   const sg_scalar beta = checked_scalar(name, "beta", d.beta, d.c.dtype);
-  if (d.bias || d.bias_shape || d.activation) check_epilogue(on, d, name);
+  if (d.bias || d.bias_shape || d.activation) check_epilogue(kinds.on(), d, name);
 
   checked_gemm g;
   problem &p = g.shape;
@@ -173,12 +173,12 @@ checked_gemm check_gemm(const context &on, const sg_gemm_desc &d, const places &
     const auto place = [&](const given_operand &x, const operand &o, const operand_address &where,
                            sg_memory_kind said) {
       const bool unread = &x != &c && p.no_product;
-      return unread ? SG_MEMORY_DEVICE : place_of(on, x, o, p.batch, where, said, pointers_given);
+      return unread ? SG_MEMORY_DEVICE : place_of(kinds, x, o, p.batch, where, said, pointers_given);
     };
     p.a.place = place(first, p.a, g.where.operands[0], by_rows ? known.b : known.a);
     p.b.place = place(second, p.b, g.where.operands[1], by_rows ? known.a : known.b);
     p.c.place = place(c, p.c, g.where.operands[2], known.c);
-    if (d.bias) p.bias.place = place_of(on, bias, p.bias, p.batch, g.where.operands[3], known.bias, true);
+    if (d.bias) p.bias.place = place_of(kinds, bias, p.bias, p.batch, g.where.operands[3], known.bias, true);
   }
   return g;
 }

@@ -5,7 +5,6 @@
 #include "api/entry.hpp"
 #include "api/wait.hpp"
 #include "run/job/completion_queue.hpp"
-#include "run/context.hpp"
 
 namespace sg {
 namespace {

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "api/accesses.hpp"
+#include "api/context_of.hpp"
 #include "api/operand_bytes.hpp"
 #include "base/dtype.hpp"
 #include "base/thread_owned.hpp"
@@ -112,7 +113,7 @@ std::optional<recent_product::instance> recent_product::again(const context &on,
   const auto suits = [&](int i) {
     const auto address = reinterpret_cast<std::uintptr_t>(data[i]);
     if (address == 0 || (address & unaligned_[i]) != 0 ||
-        on.memory_kind(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != places_[i])
+        on.memory().of(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != places_[i])
       return false;
     now->where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
     now->accesses[i].bytes.lo += address;

@@ -13,10 +13,11 @@
 #include "api/problem_of.hpp"
 #include "ops/binding.hpp"
 #include "run/program/compiled_plan.hpp"
-#include "run/context.hpp"
 #include "run/order/tracker.hpp"
 
 namespace sg {
+
+class context;
 
 class recent_product {
  public:

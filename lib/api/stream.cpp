@@ -20,8 +20,8 @@ sg_status create(const sg_context *handle, std::int32_t priority, std::int32_t c
     require(out_stream, "out_stream");
     require_range(priority, -1, 1, "priority");
     require_range(compute_units, 0, INT32_MAX, "compute_units");
-    auto made = ref<object>::adopt(compute_units == 0 ? new stream(std::move(on), priority)
-                                                      : new stream(std::move(on), priority, compute_units));
+    auto made = ref<object>::adopt(compute_units == 0 ? new stream(on, priority)
+                                                      : new stream(on, priority, on->parts(), compute_units));
     *out_stream = handle_of<sg_stream>(make_handle(std::move(made)));
   });
 }
@@ -67,7 +67,7 @@ sg_status sg_stream_wrap(sg_context *context, void *native, sg_stream **out_stre
   return guarded([&] {
     auto on = sg::context_of(context);
     sg::require(out_stream, "out_stream");
-    auto made = ref<sg::object>::adopt(new sg::stream(std::move(on), native));
+    auto made = ref<sg::object>::adopt(new sg::stream(on, on->executor(), native));
     *out_stream = sg::handle_of<sg_stream>(sg::make_handle(std::move(made)));
   });
 }

@@ -170,7 +170,7 @@ inline ref<job> product_job(context &to, const problem_binding &where,
                             const std::shared_ptr<const compiled_plan> &plan) {
   ref<job> work = to.new_job();
   work->give_schedule(plan);
-  work->follows_on_device = to.follows_on_device() && work->plan->is_single();
+  work->follows_on_device = to.on().orders_commands() && work->plan->is_single();
   work->operands.first = where;
   return work;
 }

@@ -10,7 +10,7 @@
 
 #include "api/problem_of.hpp"
 #include "run/job/completion_queue.hpp"
-#include "run/context.hpp"
+#include "api/context_of.hpp"
 #include "run/objects/graph.hpp"
 #include "run/objects/stream.hpp"
 

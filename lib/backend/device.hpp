@@ -38,6 +38,8 @@ class device {
   const std::string &name() const noexcept { return name_; }  // "sim:h200"
   const device_model &model() const noexcept { return *model_; }
   bool unified() const noexcept { return !ops_.memory_kind; }  // all memory is one
+  // Commands may follow others on the device, without the host between them.
+  bool orders_commands() const noexcept { return !unified() && !ops_.stream_begin_at; }
 
   // Throws what a failed status of one of this device's functions means; `what` names the attempt.
   void check(sg_status status, const char *what) const;

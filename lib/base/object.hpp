@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace sg {
@@ -51,6 +52,9 @@ class ref {
     if (object_) object_->add_ref();
   }
   ref(ref &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  template <class U>
+    requires std::is_convertible_v<U *, T *>
+  ref(ref<U> other) noexcept : object_(other.release()) {}  // NOLINT: converts as pointers do
   ref &operator=(ref other) noexcept {
     std::swap(object_, other.object_);
     return *this;

@@ -38,49 +38,25 @@ ref<context> context::create(const context_settings &settings) {
   if (settings.tune && opened->ops().tune)
     opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
   device_model model = settled(*opened, settings);
-  std::unique_ptr<context> made(new context(std::move(opened), std::move(model), settings));
-  register_context(*made);
-  made->registered_ = true;
-  made->service_ = service::start(*made);
-  return ref<context>::adopt(made.release());
+  auto made = ref<context>::adopt(new context(std::move(opened), std::move(model), settings));
+  made->open();
+  return made;
 }
 
 context::context(std::shared_ptr<device> opened, device_model model, const context_settings &settings)
-    : object(object_type::context),
-      device_(std::move(opened)),
+    : job_sink(std::move(opened), settings.job_limit, settings.refuse_when_full),
       model_(std::move(model)),
-      virtual_clock_(device_->ops().stream_begin_at != nullptr),
-      follows_on_device_(!device_->unified() && !virtual_clock_),
       check_hazards_(settings.check_hazards),
       has_job_limit_(settings.job_limit > 0),
-      limit_(settings.job_limit, settings.refuse_when_full),
       device_memory_(*device_, arena_pool::memory::device, model_.usable_memory()),
       staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
-      pinned_(*device_, known_memory_),
+      memory_(*device_),
+      pinned_(*device_, memory_.known()),
       engine_(std::make_unique<engine>(*device_, model_, settings.dispatch, device_memory_, staging_memory_, *this)),
-      partitions_(std::make_unique<partitions>(*this)) {}
+      event_lanes_(*device_, *engine_),
+      partitions_(*device_, model_, *engine_) {}
 
-context::~context() {
-  if (registered_) unregister_context(*this);
-}
-
-void context::last_ref_dropped() noexcept {
-  if (service_)
-    service_->retire();
-  else
-    delete this;
-}
-
-std::int32_t context::grant_units(std::int32_t wanted) const {
-  if (wanted == 0) return 0;
-  if (model_.lanes_are_cores) return std::min(wanted, model_.compute_lanes);
-  const auto units_of = device_->ops().compute_units;
-  const std::int32_t all = units_of ? units_of(device_->handle()) : 0;
-  if (all <= 0)
-    throw error(SG_STATUS_UNSUPPORTED, "%s cannot be told how many compute units a product may use",
-                device_->name().c_str());
-  return std::min(wanted, all);
-}
+context::~context() { close(); }
 
 std::shared_ptr<const compiled_plan> context::plan_for(const problem *problems, std::size_t count,
                                                        const plan_request &request) {
@@ -96,7 +72,7 @@ ref<job> context::put_in_order(job &work, const submission &order, const access 
       work.fail_dependency(before.pool == work.pool ? before.cause() : 0);
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
-  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), untold_);
+  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), untold());
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
   return order.on ? order.on->append(work) : ref<job>();
 }
@@ -113,7 +89,7 @@ void context::submit(ref<job> given, const submission &order, const access *acce
   const bool native = in_event_lane || (order.on && order.on->is_native());
   const bool taken = in_event_lane || (native && order.on->takes(*given));
   if (native && !taken) come_after_native(*order.on);
-  if (given->deadline_at_ns != 0) service_->sweep_at(given->deadline_at_ns);
+  if (given->deadline_at_ns != 0) helper().sweep_at(given->deadline_at_ns);
   if (order.limited) given->admitted = limit_.enter();
   if (native) given->add_ref_unshared();
   job *const work = given.release();  // the engine's
@@ -239,102 +215,51 @@ void context::synchronize() noexcept {
   }
 }
 
-namespace {
-thread_local context::ends_together *t_together = nullptr;
-}  // namespace
-
-context::ends_together::ends_together(context &of) noexcept : of_(of), outer_(t_together) { t_together = this; }
-
-context::ends_together::~ends_together() {
-  t_together = outer_;
-  if (unused_ > 0) {
-    of_.jobs_.give_back(*first_unused_, *last_unused_);
-    of_.drop_refs(unused_);
-  }
-  if (count_ > 0) of_.count_ends(generation_, count_);
-}
-
-void context::take_back(job &unused) noexcept {
-  ends_together *const all = t_together;
-  if (!all || &all->of_ != this) {
-    jobs_.give_back(unused);
-    return drop_ref();
-  }
-  job_pool::link(unused, all->first_unused_);
-  all->first_unused_ = &unused;
-  if (!all->last_unused_) all->last_unused_ = &unused;
-  ++all->unused_;
-}
-
-void context::count_ends(std::uint32_t generation, std::int64_t count) noexcept {
+bool context::count_ends(std::uint32_t generation, std::int64_t count) noexcept {
   in_flight_.ended(generation, count);
-  if (condemned_count_.load(std::memory_order_acquire) > 0) service_->wake();
-  job_ends::announce();
+  return released_count_.load(std::memory_order_acquire) > 0;
 }
 
-void context::job_ended(const job &ended) noexcept {
-  if (ended.admitted) limit_.leave();
-  ends_together *const all = t_together;
-  if (!all || &all->of_ != this) return count_ends(ended.generation, 1);
-  if (all->count_ > 0 && all->generation_ != ended.generation)
-    count_ends(all->generation_, std::exchange(all->count_, 0));
-  all->generation_ = ended.generation;
-  ++all->count_;
-}
-
-void context::condemn(device_buffer &gone) noexcept {
+void context::free_when_unused(device_buffer &released) noexcept {
   const auto keep = ref<context>::share(this);  // once in the list the buffer, which holds it too, may be freed
   submission_lock_.run([&] {
-    gone.last_user_generation = in_flight_.present();
+    released.last_user_generation = in_flight_.present();
     in_flight_.open_next();
-    gone.next_condemned = condemned_;
-    condemned_ = &gone;
-    condemned_count_.fetch_add(1, std::memory_order_acq_rel);
+    released.next_released = released_;
+    released_ = &released;
+    released_count_.fetch_add(1, std::memory_order_acq_rel);
   });
-  service_->wake();
+  helper().wake();
 }
 
-void context::free_condemned() noexcept {
-  if (condemned_count_.load(std::memory_order_acquire) == 0) return;
+void context::free_unused_buffers() noexcept {
+  if (released_count_.load(std::memory_order_acquire) == 0) return;
   const std::lock_guard one_at_a_time(freeing_lock_);  // who comes second finds the memory free
   device_buffer *free_now = nullptr;
   submission_lock_.run_here([&] {
-    for (device_buffer **link = &condemned_; *link;) {
+    for (device_buffer **link = &released_; *link;) {
       device_buffer *const candidate = *link;
       if (!in_flight_.ended_up_to(candidate->last_user_generation)) {
-        link = &candidate->next_condemned;
+        link = &candidate->next_released;
         continue;
       }
-      *link = candidate->next_condemned;
-      candidate->next_condemned = free_now;
+      *link = candidate->next_released;
+      candidate->next_released = free_now;
       free_now = candidate;
-      if (!untold_.none()) tracker_.forget(candidate->data(), candidate->size());
+      if (!untold().none()) tracker_.forget(candidate->data(), candidate->size());
     }
   });
   while (free_now) {
-    device_buffer *const next = free_now->next_condemned;
+    device_buffer *const next = free_now->next_released;
     delete free_now;
-    condemned_count_.fetch_sub(1, std::memory_order_acq_rel);
+    released_count_.fetch_sub(1, std::memory_order_acq_rel);
     free_now = next;
   }
 }
 
 void context::forget_failures_in(const void *memory, std::uint64_t bytes) noexcept {
-  if (untold_.none()) return;
+  if (untold().none()) return;
   submission_lock_.run([&] { tracker_.forget(memory, bytes); });
-}
-
-void context::post_callback(callback_request *request) noexcept { service_->post(request); }
-
-void context::host_has_seen(std::int64_t device_ns) noexcept {
-  if (!virtual_clock_) return;
-  std::int64_t now = host_seen_ns_.load(std::memory_order_relaxed);
-  while (now < device_ns && !host_seen_ns_.compare_exchange_weak(now, device_ns, std::memory_order_relaxed)) {
-  }
-}
-
-std::int64_t context::device_now_ns() const noexcept {
-  return virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns();
 }
 
 }  // namespace sg

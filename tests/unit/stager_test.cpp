@@ -21,7 +21,7 @@ class one_worker {
 
   flight *command(job &of, std::uint32_t index, flight *next = nullptr) {
     flight &f = flights_.emplace_back();
-    f.begin(of, index, nullptr, 1);
+    f.begin(nullptr, of, index, nullptr, 1);
     f.next = next;
     return &f;
   }

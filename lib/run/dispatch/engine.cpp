@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 
 namespace sg {
 
@@ -35,11 +35,6 @@ Node *take_in_order(std::atomic<Node *> &list) noexcept {
   return in_order;
 }
 
-void tell_engine(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
-                 std::int32_t pieces) {
-  f.about->owner().executor().piece_of(f, status, message, start_ns, end_ns, pieces);
-}
-
 // What a small product in the inbox counts for: its work, on a device as far as it fills it.
 std::int64_t weight_of(const compiled_plan &plan, bool device_ordered) noexcept {
   return device_ordered ? static_cast<std::int64_t>(double(plan.share) * plan.work_seconds * 1e9) : plan.work_ns();
@@ -65,7 +60,7 @@ engine::engine(const device &on, const device_model &model, const settings &how,
       device_memory_(device_memory),
       staging_memory_(staging_memory),
       lanes_(on, model, how.most_in_flight),
-      launcher_(on, tell_engine),
+      launcher_(on),
       stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }),
       pump_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
@@ -173,7 +168,7 @@ void engine::piece_of(flight &f, sg_status status, const char *message, std::int
 // The lane has room before anybody learns of the end: who does may submit the next one, which is not to wait for
 // another core.
 void engine::flight_ended(flight &f) noexcept {
-  const auto keep = ref<context>::share(&f.about->owner());  // the job may be the last that holds it
+  const auto keep = ref<job_home>::share(&f.about->owner());  // the job may be the last that holds it
   if (f.lane) {
     lanes_.awake(f.lane);
     if (f.about->run)
@@ -345,7 +340,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
 void engine::start_single(job &ready, lane_slot &slot) noexcept {
   ready.plain = false;
   flight &f = ready.single;
-  f.begin(ready, 0, &slot, 2);
+  f.begin(this, ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
   f.share = c && !ready.within ? ready.plan->share : 0;  // of what the other lanes share
   lanes_.entered(slot, f.share);

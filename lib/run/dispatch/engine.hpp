@@ -73,7 +73,7 @@ class engine {
   static int32_t is_of(const sg_backend_done *done, void *awaited);
   static void group_told(void *user, const sg_backend_result *result);
   void part_of(job_group &group) noexcept;
-  static void end_members(job_group &group, context &home) noexcept;
+  static void end_members(job_group &group, job_home &home) noexcept;
   void flight_ended(flight &f) noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;

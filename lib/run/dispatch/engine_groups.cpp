@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/program/batching.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 #include "run/dispatch/engine.hpp"
 
 namespace sg {
@@ -195,7 +195,7 @@ void engine::group_told(void *user, const sg_backend_result *result) {
 // A group ends when the backend has told of it, and its members have been issued.
 void engine::part_of(job_group &group) noexcept {
   if (group.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const auto keep = ref<context>::share(&group.members.front()->owner());
+  const auto keep = ref<job_home>::share(&group.members.front()->owner());
   lanes_.awake(group.lane);
   lanes_.left(*group.lane, 0, group.predicted_ns);
   end_members(group, *keep);
@@ -203,8 +203,8 @@ void engine::part_of(job_group &group) noexcept {
   lane_is_told();
 }
 
-void engine::end_members(job_group &group, context &home) noexcept {
-  const context::ends_together counted(home);
+void engine::end_members(job_group &group, job_home &home) noexcept {
+  const job_home::ends_together counted(home);
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     if (i + fetched_ahead < group.members.size()) group.members[i + fetched_ahead]->fetch_first_line();
     group.members[i]->group_ended(group.start_ns, group.end_ns, group.members.size());

@@ -8,7 +8,7 @@
 #include "base/bf16.hpp"
 #include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 #include "run/dispatch/engine.hpp"
 #include "run/dispatch/less_memory.hpp"
 
@@ -130,7 +130,7 @@ void engine::give_to_workers(job &running) noexcept {
   flight *first = nullptr;
   for (const std::uint32_t command : run.stageable) {
     flight &f = run.flights[command];
-    f.begin(running, command, nullptr, 1);
+    f.begin(this, running, command, nullptr, 1);
     f.next = std::exchange(first, &f);
     run.steps[command] = schedule_run::step::enqueued;
     ++run.in_flight;
@@ -161,7 +161,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     return true;
   schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
   run.goes_out(index);
-  f.begin(running, index, slot, 2);
+  f.begin(this, running, index, slot, 2);
   run.slots[index] = slot;
   ++run.in_flight;
   std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
@@ -243,7 +243,7 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     batch->commands.clear();
   }
   flight &f = batch->whole;
-  f.begin(running, index, &slot, 2);
+  f.begin(this, running, index, &slot, 2);
   f.batch = batch;
   f.commands = static_cast<std::int32_t>(batch->commands.size());
   lanes_.entered_of_run(slot);
@@ -269,8 +269,7 @@ void engine::batch_told(void *user, const sg_backend_result *result) {
   for (const sg_status status : batch.statuses)
     if (status != SG_STATUS_OK && result->status == SG_STATUS_OK)
       running.fail(status, result->message ? result->message : sg_status_name(status));
-  running.owner().executor().piece_of(batch.whole, result->status, result->message, result->start_ns, result->end_ns,
-                                      1);
+  batch.whole.home->piece_of(batch.whole, result->status, result->message, result->start_ns, result->end_ns, 1);
 }
 
 // For commands of other lanes that wait for this one on the device.

@@ -5,8 +5,8 @@
 #include <new>
 
 #include "ops/operation.hpp"
-#include "run/context.hpp"
-#include "run/objects/graph_program.hpp"
+#include "run/dispatch/engine.hpp"
+#include "run/program/device_graph.hpp"
 
 namespace sg {
 
@@ -29,7 +29,7 @@ bool differ_in_addresses(const job &x, const job &y) noexcept {
 
 void launcher::ended(void *user, const sg_backend_result *result) {
   flight &f = *static_cast<flight *>(user);
-  f.about->owner().executor().piece_of(f, result->status, result->message, result->start_ns, result->end_ns, 1);
+  f.home->piece_of(f, result->status, result->message, result->start_ns, result->end_ns, 1);
 }
 
 // What fails here ends the pieces that were not enqueued.
@@ -40,7 +40,7 @@ bool launcher::enqueue(flight &f, std::size_t calls, Enqueue &&enqueue_one) noex
   for (std::int32_t i = 0; i < count; ++i) {
     const sg_status status = enqueue_one(static_cast<std::size_t>(i), sg_backend_done{ended, &f});
     if (status == SG_STATUS_OK) continue;
-    tell_(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
+    f.home->piece_of(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
     return false;
   }
   return true;
@@ -72,7 +72,7 @@ bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept 
                    [&](std::size_t i, sg_backend_done done) { return device_.enqueue(stream, commands_.at(i), done); });
   } catch (const std::bad_alloc &) {
     f.pieces.store(2, std::memory_order_release);
-    tell_(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
+    f.home->piece_of(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
   }
   return false;
 }

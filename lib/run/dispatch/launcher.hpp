@@ -16,11 +16,7 @@ namespace sg {
 
 class launcher {
  public:
-  // Who is told how a call of a command, or some that were not made, ended.
-  using piece_ended = void (*)(flight &f, sg_status status, const char *message, std::int64_t start_ns,
-                               std::int64_t end_ns, std::int32_t pieces);
-
-  launcher(const device &on, piece_ended tell) noexcept : device_(on), ops_(on.ops()), tell_(tell) {}
+  explicit launcher(const device &on) noexcept : device_(on), ops_(on.ops()) {}
 
   // A job's copy, or the command `c` of its schedule, into the flight's lane. `units`: multiprocessors to use; 0: all.
   // The flight's pieces are set to the number of calls and one, which is the caller's. False: a call failed, of which
@@ -45,7 +41,6 @@ class launcher {
 
   const device &device_;
   const sg_backend_ops &ops_;
-  const piece_ended tell_;
   backend_commands commands_;
 };
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/memory/arena_pool.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 #include "run/job/job.hpp"
 
 namespace sg {
@@ -66,7 +66,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
       if (!is_out_of_memory(e) || !replans) throw;
     }
     if (!std::exchange(freed, true)) {
-      ready.owner().free_condemned();  // buffers that were released
+      ready.owner().free_unused_buffers();  // buffers that were released
       continue;
     }
     plan_request request = planned->request;

@@ -8,11 +8,11 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 
 namespace sg {
 
-completion_queue::completion_queue(ref<context> owner) noexcept
+completion_queue::completion_queue(ref<job_home> owner) noexcept
     : object(object_type::queue), owner_(std::move(owner)) {}
 
 completion_queue::~completion_queue() {
@@ -60,7 +60,7 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
           const std::lock_guard look(lock_);
           return first_ || closed_ || until.passed();
         },
-        context::short_poll_ns);
+        job_home::short_poll_ns);
     lock.lock();
   }
   while (!first_) {

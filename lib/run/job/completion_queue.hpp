@@ -16,7 +16,7 @@ namespace sg {
 class completion_queue final : public object {
  public:
   // `owner`: the context whose device a wait polls; empty: a wait polls none.
-  explicit completion_queue(ref<context> owner) noexcept;
+  explicit completion_queue(ref<job_home> owner) noexcept;
   ~completion_queue() override;
 
   void post(ref<job> ended) noexcept;
@@ -29,7 +29,7 @@ class completion_queue final : public object {
   void signal() noexcept;  // with the lock held
   void show_descriptor() noexcept;
 
-  const ref<context> owner_;  // may be empty
+  const ref<job_home> owner_;  // may be empty
   std::mutex lock_;
   job *first_ = nullptr, *last_ = nullptr;
   bool closed_ = false;

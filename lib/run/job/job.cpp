@@ -7,9 +7,8 @@
 #include "base/error.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "run/job/completion_queue.hpp"
-#include "run/context.hpp"
-#include "run/dispatch/engine.hpp"
-#include "run/objects/graph_program.hpp"
+#include "run/job/job_home.hpp"
+#include "run/program/device_graph.hpp"
 #include "run/program/schedule_run.hpp"
 
 namespace sg {
@@ -137,7 +136,7 @@ bool job::begin_here() noexcept {
 // The last one needs no subtraction: nobody else is left.
 void job::release_start() noexcept {
   if (blockers_.load(std::memory_order_acquire) == 1 || blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    owner_->executor().push(*this);
+    owner_->push(*this);
 }
 
 void job::release_end() noexcept {
@@ -220,7 +219,7 @@ void job::fetch() const noexcept {
 // Sleeps until shortly before the job should end, and then asks the device; who is late is told.
 bool job::wait(const deadline &until) noexcept {
   // Not where it waits for a time only: memory that comes late would hold it up beyond that.
-  if (until.is_forever() && may_help && !done()) owner_->executor().help(*this);
+  if (until.is_forever() && may_help && !done()) owner_->help(*this);
   bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;
   std::int64_t early_ns = 0;
   for (;;) {
@@ -231,12 +230,12 @@ bool job::wait(const deadline &until) noexcept {
       const std::int64_t expected_ns = expected_ns_.load(std::memory_order_relaxed), now_ns = monotonic_ns();
       std::int64_t ask_ns = 0;
       if (expected_ns == 0)  // it is not even in a lane
-        ask_ns = std::exchange(asked_before_lane, true) ? 0 : context::short_poll_ns;
-      else if (early_ns = std::max(early_ns, context::early_by(expected_ns - now_ns));
+        ask_ns = std::exchange(asked_before_lane, true) ? 0 : job_home::short_poll_ns;
+      else if (early_ns = std::max(early_ns, job_home::early_by(expected_ns - now_ns));
                expected_ns - now_ns > 2 * early_ns)
         wake_ns = std::min(wake_ns, expected_ns - early_ns);
       else if (!std::exchange(asked, true))
-        ask_ns = context::ask_for_ns(expected_ns - now_ns);
+        ask_ns = job_home::ask_for_ns(expected_ns - now_ns);
       if (ask_ns > 0) {
         owner_->poll_until([&] { return done() || until.passed(); }, ask_ns);
         continue;
@@ -246,7 +245,7 @@ bool job::wait(const deadline &until) noexcept {
     if (!swept) {  // by the service otherwise, which a callback may keep: perhaps the one that waits here
       if (deadline_passed()) {
         swept = true;
-        owner_->executor().sweep();
+        owner_->sweep();
         continue;
       }
       wake_ns = std::min(wake_ns, deadline_at_ns);
@@ -262,7 +261,7 @@ bool job::wait(const deadline &until) noexcept {
 
 void job::expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept {
   expected_ns_.store(at_ns, std::memory_order_relaxed);
-  if (at_ns != 0 && predicted_ns > context::long_poll_ns) announce_issued();
+  if (at_ns != 0 && predicted_ns > job_home::long_poll_ns) announce_issued();
 }
 
 void job::announce_issued() noexcept {
@@ -272,7 +271,7 @@ void job::announce_issued() noexcept {
 void job::wait_issued() noexcept {
   const auto over = [&] { return (state_.load(std::memory_order_acquire) & (done_bit | issued_bit)) != 0; };
   if (over()) return;
-  owner_->poll_until(over, context::short_poll_ns);
+  owner_->poll_until(over, job_home::short_poll_ns);
   while (!over()) {
     const std::uint32_t state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
     if (!(state & (done_bit | issued_bit))) futex_wait(state_, state, deadline(-1));
@@ -282,7 +281,7 @@ void job::wait_issued() noexcept {
 bool job::request_cancel() noexcept {
   if (done()) return false;
   cancel_.store(true, std::memory_order_relaxed);
-  owner_->executor().sweep();
+  owner_->sweep();
   return true;
 }
 
@@ -298,7 +297,7 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   out.commands_run = commands_run_;
   out.batch_size = single.batch_size;
   if (program) {
-    out.commands = program->commands();
+    out.commands = program->commands;
     out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
     out.flops = program->flops;
     copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");

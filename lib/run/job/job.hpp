@@ -25,11 +25,11 @@
 
 namespace sg {
 
-class context;
 class completion_queue;
 class job;
+class job_home;
 class job_pool;
-struct graph_program;
+struct recorded_graph;
 
 // A successor's place in its predecessor's list. It belongs to the successor.
 struct dependency {
@@ -171,7 +171,7 @@ class alignas(64) job final : public object {
   bool request_cancel() noexcept;                      // false: it had ended
   void call_back(callback_request *request) noexcept;  // takes it over
   void statistics(sg_job_statistics &out) const noexcept;
-  context &owner() const noexcept { return *owner_; }
+  job_home &owner() const noexcept { return *owner_; }
   // What a submission writes of the record, or an end, into this core's caches: another core wrote it last.
   void fetch() const noexcept;
   void fetch_first_line() const noexcept { __builtin_prefetch(this, 1); }
@@ -273,13 +273,13 @@ class alignas(64) job final : public object {
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
   flight single;                                 // of a job with one command
   run_of_plan run;                               // of a job with several
-  std::shared_ptr<const graph_program> program;  // of a graph's run
+  std::shared_ptr<const recorded_graph> program;  // of a graph's run
   job *next_completion = nullptr;                // in its completion queue
   std::int32_t part_index = 0;
   sg_backend_copy copy{};
 
  private:
-  context *owner_ = nullptr;  // a record in use keeps a reference to it
+  job_home *owner_ = nullptr;  // a record in use keeps a reference to it
   std::shared_ptr<const compiled_plan> plan_;
   sg_status status_ = SG_STATUS_OK;
   std::atomic<std::uint64_t> cause_{0};

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/job/completion_queue.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 #include "run/job/job.hpp"
 #include "run/program/schedule_run.hpp"
 
@@ -86,7 +86,7 @@ void job::end_in_full(sg_status status) noexcept {
 void job::finish() noexcept {
   // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
   const auto engines = ref<job>::adopt(this);
-  context &home = *owner_;  // which the record keeps
+  job_home &home = *owner_;  // which the record keeps
   if (dependency_failed())
     fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
@@ -109,7 +109,7 @@ void job::finish() noexcept {
   for (dependency *node = successors_.close(); node;) {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
-    const auto keep = one_clock ? ref<context>() : ref<context>::share(&node->successor->owner());
+    const auto keep = one_clock ? ref<job_home>() : ref<job_home>::share(&node->successor->owner());
     node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
                                        one_clock ? cause() : 0, one_clock ? end_ns() : 0);
     node = next;

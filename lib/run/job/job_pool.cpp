@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 
 namespace sg {
 
@@ -15,7 +15,7 @@ job &job_pool::at(std::uint32_t index) noexcept {
   return (*chunks_[index / chunk_records].load(std::memory_order_acquire))[index % chunk_records];
 }
 
-void job_pool::grow(context &owner) {
+void job_pool::grow(job_home &owner) {
   const std::lock_guard lock(growing_);
   if (static_cast<std::uint32_t>(free_.load())) return;  // another thread was faster
   if (chunk_count_ == chunks) throw std::bad_alloc();
@@ -30,7 +30,7 @@ void job_pool::grow(context &owner) {
   for (job &record : *records) give_back(record);
 }
 
-ref<job> job_pool::take(ref<context> owner) {
+ref<job> job_pool::take(ref<job_home> owner) {
   for (;;) {
     std::uint64_t head = free_.load(std::memory_order_acquire);
     while (const auto place = static_cast<std::uint32_t>(head)) {

@@ -17,7 +17,7 @@ class job_pool {
   job_pool() noexcept = default;
   ~job_pool();
 
-  ref<job> take(ref<context> owner);  // Throws std::bad_alloc.
+  ref<job> take(ref<job_home> owner);  // Throws std::bad_alloc.
   void give_back(job &record) noexcept { give_back(record, record); }
   // Several, each linked to the one behind it by link().
   void give_back(job &first, job &last) noexcept;
@@ -28,7 +28,7 @@ class job_pool {
   using chunk = std::array<job, chunk_records>;
 
   job &at(std::uint32_t index) noexcept;
-  void grow(context &owner);
+  void grow(job_home &owner);
 
   std::atomic<std::uint64_t> free_{0};  // index + 1 of the first free record; upper half: a count against ABA
   std::mutex growing_;

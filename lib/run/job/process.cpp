@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 
 namespace sg {
 
@@ -22,9 +22,9 @@ constinit std::atomic<bool> g_process_exits{false};
 namespace {
 
 // Contexts form a list through themselves, so that registering one needs no memory.
-struct registry_of_contexts {
+struct registry_of_homes {
   std::mutex lock;
-  context *first = nullptr;
+  job_home *first = nullptr;
   // Backends that have been used: what their libraries registered for the process's end was registered before our
   // handler.
   std::array<const sg_backend_ops *, 8> known{};
@@ -32,22 +32,22 @@ struct registry_of_contexts {
 
 // Made when the library is loaded, so that no fork finds it half made, and never destroyed: exit handlers and threads
 // that outlive them use it.
-static_assert(std::is_trivially_destructible_v<registry_of_contexts>);
-constinit registry_of_contexts g_contexts;
+static_assert(std::is_trivially_destructible_v<registry_of_homes>);
+constinit registry_of_homes g_homes;
 
 void bring_to_rest() noexcept {
   if (g_process_exits.exchange(true)) return;
-  const std::lock_guard lock(g_contexts.lock);
-  for (context *c = g_contexts.first; c; c = c->next_registered) c->on().drain();
+  const std::lock_guard lock(g_homes.lock);
+  for (job_home *c = g_homes.first; c; c = c->next_registered) c->on().drain();
 }
 
-void before_fork() noexcept { g_contexts.lock.lock(); }
-void after_fork_in_parent() noexcept { g_contexts.lock.unlock(); }
+void before_fork() noexcept { g_homes.lock.lock(); }
+void after_fork_in_parent() noexcept { g_homes.lock.unlock(); }
 
 void after_fork_in_child() noexcept {
   // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
-  const auto known = g_contexts.known;
-  auto *fresh = new (&g_contexts) registry_of_contexts;
+  const auto known = g_homes.known;
+  auto *fresh = new (&g_homes) registry_of_homes;
   fresh->known = known;
   // Where the parent exits, so does this library in the child: what it stands on may be destroyed by now.
   invalidate_all_handles();
@@ -63,9 +63,9 @@ int g_fork_handlers = 0;
 
 }  // namespace
 
-void register_context(context &created) {
+void register_home(job_home &created) {
   if (g_fork_handlers != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
-  registry_of_contexts &all = g_contexts;
+  registry_of_homes &all = g_homes;
   const std::lock_guard lock(all.lock);
   // The handler that was registered last runs first, so each backend's first context registers it again.
   const sg_backend_ops *ops = &created.on().ops();
@@ -81,8 +81,8 @@ void register_context(context &created) {
   all.first = &created;
 }
 
-void unregister_context(context &retired) noexcept {
-  registry_of_contexts &all = g_contexts;
+void unregister_home(job_home &retired) noexcept {
+  registry_of_homes &all = g_homes;
   const std::lock_guard lock(all.lock);
   (retired.previous_registered ? retired.previous_registered->next_registered : all.first) = retired.next_registered;
   if (retired.next_registered) retired.next_registered->previous_registered = retired.previous_registered;

@@ -6,7 +6,7 @@
 
 namespace sg {
 
-class context;
+class job_home;
 
 extern std::atomic<bool> g_process_exits;
 // True once exit() has begun: no new work is taken, no callback is called.
@@ -14,7 +14,7 @@ inline bool process_exits() noexcept { return g_process_exits.load(std::memory_o
 
 // Contexts that exit() has to bring to rest. A backend's first context installs the handler for exit; by then the
 // device's libraries are loaded and warm, so theirs run after ours. Throws sg::error.
-void register_context(context &created);
-void unregister_context(context &retired) noexcept;
+void register_home(job_home &created);
+void unregister_home(job_home &retired) noexcept;
 
 }  // namespace sg

@@ -4,31 +4,31 @@
 #include <memory>
 
 #include "base/thread.hpp"
-#include "run/context.hpp"
+#include "run/job/job_home.hpp"
 #include "run/job/process.hpp"
 
 namespace sg {
 
 namespace {
 thread_local const job *t_about = nullptr;
-thread_local const context *t_context = nullptr;
+thread_local const job_home *t_home = nullptr;
 }  // namespace
 
 const job *job_of_current_callback() noexcept { return t_about; }
-bool in_callback_of(const context &which) noexcept { return t_context == &which; }
+bool in_callback_of(const job_home &which) noexcept { return t_home == &which; }
 
 void run_callback(callback_request *request) noexcept {
   const std::unique_ptr<callback_request> owned(request);
   t_about = request->about.get();
-  t_context = &request->about->owner();
+  t_home = &request->about->owner();
   request->about->tell();  // before the callback gives the memory to others
   if (!process_exits()) request->run(request->handle, request->about->status(), request->user, request->fn);
   t_about = nullptr;
-  t_context = nullptr;
+  t_home = nullptr;
   release_handle(request->handle, request->handle_type);
 }
 
-service *service::start(context &owner) {
+service *service::start(job_home &owner) {
   std::unique_ptr<service> made(new service(owner));
   thread("sg-service", [self = made.get()] { self->run(); }).detach();
   return made.release();
@@ -67,7 +67,7 @@ deadline service::sweep_due() noexcept {
   sweeps_.erase(sweeps_.begin(), end);
   const deadline next = sweeps_.empty() ? deadline(-1) : deadline::at(*sweeps_.begin());
   lock.unlock();
-  if (due) owner_.executor().sweep();
+  if (due) owner_.sweep();
   return next;
 }
 
@@ -98,7 +98,7 @@ void service::run() noexcept {
   for (;;) {
     const std::uint32_t seen = changes_.load(std::memory_order_acquire);
     serve();
-    owner_.free_condemned();
+    owner_.free_unused_buffers();
     if (seen & retired_bit) break;
     futex_wait(changes_, seen, sweep_due());
   }

@@ -13,27 +13,27 @@
 
 namespace sg {
 
-class context;
+class job_home;
 
 class service {
  public:
   // Starts the thread; `owner` is deleted by it after retire(). Throws sg::error.
-  static service *start(context &owner);
+  static service *start(job_home &owner);
 
   void post(callback_request *request) noexcept;  // takes it over
-  void wake() noexcept;                           // to look for condemned buffers
+  void wake() noexcept;                           // to look for buffers to free
   // Lets the engine look for jobs to end early then, on CLOCK_MONOTONIC, or at most a millisecond later. Throws
   // std::bad_alloc.
   void sweep_at(std::int64_t ns);
   void retire() noexcept;
 
  private:
-  explicit service(context &owner) noexcept : owner_(owner) {}
+  explicit service(job_home &owner) noexcept : owner_(owner) {}
   void run() noexcept;
   void serve() noexcept;
   deadline sweep_due() noexcept;  // the next one
 
-  context &owner_;
+  job_home &owner_;
   std::atomic<callback_request *> posted_{nullptr};
   static constexpr std::uint32_t retired_bit = 1;
   std::mutex sweeps_lock_;
@@ -45,7 +45,7 @@ class service {
 // the event was recorded as.
 const job *job_of_current_callback() noexcept;
 // Whether the calling thread runs a callback of that context.
-bool in_callback_of(const context &which) noexcept;
+bool in_callback_of(const job_home &which) noexcept;
 
 // Calls it (unless the process exits), drops what it holds and deletes it.
 void run_callback(callback_request *request) noexcept;

@@ -5,18 +5,18 @@
 
 namespace sg {
 
-device_buffer::device_buffer(ref<context> owner, std::uint64_t bytes)
-    : object(object_type::buffer), owner_(std::move(owner)), bytes_(bytes) {
+device_buffer::device_buffer(ref<job_sink> owner, memory_map &known, arena_pool &kept, std::uint64_t bytes)
+    : object(object_type::buffer), owner_(std::move(owner)), known_(known), bytes_(bytes) {
   try {
     data_ = owner_->on().mem_alloc(bytes);
   } catch (const error &e) {
     if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
-    owner_->free_condemned();        // what was released and is not needed any more
-    owner_->device_memory().trim();  // what is kept for later runs
+    owner_->free_unused_buffers();  // what was released and is not needed any more
+    kept.trim();                    // what is kept for later runs
     data_ = owner_->on().mem_alloc(bytes);
   }
   try {
-    owner_->known_memory().add(data_, bytes, SG_MEMORY_DEVICE);
+    known_.add(data_, bytes, SG_MEMORY_DEVICE);
   } catch (...) {
     owner_->on().ops().mem_free(owner_->on().handle(), data_);
     throw;
@@ -24,7 +24,7 @@ device_buffer::device_buffer(ref<context> owner, std::uint64_t bytes)
 }
 
 device_buffer::~device_buffer() {
-  owner_->known_memory().remove(data_);
+  known_.remove(data_);
   owner_->on().ops().mem_free(owner_->on().handle(), data_);
 }
 

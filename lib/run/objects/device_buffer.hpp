@@ -5,28 +5,32 @@
 #include <cstdint>
 
 #include "base/object.hpp"
-#include "run/context.hpp"
+#include "run/memory/arena_pool.hpp"
+#include "run/memory/memory_map.hpp"
+#include "run/order/job_sink.hpp"
 
 namespace sg {
 
 class device_buffer final : public object {
  public:
-  device_buffer(ref<context> owner, std::uint64_t bytes);  // Throws sg::error.
+  // `known` and `kept`: the context's; what is kept for runs is freed where the device has too little.
+  device_buffer(ref<job_sink> owner, memory_map &known, arena_pool &kept, std::uint64_t bytes);  // Throws sg::error.
   ~device_buffer() override;
 
   void *data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return bytes_; }
-  context &owner() const noexcept { return *owner_; }
+  job_sink &owner() const noexcept { return *owner_; }
 
   // The context's, once the last reference has gone.
-  device_buffer *next_condemned = nullptr;
+  device_buffer *next_released = nullptr;
   std::uint32_t last_user_generation = 0;
 
  private:
   // Jobs in flight may still use the memory: they name it by address.
-  void last_ref_dropped() noexcept override { owner_->condemn(*this); }
+  void last_ref_dropped() noexcept override { owner_->free_when_unused(*this); }
 
-  const ref<context> owner_;
+  const ref<job_sink> owner_;
+  memory_map &known_;
   const std::uint64_t bytes_;
   void *data_ = nullptr;
 };

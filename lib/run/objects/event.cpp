@@ -6,15 +6,16 @@
 
 namespace sg {
 
-event::event(ref<context> owner, void *native)
+event::event(ref<job_sink> owner, event_lanes &lanes, void *native)
     : object(object_type::event),
       owner_(std::move(owner)),
+      lanes_(lanes),
       wraps_(true),
       native_(std::make_unique<native_event>(owner_->on(), native)) {}
 
 ref<job> event::new_marker() const {
   ref<job> made = owner_->new_job();
-  made->follows_on_device = owner_->follows_on_device();
+  made->follows_on_device = owner_->on().orders_commands();
   return made;
 }
 
@@ -22,7 +23,7 @@ ref<job> event::new_point() const {
   ref<job> made = owner_->new_job();
   made->kind = work_kind::point;
   made->follows_on_device = true;
-  made->native = &owner_->lanes_of_events().least_busy();
+  made->native = &lanes_.least_busy();
   return made;
 }
 

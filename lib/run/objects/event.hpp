@@ -7,8 +7,9 @@
 #include <mutex>
 
 #include "base/object.hpp"
-#include "run/context.hpp"
+#include "run/order/job_sink.hpp"
 #include "run/job/job.hpp"
+#include "run/objects/event_lanes.hpp"
 #include "run/objects/native_event.hpp"
 
 namespace sg {
@@ -17,11 +18,12 @@ class stream;
 
 class event final : public object {
  public:
-  explicit event(ref<context> owner) noexcept : object(object_type::event), owner_(std::move(owner)), wraps_(false) {}
+  event(ref<job_sink> owner, event_lanes &lanes) noexcept
+      : object(object_type::event), owner_(std::move(owner)), lanes_(lanes), wraps_(false) {}
   // Over one of the caller's. Throws as native_event does.
-  event(ref<context> owner, void *native);
+  event(ref<job_sink> owner, event_lanes &lanes, void *native);
 
-  context &owner() const noexcept { return *owner_; }
+  job_sink &owner() const noexcept { return *owner_; }
   bool wraps() const noexcept { return wraps_; }
   // All of these throw std::bad_alloc, sg::error.
   void record(stream &in);
@@ -43,7 +45,8 @@ class event final : public object {
   ref<job> new_point() const;
   void record_natively(job &behind) const;
 
-  const ref<context> owner_;
+  const ref<job_sink> owner_;
+  event_lanes &lanes_;  // the context's
   const bool wraps_;
   std::mutex recording_;  // one at a time, so that both stand for the same point
   std::unique_ptr<native_event> native_;

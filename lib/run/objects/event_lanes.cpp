@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "run/context.hpp"
 #include "run/objects/named_lane.hpp"
 
 namespace sg {
@@ -16,7 +15,7 @@ std::int32_t load_of(const std::unique_ptr<named_lane> &lane) noexcept {
 
 }  // namespace
 
-event_lanes::event_lanes(context &on) noexcept : on_(on) {}
+event_lanes::event_lanes(const device &on, engine &in) noexcept : device_(on), engine_(in) {}
 event_lanes::~event_lanes() = default;
 
 lane_slot &event_lanes::least_busy() {
@@ -25,7 +24,7 @@ lane_slot &event_lanes::least_busy() {
                                       [](const auto &a, const auto &b) { return load_of(a) < load_of(b); });
   if (least != lanes_.end() && (load_of(*least) == 0 || lanes_.size() == room_for(lane_use::events).count))
     return (*least)->slot();
-  lanes_.push_back(std::make_unique<named_lane>(on_));
+  lanes_.push_back(std::make_unique<named_lane>(device_, engine_));
   return lanes_.back()->slot();
 }
 

@@ -11,12 +11,13 @@
 
 namespace sg {
 
-class context;
+class device;
+class engine;
 class named_lane;
 
 class event_lanes {
  public:
-  explicit event_lanes(context &on) noexcept;
+  event_lanes(const device &on, engine &in) noexcept;
   ~event_lanes();  // nothing of them is in flight
   event_lanes(const event_lanes &) = delete;
   event_lanes &operator=(const event_lanes &) = delete;
@@ -24,7 +25,8 @@ class event_lanes {
   lane_slot &least_busy();  // Throws sg::error, std::bad_alloc. Any thread.
 
  private:
-  context &on_;
+  const device &device_;
+  engine &engine_;
   std::mutex lock_;
   std::vector<std::unique_ptr<named_lane>> lanes_;
 };

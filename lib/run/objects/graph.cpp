@@ -47,18 +47,18 @@ std::shared_ptr<const graph_program> graph::prepared() {
     works.back().operands = work.operands.copy();
   }
   auto made = std::make_shared<graph_program>(std::move(works));
-  if (owner_->follows_on_device()) made->put_on(owner_->on());
+  if (owner_->on().orders_commands()) made->put_on(owner_->on());
   program_ = made;
   return made;
 }
 
 void graph::run(const ref<job> &whole, submission order) {
-  whole->program = prepared();
-  const graph_program &program = *whole->program;
-  if (!program.device) return owner_->submit_parts(whole, order, program);
+  const auto program = prepared();
+  whole->program = program;
+  if (!program->device) return owner_->submit_parts(whole, order, *program);
   whole->kind = work_kind::device_graph;
   whole->follows_on_device = true;
-  owner_->submit(whole, order, program.accesses.data(), program.accesses.size());
+  owner_->submit(whole, order, program->accesses.data(), program->accesses.size());
 }
 
 }  // namespace sg

@@ -8,29 +8,29 @@
 #include <vector>
 
 #include "base/object.hpp"
-#include "run/context.hpp"
+#include "run/order/job_sink.hpp"
 #include "run/objects/graph_program.hpp"
 
 namespace sg {
 
 class graph final : public object {
  public:
-  explicit graph(ref<context> owner) noexcept : object(object_type::graph), owner_(std::move(owner)) {}
+  explicit graph(ref<job_sink> owner) noexcept : object(object_type::graph), owner_(std::move(owner)) {}
 
-  context &owner() const noexcept { return *owner_; }
+  job_sink &owner() const noexcept { return *owner_; }
   std::int32_t size() const noexcept;
   void record(recorded_work &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
   // What was recorded as number `index`; it exists. replace() keeps its stream, priority, units, partition and
   // label, and whether it is tracked.
   recorded_work at(std::int32_t index) const;
   void replace(std::int32_t index, recorded_work &&work);
-  // Submits a run; `whole` ends when all of it has ended. Throws as context::submit does.
+  // Submits a run; `whole` ends when all of it has ended. Throws as job_sink::submit does.
   void run(const ref<job> &whole, submission order);
 
  private:
   std::shared_ptr<const graph_program> prepared();
 
-  const ref<context> owner_;
+  const ref<job_sink> owner_;
   mutable std::mutex lock_;
   std::vector<recorded_work> works_;
   std::shared_ptr<const graph_program> program_;  // of works_; empty when they have changed

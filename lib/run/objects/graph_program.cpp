@@ -151,6 +151,7 @@ std::vector<access> in_few_ranges(const std::vector<recorded_work> &works) {
 }  // namespace
 
 graph_program::graph_program(std::vector<recorded_work> recorded) : works(std::move(recorded)) {
+  commands = static_cast<std::int32_t>(works.size());
   for (const recorded_work &work : works)
     if (work.plan) flops += work.plan->text->flops;
 }
@@ -174,7 +175,7 @@ void graph_program::put_on(const sg::device &on) {
   const std::vector<step> steps = steps_of(works, on.has_batches());
   if (steps.empty()) return;
   std::vector<std::vector<sg_backend_gemm>> products(steps.size());
-  std::vector<std::vector<const sg_backend_command *>> commands(steps.size());
+  std::vector<std::vector<const sg_backend_command *>> calls(steps.size());
   std::vector<pointer_scratch> pointers(steps.size());
   std::vector<sg_backend_node> nodes(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -183,8 +184,8 @@ void graph_program::put_on(const sg::device &on) {
     node.before_count = static_cast<std::int32_t>(steps[i].before.size());
     const recorded_work &first = works[static_cast<std::size_t>(steps[i].works.front())];
     if (first.kind == work_kind::copy) {
-      commands[i].push_back(&first.copy.header);
-      node.commands = commands[i].data();
+      calls[i].push_back(&first.copy.header);
+      node.commands = calls[i].data();
       node.command_count = 1;
       continue;
     }
@@ -194,9 +195,9 @@ void graph_program::put_on(const sg::device &on) {
       products[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
       products[i].back().compute_units = work.units;
     }
-    for (const sg_backend_gemm &each : products[i]) commands[i].push_back(&each.header);
-    node.commands = commands[i].data();
-    node.command_count = static_cast<std::int32_t>(commands[i].size());
+    for (const sg_backend_gemm &each : products[i]) calls[i].push_back(&each.header);
+    node.commands = calls[i].data();
+    node.command_count = static_cast<std::int32_t>(calls[i].size());
   }
   auto ranges = in_few_ranges(works);
   sg_backend_graph *made = nullptr;

@@ -12,6 +12,7 @@
 #include "ops/binding.hpp"
 #include "plan/gemm/problem.hpp"
 #include "run/program/compiled_plan.hpp"
+#include "run/program/device_graph.hpp"
 #include "run/job/job.hpp"
 #include "run/objects/stream.hpp"
 #include "run/order/tracker.hpp"
@@ -37,30 +38,12 @@ struct recorded_work {
   plan_request request;
 };
 
-// A graph of the backend's.
-class device_graph {
- public:
-  device_graph(const device &on, sg_backend_graph *made) noexcept : on_(on), made_(made) {}
-  ~device_graph() { on_.ops().graph_destroy(made_); }
-  device_graph(const device_graph &) = delete;
-  device_graph &operator=(const device_graph &) = delete;
-  sg_backend_graph *get() const noexcept { return made_; }
-
- private:
-  const device &on_;
-  sg_backend_graph *const made_;
-};
-
-struct graph_program {
+struct graph_program : recorded_graph {
   explicit graph_program(std::vector<recorded_work> recorded);
 
   std::vector<recorded_work> works;
-  double flops = 0;
-  std::unique_ptr<const device_graph> device;  // nullptr: the works are replayed one by one
-  std::vector<access> accesses;                // of all works, in few ranges; with `device` only
+  std::vector<access> accesses;  // of all works, in few ranges; with `device` only
 
-  std::int32_t commands() const noexcept { return static_cast<std::int32_t>(works.size()); }
-  sg_backend_graph *on_device() const noexcept { return device->get(); }
   // Gives the works to the device as one graph, where it takes them. Throws std::bad_alloc.
   void put_on(const sg::device &on);
 };

@@ -19,35 +19,34 @@ const char *what_fills(lane_use use) noexcept {
 
 }  // namespace
 
-named_lane::named_lane(context &on, void *native) : on_(on) {
-  const device &where = on.on();
-  if (!where.ops().stream_wrap || !on.follows_on_device())
-    throw error(SG_STATUS_UNSUPPORTED, "%s has no native streams to wrap", where.name().c_str());
+named_lane::named_lane(const device &on, engine &in, void *native) : device_(on), engine_(in) {
+  if (!on.ops().stream_wrap || !on.orders_commands())
+    throw error(SG_STATUS_UNSUPPORTED, "%s has no native streams to wrap", on.name().c_str());
   slot_.use = lane_use::native;
-  where.check(where.ops().stream_wrap(where.handle(), native, &slot_.stream), "wrapping a native stream");
+  on.check(on.ops().stream_wrap(on.handle(), native, &slot_.stream), "wrapping a native stream");
   admit();
 }
 
-named_lane::named_lane(context &on) : on_(on) {
+named_lane::named_lane(const device &on, engine &in) : device_(on), engine_(in) {
   slot_.use = lane_use::events;
-  slot_.stream = on.on().stream_create(0);
+  slot_.stream = on.stream_create(0);
   admit();
 }
 
-named_lane::named_lane(context &on, std::int32_t priority, std::int32_t &units) : on_(on) {
-  const device &where = on.on();
-  if (!where.ops().stream_create_within || !on.follows_on_device())
-    throw error(SG_STATUS_UNSUPPORTED, "%s sets no compute units aside", where.name().c_str());
+named_lane::named_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units)
+    : device_(on), engine_(in) {
+  if (!on.ops().stream_create_within || !on.orders_commands())
+    throw error(SG_STATUS_UNSUPPORTED, "%s sets no compute units aside", on.name().c_str());
   slot_.use = lane_use::partition;
-  where.check(where.ops().stream_create_within(where.handle(), priority, &units, &slot_.stream),
+  on.check(on.ops().stream_create_within(on.handle(), priority, &units, &slot_.stream),
               "setting compute units aside");
   admit();
 }
 
 void named_lane::admit() {
   try {
-    slot_.tail = on_.on().event_create();
-    if (!on_.executor().admit(slot_))
+    slot_.tail = device_.event_create();
+    if (!engine_.admit(slot_))
       throw error(SG_STATUS_BUSY, "%zu %s, as many as a context has room for", room_for(slot_.use).count,
                   what_fills(slot_.use));
   } catch (...) {
@@ -57,12 +56,12 @@ void named_lane::admit() {
 }
 
 named_lane::~named_lane() {
-  on_.executor().dismiss(slot_);
+  engine_.dismiss(slot_);
   destroy();
 }
 
 void named_lane::destroy() noexcept {
-  const sg_backend_ops &ops = on_.on().ops();
+  const sg_backend_ops &ops = device_.ops();
   ops.stream_destroy(slot_.stream);
   if (slot_.tail) ops.event_destroy(slot_.tail);
 }

@@ -3,7 +3,7 @@
 // goes between the caller's own work; for events of the device's own; or on compute units that are set aside.
 #pragma once
 
-#include "run/context.hpp"
+#include "run/dispatch/engine.hpp"
 #include "run/program/flight.hpp"
 
 namespace sg {
@@ -11,11 +11,11 @@ namespace sg {
 class named_lane {
  public:
   // The native stream stays the caller's. Throws sg::error(SG_STATUS_UNSUPPORTED) where the device has none.
-  named_lane(context &on, void *native);
-  explicit named_lane(context &on);  // for events. Throws sg::error.
+  named_lane(const device &on, engine &in, void *native);
+  named_lane(const device &on, engine &in);  // for events. Throws sg::error.
   // On units that are set aside, `units` of them at most, which becomes how many. Throws
   // sg::error(SG_STATUS_UNSUPPORTED) where there are none.
-  named_lane(context &on, std::int32_t priority, std::int32_t &units);
+  named_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units);
   ~named_lane();  // nothing of it is in flight
   named_lane(const named_lane &) = delete;
   named_lane &operator=(const named_lane &) = delete;
@@ -26,7 +26,8 @@ class named_lane {
   void admit();
   void destroy() noexcept;
 
-  context &on_;
+  const device &device_;
+  engine &engine_;
   lane_slot slot_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/objects/partitions.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,11 +21,22 @@ bool is_idle(partition &which) noexcept {
 
 }  // namespace
 
+std::int32_t partitions::grant(std::int32_t wanted) const {
+  if (wanted == 0) return 0;
+  if (model_.lanes_are_cores) return std::min(wanted, model_.compute_lanes);
+  const auto units_of = device_.ops().compute_units;
+  const std::int32_t all = units_of ? units_of(device_.handle()) : 0;
+  if (all <= 0)
+    throw error(SG_STATUS_UNSUPPORTED, "%s cannot be told how many compute units a product may use",
+                device_.name().c_str());
+  return std::min(wanted, all);
+}
+
 std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t &units) {
-  if (units >= on_.grant_units(INT32_MAX)) return nullptr;  // all of them are nobody's part
+  if (units >= grant(INT32_MAX)) return nullptr;  // all of them are nobody's part
   free_idle();
   try {
-    return std::make_unique<partition>(on_, priority, units);
+    return std::make_unique<partition>(device_, engine_, priority, units);
   } catch (const error &why) {
     if (why.status() != SG_STATUS_UNSUPPORTED && why.status() != SG_STATUS_BUSY) throw;
     if (logs(log_level::info, log_area::fallback))

@@ -11,7 +11,7 @@
 namespace sg {
 
 struct partition {
-  partition(context &on, std::int32_t priority, std::int32_t &units) : lane(on, priority, units) {}
+  partition(const device &on, engine &in, std::int32_t priority, std::int32_t &units) : lane(on, in, priority, units) {}
 
   named_lane lane;
   // Once its stream is gone: that one's latest job, which may still need the lane.
@@ -22,7 +22,12 @@ struct partition {
 
 class partitions {
  public:
-  explicit partitions(context &on) noexcept : on_(on) {}
+  partitions(const device &on, const device_model &model, engine &in) noexcept
+      : device_(on), model_(model), engine_(in) {}
+
+  // Of so many compute units, those that a stream's products can be kept to. Throws SG_STATUS_UNSUPPORTED where the
+  // device cannot be told.
+  std::int32_t grant(std::int32_t wanted) const;
 
   // As many of `units`, which becomes how many, as no other partition has; nullptr where none can be set aside. Throws
   // sg::error, std::bad_alloc. Any thread.
@@ -34,7 +39,9 @@ class partitions {
  private:
   void free_idle() noexcept;
 
-  context &on_;
+  const device &device_;
+  const device_model &model_;
+  engine &engine_;
   std::mutex lock_;
   std::unique_ptr<partition> returned_;
 };

@@ -7,24 +7,24 @@
 #include "base/object.hpp"
 #include "plan/gemm/problem.hpp"
 #include "run/program/compiled_plan.hpp"
-#include "run/context.hpp"
+#include "run/order/job_sink.hpp"
 
 namespace sg {
 
 class prepared_plan final : public object {
  public:
-  prepared_plan(ref<context> owner, const problem &shape, const plan_request &request)
+  prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const compiled_plan> plan)
       : object(object_type::plan),
         owner_(std::move(owner)),
         shape_(shape),
-        plan_(owner_->plan_for(&shape, 1, request)) {}
+        plan_(std::move(plan)) {}
 
-  const ref<context> &owner() const noexcept { return owner_; }
+  const ref<job_sink> &owner() const noexcept { return owner_; }
   const problem &shape() const noexcept { return shape_; }
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
  private:
-  const ref<context> owner_;
+  const ref<job_sink> owner_;
   const problem shape_;
   const std::shared_ptr<const compiled_plan> plan_;
 };

@@ -7,25 +7,26 @@
 
 namespace sg {
 
-stream::stream(ref<context> owner, std::int32_t priority) noexcept
+stream::stream(ref<job_sink> owner, std::int32_t priority) noexcept
     : object(object_type::stream), owner_(std::move(owner)), priority_(priority) {}
 
-stream::stream(ref<context> owner, std::int32_t priority, std::int32_t most)
+stream::stream(ref<job_sink> owner, std::int32_t priority, partitions &of, std::int32_t most)
     : object(object_type::stream),
       owner_(std::move(owner)),
       priority_(priority),
-      units_(owner_->grant_units(most)),
-      partition_(units_ > 0 ? owner_->parts().take(priority, units_) : nullptr) {}
+      units_(of.grant(most)),
+      partitions_(&of),
+      partition_(units_ > 0 ? of.take(priority, units_) : nullptr) {}
 
-stream::stream(ref<context> owner, void *native)
+stream::stream(ref<job_sink> owner, engine &in, void *native)
     : object(object_type::stream),
       owner_(std::move(owner)),
       priority_(0),
-      native_(std::make_unique<named_lane>(*owner_, native)) {}
+      native_(std::make_unique<named_lane>(owner_->on(), in, native)) {}
 
 void stream::last_ref_dropped() noexcept {
   if (native_ && latest_) latest_->wait(deadline(-1));
-  if (partition_) owner_->parts().give_back(std::move(partition_), latest_.get());
+  if (partition_) partitions_->give_back(std::move(partition_), latest_.get());
   delete this;
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/object.hpp"
-#include "run/context.hpp"
+#include "run/order/job_sink.hpp"
 #include "run/job/job.hpp"
 #include "run/objects/named_lane.hpp"
 #include "run/objects/partitions.hpp"
@@ -16,14 +16,14 @@ namespace sg {
 
 class stream final : public object {
  public:
-  stream(ref<context> owner, std::int32_t priority) noexcept;
+  stream(ref<job_sink> owner, std::int32_t priority) noexcept;
   // Whose products use some compute units only, `most` of them at most, which are set aside where that is possible.
-  // Throws as context::grant_units and partitions::take do.
-  stream(ref<context> owner, std::int32_t priority, std::int32_t most);
+  // Throws as the partitions do.
+  stream(ref<job_sink> owner, std::int32_t priority, partitions &of, std::int32_t most);
   // Over a stream of the caller's. Throws as named_lane does.
-  stream(ref<context> owner, void *native);
+  stream(ref<job_sink> owner, engine &in, void *native);
 
-  context &owner() const noexcept { return *owner_; }
+  job_sink &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
   std::int32_t units() const noexcept { return units_; }  // that its products may use; 0: all
   // The lane of its products, on units that are set aside for it; nullptr: there are none.
@@ -41,19 +41,20 @@ class stream final : public object {
   // The latest submission; empty when there was none.
   ref<job> latest() const noexcept;
   // What ends when everything in the stream has ended, the caller's own work in a native stream too; empty when nothing
-  // was submitted. Throws like context::submit.
+  // was submitted. Throws like job_sink::submit.
   ref<job> end();
 
  private:
   // What is in flight in a stream of the caller's ends before that is let go; a partition is let go when its own has.
   void last_ref_dropped() noexcept override;
 
-  const ref<context> owner_;
+  const ref<job_sink> owner_;
   const std::int32_t priority_;
   std::int32_t units_ = 0;
   const std::uint32_t number_ = count_++;
   inline static std::atomic<std::uint32_t> count_{0};
   const std::unique_ptr<named_lane> native_;
+  partitions *const partitions_ = nullptr;  // the context's; of a stream with units of its own
   std::unique_ptr<partition> partition_;
   ref<job> latest_;  // guarded by the context's submission lock
 };

@@ -9,6 +9,7 @@
 
 namespace sg {
 
+class engine;
 class job;
 struct product_batch;
 
@@ -38,6 +39,7 @@ struct lane_slot {
 
 struct flight {
   flight *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
+  engine *home = nullptr;  // that it is told to
   job *about = nullptr;
   std::uint32_t index = 0;              // command of the schedule
   product_batch *batch = nullptr;       // of several commands that went out in one call
@@ -49,7 +51,8 @@ struct flight {
   std::atomic<std::int32_t> pieces{0};  // backend calls that have not ended
   std::int64_t start_ns = 0, end_ns = 0;
 
-  void begin(job &owner, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
+  void begin(engine *runner, job &owner, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
+    home = runner;
     about = &owner;
     index = command;
     batch = nullptr;

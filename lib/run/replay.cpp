@@ -43,7 +43,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
   const auto let_go = [](const ref<job> &each) {
     if (each) each->submit();
   };
-  if (whole->deadline_at_ns != 0) service_->sweep_at(whole->deadline_at_ns);
+  if (whole->deadline_at_ns != 0) helper().sweep_at(whole->deadline_at_ns);
   if (order.limited) whole->admitted = limit_.enter();
   bool complete = false;
   ref<job> replaced[2];

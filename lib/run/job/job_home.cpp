@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/job/job_home.hpp"
+
+#include <utility>
+
+#include "run/job/process.hpp"
+#include "run/job/service.hpp"
+
+namespace sg {
+
+namespace {
+thread_local job_home::ends_together *t_together = nullptr;
+}  // namespace
+
+job_home::job_home(std::shared_ptr<device> opened, std::int64_t job_limit, bool refuse_when_full)
+    : object(object_type::context),
+      device_(std::move(opened)),
+      virtual_clock_(device_->ops().stream_begin_at != nullptr),
+      limit_(job_limit, refuse_when_full) {}
+
+void job_home::open() {
+  register_home(*this);
+  registered_ = true;
+  service_ = service::start(*this);
+}
+
+void job_home::close() noexcept {
+  if (registered_) unregister_home(*this);
+}
+
+void job_home::last_ref_dropped() noexcept {
+  if (service_)
+    service_->retire();
+  else
+    delete this;
+}
+
+job_home::ends_together::ends_together(job_home &of) noexcept : of_(of), outer_(t_together) { t_together = this; }
+
+job_home::ends_together::~ends_together() {
+  t_together = outer_;
+  if (unused_ > 0) {
+    of_.jobs_.give_back(*first_unused_, *last_unused_);
+    of_.drop_refs(unused_);
+  }
+  if (count_ > 0) of_.announce_ends(generation_, count_);
+}
+
+void job_home::take_back(job &unused) noexcept {
+  ends_together *const all = t_together;
+  if (!all || &all->of_ != this) {
+    jobs_.give_back(unused);
+    return drop_ref();
+  }
+  job_pool::link(unused, all->first_unused_);
+  all->first_unused_ = &unused;
+  if (!all->last_unused_) all->last_unused_ = &unused;
+  ++all->unused_;
+}
+
+void job_home::announce_ends(std::uint32_t generation, std::int64_t count) noexcept {
+  if (count_ends(generation, count)) service_->wake();
+  job_ends::announce();
+}
+
+void job_home::job_ended(const job &ended) noexcept {
+  if (ended.admitted) limit_.leave();
+  ends_together *const all = t_together;
+  if (!all || &all->of_ != this) return announce_ends(ended.generation, 1);
+  if (all->count_ > 0 && all->generation_ != ended.generation)
+    announce_ends(all->generation_, std::exchange(all->count_, 0));
+  all->generation_ = ended.generation;
+  ++all->count_;
+}
+
+void job_home::post_callback(callback_request *request) noexcept { service_->post(request); }
+
+void job_home::host_has_seen(std::int64_t device_ns) noexcept {
+  if (!virtual_clock_) return;
+  std::int64_t now = host_seen_ns_.load(std::memory_order_relaxed);
+  while (now < device_ns && !host_seen_ns_.compare_exchange_weak(now, device_ns, std::memory_order_relaxed)) {
+  }
+}
+
+std::int64_t job_home::device_now_ns() const noexcept {
+  return virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns();
+}
+
+}  // namespace sg

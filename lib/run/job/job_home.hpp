@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job needs of the context that it belongs to: an executor, a clock, the device to poll, and somebody to be told
+// of its end. Jobs, completion queues, callbacks and the executor know no more of a context than this.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "backend/device.hpp"
+#include "base/futex.hpp"
+#include "base/object.hpp"
+#include "run/job/job.hpp"
+#include "run/job/job_limit.hpp"
+#include "run/job/job_pool.hpp"
+#include "run/job/untold_failures.hpp"
+
+namespace sg {
+
+class service;
+
+class job_home : public object {
+ public:
+  const device &on() const noexcept { return *device_; }
+  ref<job> new_job() { return jobs_.take(ref<job_home>::share(this)); }
+  untold_failures &untold() noexcept { return untold_; }
+
+  // --- Dispatch ---
+  virtual void push(job &ready) noexcept = 0;  // takes over one reference
+  virtual void sweep() noexcept = 0;           // some job was cancelled
+  // Runs on this thread what of the job is in a lane and no thread has begun.
+  virtual void help(const job &awaited) noexcept = 0;
+  virtual std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned,
+                                                          const plan_request &request) = 0;
+  // Frees the device buffers that were released and that no job in flight uses. Any thread without the submission lock.
+  virtual void free_unused_buffers() noexcept = 0;
+
+  // --- Ends ---
+  void job_ended(const job &ended) noexcept;
+  // A record that nobody refers to, with its reference to this.
+  void take_back(job &unused) noexcept;
+  void post_callback(callback_request *request) noexcept;
+  // While it lives, ends of these jobs on this thread are counted, and announced, and their records given back,
+  // together: each by itself would move cache lines that submitters write too. Its thread holds another reference to
+  // the home.
+  class ends_together {
+   public:
+    explicit ends_together(job_home &of) noexcept;
+    ~ends_together();
+    ends_together(const ends_together &) = delete;
+    ends_together &operator=(const ends_together &) = delete;
+
+   private:
+    friend job_home;
+    job_home &of_;
+    ends_together *const outer_;
+    std::uint32_t generation_ = 0;
+    std::int64_t count_ = 0;
+    job *first_unused_ = nullptr, *last_unused_ = nullptr;  // records to give back
+    std::int64_t unused_ = 0;
+  };
+
+  // --- The clock: the device's where that is virtual ---
+  // The host knows that the device's clock has reached this time, so later submissions come no earlier.
+  void host_has_seen(std::int64_t device_ns) noexcept;
+  std::int64_t device_now_ns() const noexcept;
+
+  // --- Polling ---
+  // Whoever waits may ask the device for what has ended, for a short time, before it sleeps.
+  bool polls() const noexcept { return device_->ops().poll != nullptr; }
+  void poll() const noexcept { device_->ops().poll(device_->handle()); }
+  // Sends out what has gathered, and asks the device until `done()`, or for that time.
+  template <class Done>
+  void poll_until(Done &&done, std::int64_t ns) noexcept {
+    if (!polls()) return;
+    hurry();
+    for (const deadline enough(ns); !done() && !enough.passed();) poll();
+  }
+  static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
+  // How much sooner than it should what is so far away may end, as a rule.
+  static constexpr std::int64_t early_by(std::int64_t left_ns) noexcept {
+    return std::clamp(left_ns / 16, long_poll_ns / 2, 2 * long_poll_ns);
+  }
+  // For how long to ask about what should end so soon, or should have ended: it may be as late again.
+  static constexpr std::int64_t ask_for_ns(std::int64_t left_ns) noexcept {
+    return std::max(short_poll_ns, std::min(2 * left_ns, left_ns + long_poll_ns / 2));
+  }
+
+  job_home *next_registered = nullptr, *previous_registered = nullptr;  // process.cpp's list
+
+ protected:
+  // The last reference to it may go on any thread: the service, once there is one, deletes it.
+  job_home(std::shared_ptr<device> opened, std::int64_t job_limit, bool refuse_when_full);
+  ~job_home() override = default;
+  // Registers it for the process's end and starts its service. Throws sg::error.
+  void open();
+  // Nobody brings it to rest any more. The derived class's destructor calls it first.
+  void close() noexcept;
+  virtual void hurry() noexcept = 0;  // somebody waits: what has gathered is to go out
+  // So many jobs of that generation have ended. True: a buffer waits for jobs to end.
+  virtual bool count_ends(std::uint32_t generation, std::int64_t count) noexcept = 0;
+
+  service &helper() noexcept { return *service_; }
+
+  const std::shared_ptr<device> device_;
+  const bool virtual_clock_;
+  job_limit limit_;
+  std::atomic<std::int64_t> host_seen_ns_{0};
+
+ private:
+  friend service;
+  void last_ref_dropped() noexcept override;
+  void announce_ends(std::uint32_t generation, std::int64_t count) noexcept;
+
+  job_pool jobs_;
+  untold_failures untold_;
+  bool registered_ = false;
+  service *service_ = nullptr;
+};
+
+}  // namespace sg

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kind of memory an address is in.
+#pragma once
+
+#include "backend/device.hpp"
+#include "run/memory/memory_map.hpp"
+
+namespace sg {
+
+// Any thread.
+class memory_kinds {
+ public:
+  explicit memory_kinds(const device &on) noexcept : device_(on) {}
+
+  const device &on() const noexcept { return device_; }
+  memory_map &known() noexcept { return known_; }
+  // Of the memory that [memory, memory + bytes) lies in; with unified memory always SG_MEMORY_DEVICE.
+  sg_memory_kind of(const void *memory, std::uint64_t bytes) const noexcept {
+    if (device_.unified()) return SG_MEMORY_DEVICE;
+    const memory_map::memo *const known = known_.find(memory, bytes);
+    return known ? known->kind() : device_.memory_kind(memory, bytes);
+  }
+  // The same for who asks about one piece of memory again and again: what was found the last time.
+  sg_memory_kind of(const void *memory, std::uint64_t bytes, memory_map::memo &latest) const noexcept {
+    if (device_.unified()) return SG_MEMORY_DEVICE;
+    if (!known_.holds(latest, memory, bytes)) {
+      const memory_map::memo *const known = known_.find(memory, bytes);
+      if (!known) return device_.memory_kind(memory, bytes);
+      latest = *known;
+    }
+    return latest.kind();
+  }
+
+ private:
+  const device &device_;
+  memory_map known_;
+};
+
+}  // namespace sg

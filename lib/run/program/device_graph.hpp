@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph of the backend's, and what jobs know of the recorded graph that they run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/device.hpp"
+
+namespace sg {
+
+class device_graph {
+ public:
+  device_graph(const device &on, sg_backend_graph *made) noexcept : on_(on), made_(made) {}
+  ~device_graph() { on_.ops().graph_destroy(made_); }
+  device_graph(const device_graph &) = delete;
+  device_graph &operator=(const device_graph &) = delete;
+  sg_backend_graph *get() const noexcept { return made_; }
+
+ private:
+  const device &on_;
+  sg_backend_graph *const made_;
+};
+
+struct recorded_graph {
+  std::int32_t commands = 0;
+  double flops = 0;
+  std::unique_ptr<const device_graph> device;  // nullptr: the commands are replayed one by one
+
+  sg_backend_graph *on_device() const noexcept { return device->get(); }
+};
+
+}  // namespace sg
