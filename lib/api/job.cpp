@@ -7,6 +7,7 @@
 
 #include "api/entry.hpp"
 #include "api/wait.hpp"
+#include "run/job/job_ends.hpp"
 #include "run/job/job_home.hpp"
 
 namespace sg {

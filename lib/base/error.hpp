@@ -9,6 +9,8 @@
 
 namespace sg {
 
+const char *name_of(sg_status status) noexcept;  // "SG_STATUS_OK"
+
 // Carries its text in a fixed buffer, so that reporting "out of memory" needs no memory.
 class error : public std::exception {
  public:

@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes only run downwards, from api to base, and a backend sees backend.h and its own files."""
+"""Includes only run downwards, from api to base and from room to room within plan and run, never in a circle, and a backend
+sees backend.h and its own files. Few files know the context; no file of the library is long."""
+import collections
 import pathlib
 import posixpath
 import re
 import sys
 
-FLOORS = ["base", "plan/model", "ops", "plan", "backend", "run", "api"]
+FLOORS = [
+    "base", "plan/model", "ops", "plan/schedule", "plan/gemm", "plan/streaming", "plan", "backend",
+    "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run", "api",
+]
+# Headers that only so many files include.
+KNOWN_TO = {"run/context.hpp": 8}
+MOST_LINES, MOST_LINES_OF_PAIR = 350, 500
 # The public headers that a floor may use; those above it describe objects that it does not know.
 CORE = {"export.h", "status.h", "types.h", "version.h"}
-PUBLIC = {"base": CORE, "plan/model": CORE, "ops": CORE | {"backend.h"}, "plan": CORE, "backend": CORE | {"backend.h"}}
+PUBLIC = {"ops": CORE | {"backend.h"}, "backend": CORE | {"backend.h"}}
+PUBLIC |= {floor: CORE for floor in FLOORS if floor == "base" or floor.startswith("plan")}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
 # A backend's one header for the registry.
 ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
@@ -63,6 +72,49 @@ def outside_problems(files):
                 yield f"{path}: includes {angled}"
 
 
+def circles(files):
+    """Circles of includes among the files, which `files` holds as pairs of a path relative to lib/ and its text."""
+    texts = {str(path): text for path, text in files}
+    targets = {
+        path: [t for t in (t if t in texts else str(pathlib.PurePath(path).parent / t)
+                           for t, _ in INCLUDE.findall(text)) if t in texts]
+        for path, text in texts.items()
+    }
+    done, way = set(), []
+
+    def visit(path):
+        if path in way:
+            yield " -> ".join([*way[way.index(path):], path])
+        elif path not in done:
+            way.append(path)
+            for target in targets[path]:
+                yield from visit(target)
+            way.pop()
+            done.add(path)
+
+    for path in texts:
+        yield from visit(path)
+
+
+def known_to_too_many(files):
+    for header, most in KNOWN_TO.items():
+        knowing = [str(path) for path, text in files if any(quoted == header for quoted, _ in INCLUDE.findall(text))]
+        if len(knowing) > most:
+            yield f"{header}: {len(knowing)} files include it, {most} at most may: {', '.join(knowing)}"
+
+
+def too_long(files):
+    pairs = collections.Counter()
+    for path, text in files:
+        lines = text.count("\n")
+        pairs[path.with_suffix("")] += lines
+        if lines > MOST_LINES:
+            yield f"{path}: {lines} lines, {MOST_LINES} at most"
+    for pair, lines in pairs.items():
+        if lines > MOST_LINES_OF_PAIR:
+            yield f"{pair}: header and source have {lines} lines, {MOST_LINES_OF_PAIR} at most"
+
+
 def sources(root, folder):
     base = root / folder
     for path in sorted(base.rglob("*")):
@@ -78,7 +130,11 @@ def main():
         for folder in ("include", "tools", "examples")
         for path, text in sources(root, folder)
     ]
-    found = [*lib_problems(lib), *outside_problems(outside)]
+    wrappers = [(path.relative_to(root / "bindings"), text) for path, text in sources(root, "bindings")]
+    found = [
+        *lib_problems(lib), *outside_problems(outside), *circles(lib), *circles(wrappers), *known_to_too_many(lib),
+        *too_long(lib),
+    ]
     if not lib:
         found.append("nothing was read")
     sys.stderr.writelines(f"{line}\n" for line in found)

@@ -146,9 +146,30 @@ class Floors(unittest.TestCase):
             ("plan/gemm/cost.cpp", "<streamgemm/job.h>"),
             ("base/error.cpp", "<streamgemm/backend.h>"),
             ("run/job/job.cpp", '"../api/entry.hpp"'),
+            ("run/job/job.cpp", '"run/context.hpp"'),
+            ("run/order/tracker.cpp", '"run/dispatch/engine.hpp"'),
+            ("plan/schedule/hazard.cpp", '"plan/gemm/problem.hpp"'),
         ]:
             self.assertTrue(floors(path, f"#include {include}\n"), (path, include))
         self.assertTrue(floors("attic/x.cpp", ""))
+
+    def test_circles_crowds_and_long_files(self):
+        def files(**texts):
+            return [(pathlib.PurePosixPath(name.replace("_", "/") + ".hpp"), text) for name, text in texts.items()]
+
+        a_b, b_a = '#include "base/b.hpp"\n', '#include "a.hpp"\n'
+        self.assertEqual([], list(check_floors.circles(files(base_a=a_b, base_b=""))))
+        self.assertEqual(
+            ["base/a.hpp -> base/b.hpp -> base/a.hpp"], list(check_floors.circles(files(base_a=a_b, base_b=b_a)))
+        )
+        knowing = {f"api_x{i}": '#include "run/context.hpp"\n' for i in range(9)}
+        self.assertEqual(1, len(list(check_floors.known_to_too_many(files(**knowing)))))
+        del knowing["api_x0"]
+        self.assertEqual([], list(check_floors.known_to_too_many(files(**knowing))))
+        self.assertEqual([], list(check_floors.too_long(files(run_x="\n" * 350))))
+        self.assertEqual(1, len(list(check_floors.too_long(files(run_x="\n" * 351)))))
+        pair = [(pathlib.PurePosixPath(f"run/x.{end}"), "\n" * 251) for end in ("hpp", "cpp")]
+        self.assertEqual(1, len(list(check_floors.too_long(pair))))
 
     def test_outside(self):
         def outside(path, text):

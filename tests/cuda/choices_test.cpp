@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file in which choices of kernels outlive a process. It needs no GPU.
-#include "choices.hpp"
+#include "backends/cuda/gemm/choices.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

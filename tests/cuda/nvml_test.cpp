@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is made of the management library's answers: fake_nvml.c's, or, with SG_TEST_NVML=absent, none.
-#include "nvml.hpp"
+#include "backends/cuda/properties/nvml.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

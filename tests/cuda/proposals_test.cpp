@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of cublasLt's proposals is taken untimed. It needs no GPU.
-#include "proposals.hpp"
+#include "backends/cuda/gemm/proposals.hpp"
 
 #include <cublasLt.h>
 #include <gtest/gtest.h>

@@ -9,15 +9,15 @@
 #include <cstdio>
 #include <cstring>
 
-#include "blas.hpp"
-#include "current.hpp"
-#include "device.hpp"
-#include "facts.hpp"
-#include "failure.hpp"
-#include "graph.hpp"
-#include "log.hpp"
-#include "process_end.hpp"
-#include "stream.hpp"
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/log.hpp"
+#include "backends/cuda/properties/facts.hpp"
+#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/graph.hpp"
+#include "backends/cuda/streams/process_end.hpp"
+#include "backends/cuda/streams/stream.hpp"
 
 namespace sg::cuda {
 namespace {

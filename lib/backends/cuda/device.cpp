@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device.hpp"
+#include "backends/cuda/device.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,12 +7,12 @@
 #include <ctime>
 #include <new>
 
-#include "blas.hpp"
-#include "current.hpp"
-#include "failure.hpp"
-#include "model.hpp"
-#include "process_end.hpp"
-#include "stream.hpp"
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/properties/model.hpp"
+#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/process_end.hpp"
+#include "backends/cuda/streams/stream.hpp"
 
 namespace sg::cuda {
 

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <string>
 
-#include "choices.hpp"
+#include "backends/cuda/gemm/choices.hpp"
 
 namespace sg::cuda {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure.hpp"
+#include "backends/cuda/failure.hpp"
 
 #include <cstdarg>
 #include <cstdio>

@@ -147,6 +147,21 @@ void read_kernels(object_reader kernels, device_model &m) {
   kernels.finish();
 }
 
+void read_dispatch(object_reader dispatch, device_model &m) {
+  dispatch_limits &d = m.dispatch;
+  const auto number_or = [&](const char *key, double most, double otherwise) {
+    return dispatch.find(key) ? dispatch.number(key, 0, most) : otherwise;
+  };
+  d.small_in_flight = std::int32_t(dispatch.integer_or("small_in_flight_commands", 1, 4096, d.small_in_flight));
+  d.large_in_flight = std::int32_t(dispatch.integer_or("large_in_flight_commands", 1, 4096, d.large_in_flight));
+  d.worth_a_launch = number_or("launch_fills", 1e6, d.worth_a_launch);
+  d.worth_a_launch_seconds = number_or("launch_work_seconds", most_seconds, d.worth_a_launch_seconds);
+  d.between_launches_seconds = number_or("between_launches_seconds", most_seconds, d.between_launches_seconds);
+  d.beside_each_other_seconds = number_or("beside_each_other_seconds", most_seconds, d.beside_each_other_seconds);
+  d.spared_units = std::int32_t(dispatch.integer_or("spared_units", 0, m.units - 1, d.spared_units));
+  dispatch.finish();
+}
+
 }  // namespace
 
 device_model parse_device_model(const std::string &text) {
@@ -173,6 +188,7 @@ device_model parse_device_model(const std::string &text) {
     if (root.find("staging_gap_seconds")) m.staging_gap = root.number("staging_gap_seconds", 0, most_seconds);
     if (root.find("staging_run_bytes")) m.staging_run_bytes = root.number("staging_run_bytes", 0, 1 << 20);
   }
+  if (const json_tree *dispatch = root.find("dispatch")) read_dispatch(object_reader(*dispatch, "dispatch"), m);
   if (const json_tree *sources = root.find("sources")) {
     object_reader reader(*sources, "sources");
     for (const std::string &key : sources->keys) m.sources.emplace_back(key, reader.text(key, 1000));

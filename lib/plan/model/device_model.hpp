@@ -40,6 +40,25 @@ struct gemm_rate {
   bool operator==(const gemm_rate &) const = default;
 };
 
+// How jobs are dispatched to a device with memory of its own. Where each figure comes from: "sources", or the backend's
+// model.
+struct dispatch_limits {
+  // Commands in flight beyond which small products gather: with one the device idles while the host learns of its end;
+  // with many each product goes out by itself, at the price of a launch.
+  std::int32_t small_in_flight = 3;
+  std::int32_t large_in_flight = 2;  // products that fill the device: one runs, one is there when it ends
+  // While the device computes, small products are worth a launch, whose cost the submitter pays, once they fill it so
+  // many times, and for so long by prediction; or when the latest launch was so long ago.
+  double worth_a_launch = 2;
+  double worth_a_launch_seconds = 1.5e-6;
+  double between_launches_seconds = 100e-6;
+  // Products that fill the device and take less than that run in streams beside each other.
+  double beside_each_other_seconds = 1e-3;
+  std::int32_t spared_units = 0;  // multiprocessors spared for products of high priority
+
+  bool operator==(const dispatch_limits &) const = default;
+};
+
 struct device_model {
   std::string name;
   bool unified_memory = false;   // host memory is device memory: nothing is ever copied
@@ -70,6 +89,8 @@ struct device_model {
   std::int64_t split_k = 0;  // least depth of a piece when k is shared among idle units; 0: k is never shared
   double memory_rate = 0;    // device memory, bytes per second
   std::vector<gemm_rate> rates;
+
+  dispatch_limits dispatch;
 
   std::vector<std::pair<std::string, std::string>> sources;  // free texts: where each figure comes from
   std::string calibrated_device;                             // the device that its figures were measured on; "": none

@@ -52,6 +52,18 @@ void write_kernels(json_writer &json, const device_model &m) {
   json.end();
 }
 
+void write_dispatch(json_writer &json, const dispatch_limits &d) {
+  json.begin("dispatch");
+  json.member("small_in_flight_commands", std::int64_t{d.small_in_flight});
+  json.member("large_in_flight_commands", std::int64_t{d.large_in_flight});
+  json.member("launch_fills", d.worth_a_launch);
+  json.member("launch_work_seconds", d.worth_a_launch_seconds);
+  json.member("between_launches_seconds", d.between_launches_seconds);
+  json.member("beside_each_other_seconds", d.beside_each_other_seconds);
+  json.member("spared_units", std::int64_t{d.spared_units});
+  json.end();
+}
+
 }  // namespace
 
 std::string model_text(const device_model &m) {
@@ -77,6 +89,7 @@ std::string model_text(const device_model &m) {
     json.end_list();
     json.member("staging_gap_seconds", m.staging_gap);
     json.member("staging_run_bytes", m.staging_run_bytes);
+    write_dispatch(json, m.dispatch);
   }
   json.begin("sources");
   for (const auto &[key, text] : m.sources) json.member(key, std::string_view(text));

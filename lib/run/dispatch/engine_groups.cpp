@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "run/program/batching.hpp"
-#include "run/job/job_home.hpp"
 #include "run/dispatch/engine.hpp"
+#include "run/job/job_home.hpp"
+#include "run/program/batching.hpp"
 
 namespace sg {
 
@@ -186,8 +186,7 @@ void engine::group_told(void *user, const sg_backend_result *result) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const sg_status own = group.statuses.empty() ? SG_STATUS_OK : group.statuses[i];
     const sg_status status = result->status != SG_STATUS_OK ? result->status : own;
-    if (status != SG_STATUS_OK)
-      group.members[i]->fail(status, result->message ? result->message : sg_status_name(status));
+    if (status != SG_STATUS_OK) group.members[i]->fail(status, result->message ? result->message : name_of(status));
   }
   group.home->part_of(group);
 }

@@ -16,31 +16,8 @@ namespace {
 constexpr std::int32_t device_depth = 12;
 // Copies of chunks, of some 40 us each, that keep an engine busy until the host has learnt of the first one's end.
 constexpr std::int32_t copies_ahead = 3;
-// Commands in flight beyond which small products gather. Measured on an H200: with one the device idles while the host
-// learns of its end; with many each product goes out by itself, at the price of a launch.
-constexpr std::int32_t small_in_flight = 3;
-// While the device computes, what fills it so many times, and for so long by prediction, is worth a launch, whose cost
-// the submitter pays; or the latest launch was so long ago that nobody is in a hurry. Small products take some ten
-// times what their arithmetic is predicted to: on an H200 as many of 32^3 as fill it once 4.5 us and not 0.34, of 128^3
-// 20 and not 1.4 (the strided batches of bench/results/small.json). A launch takes the submitter 14 us (no record is
-// kept).
-constexpr float worth_a_launch = 2;
-constexpr double worth_a_launch_seconds = 1.5e-6;
-constexpr std::int64_t between_launches_ns = 100'000;
-// One runs, one is there when it ends.
-constexpr std::int32_t large_in_flight = 2;
-// Products that fill the device and take less than that run in streams beside each other: the next one's blocks fill
-// what the last wave of this one's leaves free. On an H200, one after the other and beside each other
-// (bench/results/resident_quick_card.json, in a chain and not): 2048^3 in tf32 51.9 and 47.5 us, 11008x512x4096 161 and
-// 139, 1000x3000x777 in f64 119 and 106. Of longer ones the last wave is a small part, and two that run at once take
-// each other's cache: 8192^3 in bf16 1.41 and 1.43 ms (no record is kept).
-constexpr double beside_each_other_seconds = 1e-3;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
-// Of the multiprocessors, spared for products of high priority. Measured on an H200 beside products of 4096^3 in bf16:
-// with none spared such a product takes 72 us at the median and 154 at the 99th percentile, with a tenth 32 and 35
-// (alone 15 and 19), and the others lose 3% of their rate.
-constexpr std::int32_t spared_part = 11;
 constexpr std::int32_t most_device_lanes = 16;
 constexpr std::size_t first_named = most_device_lanes + 5;  // the lanes before it are for whatever suits
 static_assert(first_named + most_named_lanes <= 8 * sizeof(lane_bits));
@@ -58,9 +35,10 @@ lane_set::lane_set(const device &on, const device_model &model, std::int32_t mos
       ops_(on.ops()),
       device_ordered_(!on.unified()),
       depth_(most_in_flight > 0 ? most_in_flight : std::max(1, model.lane_depth)),
-      most_small_(most_in_flight > 0 ? most_in_flight : small_in_flight),
-      most_large_(most_in_flight > 0 ? most_in_flight : large_in_flight),
-      spared_units_(model.units / spared_part),
+      most_small_(most_in_flight > 0 ? most_in_flight : model.dispatch.small_in_flight),
+      most_large_(most_in_flight > 0 ? most_in_flight : model.dispatch.large_in_flight),
+      limits_(model.dispatch),
+      between_launches_ns_(static_cast<std::int64_t>(model.dispatch.between_launches_seconds * 1e9)),
       units_(model.units) {
   const std::int32_t wanted = std::max(1, model.compute_lanes);
   try {
@@ -141,13 +119,14 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   if (wanted.small) {
     if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
     const float full = static_cast<float>(wanted.waiting) * wanted.share;
-    const bool worth_it = full >= worth_a_launch && full * wanted.work_seconds >= worth_a_launch_seconds;
-    if (now > 0 && !wanted.urgent && !worth_it && monotonic_ns() - latest_launch_ns_ < between_launches_ns)
+    const bool worth_it =
+        full >= limits_.worth_a_launch && full * wanted.work_seconds >= limits_.worth_a_launch_seconds;
+    if (now > 0 && !wanted.urgent && !worth_it && monotonic_ns() - latest_launch_ns_ < between_launches_ns_)
       return nullptr;
   } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {
     return nullptr;
   }
-  const bool beside_others = wanted.share < 1 || wanted.seconds < beside_each_other_seconds;
+  const bool beside_others = wanted.share < 1 || wanted.seconds < limits_.beside_each_other_seconds;
   return unless_full(beside_others ? least_loaded() : compute_[0].get(), device_depth);
 }
 
@@ -237,10 +216,10 @@ void lane_set::left(lane_slot &slot, float share, std::int64_t predicted_ns) noe
 
 std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) noexcept {
   // What happened lately in the world means nothing to a device of virtual time.
-  const bool may_spare = device_ordered_ && !ops_.stream_begin_at && spared_units_ > 0;
+  const bool may_spare = device_ordered_ && !ops_.stream_begin_at && limits_.spared_units > 0;
   if (!may_spare || priority > 0 || share < 1 || latest_urgent_ns_ == 0) return limit;
   if (monotonic_ns() - latest_urgent_ns_ >= urgent_for_ns) return limit;
-  const std::int32_t left = units_ - spared_units_;
+  const std::int32_t left = units_ - limits_.spared_units;
   return limit > 0 ? std::min(limit, left) : left;
 }
 

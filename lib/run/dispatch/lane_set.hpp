@@ -121,7 +121,9 @@ class lane_set {
   const bool device_ordered_;
   const std::int32_t depth_;  // of a core's lane
   const std::int32_t most_small_, most_large_;
-  const std::int32_t spared_units_, units_;
+  const dispatch_limits limits_;
+  const std::int64_t between_launches_ns_;
+  const std::int32_t units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
   std::array<lane_slot *, most_named_lanes> named_{};
   // In others_. A copy by itself would come, in a lane of runs' copies, behind some that wait for products.

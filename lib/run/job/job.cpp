@@ -13,22 +13,6 @@
 
 namespace sg {
 
-namespace {
-std::atomic<std::uint32_t> g_ends{0};  // a futex: counts jobs that ended while somebody watched
-std::atomic<std::uint32_t> g_watchers{0};
-}  // namespace
-
-job_ends::job_ends() noexcept { g_watchers.fetch_add(1); }
-job_ends::~job_ends() { g_watchers.fetch_sub(1); }
-std::uint32_t job_ends::count() const noexcept { return g_ends.load(); }
-void job_ends::wait(std::uint32_t seen, const deadline &until) const noexcept { futex_wait(g_ends, seen, until); }
-
-void job_ends::announce() noexcept {
-  if (g_watchers.load() == 0) return;
-  g_ends.fetch_add(1);
-  futex_wake_all(g_ends);
-}
-
 job::job() noexcept : object(object_type::job) {}
 job::~job() { run.reset(); }  // while its plan lives
 
@@ -175,107 +159,9 @@ void job::set_label(const char *text) noexcept {
   has_label_ = length > 0;
 }
 
-void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }
-
-void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
-  if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
-    end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
-  } else {
-    plain = false;
-    single.commands = 1;
-    single.batch_size = static_cast<std::int32_t>(batch_size);
-    single.start_ns = start_ns;
-    single.end_ns = end_ns;
-    ran(single);
-  }
-  work_ended();
-}
-
-void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
-  commands_run_ = static_cast<std::int32_t>(plan->text->commands.size());
-  if (end_ns != 0) {
-    start_ns_ = start_ns;
-    end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
-  }
-  busy_ns_ = busy_ns;
-  work_ended();
-}
-
-void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
-  if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
-  // What it waited for may have ended later by the host's clock than itself by the device's.
-  const std::int64_t start_ns = std::max(not_before_ns, command.start_ns);
-  const std::int64_t end = std::max(start_ns, command.end_ns);
-  if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;
-  if (end > end_ns()) end_ns_.store(end, std::memory_order_relaxed);
-  busy_ns_ += (end - start_ns) / command.batch_size;
-}
-
 void job::fetch() const noexcept {
   const auto *end = reinterpret_cast<const char *>(&pool);
   for (const auto *line = reinterpret_cast<const char *>(this); line < end; line += 64) __builtin_prefetch(line, 1);
-}
-
-// Sleeps until shortly before the job should end, and then asks the device; who is late is told.
-bool job::wait(const deadline &until) noexcept {
-  // Not where it waits for a time only: memory that comes late would hold it up beyond that.
-  if (until.is_forever() && may_help && !done()) owner_->help(*this);
-  bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;
-  std::int64_t early_ns = 0;
-  for (;;) {
-    const std::uint32_t state = state_.load(std::memory_order_acquire);
-    if (state & done_bit) break;
-    std::int64_t wake_ns = until.at_ns();
-    if (owner_->polls()) {
-      const std::int64_t expected_ns = expected_ns_.load(std::memory_order_relaxed), now_ns = monotonic_ns();
-      std::int64_t ask_ns = 0;
-      if (expected_ns == 0)  // it is not even in a lane
-        ask_ns = std::exchange(asked_before_lane, true) ? 0 : job_home::short_poll_ns;
-      else if (early_ns = std::max(early_ns, job_home::early_by(expected_ns - now_ns));
-               expected_ns - now_ns > 2 * early_ns)
-        wake_ns = std::min(wake_ns, expected_ns - early_ns);
-      else if (!std::exchange(asked, true))
-        ask_ns = job_home::ask_for_ns(expected_ns - now_ns);
-      if (ask_ns > 0) {
-        owner_->poll_until([&] { return done() || until.passed(); }, ask_ns);
-        continue;
-      }
-    }
-    if (until.passed()) return false;
-    if (!swept) {  // by the service otherwise, which a callback may keep: perhaps the one that waits here
-      if (deadline_passed()) {
-        swept = true;
-        owner_->sweep();
-        continue;
-      }
-      wake_ns = std::min(wake_ns, deadline_at_ns);
-    }
-    if (state & waited_bit)
-      futex_wait(state_, state, deadline::at(wake_ns));
-    else
-      state_.fetch_or(waited_bit, std::memory_order_acq_rel);
-  }
-  owner_->host_has_seen(end_ns());
-  return true;
-}
-
-void job::expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept {
-  expected_ns_.store(at_ns, std::memory_order_relaxed);
-  if (at_ns != 0 && predicted_ns > job_home::long_poll_ns) announce_issued();
-}
-
-void job::announce_issued() noexcept {
-  if (state_.fetch_or(issued_bit, std::memory_order_acq_rel) & waited_bit) futex_wake_all(state_);
-}
-
-void job::wait_issued() noexcept {
-  const auto over = [&] { return (state_.load(std::memory_order_acquire) & (done_bit | issued_bit)) != 0; };
-  if (over()) return;
-  owner_->poll_until(over, job_home::short_poll_ns);
-  while (!over()) {
-    const std::uint32_t state = state_.fetch_or(waited_bit, std::memory_order_acq_rel) | waited_bit;
-    if (!(state & (done_bit | issued_bit))) futex_wait(state_, state, deadline(-1));
-  }
 }
 
 bool job::request_cancel() noexcept {
@@ -288,39 +174,6 @@ bool job::request_cancel() noexcept {
 void job::call_back(callback_request *request) noexcept {
   if (callbacks_.push(request, incarnation()) == closing_list<callback_request>::pushed::no)
     owner_->post_callback(request);
-}
-
-void job::statistics(sg_job_statistics &out) const noexcept {
-  out.start_ns = start_ns_ == unset ? 0 : start_ns_;
-  out.end_ns = start_ns_ == unset ? 0 : end_ns();
-  out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
-  out.commands_run = commands_run_;
-  out.batch_size = single.batch_size;
-  if (program) {
-    out.commands = program->commands;
-    out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
-    out.flops = program->flops;
-    copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");
-  } else if (kind == work_kind::copy) {
-    const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
-    out.commands = 1;
-    const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE,
-               from_device = copy.src_space.kind == SG_MEMORY_DEVICE;
-    out.bytes_in = to_device && !from_device ? bytes : 0;
-    out.bytes_out = from_device && !to_device ? bytes : 0;
-    copy_text(out.strategy, sizeof out.strategy, "copy");
-  } else if (kind == work_kind::schedule) {
-    const schedule &s = *plan->text;
-    out.commands = static_cast<std::int32_t>(s.commands.size());
-    out.predicted_seconds = s.predicted_seconds;
-    out.bound_seconds = s.bound_seconds;
-    out.flops = s.flops;
-    out.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
-    out.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
-    copy_text(out.strategy, sizeof out.strategy, s.strategy.c_str());
-  } else {
-    copy_text(out.strategy, sizeof out.strategy, "nothing to do");
-  }
 }
 
 void job::last_ref_dropped() noexcept {

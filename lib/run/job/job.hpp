@@ -20,6 +20,7 @@
 #include "base/handle.hpp"
 #include "base/object.hpp"
 #include "ops/binding.hpp"
+#include "run/job/closing_list.hpp"
 #include "run/program/compiled_plan.hpp"
 #include "run/program/flight.hpp"
 
@@ -48,45 +49,6 @@ struct callback_request {
   handle_bits handle = 0;
   object_type handle_type = object_type::job;
   ref<job> about;
-};
-
-// A list that many push to and one closes, taking what was pushed; before that it may be marked once. Tagged with the
-// record's incarnation, so that a push aimed at an earlier use of the record fails.
-template <class Node>
-class closing_list {
- public:
-  enum class pushed { no, yes, after_mark };  // no: closed, or another incarnation
-
-  void reopen(std::uint16_t tag) noexcept { word_.store(std::uint64_t{tag} << 48, std::memory_order_release); }
-  Node *latest() const noexcept {  // to compare, not to follow
-    return reinterpret_cast<Node *>(word_.load(std::memory_order_acquire) & pointer_mask);
-  }
-  pushed push(Node *node, std::uint16_t tag) noexcept {
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    do {
-      if (word >> 48 != tag || (word & closed)) return pushed::no;
-      node->next = reinterpret_cast<Node *>(word & pointer_mask);
-    } while (!word_.compare_exchange_weak(
-        word, std::uint64_t{tag} << 48 | reinterpret_cast<std::uintptr_t>(node) | (word & marked),
-        std::memory_order_acq_rel));
-    return word & marked ? pushed::after_mark : pushed::yes;
-  }
-  Node *mark() noexcept {  // what was pushed before, latest first; it stays in the list
-    return reinterpret_cast<Node *>(word_.fetch_or(marked, std::memory_order_acq_rel) & pointer_mask);
-  }
-  bool is_marked() const noexcept { return (word_.load(std::memory_order_acquire) & marked) != 0; }
-  Node *close() noexcept {  // latest first
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    while (
-        !word_.compare_exchange_weak(word, (word >> 48) << 48 | (word & marked) | closed, std::memory_order_acq_rel)) {
-    }
-    return reinterpret_cast<Node *>(word & pointer_mask);
-  }
-
- private:
-  static constexpr std::uint64_t closed = 1, marked = 2, pointer_mask = (1ull << 48) - 8;
-  static_assert(alignof(Node) >= 8);
-  std::atomic<std::uint64_t> word_{0};
 };
 
 // What a job does once it is ready.
@@ -271,10 +233,10 @@ class alignas(64) job final : public object {
   lane_slot *within = nullptr;  // the lane of its products, on compute units that are set aside
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
-  flight single;                                 // of a job with one command
-  run_of_plan run;                               // of a job with several
+  flight single;                                  // of a job with one command
+  run_of_plan run;                                // of a job with several
   std::shared_ptr<const recorded_graph> program;  // of a graph's run
-  job *next_completion = nullptr;                // in its completion queue
+  job *next_completion = nullptr;                 // in its completion queue
   std::int32_t part_index = 0;
   sg_backend_copy copy{};
 
@@ -289,16 +251,6 @@ class alignas(64) job final : public object {
   dependency dependencies_[inline_dependencies];
   char message_[240] = "";  // of a failure
   char label_[SG_LABEL_SIZE] = "";
-};
-
-// Sleeps until some job of the process has ended. `seen` is the count before the caller looked at its jobs.
-class job_ends {
- public:
-  job_ends() noexcept;  // begins to watch
-  ~job_ends();
-  std::uint32_t count() const noexcept;
-  void wait(std::uint32_t seen, const deadline &until) const noexcept;
-  static void announce() noexcept;
 };
 
 }  // namespace sg

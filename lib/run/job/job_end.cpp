@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/job/completion_queue.hpp"
-#include "run/job/job_home.hpp"
 #include "run/job/job.hpp"
+#include "run/job/job_home.hpp"
 #include "run/program/schedule_run.hpp"
 
 namespace sg {
@@ -64,7 +64,7 @@ void job::log_failure() const noexcept {
   const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
   const log_level level = wanted ? log_level::info : log_level::error;
   if (logs(level, log_area::job))
-    log_message(level, log_area::job, "%s on %s: %s", sg_status_name(status_), owner_->on().name().c_str(), message_);
+    log_message(level, log_area::job, "%s on %s: %s", name_of(status_), owner_->on().name().c_str(), message_);
 }
 
 void job::tell() const noexcept {

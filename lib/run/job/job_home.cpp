@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "run/job/job_ends.hpp"
 #include "run/job/process.hpp"
 #include "run/job/service.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin's own kernels on the emulated GPU.
-#include "kernels.hpp"
+#include "backends/cuda/kernels/kernels.hpp"
 
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "axpby.hpp"
+#include "backends/cuda/kernels/axpby.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/element.hpp"

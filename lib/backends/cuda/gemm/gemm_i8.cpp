@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// i8 products. The tensor cores want both operands with the depth along memory and everything aligned to 16 bytes; what
+// lies otherwise is packed first when it is large, and computed by a plain kernel when it is not.
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/kernels/kernels.hpp"
+
+namespace sg::cuda {
+namespace {
+
+// As cuBLAS takes it for its tensor core kernels.
+bool is_direct(const sg_backend_gemm &g) noexcept {
+  return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 &&
+         g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
+         reinterpret_cast<std::uintptr_t>(g.c) % tensor_core_alignment == 0 &&
+         (g.batch == 1 ||
+          (g.stride_a % tensor_core_alignment == 0 && g.stride_b % tensor_core_alignment == 0 && g.stride_c % 4 == 0));
+}
+
+// cuBLAS's kernels multiply by the scalars in f32, which holds whole numbers to 2^24 only: seen on an H100.
+bool has_plain_scalars(const sg_backend_gemm &g) noexcept {
+  return g.alpha.re == 1 && (g.beta.re == 0 || g.beta.re == 1);
+}
+
+// Where tensor cores win back what packing costs.
+bool is_worth_packing(const sg_backend_gemm &g) noexcept {
+  return g.batch == 1 && !has_pointers(g) && g.m >= 64 && g.n >= 64 && g.k >= 64 && g.m * g.n >= 256 * 256;
+}
+
+cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
+  cublasHandle_t handle = nullptr;
+  if (in.blas_handle(g.compute_units, handle) != SG_STATUS_OK) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const auto alpha = static_cast<std::int32_t>(g.alpha.re), beta = static_cast<std::int32_t>(g.beta.re);
+  return call_blas(handle, g, {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I}, {&alpha, &beta});
+}
+
+sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
+  return in.owner().check(launch_gemm_i8(what, in.native()), "starting a product");
+}
+
+// Both operands as lines of the depth, and the product of those.
+sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
+  const std::int64_t depth = (what.k + tensor_core_alignment - 1) / tensor_core_alignment * tensor_core_alignment;
+  const std::int64_t lines = (what.m + 3) / 4 * 4;  // the last ones stay unread where C has no room for them
+  void *memory = nullptr;
+  if (const sg_status status = in.take(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
+  char *a = static_cast<char *>(memory), *b = a + lines * depth;
+  sg_status status = in.owner().check(
+      launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_OP_N, a}, in.native()), "packing");
+  if (status == SG_STATUS_OK)
+    status = in.owner().check(
+        launch_pack_i8({what.b, what.ldb, what.n, what.k, depth, what.op_b == SG_OP_N, b}, in.native()), "packing");
+  if (status == SG_STATUS_OK) {
+    sg_backend_gemm lined = what;
+    lined.a = a, lined.b = b;
+    lined.lda = lined.ldb = lined.k = depth;
+    lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
+    if (call(in, lined) != CUBLAS_STATUS_SUCCESS) status = plain(in, what);
+  }
+  in.give_back(memory);
+  return status;
+}
+
+}  // namespace
+
+sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
+  if (!has_plain_scalars(what)) {
+    sg_backend_gemm placed = what;
+    if (const sg_status status = place_operands(in, placed)) return status;
+    return plain(in, placed);
+  }
+  if (has_pointers(what)) {
+    if (!is_worth_packing(item_of(what, 0))) {
+      sg_backend_gemm placed = what;
+      if (const sg_status status = place_operands(in, placed)) return status;
+      return has_pointers(placed) ? plain(in, placed) : run_i8(in, placed);
+    }
+    for (std::int64_t i = 0; i < what.batch; ++i)
+      if (const sg_status status = run_i8(in, item_of(what, i))) return status;
+    return SG_STATUS_OK;
+  }
+  if (is_direct(what) && call(in, what) == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
+  return is_worth_packing(what) ? packed(in, what) : plain(in, what);
+}
+
+}  // namespace sg::cuda

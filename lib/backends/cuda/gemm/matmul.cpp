@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/gemm/matmul.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/gemm/proposals.hpp"
+
+namespace sg::cuda {
+namespace {
+
+constexpr std::size_t most_known = 512;  // shapes of a stream
+constexpr int most_candidates = 16;
+
+std::int64_t alignment_of(const void *memory) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  return static_cast<std::int64_t>(std::min<std::uintptr_t>(256, address & (~address + 1)));
+}
+
+// How parts of a sum may be added: in the type that they are computed in.
+std::uint32_t exact_reductions(const sg_backend_gemm &g) noexcept {
+  const bool narrow_out = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
+  return narrow_out ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
+}
+
+bool create(cublasLtMatrixLayout_t &out, cudaDataType type, std::int64_t rows, std::int64_t cols,
+            std::int64_t ld) noexcept {
+  return lt().layout_create(&out, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld) ==
+         CUBLAS_STATUS_SUCCESS;
+}
+
+static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(kernel_choice));
+
+}  // namespace
+
+matmul_key matmul_key_of(const sg_backend_gemm &g) noexcept {
+  return {g.m,
+          g.n,
+          g.k,
+          g.lda,
+          g.ldb,
+          g.ldc,
+          g.op_a,
+          g.op_b,
+          g.in_type,
+          g.out_type,
+          g.compute,
+          g.compute_units,
+          alignment_of(g.a),
+          alignment_of(g.b),
+          alignment_of(g.c)};
+}
+
+bool suits_matmul(const sg_backend_gemm &g) noexcept {
+  if (!lt_is_loaded() || g.batch != 1 || g.a_array != nullptr || g.b_array != nullptr || g.c_array != nullptr)
+    return false;
+  return g.in_type == SG_DTYPE_F64 || g.in_type == SG_DTYPE_F32 || g.in_type == SG_DTYPE_F16 ||
+         g.in_type == SG_DTYPE_BF16 || g.in_type == SG_DTYPE_F8_E4M3;
+}
+
+matmul::~matmul() {
+  if (product_ != nullptr) lt().desc_destroy(product_);
+  for (const auto layout : {a_, b_, c_})
+    if (layout != nullptr) lt().layout_destroy(layout);
+}
+
+bool matmul::describe(const place &where, const sg_backend_gemm &g) noexcept {
+  if (!describe_matrices(g)) return false;
+  choices *kept = where.in.is_captured() ? nullptr : where.in.owner().tuned();
+  if (kept == nullptr) return choose_untimed(where, g);
+  if (const auto known = kept->find(matmul_key_of(g)); known && adopt(where, g, *known)) return true;
+  candidate found[most_candidates];
+  const int count = propose(where, g, found, most_candidates);
+  if (count == 0) return false;
+  choose_fastest(where, g, found, count);
+  kernel_choice made;
+  std::memcpy(made.data(), &choice_.algo, sizeof made);
+  kept->keep(matmul_key_of(g), made);
+  return true;
+}
+
+bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
+  blas_types types;
+  if (!blas_types_of(g, types)) return false;
+  const cudaDataType scalar = g.in_type == SG_DTYPE_F64 ? CUDA_R_64F : CUDA_R_32F;
+  const auto op_a = blas_op_of(g.op_a), op_b = blas_op_of(g.op_b);
+  const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto &value) {
+    return lt().desc_set(product_, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+  };
+  if (lt().desc_create(&product_, types.compute, scalar) != CUBLAS_STATUS_SUCCESS ||
+      !set(CUBLASLT_MATMUL_DESC_TRANSA, op_a) || !set(CUBLASLT_MATMUL_DESC_TRANSB, op_b) ||
+      (g.compute_units > 0 && !set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, g.compute_units)))
+    return false;
+  const bool a_turned = g.op_a != SG_OP_N, b_turned = g.op_b != SG_OP_N;
+  return create(a_, types.in, a_turned ? g.k : g.m, a_turned ? g.m : g.k, g.lda) &&
+         create(b_, types.in, b_turned ? g.n : g.k, b_turned ? g.k : g.n, g.ldb) &&
+         create(c_, types.out, g.m, g.n, g.ldc);
+}
+
+// cublasLt's proposals, the likely fastest first.
+int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
+  cublasLtMatmulPreference_t wishes = nullptr;
+  if (lt().wishes_create(&wishes) != CUBLAS_STATUS_SUCCESS) return 0;
+  const auto wish = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
+    return lt().wishes_set(wishes, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+  };
+  const auto alignment = [](const void *memory) { return static_cast<std::uint32_t>(alignment_of(memory)); };
+  int found = 0;
+  const bool asked =
+      wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
+      wish(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
+      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
+      lt().choose(where.handle, product_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
+  lt().wishes_destroy(wishes);
+  if (!asked) return 0;
+  const auto usable = [&](const candidate &x) {
+    return x.state == CUBLAS_STATUS_SUCCESS && x.workspaceSize <= where.workspace_bytes;
+  };
+  return static_cast<int>(std::partition(out, out + found, usable) - out);
+}
+
+// A choice made earlier, if cublasLt agrees that it can compute this product, as exactly as is asked for.
+bool matmul::adopt(const place &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
+  candidate found{};
+  cublasLtMatmulAlgo_t kernel;
+  std::memcpy(&kernel, choice.data(), sizeof kernel);
+  std::uint32_t reduction = 0;
+  std::size_t written = 0;
+  if (lt().check(where.handle, product_, a_, b_, c_, c_, &kernel, &found) != CUBLAS_STATUS_SUCCESS ||
+      found.workspaceSize > where.workspace_bytes ||
+      lt().kernel_get(&kernel, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &reduction, sizeof reduction, &written) !=
+          CUBLAS_STATUS_SUCCESS ||
+      (reduction & ~exact_reductions(g)) != 0)
+    return false;
+  choice_ = found;
+  choice_.algo = kernel;
+  return true;
+}
+
+bool matmul::choose_untimed(const place &where, const sg_backend_gemm &g) noexcept {
+  candidate found[most_candidates];
+  const int most = proposals_to_look_at(g, where.in.owner().facts().major);
+  const int count = propose(where, g, found, most);
+  if (count == 0) return false;
+  proposal known[most_candidates];
+  for (int i = 0; i < count && most > 1; ++i) {
+    std::size_t written = 0;
+    if (lt().kernel_get(&found[i].algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &known[i].tile, sizeof known[i].tile, &written) ==
+        CUBLAS_STATUS_SUCCESS)
+      known[i].waves = found[i].wavesCount;
+  }
+  choice_ = found[likely_fastest(known, static_cast<std::size_t>(count))];
+  return true;
+}
+
+// On the product's own operands, before it runs itself; the results go to memory that is given back. Each is run once;
+// those within a quarter of the fastest again, some times in a row.
+void matmul::choose_fastest(const place &where, const sg_backend_gemm &g, const candidate *from, int count) noexcept {
+  choice_ = from[0];
+  void *result = nullptr;
+  const std::int64_t bytes = g.ldc * g.n * element_size(g.out_type);
+  if (count == 1 || where.in.take(static_cast<std::uint64_t>(bytes), &result) != SG_STATUS_OK) return;
+  double seconds[most_candidates], fastest = HUGE_VAL;
+  for (int i = 0; i < count; ++i) {
+    seconds_of(where, g, from[i], result, 1);  // the first loads the kernel
+    seconds[i] = seconds_of(where, g, from[i], result, 1);
+    fastest = std::min(fastest, seconds[i]);
+  }
+  const double worth_another = 1.25 * fastest;
+  const int times = std::clamp(static_cast<int>(2e-3 / fastest), 3, 50);
+  fastest = HUGE_VAL;
+  for (int i = 0; i < count; ++i) {
+    if (!(seconds[i] <= worth_another)) continue;
+    const double again = seconds_of(where, g, from[i], result, times);
+    if (again < fastest) {
+      fastest = again;
+      choice_ = from[i];
+    }
+  }
+  where.in.give_back(result);
+}
+
+double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const candidate &one, void *result,
+                          int times) const noexcept {
+  cudaEvent_t start = nullptr, end = nullptr;
+  float milliseconds = HUGE_VALF;
+  if (cudaEventCreate(&start) == cudaSuccess && cudaEventCreate(&end) == cudaSuccess &&
+      cudaEventRecord(start, where.in.native()) == cudaSuccess) {
+    bool ran = true;
+    for (int i = 0; i < times && ran; ++i) ran = run(where, g, one, result) == CUBLAS_STATUS_SUCCESS;
+    const bool timed = cudaEventRecord(end, where.in.native()) == cudaSuccess &&
+                       cudaEventSynchronize(end) == cudaSuccess &&
+                       cudaEventElapsedTime(&milliseconds, start, end) == cudaSuccess;
+    if (!ran || !timed) milliseconds = HUGE_VALF;
+  }
+  if (start != nullptr) cudaEventDestroy(start);
+  if (end != nullptr) cudaEventDestroy(end);
+  return double(milliseconds) * 1e-3 / times;
+}
+
+cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g, const candidate &by,
+                           void *result) const noexcept {
+  const blas_scalar alpha(g.alpha, g.in_type), beta(g.beta, g.in_type);
+  return lt().run(where.handle, product_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo,
+                  where.workspace, by.workspaceSize, where.in.native());
+}
+
+cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g) const noexcept {
+  return run(where, g, choice_, g.c);
+}
+
+const matmul *matmul_cache::find(const matmul::place &where, const sg_backend_gemm &what) noexcept {
+  try {
+    const matmul_key key = matmul_key_of(what);
+    const auto known = known_.find(key);
+    if (known != known_.end()) return known->second.get();
+    if (known_.size() == most_known) known_.clear();
+    auto fresh = std::make_unique<matmul>();
+    if (!fresh->describe(where, what)) fresh.reset();
+    return known_.emplace(key, std::move(fresh)).first->second.get();
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
+
+}  // namespace sg::cuda

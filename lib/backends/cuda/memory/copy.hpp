@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between host and device.
+#pragma once
+
+#include "backends/cuda/streams/stream.hpp"
+
+namespace sg::cuda {
+
+bool is_within_device(const sg_backend_copy &what) noexcept;
+// Enqueues it. Blocks only where the host's memory is pageable.
+sg_status run_copy(stream &in, const sg_backend_copy &what) noexcept;
+
+}  // namespace sg::cuda

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/streams/commands.hpp"
+
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/kernels/axpby.hpp"
+#include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/memory/copy.hpp"
+#include "backends/cuda/streams/stream.hpp"
+
+namespace sg::cuda {
+namespace {
+
+// Whether elements of that type are stored sums.
+bool is_accumulated(sg_dtype type) noexcept { return type != SG_DTYPE_I8 && !is_f8(type); }
+
+bool supports_gemm(const sg_backend_gemm &what) noexcept {
+  if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
+  if (is_f8(what.in_type))
+    return what.out_type == SG_DTYPE_F32 || what.out_type == SG_DTYPE_F16 || what.out_type == SG_DTYPE_BF16;
+  blas_types types;
+  return blas_types_of(what, types);
+}
+
+}  // namespace
+
+bool supports(const device &, const sg_backend_command &what) noexcept {
+  switch (what.kind) {
+    case SG_BACKEND_MARKER:
+    case SG_BACKEND_COPY: return true;
+    case SG_BACKEND_REDUCE: return is_accumulated(as<sg_backend_reduce>(what).out_type);
+    case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
+    case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
+  }
+  return false;
+}
+
+sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
+  switch (what.kind) {
+    case SG_BACKEND_MARKER: return SG_STATUS_OK;
+    case SG_BACKEND_COPY: return run_copy(in, as<sg_backend_copy>(what));
+    case SG_BACKEND_GEMM: return run_gemm(in, as<sg_backend_gemm>(what));
+    case SG_BACKEND_REDUCE:
+      return in.owner().check(launch_reduce(as<sg_backend_reduce>(what), in.native()), "starting a reduction");
+    case SG_BACKEND_AXPBY:
+      return in.owner().check(launch_axpby(as<sg_backend_axpby>(what), in.native()), "starting a scale-and-add");
+  }
+  return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/streams/completions.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <initializer_list>
+#include <new>
+#include <utility>
+
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/process_end.hpp"
+
+namespace sg::cuda {
+namespace {
+
+// While there were polls within that time, the thread leaves its events to whoever polls.
+constexpr std::chrono::milliseconds polls_matter{2};
+constexpr std::chrono::microseconds nap{50};
+// How long an unused stream's thread still naps, so that the next command need not wake it.
+constexpr std::int64_t naps_for_ns = 1'000'000;
+// Commands in a bunch. The first one's end is told as late as the last one's.
+constexpr std::int32_t most_unmarked = 4;
+
+cudaError_t wait_for(cudaEvent_t event) noexcept {
+  constexpr std::int64_t least_ns = 10'000, most_ns = 200'000;
+  const std::int64_t begun_ns = now_ns();
+  for (;;) {
+    const cudaError_t state = state_of(event);
+    if (state != cudaErrorNotReady) return state;
+    const timespec time{0, static_cast<long>(std::clamp((now_ns() - begun_ns) / 64, least_ns, most_ns))};
+    nanosleep(&time, nullptr);
+  }
+}
+
+// Whatever limit the process gives new threads.
+constexpr std::size_t stack_bytes = std::size_t{8} << 20;
+
+}  // namespace
+
+sg_status completions::begin() noexcept {
+  // The thread inherits the mask: no signal of the process is ever handled on it.
+  sigset_t all, before;
+  sigfillset(&all);
+  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  int error = pthread_attr_init(&attributes);
+  if (error == 0) {
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    error = pthread_create(&thread_, &attributes, main, this);
+    pthread_attr_destroy(&attributes);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return fail(SG_STATUS_OUT_OF_MEMORY, "no thread for a stream: error %d of pthread_create", error);
+  started_ = true;
+  return SG_STATUS_OK;
+}
+
+completions::~completions() {
+  if (started_) {
+    {
+      const std::lock_guard lock(lock_);
+      closing_ = true;
+    }
+    changed_.notify_one();
+    pthread_join(thread_, nullptr);
+  }
+  const process_end::freeing now;
+  if (owner_.usable() == SG_STATUS_OK) {  // not lost, and the process does not exit: CUDA's objects can be freed
+    const current here(owner_.context());
+    for (const completion *x = free_; x != nullptr; x = x->next) destroy_events(*x);
+  }
+  while (free_ != nullptr) delete std::exchange(free_, free_->next);
+}
+
+void completions::destroy_events(const completion &x) noexcept {
+  if (x.end != nullptr) cudaEventDestroy(x.end);
+  if (x.untimed_end != nullptr) cudaEventDestroy(x.untimed_end);
+}
+
+completion *completions::take() noexcept {
+  bool alone = false;
+  {
+    const std::lock_guard lock(lock_);
+    alone = first_ == nullptr;
+    if (completion *x = free_) {
+      free_ = x->next;
+      x->alone = alone;
+      return x;
+    }
+  }
+  auto *x = new (std::nothrow) completion;
+  if (x == nullptr) {
+    fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
+    return nullptr;
+  }
+  x->alone = alone;
+  cudaError_t error = cudaEventCreateWithFlags(&x->untimed_end, cudaEventDisableTiming);
+  if (error == cudaSuccess && owner_.timed()) error = cudaEventCreateWithFlags(&x->end, cudaEventDefault);
+  if (owner_.check(error, "creating an event") == SG_STATUS_OK) return x;
+  destroy_events(*x);
+  delete x;
+  return nullptr;
+}
+
+void completions::unused(completion *x) noexcept {
+  std::free(std::exchange(x->reason, nullptr));
+  const std::lock_guard lock(lock_);
+  x->next = free_;
+  free_ = x;
+}
+
+void completions::put(completion *x) noexcept {
+  x->next = nullptr;
+  x->told = x->ended = false;
+  x->outcome = cudaSuccess;
+  {
+    const std::lock_guard lock(lock_);
+    (first_ != nullptr ? last_->next : first_) = x;
+    last_ = x;
+    unmarked_ = x->marked ? 0 : unmarked_ + 1;
+    if (unmarked_ >= most_unmarked) mark_last();
+    used_ns_ = now_ns();
+    if (!asleep_) return;
+    asleep_ = false;
+  }
+  changed_.notify_one();
+}
+
+completion *completions::first_marked() const noexcept {
+  completion *x = first_;
+  while (x != nullptr && !x->marked) x = x->next;
+  return x;
+}
+
+// Records an event behind all that was put. False: it cannot be recorded now.
+bool completions::mark_last() noexcept {
+  if (cudaEventRecord(end_of(*last_), stream_) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  last_->marked = true;
+  unmarked_ = 0;
+  return true;
+}
+
+// Everything up to that one has ended. The text of a failure is made where it is told, which may be on another thread.
+void completions::note_ended(const completion &last, cudaError_t outcome) noexcept {
+  for (completion *x = first_;; x = x->next) {
+    x->ended = true;
+    x->outcome = outcome;
+    if (x == &last) return;
+  }
+}
+
+void completions::finish() noexcept {
+  if (!started_) return;
+  std::unique_lock lock(lock_);
+  if (busy_ && pthread_equal(teller_, pthread_self())) return;
+  told_.wait(lock, [this] { return first_ == nullptr && !busy_ && !watching_; });
+}
+
+void *completions::main(void *self) {
+  auto *own = static_cast<completions *>(self);
+  pthread_setname_np(pthread_self(), "streamgemm-cuda");
+  prctl(PR_SET_TIMERSLACK, 1000ul);  // ns: naps are no longer than they are meant to be
+  const current here(own->owner_.context());
+  own->work();
+  return nullptr;
+}
+
+void completions::work() noexcept {
+  std::unique_lock lock(lock_);
+  for (;;) {
+    if (first_ == nullptr && closing_) return;
+    if (first_ == nullptr || busy_) {
+      rest(lock);
+      continue;
+    }
+    // Whoever polled for the latest command may be about to poll for this one.
+    if (owner_.polled_within(polls_matter) || std::exchange(poll_expected_, false)) {
+      rest(lock);
+      if (!owner_.polled_within(nap)) tell_ended(lock);  // else whoever polls does, on a core that has all at hand
+      continue;
+    }
+    const bool has_event = first_marked() != nullptr || mark_last();
+    completion *x = has_event ? first_marked() : last_;
+    x->watched = watching_ = true;
+    lock.unlock();
+    const cudaError_t outcome = has_event ? wait_for(end_of(*x)) : cudaStreamSynchronize(stream_);
+    if (outcome != cudaSuccess) cudaGetLastError();
+    lock.lock();
+    x->watched = watching_ = false;
+    if (x->told) {  // by a poll, which left the record to this thread
+      x->next = free_;
+      free_ = x;
+    } else if (!busy_) {
+      note_ended(*x, outcome);
+      tell_ended(lock);
+    }  // otherwise somebody tells of it now
+    if (first_ == nullptr && !busy_) told_.notify_all();
+  }
+}
+
+// Until there may be something for the thread to do.
+void completions::rest(std::unique_lock<std::mutex> &lock) noexcept {
+  if (first_ != nullptr || now_ns() - used_ns_ < naps_for_ns) {
+    changed_.wait_for(lock, nap);
+    return;
+  }
+  asleep_ = true;
+  changed_.wait(lock, [this] { return !asleep_ || closing_; });
+  asleep_ = false;
+}
+
+void completions::poll() noexcept {
+  std::unique_lock lock(lock_, std::try_to_lock);
+  if (lock.owns_lock() && tell_ended(lock)) poll_expected_ = true;
+}
+
+bool completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
+  bool any = false;
+  while (first_ != nullptr && !busy_) {
+    if (!first_->ended) {
+      if (first_marked() == nullptr && !mark_last()) break;  // the thread waits for the stream
+      const completion *marked = first_marked();
+      const cudaError_t state = state_of(end_of(*marked));
+      if (state == cudaErrorNotReady) break;
+      note_ended(*marked, state);
+    }
+    tell_first(lock);
+    any = true;
+  }
+  return any;
+}
+
+// The first one has ended, and nobody tells.
+void completions::tell_first(std::unique_lock<std::mutex> &lock) noexcept {
+  completion *x = first_;
+  first_ = x->next;
+  busy_ = true;
+  teller_ = pthread_self();
+  lock.unlock();
+  tell(*x);
+  lock.lock();
+  busy_ = false;
+  x->told = true;
+  if (!x->watched) {
+    x->next = free_;
+    free_ = x;
+  }
+  if (first_ == nullptr) told_.notify_all();
+}
+
+void completions::tell(completion &x) noexcept {
+  sg_backend_result result{};
+  result.status = owner_.check(x.outcome, "waiting for a command");
+  if (result.status != SG_STATUS_OK) {
+    result.message = failure_text();
+  } else if (owner_.timed()) {
+    // In order: what is timed by the host seems to end later than it does.
+    result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
+    result.start_ns = std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
+    latest_end_ns_ = result.end_ns;
+  }
+  if (result.status == SG_STATUS_OK) result.message = x.reason;
+  x.done.fn(x.done.user, &result);
+  std::free(std::exchange(x.reason, nullptr));
+}
+
+}  // namespace sg::cuda

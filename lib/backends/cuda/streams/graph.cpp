@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/streams/graph.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/streams/commands.hpp"
+#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/process_end.hpp"
+
+namespace sg::cuda {
+namespace {
+
+constexpr std::int32_t most_branches = 8;
+
+sg_status run_node(stream &in, const sg_backend_node &node, std::vector<sg_status> &statuses) {
+  const auto count = static_cast<std::size_t>(node.command_count);
+  if (count == 1) return run_command(in, *node.commands[0]);
+  statuses.assign(count, SG_STATUS_OK);
+  if (const sg_status status = run_group(in, {node.commands, count}, statuses.data())) return status;
+  const auto failed = std::find_if(statuses.begin(), statuses.end(), [](sg_status x) { return x != SG_STATUS_OK; });
+  return failed == statuses.end() ? SG_STATUS_OK : *failed;
+}
+
+}  // namespace
+
+sg_status graph::create(device &owner, const sg_backend_node *nodes, std::int32_t count, graph **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  try {
+    std::unique_ptr<graph> fresh(new graph(owner));
+    if (const sg_status status = fresh->build(nodes, count)) return status;
+    *out = fresh.release();
+    return SG_STATUS_OK;
+  } catch (const std::bad_alloc &) {
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a graph");
+  }
+}
+
+graph::~graph() {
+  const process_end::freeing now;
+  if (owner_.usable() != SG_STATUS_OK) return;
+  const current here(owner_.context());
+  if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
+  for (cudaEvent_t each : events_) cudaEventDestroy(each);
+}
+
+sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
+  if (const sg_status status = open_branches(nodes, count)) return status;
+  const cudaStream_t origin = branches_[0]->native();
+  // Nothing here touches what other streams do, so no call of other threads is forbidden meanwhile.
+  if (const sg_status status =
+          owner_.check(cudaStreamBeginCapture(origin, cudaStreamCaptureModeRelaxed), "capturing a graph"))
+    return status;
+  const sg_status captured = capture(nodes, count);
+  cudaGraph_t recorded = nullptr;
+  const sg_status ended = owner_.check(cudaStreamEndCapture(origin, &recorded), "capturing a graph");
+  sg_status status = captured != SG_STATUS_OK ? captured : ended;
+  if (status == SG_STATUS_OK) status = owner_.check(cudaGraphInstantiate(&executable_, recorded, 0), "making a graph");
+  if (recorded != nullptr) cudaGraphDestroy(recorded);
+  return status;
+}
+
+// As many streams as nodes run beside each other, with all that they need made before the capture.
+sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count) {
+  std::int32_t sources = 0;
+  std::int64_t most_items = 0;
+  for (std::int32_t i = 0; i < count; ++i) {
+    sources += nodes[i].before_count == 0;
+    std::int64_t items = 0;
+    for (std::int32_t c = 0; c < nodes[i].command_count; ++c)
+      if (const sg_backend_command &command = *nodes[i].commands[c]; command.kind == SG_BACKEND_GEMM)
+        items += as<sg_backend_gemm>(command).batch;
+    most_items = std::max(most_items, items);
+  }
+  for (std::int32_t i = 0; i < std::clamp(sources, 1, most_branches); ++i) {
+    stream *branch = nullptr;
+    if (const sg_status status = stream::create_for_capture(owner_, &branch)) return status;
+    branches_.emplace_back(branch);
+    cublasHandle_t handle = nullptr;
+    if (const sg_status status = branch->blas_handle(0, handle)) return status;
+    void *pointers = nullptr;
+    if (most_items > 1)
+      if (const sg_status status = branch->pointer_memory(3 * most_items, &pointers)) return status;
+    if (const sg_status status = owner_.check(cudaStreamSynchronize(branch->native()), "preparing a graph"))
+      return status;
+  }
+  entered_.assign(branches_.size(), false);
+  return SG_STATUS_OK;
+}
+
+sg_status graph::event(cudaEvent_t *out) {
+  events_.reserve(events_.size() + 1);
+  if (const sg_status status = owner_.check(cudaEventCreateWithFlags(out, cudaEventDisableTiming), "creating an event"))
+    return status;
+  events_.push_back(*out);
+  return SG_STATUS_OK;
+}
+
+// A branch joins the capture by waiting for where the origin began.
+sg_status graph::enter(std::size_t branch, cudaEvent_t origin) {
+  if (entered_[branch]) return SG_STATUS_OK;
+  entered_[branch] = true;
+  if (branch == 0) return SG_STATUS_OK;
+  return owner_.check(cudaStreamWaitEvent(branches_[branch]->native(), origin, 0), "capturing a graph");
+}
+
+sg_status graph::capture(const sg_backend_node *nodes, std::int32_t count) {
+  const auto mark = [&](std::size_t branch, cudaEvent_t *out) {
+    if (const sg_status status = event(out)) return status;
+    return owner_.check(cudaEventRecord(*out, branches_[branch]->native()), "capturing a graph");
+  };
+  const auto wait = [&](std::size_t branch, cudaEvent_t until) {
+    return owner_.check(cudaStreamWaitEvent(branches_[branch]->native(), until, 0), "capturing a graph");
+  };
+  cudaEvent_t origin = nullptr;
+  if (const sg_status status = mark(0, &origin)) return status;
+  std::vector<std::size_t> branch_of(static_cast<std::size_t>(count));
+  std::vector<cudaEvent_t> ends(static_cast<std::size_t>(count), nullptr);
+  std::vector<std::int32_t> latest(branches_.size(), -1);
+  std::vector<sg_status> statuses;
+  std::size_t next = 0;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const sg_backend_node &node = nodes[i];
+    // Behind a node that it waits for, if nothing has come behind that one yet.
+    std::size_t branch = next;
+    bool continues = false;
+    for (std::int32_t b = 0; b < node.before_count && !continues; ++b) {
+      branch = branch_of[static_cast<std::size_t>(node.before[b])];
+      continues = latest[branch] == node.before[b];
+    }
+    if (!continues) {
+      branch = next;
+      next = (next + 1) % branches_.size();
+    }
+    if (const sg_status status = enter(branch, origin)) return status;
+    for (std::int32_t b = 0; b < node.before_count; ++b) {
+      const auto before = static_cast<std::size_t>(node.before[b]);
+      if (branch_of[before] == branch) continue;  // the stream keeps that order
+      if (const sg_status status = wait(branch, ends[before])) return status;
+    }
+    if (const sg_status status = run_node(*branches_[branch], node, statuses)) return status;
+    branch_of[static_cast<std::size_t>(i)] = branch;
+    latest[branch] = i;
+    if (branches_.size() > 1)
+      if (const sg_status status = mark(branch, &ends[static_cast<std::size_t>(i)])) return status;
+  }
+  for (std::size_t branch = 1; branch < branches_.size(); ++branch)
+    if (latest[branch] >= 0)
+      if (const sg_status status = wait(0, ends[static_cast<std::size_t>(latest[branch])])) return status;
+  return SG_STATUS_OK;
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA graph of products and copies: captured once from streams of its own, started by one call.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+#include <memory>
+#include <vector>
+
+#include "backends/cuda/streams/stream.hpp"
+
+namespace sg::cuda {
+
+class graph {
+ public:
+  static sg_status create(device &owner, const sg_backend_node *nodes, std::int32_t count, graph **out) noexcept;
+  ~graph();
+  graph(const graph &) = delete;
+  graph &operator=(const graph &) = delete;
+
+  cudaGraphExec_t executable() const noexcept { return executable_; }
+
+ private:
+  explicit graph(device &owner) noexcept : owner_(owner) {}
+  sg_status build(const sg_backend_node *nodes, std::int32_t count);
+  sg_status open_branches(const sg_backend_node *nodes, std::int32_t count);
+  sg_status capture(const sg_backend_node *nodes, std::int32_t count);
+  sg_status enter(std::size_t branch, cudaEvent_t origin);
+  sg_status event(cudaEvent_t *out);
+
+  device &owner_;
+  // They keep what the graph's nodes use: workspaces, pointers, what these are copied from.
+  std::vector<std::unique_ptr<stream>> branches_;
+  std::vector<bool> entered_;
+  std::vector<cudaEvent_t> events_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+}  // namespace sg::cuda

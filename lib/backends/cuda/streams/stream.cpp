@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/streams/stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "backends/cuda/failure.hpp"
+#include "backends/cuda/gemm/blas.hpp"
+#include "backends/cuda/gemm/gemm.hpp"
+#include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/memory/copy.hpp"
+#include "backends/cuda/streams/current.hpp"
+#include "backends/cuda/streams/process_end.hpp"
+
+namespace sg::cuda {
+namespace {
+
+// Of a priority as sg_backend_ops has it.
+int native_priority(std::int32_t priority) noexcept {
+  int least = 0, greatest = 0;  // the greatest is the smallest number
+  cudaDeviceGetStreamPriorityRange(&least, &greatest);
+  return priority > 0 ? greatest : priority < 0 ? least : (least + greatest) / 2;
+}
+
+// About how long a product takes, from below: by an H200's rates, in proportion to the multiprocessors, and its memory.
+double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noexcept {
+  const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
+  const auto rate = [&] {
+    switch (g.in_type) {
+      case SG_DTYPE_F64:
+      case SG_DTYPE_C128: return 6e13;
+      case SG_DTYPE_F32:
+      case SG_DTYPE_C64: return g.compute == SG_COMPUTE_EXACT ? 5e13 : 4e14;
+      case SG_DTYPE_I8: return 1.6e15;
+      case SG_DTYPE_F8_E4M3: return g.compute == SG_COMPUTE_F8 ? 1.6e15 : 8e14;
+      default: return 8e14;
+    }
+  };
+  const double m = double(g.m), n = double(g.n), k = double(g.k);
+  const double flops = (is_complex ? 8 : 2) * m * n * k;
+  const double bytes = double(element_size(g.in_type)) * (m + n) * k + double(element_size(g.out_type)) * m * n;
+  return double(g.batch) * std::max(flops / (rate() * facts.multiProcessorCount / 132), bytes / 4.8e12);
+}
+
+// Whether some products of a group failed, all of them in one way, which the text of the latest failure then tells.
+bool fail_alike(const sg_status *statuses, std::int32_t count) noexcept {
+  const sg_status *const end = statuses + count;
+  const sg_status *const failed = std::find_if(statuses, end, [](sg_status x) { return x != SG_STATUS_OK; });
+  return failed != end && failure_text()[0] != '\0' &&
+         std::all_of(failed, end, [&](sg_status x) { return x == SG_STATUS_OK || x == *failed; });
+}
+
+}  // namespace
+
+sg_status stream::create(device &owner, std::int32_t priority, stream **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  cudaStream_t native = nullptr;
+  if (const sg_status status = owner.check(
+          cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, native_priority(priority)), "creating a stream"))
+    return status;
+  return start_own(owner, native, nullptr, out);
+}
+
+sg_status stream::create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  const current here(owner.context());
+  partition *made = nullptr;
+  if (const sg_status status = partition::create(owner, units, &made)) return status;
+  std::unique_ptr<partition> within(made);
+  units = within->units();
+  cudaStream_t native = nullptr;
+  if (const sg_status status = within->create_stream(native_priority(priority), &native)) return status;
+  stream *fresh = nullptr;
+  if (const sg_status status = start_own(owner, native, std::move(within), &fresh)) return status;
+  // The handle takes milliseconds, too, which the first product is not to wait for.
+  cublasHandle_t handle = nullptr;
+  if (const sg_status status = fresh->blas_handle(units, handle)) {
+    delete fresh;
+    return status;
+  }
+  *out = fresh;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
+                            stream **out) noexcept {
+  auto *fresh = new (std::nothrow) stream(owner, native, true);
+  if (fresh == nullptr) {
+    cudaStreamDestroy(native);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  }
+  fresh->within_ = std::move(within);
+  return start(fresh, out);
+}
+
+sg_status stream::wrap(device &owner, cudaStream_t native, stream **out) noexcept {
+  *out = nullptr;
+  if (const sg_status status = owner.usable()) return status;
+  auto *fresh = new (std::nothrow) stream(owner, native, false);
+  if (fresh == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  return start(fresh, out);
+}
+
+sg_status stream::create_for_capture(device &owner, stream **out) noexcept {
+  *out = nullptr;
+  cudaStream_t native = nullptr;
+  if (const sg_status status =
+          owner.check(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), "creating a stream"))
+    return status;
+  auto *fresh = new (std::nothrow) stream(owner, native, true);
+  if (fresh == nullptr) {
+    cudaStreamDestroy(native);
+    return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
+  }
+  fresh->captured_ = true;
+  *out = fresh;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::start(stream *fresh, stream **out) noexcept {
+  const sg_status status = fresh->completions_.begin();
+  if (status != SG_STATUS_OK) {
+    delete fresh;
+    return status;
+  }
+  fresh->owner_.add(*fresh);
+  fresh->listed_ = true;
+  *out = fresh;
+  return SG_STATUS_OK;
+}
+
+stream::~stream() {
+  if (listed_) owner_.remove(*this);
+  completions_.finish();
+  const process_end::freeing now;
+  if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
+  const current here(owner_.context());
+  if (blas_ != nullptr) blas().destroy(blas_);
+  give_back(workspace_);
+  give_back(pointers_);
+  for (const pointer_room &room : rooms_) {
+    if (room.copied != nullptr) cudaEventDestroy(room.copied);
+    owner_.host_free(room.memory);
+  }
+  if (own_) cudaStreamDestroy(native_);
+  within_.reset();
+}
+
+template <class Enqueue>
+sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept {
+  if (const sg_status status = owner_.usable()) return status;
+  const current here(owner_.context());
+  completion *told = nullptr;
+  if (done.fn != nullptr) {
+    told = completions_.take();
+    if (told == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+    told->done = done;
+    // On a busy stream a command starts when the one before it ends, on an idle one at once; when it waited for another
+    // stream, who made it wait knows that stream's times. A timed event keeps the next command from starting while
+    // this one ends: of copies both ways of 8 MiB each, measured on an H200, two of them beside each took 3%, one 1.5%,
+    // and an untimed one nothing (no record is kept).
+    told->timed = how == timing::exact && told->alone && !waits_ && owner_.timed();
+    told->marked = how != timing::in_bunch;
+    told->start_ns = now_ns();
+  }
+  sg_status status = enqueue();
+  if (told != nullptr) told->reason = std::exchange(reason_, nullptr);
+  if (status == SG_STATUS_OK && told != nullptr && told->marked)
+    status = owner_.check(cudaEventRecord(completions::end_of(*told), native_), "recording an event");
+  if (status == SG_STATUS_OK) {
+    if (told != nullptr) completions_.put(told);
+    if (how != timing::none) waits_ = false;
+    return SG_STATUS_OK;
+  }
+  // A part may be on its way: it must not outlive the memory that the caller may free now.
+  cudaStreamSynchronize(native_);
+  if (told != nullptr) completions_.unused(told);
+  return status;
+}
+
+// Of a long command the 3 us that a timed event takes are few; of others so are the 10 us by which the host is late.
+constexpr double short_seconds = 30e-6, long_seconds = 300e-6;
+
+// The first of many copies over the link is not to hold up the next. That of a small one, of which the host's delay
+// would be most of the time, hardly does; how long one of many short runs takes, its size does not say.
+stream::timing stream::timing_of(const sg_backend_copy &what) noexcept {
+  constexpr double link_bytes_per_second = 55e9;
+  if (is_within_device(what) || (what.height > 1 && !(what.width == what.dst_pitch && what.width == what.src_pitch)))
+    return timing::exact;
+  const double seconds = double(what.width) * double(what.height) / link_bytes_per_second;
+  return seconds >= short_seconds && seconds < long_seconds ? timing::rough : timing::exact;
+}
+
+stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
+  const double seconds = least_seconds(what, facts);
+  // What comes by pointers may be many callers' products, and each may wait for the end.
+  if (seconds < short_seconds && !has_pointers(what)) return timing::in_bunch;
+  return seconds < long_seconds ? timing::rough : timing::exact;
+}
+
+stream::timing stream::timing_of(const sg_backend_command &what, const cudaDeviceProp &facts) noexcept {
+  switch (what.kind) {
+    case SG_BACKEND_MARKER: return timing::none;
+    case SG_BACKEND_COPY: return timing_of(as<sg_backend_copy>(what));
+    case SG_BACKEND_GEMM: return timing_of(as<sg_backend_gemm>(what), facts);
+    default: return timing::exact;
+  }
+}
+
+sg_status stream::enqueue(const sg_backend_command &what, sg_backend_done done) noexcept {
+  return submit(done, timing_of(what, owner_.facts()), [&] { return run_command(*this, what); });
+}
+
+sg_status stream::enqueue(const gemm_list &batch, sg_status *statuses, sg_backend_done done) noexcept {
+  return submit(done, timing::rough, [&] {
+    failure_text()[0] = '\0';
+    const sg_status status = run_group(*this, batch, statuses);
+    if (done.fn != nullptr && status == SG_STATUS_OK && fail_alike(statuses, static_cast<std::int32_t>(batch.size())))
+      reason_ = strdup(failure_text());
+    return status;
+  });
+}
+
+sg_status stream::launch(cudaGraphExec_t graph, sg_backend_done done) noexcept {
+  return submit(done, timing::exact, [&] { return owner_.check(cudaGraphLaunch(graph, native_), "starting a graph"); });
+}
+
+sg_status stream::wait(cudaEvent_t event) noexcept {
+  waits_ = true;
+  return submit({nullptr, nullptr}, timing::none,
+                [&] { return owner_.check(cudaStreamWaitEvent(native_, event, 0), "waiting for an event"); });
+}
+
+sg_status stream::record(cudaEvent_t event) noexcept {
+  return submit({nullptr, nullptr}, timing::none,
+                [&] { return owner_.check(cudaEventRecord(event, native_), "recording an event"); });
+}
+
+sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept {
+  const auto check = [](cublasStatus_t status) {
+    if (status == CUBLAS_STATUS_SUCCESS) return SG_STATUS_OK;
+    return fail(status == CUBLAS_STATUS_ALLOC_FAILED ? SG_STATUS_OUT_OF_MEMORY : SG_STATUS_BACKEND_FAILURE,
+                "cuBLAS does not start: %s", blas().text(status));
+  };
+  if (blas_ == nullptr) {
+    if (workspace_ == nullptr)
+      if (const sg_status status = take_workspace()) return status;
+    // No tf32 unless it is asked for, and no sums of parts in a format shorter than f32.
+    constexpr auto mode =
+        static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    cublasHandle_t fresh = nullptr;
+    if (const sg_status status = check(blas().create(&fresh))) return status;
+    // The workspace after the stream: setting a stream takes cuBLAS's own workspace back.
+    sg_status status = check(blas().set_stream(fresh, native_));
+    if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, workspace_bytes_));
+    if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, mode));
+    if (status != SG_STATUS_OK) {
+      blas().destroy(fresh);
+      return status;
+    }
+    blas_ = fresh;
+  }
+  if (units != units_) {
+    if (const sg_status status = check(blas().set_units(blas_, units))) return status;
+    units_ = units;
+  }
+  out = blas_;
+  return SG_STATUS_OK;
+}
+
+sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
+  cublasHandle_t blas = nullptr;
+  if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
+  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
+  const matmul *known = matmuls_.find(here, what);
+  outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
+  return SG_STATUS_OK;
+}
+
+}  // namespace sg::cuda

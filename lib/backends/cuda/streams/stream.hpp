@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream: one of the GPU's, with a cuBLAS handle and a workspace of its own.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <streamgemm/backend.h>
+
+#include <memory>
+#include <vector>
+
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/gemm/matmul.hpp"
+#include "backends/cuda/streams/commands.hpp"
+#include "backends/cuda/streams/completions.hpp"
+#include "backends/cuda/streams/partition.hpp"
+
+namespace sg::cuda {
+
+class stream {
+ public:
+  // priority: -1 low, 0 normal, 1 high.
+  static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
+  // On multiprocessors that are set aside for it, `units` of them at most, which becomes how many.
+  static sg_status create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept;
+  // Over a stream of the caller's, which stays the caller's.
+  static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
+  // For a graph to be captured from: tells nobody, and keeps what it copies pointers from.
+  static sg_status create_for_capture(device &owner, stream **out) noexcept;
+  ~stream();
+  stream(const stream &) = delete;
+  stream &operator=(const stream &) = delete;
+
+  sg_status enqueue(const sg_backend_command &what, sg_backend_done done) noexcept;
+  sg_status enqueue(const gemm_list &batch, sg_status *statuses, sg_backend_done done) noexcept;
+  sg_status launch(cudaGraphExec_t graph, sg_backend_done done) noexcept;
+  sg_status wait(cudaEvent_t event) noexcept;
+  sg_status record(cudaEvent_t event) noexcept;
+  void finish() noexcept { completions_.finish(); }  // waits until what was enqueued has been told
+  void poll() noexcept { completions_.poll(); }      // tells what has ended by now
+
+  // For the product's routines, between submit's begin and end.
+  device &owner() const noexcept { return owner_; }
+  cudaStream_t native() const noexcept { return native_; }
+  bool is_captured() const noexcept { return captured_; }
+  // `units`: multiprocessors that its calls may use; 0: all.
+  sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
+  sg_status take_workspace() noexcept;
+  // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such product.
+  sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
+  // Device memory from here to the matching free, in the stream's order.
+  sg_status take(std::uint64_t bytes, void **out) noexcept;
+  void give_back(void *memory) noexcept;
+  // Copies `count` pointers to device memory; write(pinned) writes them first.
+  template <class Write>
+  sg_status upload(std::int64_t count, void *to, Write &&write) noexcept {
+    const pointer_room *room = nullptr;
+    if (const sg_status status = find_room(count, room)) return status;
+    write(const_cast<const void **>(room->memory));
+    return copy_pointers(*room, count, to);
+  }
+  // Device memory for `count` pointers, for the stream's next product only.
+  sg_status pointer_memory(std::int64_t count, void **out) noexcept;
+
+  stream *next_of_device = nullptr;
+
+ private:
+  stream(device &owner, cudaStream_t native, bool own) noexcept
+      : owner_(owner), native_(native), own_(own), completions_(owner, native) {}
+  static sg_status start(stream *fresh, stream **out) noexcept;
+  static sg_status start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
+                             stream **out) noexcept;
+  // Of a command that does something: its end by an event, where it is alone in its stream and waits for no other; or
+  // by when the host learns of it, which may be together with that of the commands behind it.
+  enum class timing { none, in_bunch, rough, exact };
+  static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
+  static timing timing_of(const sg_backend_copy &what) noexcept;
+  static timing timing_of(const sg_backend_command &what, const cudaDeviceProp &facts) noexcept;
+  template <class Enqueue>
+  sg_status submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept;
+
+  // Pinned memory that pointers are copied from; free again when its event has happened.
+  struct pointer_room {
+    void **memory = nullptr;
+    std::int64_t capacity = 0;
+    cudaEvent_t copied = nullptr;
+  };
+  sg_status find_room(std::int64_t count, const pointer_room *&out) noexcept;
+  sg_status copy_pointers(const pointer_room &from, std::int64_t count, void *to) noexcept;
+
+  device &owner_;
+  cudaStream_t native_;
+  const bool own_;
+  std::unique_ptr<partition> within_;  // that the native stream belongs to
+  bool listed_ = false;                // by the device
+  bool captured_ = false;              // into a graph
+  completions completions_;
+  bool waits_ = false;      // for another stream, before the next command
+  char *reason_ = nullptr;  // why products of the group that is being enqueued failed alone
+  cublasHandle_t blas_ = nullptr;
+  std::int32_t units_ = 0;  // of blas_
+  matmul_cache matmuls_;
+  void *workspace_ = nullptr;
+  std::uint64_t workspace_bytes_ = 0;
+  void *pointers_ = nullptr;
+  std::int64_t pointer_room_ = 0;
+  std::vector<pointer_room> rooms_;
+};
+
+}  // namespace sg::cuda

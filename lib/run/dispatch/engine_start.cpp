@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's jobs that are ready: which of them go into which lane.
+#include "base/error.hpp"
+#include "run/dispatch/engine.hpp"
+
+namespace sg {
+
+// A full lane holds up nobody else's.
+void engine::start_within() noexcept {
+  if (ready_within_.empty()) return;
+  ready_within_.keep([&](job &j) {
+    if (ends_unrun(j)) return false;
+    lane_slot *const slot = lane_set::with_room(*j.within);
+    if (slot)
+      start_single(j, *slot);
+    else
+      lane_full_.store(true, std::memory_order_relaxed);
+    return !slot;
+  });
+}
+
+bool engine::start_ready(int priority, bool held) noexcept {
+  auto &classes = ready_[static_cast<std::size_t>(priority)];
+  for (int what = 0; what < work_classes; ++what) {
+    ready_jobs &list = classes[static_cast<std::size_t>(what)];
+    if (what == computing && held) continue;
+    while (!list.empty() && start_front(list, static_cast<work_class>(what))) {
+    }
+  }
+  return held || (!classes[computing].empty() && lanes_.holds_up_lower(priority - 1));
+}
+
+bool engine::start_front(ready_jobs &from, work_class what) noexcept {
+  job &next = from.front();
+  if (next.cancel_requested() || next.dependency_failed()) {
+    from.pop();
+    return ends_unrun(next);
+  }
+  if (next.run) {
+    // What one of higher priority was refused is kept for it.
+    if (memory_refused_ || !start_run(next)) return false;
+    from.pop();
+    advance(next);
+    return true;
+  }
+  lane_demand wanted{.what = what, .priority = next.priority, .waiting = from.size(), .behind = next.behind()};
+  if (next.plan) {
+    wanted.alone = next.plan->wants_core;
+    wanted.small = coalesce_ && next.plan->small;
+    wanted.urgent = hurried_;
+    wanted.share = next.plan->share;
+    wanted.seconds = next.plan->text->predicted_seconds;
+    wanted.work_seconds = next.plan->work_seconds;
+  }
+  lane_slot *slot = lanes_.find(wanted);
+  if (!slot) {
+    if (wanted.behind) lane_full_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  from.pop();
+  if (wanted.small && !from.empty())
+    gather(from, next, *slot);
+  else
+    start_single(next, *slot);
+  lanes_.launched(wanted.small);
+  return true;
+}
+
+void engine::start_single(job &ready, lane_slot &slot) noexcept {
+  ready.plain = false;
+  flight &f = ready.single;
+  f.begin(this, ready, 0, &slot, 2);
+  const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
+  f.share = c && !ready.within ? ready.plan->share : 0;  // of what the other lanes share
+  lanes_.entered(slot, f.share);
+  bool enqueued = false;
+  try {
+    lanes_.follow(slot, ready.behind());
+    device_.begin_at(slot.stream, ready.ready_ns());
+    enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
+  } catch (...) {
+    const sg_status status = status_of_current_exception();
+    piece_of(f, status, last_error(), 0, 0, 1);
+  }
+  if (enqueued && lanes_.device_ordered()) {
+    f.predicted_ns = c ? ready.plan->predicted_ns() : 0;
+    const std::int64_t end_ns = lanes_.expect(slot, f.predicted_ns);
+    expected_end_ns_.store(end_ns, std::memory_order_relaxed);
+    ready.expect_end(end_ns, f.predicted_ns);
+    ready.issued(bit_of_lane(slot.index));
+  }
+  if (ready.native) ready.announce_issued();
+  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
+}
+
+}  // namespace sg

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a job ran, and what it did.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "plan/schedule/schedule.hpp"
+#include "run/job/job.hpp"
+#include "run/program/device_graph.hpp"
+
+namespace sg {
+
+void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }
+
+void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
+  if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
+    end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
+  } else {
+    plain = false;
+    single.commands = 1;
+    single.batch_size = static_cast<std::int32_t>(batch_size);
+    single.start_ns = start_ns;
+    single.end_ns = end_ns;
+    ran(single);
+  }
+  work_ended();
+}
+
+void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
+  commands_run_ = static_cast<std::int32_t>(plan->text->commands.size());
+  if (end_ns != 0) {
+    start_ns_ = start_ns;
+    end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
+  }
+  busy_ns_ = busy_ns;
+  work_ended();
+}
+
+void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
+  if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
+  // What it waited for may have ended later by the host's clock than itself by the device's.
+  const std::int64_t start_ns = std::max(not_before_ns, command.start_ns);
+  const std::int64_t end = std::max(start_ns, command.end_ns);
+  if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;
+  if (end > end_ns()) end_ns_.store(end, std::memory_order_relaxed);
+  busy_ns_ += (end - start_ns) / command.batch_size;
+}
+
+void job::statistics(sg_job_statistics &out) const noexcept {
+  out.start_ns = start_ns_ == unset ? 0 : start_ns_;
+  out.end_ns = start_ns_ == unset ? 0 : end_ns();
+  out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
+  out.commands_run = commands_run_;
+  out.batch_size = single.batch_size;
+  if (program) {
+    out.commands = program->commands;
+    out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
+    out.flops = program->flops;
+    copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");
+  } else if (kind == work_kind::copy) {
+    const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
+    out.commands = 1;
+    const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE,
+               from_device = copy.src_space.kind == SG_MEMORY_DEVICE;
+    out.bytes_in = to_device && !from_device ? bytes : 0;
+    out.bytes_out = from_device && !to_device ? bytes : 0;
+    copy_text(out.strategy, sizeof out.strategy, "copy");
+  } else if (kind == work_kind::schedule) {
+    const schedule &s = *plan->text;
+    out.commands = static_cast<std::int32_t>(s.commands.size());
+    out.predicted_seconds = s.predicted_seconds;
+    out.bound_seconds = s.bound_seconds;
+    out.flops = s.flops;
+    out.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
+    out.bytes_out = static_cast<std::uint64_t>(s.bytes_out);
+    copy_text(out.strategy, sizeof out.strategy, s.strategy.c_str());
+  } else {
+    copy_text(out.strategy, sizeof out.strategy, "nothing to do");
+  }
+}
+
+}  // namespace sg
