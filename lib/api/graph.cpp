@@ -49,8 +49,8 @@ void set_gemm(ref<graph> in, std::int32_t index, const sg_gemm_desc *desc) {
   checked_submit order(on, std::move(in), index);
   order.about(product.shape, was.request);
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
-  auto plan = on.plan_for(&product.shape, 1, request_for(d, product.shape, was.request));
-  submit_product(on, std::move(product), std::move(plan), order, nullptr);
+  const auto plan = on.plan_for(&product.shape, 1, request_for(d, product.shape, was.request));
+  submit_product(on, std::move(product), plan, order, nullptr);
 }
 
 void set_copy(ref<graph> in, std::int32_t index, void *dst, const void *src) {

@@ -126,8 +126,7 @@ std::optional<recent_product::instance> recent_product::again(const context &on,
   return now;
 }
 
-bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
-                              bool latency) noexcept {
+bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency) {
   const problem &p = product.shape;
   if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return false;
   context_ = on.number();

@@ -12,8 +12,8 @@
 
 #include "api/problem_of.hpp"
 #include "ops/binding.hpp"
-#include "run/program/compiled_plan.hpp"
 #include "run/order/tracker.hpp"
+#include "run/program/compiled_plan.hpp"
 
 namespace sg {
 
@@ -39,8 +39,7 @@ class recent_product {
   const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
 
   // `product` is what `desc` was checked to be. False: its descriptor does not tell all of it.
-  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product,
-                bool latency = false) noexcept;
+  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency = false);
   // Its plan, which is one of the planner's own choice, and of those that are worth to be kept.
   void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept { plan_ = plan; }
   static bool keeps(const compiled_plan &plan) noexcept;

@@ -63,7 +63,8 @@ std::uint32_t take_slot() {
     if (!place.load(std::memory_order_acquire)) {
       auto fresh = std::make_unique<chunk>();
       chunk *none = nullptr;
-      if (place.compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel)) fresh.release();
+      if (place.compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel))
+        static_cast<void>(fresh.release());  // the table's
     }
   } while (!g_slots_begun.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
   return index;

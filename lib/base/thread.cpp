@@ -45,7 +45,7 @@ thread::thread(const char *name, std::function<void()> body) {
     pthread_attr_destroy(&attributes);
   }
   if (failed != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "a thread could not be started: %s", std::strerror(failed));
-  given.release();
+  static_cast<void>(given.release());  // the thread's
   joinable_ = true;
 }
 

@@ -17,13 +17,13 @@ constexpr CBLAS_TRANSPOSE transpose_of(sg_op op) noexcept {
 template <class T>
 struct scalar {
   explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re)) {}
-  operator T() const noexcept { return value; }
+  operator T() const noexcept { return value; }  // NOLINT: an argument of CBLAS
   T value;
 };
 template <class T>
 struct scalar<std::complex<T>> {
   explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re), static_cast<T>(x.im)) {}
-  operator const void *() const noexcept { return &value; }
+  operator const void *() const noexcept { return &value; }  // NOLINT: the same
   std::complex<T> value;
 };
 

@@ -127,7 +127,7 @@ double rate_of(sg_dtype in) noexcept {
   const route &way = route_for(in, out);
   if (!way.panels) return 0;
   // Two vector instructions a cycle at 3.2 GHz: what a core of today keeps up of its peak.
-  const double f32 = 3.2e9 * 2 * (simd().vector_bytes / 4) * (simd().fused ? 2 : 1);
+  const double f32 = 3.2e9 * 2 * double(simd().vector_bytes) / 4 * (simd().fused ? 2 : 1);
   switch (in) {
     case SG_DTYPE_F64:
     case SG_DTYPE_C128: return f32 / 2;

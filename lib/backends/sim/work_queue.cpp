@@ -32,7 +32,7 @@ pthread_t start_thread(std::shared_ptr<work_queue> self, void *(*main)(void *)) 
   }
   if (failed != 0)
     throw failure(SG_STATUS_OUT_OF_MEMORY, "no thread for a simulated stream: %s", std::strerror(failed));
-  owned.release();
+  static_cast<void>(owned.release());  // the thread's
   return thread;
 }
 

@@ -59,14 +59,12 @@ class resident_search {
     const std::int64_t parts = terms_.request.parts;
     if (p_.no_product && p_.batch > most_asked_commands)
       best_.offer(scaled_at_once());
-    else if (kind == split_kind::none)
+    else if (kind == split_kind::none || (kind == split_kind::automatic && parts == 1))
       best_.offer(build_direct(p_));
     else if (kind != split_kind::automatic)
       forced(kind);
     else if (parts > 1)
       any_kind(parts);
-    else if (parts == 1)
-      best_.offer(build_direct(p_));
     else
       automatic();
     return best_.take();

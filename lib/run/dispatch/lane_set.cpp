@@ -171,7 +171,7 @@ bool lane_set::admit(lane_slot &named) noexcept {
 
 std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexcept {
   const float waves = std::floor(static_cast<float>(count) * share);
-  return waves < 1 ? count : static_cast<std::size_t>(waves / share + 0.5f);
+  return waves < 1 ? count : static_cast<std::size_t>(std::lround(waves / share));
 }
 
 void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }

@@ -2,6 +2,7 @@
 #include "run/program/compiled_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -32,7 +33,7 @@ constexpr std::size_t most_kept = 256;
 constexpr std::int64_t tile = 128;
 
 float share_of(const command &c, const device_model &model) noexcept {
-  const auto tiles = [](std::int64_t size) { return double((size + tile - 1) / tile); };
+  const auto tiles = [](std::int64_t size) { return std::ceil(double(size) / double(tile)); };
   const ops::gemm &gemm = *c.as<ops::gemm>();
   return static_cast<float>(
       std::min(1.0, tiles(gemm.m) * tiles(gemm.n) * double(c.views[gemm.c].items) / double(std::max(1, model.units))));

@@ -80,7 +80,7 @@ class held_queue {
     for (int attempt = 0; attempt < 6; ++attempt, holding_ *= 2) {
       std::vector<job_handle> before;
       for (int i = 0; i < holding_; ++i) before.push_back(submit_large());
-      const std::vector<double> seconds = timed_calls(int(descs_.size()), [this](int i) {
+      std::vector<double> seconds = timed_calls(int(descs_.size()), [this](int i) {
         check(sg_gemm_async(context_.get(), &descs_[std::size_t(i)], nullptr, nullptr), "sg_gemm_async");
       });
       const bool held = sg_job_query(before.back().get()) == SG_STATUS_NOT_READY;

@@ -91,7 +91,7 @@ submissions product_set::one_by_one() const {
 sg_gemm_desc product_set::batch(int first, int count, int step) const {
   sg_gemm_desc desc = this->desc(first);
   if (count == 1) return desc;
-  const offsets &here = at_[std::size_t(first)], &next = at_[std::size_t(first + step)];
+  const offsets &here = at_[std::size_t(first)], &next = at_[std::size_t(first) + std::size_t(step)];
   desc.batch = count;
   desc.stride_a = (next.a - here.a) / sg_dtype_size(kind_.in);
   desc.stride_b = (next.b - here.b) / sg_dtype_size(kind_.in);

@@ -110,7 +110,7 @@ round_fn send_pointer_batch(sg_context *context, const submissions &all) {
   };
 }
 
-round_fn send_recorded(sg_context *context, submissions all) {
+round_fn send_recorded(sg_context *context, const submissions &all) {
   sg_graph *made = nullptr;
   check(sg_graph_create(context, &made), "sg_graph_create");
   const std::shared_ptr<sg_graph> graph(made, sg_graph_release);
