@@ -90,8 +90,8 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
                       static_cast<long long>(product.shape.k));
-    auto made = ref<sg::object>::adopt(
-        new sg::prepared_plan(on, product.shape, on->plan_for(&product.shape, 1, sg::request_for(d, product.shape, wanted))));
+    auto made = ref<sg::object>::adopt(new sg::prepared_plan(
+        on, product.shape, on->plan_for(&product.shape, 1, sg::request_for(d, product.shape, wanted))));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -107,7 +107,8 @@ sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
     p.predicted_seconds = s.predicted_seconds;
     p.bound_seconds = s.bound_seconds;
-    for (const sg::interval &i : sg::simulate(s, sg::context_of(*plan->owner()).model()).commands) p.serial_seconds += i.end - i.start;
+    for (const sg::interval &i : sg::simulate(s, sg::context_of(*plan->owner()).model()).commands)
+      p.serial_seconds += i.end - i.start;
     p.flops = s.flops;
     p.bytes_in = static_cast<std::uint64_t>(s.bytes_in);
     p.bytes_out = static_cast<std::uint64_t>(s.bytes_out);

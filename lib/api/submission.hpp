@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "api/context_of.hpp"
 #include "api/problem_of.hpp"
 #include "run/job/completion_queue.hpp"
-#include "api/context_of.hpp"
 #include "run/objects/graph.hpp"
 #include "run/objects/stream.hpp"
 

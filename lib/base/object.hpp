@@ -53,8 +53,8 @@ class ref {
   }
   ref(ref &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U *, T *>
-  ref(ref<U> other) noexcept : object_(other.release()) {}  // NOLINT: converts as pointers do
+  requires std::is_convertible_v<U *, T *> ref(ref<U> other)
+  noexcept : object_(other.release()) {}  // NOLINT: converts as pointers do
   ref &operator=(ref other) noexcept {
     std::swap(object_, other.object_);
     return *this;

@@ -12,8 +12,8 @@
 #include "plan/gemm/cost.hpp"
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/grouped.hpp"
-#include "plan/streaming/narrowing.hpp"
 #include "plan/gemm/resident_search.hpp"
+#include "plan/streaming/narrowing.hpp"
 #include "plan/streaming/stream_search.hpp"
 
 namespace sg {

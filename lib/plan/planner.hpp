@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {

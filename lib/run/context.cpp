@@ -9,14 +9,14 @@
 
 #include "base/error.hpp"
 #include "plan/gemm/latency_parts.hpp"
-#include "run/program/calibration.hpp"
-#include "run/job/completion_queue.hpp"
-#include "run/objects/device_buffer.hpp"
 #include "run/dispatch/launcher.hpp"
-#include "run/objects/partitions.hpp"
+#include "run/job/completion_queue.hpp"
 #include "run/job/process.hpp"
 #include "run/job/service.hpp"
+#include "run/objects/device_buffer.hpp"
+#include "run/objects/partitions.hpp"
 #include "run/objects/stream.hpp"
+#include "run/program/calibration.hpp"
 
 namespace sg {
 

@@ -4,13 +4,13 @@
 #include <new>
 #include <utility>
 
-#include "run/job/completion_queue.hpp"
 #include "run/context.hpp"
-#include "run/objects/graph_program.hpp"
+#include "run/job/completion_queue.hpp"
 #include "run/job/process.hpp"
-#include "run/program/schedule_run.hpp"
 #include "run/job/service.hpp"
+#include "run/objects/graph_program.hpp"
 #include "run/objects/stream.hpp"
+#include "run/program/schedule_run.hpp"
 
 namespace sg {
 

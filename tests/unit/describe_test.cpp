@@ -8,8 +8,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "plan/schedule/lanes.hpp"
 #include "plan/planner.hpp"
+#include "plan/schedule/lanes.hpp"
 #include "problems.hpp"
 
 namespace sg::test {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "plan/gemm/direct.hpp"
-#include "plan/schedule/loose_copies.hpp"
 #include "plan/gemm/split.hpp"
+#include "plan/schedule/loose_copies.hpp"
 #include "plan/streaming/stream_layouts.hpp"
 #include "plan/streaming/stream_memory.hpp"
 #include "problems.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg::test {
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/log.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/schedule/simulate.hpp"
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "ops/command.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -2,8 +2,8 @@
 // f32 factors that are rounded to bf16 on their way to the device, so that half the bytes cross the link.
 #pragma once
 
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/schedule_builder.hpp"
+#include "plan/model/device_model.hpp"
 #include "plan/streaming/transfer.hpp"
 
 namespace sg {

@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/schedule_builder.hpp"
+#include "plan/model/device_model.hpp"
 
 namespace sg {
 

@@ -17,16 +17,16 @@
 
 #include "backend/device.hpp"
 #include "plan/model/device_model.hpp"
-#include "run/memory/arena_pool.hpp"
-#include "run/program/flight.hpp"
-#include "run/job/job.hpp"
 #include "run/dispatch/job_group.hpp"
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/pump.hpp"
 #include "run/dispatch/ready_jobs.hpp"
-#include "run/program/schedule_run.hpp"
 #include "run/dispatch/stager.hpp"
+#include "run/job/job.hpp"
+#include "run/memory/arena_pool.hpp"
+#include "run/program/flight.hpp"
+#include "run/program/schedule_run.hpp"
 
 namespace sg {
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "run/program/flight.hpp"
 #include "run/job/job.hpp"
+#include "run/program/flight.hpp"
 
 namespace sg {
 

@@ -7,9 +7,9 @@
 #include "backend/device.hpp"
 #include "ops/backend_commands.hpp"
 #include "ops/command.hpp"
-#include "run/program/flight.hpp"
-#include "run/job/job.hpp"
 #include "run/dispatch/job_group.hpp"
+#include "run/job/job.hpp"
+#include "run/program/flight.hpp"
 #include "run/program/schedule_run.hpp"
 
 namespace sg {

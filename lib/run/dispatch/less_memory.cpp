@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "run/memory/arena_pool.hpp"
-#include "run/job/job_home.hpp"
 #include "run/job/job.hpp"
+#include "run/job/job_home.hpp"
+#include "run/memory/arena_pool.hpp"
 
 namespace sg {
 

@@ -7,10 +7,10 @@
 #include <mutex>
 
 #include "base/object.hpp"
-#include "run/order/job_sink.hpp"
 #include "run/job/job.hpp"
 #include "run/objects/event_lanes.hpp"
 #include "run/objects/native_event.hpp"
+#include "run/order/job_sink.hpp"
 
 namespace sg {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/object.hpp"
-#include "run/order/job_sink.hpp"
 #include "run/objects/graph_program.hpp"
+#include "run/order/job_sink.hpp"
 
 namespace sg {
 

@@ -11,11 +11,11 @@
 #include "backend/device.hpp"
 #include "ops/binding.hpp"
 #include "plan/gemm/problem.hpp"
-#include "run/program/compiled_plan.hpp"
-#include "run/program/device_graph.hpp"
 #include "run/job/job.hpp"
 #include "run/objects/stream.hpp"
 #include "run/order/tracker.hpp"
+#include "run/program/compiled_plan.hpp"
+#include "run/program/device_graph.hpp"
 
 namespace sg {
 

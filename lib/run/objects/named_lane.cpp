@@ -38,8 +38,7 @@ named_lane::named_lane(const device &on, engine &in, std::int32_t priority, std:
   if (!on.ops().stream_create_within || !on.orders_commands())
     throw error(SG_STATUS_UNSUPPORTED, "%s sets no compute units aside", on.name().c_str());
   slot_.use = lane_use::partition;
-  on.check(on.ops().stream_create_within(on.handle(), priority, &units, &slot_.stream),
-              "setting compute units aside");
+  on.check(on.ops().stream_create_within(on.handle(), priority, &units, &slot_.stream), "setting compute units aside");
   admit();
 }
 

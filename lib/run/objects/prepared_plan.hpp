@@ -6,18 +6,15 @@
 
 #include "base/object.hpp"
 #include "plan/gemm/problem.hpp"
-#include "run/program/compiled_plan.hpp"
 #include "run/order/job_sink.hpp"
+#include "run/program/compiled_plan.hpp"
 
 namespace sg {
 
 class prepared_plan final : public object {
  public:
   prepared_plan(ref<job_sink> owner, const problem &shape, std::shared_ptr<const compiled_plan> plan)
-      : object(object_type::plan),
-        owner_(std::move(owner)),
-        shape_(shape),
-        plan_(std::move(plan)) {}
+      : object(object_type::plan), owner_(std::move(owner)), shape_(shape), plan_(std::move(plan)) {}
 
   const ref<job_sink> &owner() const noexcept { return owner_; }
   const problem &shape() const noexcept { return shape_; }

@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "base/object.hpp"
-#include "run/order/job_sink.hpp"
 #include "run/job/job.hpp"
 #include "run/objects/named_lane.hpp"
 #include "run/objects/partitions.hpp"
+#include "run/order/job_sink.hpp"
 
 namespace sg {
 

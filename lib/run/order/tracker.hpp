@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "run/order/footprint.hpp"
 #include "run/job/job.hpp"
 #include "run/job/untold_failures.hpp"
+#include "run/order/footprint.hpp"
 
 namespace sg {
 

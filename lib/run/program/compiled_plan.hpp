@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "ops/binding.hpp"
-#include "plan/schedule/dependents.hpp"
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
+#include "plan/schedule/dependents.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {

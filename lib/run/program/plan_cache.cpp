@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/thread_owned.hpp"
-#include "plan/schedule/hazard.hpp"
 #include "plan/planner.hpp"
+#include "plan/schedule/hazard.hpp"
 
 namespace sg {
 

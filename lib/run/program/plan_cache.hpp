@@ -8,8 +8,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "plan/model/device_model.hpp"
 #include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
 #include "run/program/compiled_plan.hpp"
 
 namespace sg {

@@ -22,7 +22,7 @@ using round_fn = std::function<double()>;
 round_fn send_one_by_one(sg_context *context, submissions all, std::uint32_t flags = SG_SUBMIT_DEFAULT);
 round_fn send_grouped(sg_context *context, submissions all);                    // one job of them all
 round_fn send_pointer_batch(sg_context *context, const submissions &all);       // one batch, by arrays of pointers
-round_fn send_recorded(sg_context *context, const submissions &all);                   // one run of a graph of them
+round_fn send_recorded(sg_context *context, const submissions &all);            // one run of a graph of them
 round_fn send_over_streams(sg_context *context, submissions all, int streams);  // in turn
 round_fn send_by_threads(sg_context *context, submissions all, int threads);    // each its part of them
 
