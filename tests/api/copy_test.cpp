@@ -110,12 +110,13 @@ TEST_P(copies, no_bytes) {
 
 // Rectangles between pitches, in every direction; what lies between the runs stays.
 TEST_P(copies, rectangles) {
-  for (const auto &[width, height, dst_pitch, src_pitch] :
-       {std::tuple{7, 5, 16, 9}, std::tuple{64, 30, 64, 64}, std::tuple{1, 100, 3, 17}, std::tuple{300, 1, 300, 300},
-        std::tuple{4096, 70, 5000, 4099}, std::tuple{70000, 40, 70001, 70016}}) {
-    const auto bytes = [height = height, width = width](int pitch) {
-      return static_cast<std::size_t>((height - 1) * pitch + width);
-    };
+  constexpr struct {
+    int width, height, dst_pitch, src_pitch;
+  } shapes[] = {{7, 5, 16, 9},      {64, 30, 64, 64},       {1, 100, 3, 17},
+                {300, 1, 300, 300}, {4096, 70, 5000, 4099}, {70000, 40, 70001, 70016}};
+  for (const auto &shape : shapes) {
+    const int width = shape.width, height = shape.height, dst_pitch = shape.dst_pitch, src_pitch = shape.src_pitch;
+    const auto bytes = [&](int pitch) { return static_cast<std::size_t>((height - 1) * pitch + width); };
     const auto source = counted(bytes(src_pitch));
     std::vector<std::uint8_t> expected(bytes(dst_pitch), 0xee), seen(bytes(dst_pitch));
     for (int i = 0; i < height; ++i)

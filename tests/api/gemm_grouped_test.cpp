@@ -8,6 +8,7 @@
 
 #include "support/harness.hpp"
 #include "support/numbers.hpp"
+#include "support/sanitizers.hpp"
 
 namespace sg_test {
 namespace {
@@ -324,9 +325,7 @@ long most_mapped() {
 
 // In a process of its own, which has mapped nothing else.
 TEST(types_by_turns, take_memory_for_their_own_calls) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers map memory of their own";
-#endif
+  if (sanitized) GTEST_SKIP() << "sanitizers map memory of their own";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_types_by_turns(), testing::ExitedWithCode(0), "kB more");
 }

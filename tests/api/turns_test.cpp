@@ -8,17 +8,14 @@
 #include <vector>
 
 #include "support/harness.hpp"
+#include "support/sanitizers.hpp"
 
 namespace sg_test {
 namespace {
 
 constexpr std::int64_t minute = 60'000'000'000;
 // Who waits in vain does so the first or second time.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int submissions = 8;
-#else
-constexpr int submissions = 40;
-#endif
+constexpr int submissions = sanitized ? 4 : 40;
 
 // Memory of the device, filled from the host.
 class on_device {

@@ -41,6 +41,17 @@ std::string printable(const testing::TestParamInfo<std::string> &info);
 #define SG_CONFORMANCE(suite) \
   INSTANTIATE_TEST_SUITE_P(Devices, suite, testing::ValuesIn(sg::test::devices_under_test()), sg::test::printable)
 
+// Which cases of a long sweep are tried: all of them, or with SG_TEST_EVERY=N every Nth in the order of its loops,
+// which reaches every value of each loop where N shares no factor with the loops' lengths. SG_SOAK=1: all in any case.
+class sweep {
+ public:
+  ~sweep();  // prints how many were left out
+  bool tries_next();
+
+ private:
+  long cases_ = 0, tried_ = 0;
+};
+
 // Hears what is told of any number of commands.
 class listener {
  public:

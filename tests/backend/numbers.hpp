@@ -42,12 +42,19 @@ struct format {
 inline constexpr format f16_format = {11, -14, 15};
 inline constexpr format bf16_format = {8, -126, 127};
 
+// To the nearest whole number, ties to even, of numbers that have fewer bits before the point than `real` has at all.
+// std::nearbyint() also keeps the floating-point exceptions as they were and takes ten times as long.
+inline real nearest(real value) {
+  const real without_fraction = std::copysign(std::ldexp(real{1}, std::numeric_limits<real>::digits - 1), value);
+  return std::copysign(value + without_fraction - without_fraction, value);
+}
+
 // To nearest, ties to even; beyond the largest: infinity.
 inline real round_to(const format &f, real value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), f.least);
   const real unit = std::ldexp(real{1}, exponent - f.precision + 1);
-  const real rounded = std::nearbyint(value / unit) * unit;
+  const real rounded = nearest(value / unit) * unit;
   const real largest = std::ldexp(real{2} - std::ldexp(real{1}, 1 - f.precision), f.largest);
   return std::abs(rounded) > largest ? std::copysign(std::numeric_limits<real>::infinity(), value) : rounded;
 }
@@ -102,7 +109,7 @@ inline std::uint8_t encode_8(sg_dtype type, real value) {
   if (std::isinf(value)) return static_cast<std::uint8_t>(sign | (e4m3 ? 0x7f : 0x7c));
   const real magnitude = std::abs(value);
   const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
-  const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+  const auto units = static_cast<int>(nearest(std::ldexp(magnitude, fraction_bits - exponent)));
   return static_cast<std::uint8_t>(sign | (((exponent - least) << fraction_bits) + units));
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "product_case.hpp"
 #include "support/gate.h"
+#include "support/sanitizers.hpp"
 
 namespace sg::test {
 namespace {
@@ -109,9 +110,7 @@ TEST_P(process, exits_cleanly_with_work_in_flight) {
 // The child of a busy process opens a device of its own.
 TEST_P(process, a_child_of_fork_may_open_a_device) {
   if (!unified()) GTEST_SKIP() << "drivers of devices need not survive fork";
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "a sanitizer's own locks do not survive fork beside other threads";
-#endif
+  if (sg_test::sanitized) GTEST_SKIP() << "a sanitizer's own locks do not survive fork beside other threads";
   listener told;
   busy_device busy(dev());
   for (int round = 0; round < 10; ++round) {

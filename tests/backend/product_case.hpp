@@ -62,10 +62,8 @@ struct host_operand {
   char *at(std::int64_t item, std::int64_t row, std::int64_t col) {
     return bytes.data() + (item * item_elements() + col * ld + row) * size_of(type);
   }
-  number get(std::int64_t item, std::int64_t row, std::int64_t col) { return load(at(item, row, col), type); }
-  void set(std::int64_t item, std::int64_t row, std::int64_t col, number value) {
-    store(at(item, row, col), type, value);
-  }
+  number get(std::int64_t item, std::int64_t row, std::int64_t col);
+  void set(std::int64_t item, std::int64_t row, std::int64_t col, number value);
   // Every element, gaps included: NaN, or a telling whole number.
   void poison();
   // Random elements in [-1, 1] (i8: all of its values); the gaps stay as they are.
@@ -97,8 +95,13 @@ class product_case {
  private:
   void check_element(std::int64_t item, std::int64_t i, std::int64_t j);
 
-  std::vector<char> before_;                 // C
-  std::vector<number> row_of_a_, col_of_b_;  // op(A) by rows and op(B) by columns, of the item being checked
+  // op(A) op(B) of an item, and the same of the elements' magnitudes, row after row; summed in T.
+  template <class T>
+  void add_up(std::int64_t item);
+
+  std::vector<char> before_;  // C
+  std::vector<number> sums_;
+  std::vector<real> magnitudes_;
 };
 
 }  // namespace sg::test
