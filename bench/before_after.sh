@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Compares two builds of this library on one device: suites of `streamgemm bench`, without peers, by the build before
+# and the build after in turn (A B, B A, A B ...), each run a process of its own. What seems slower is then measured
+# again, in turns of its own. Prints before_after.py's table; exits with 1 when a row is slower both times by more than
+# that allows.
+#
+# Usage: before_after.sh BEFORE AFTER DEVICE OUT SUITE[=TEXT]...
+# BEFORE and AFTER are build folders, OUT is where the records go, TEXT is for --only. Variables: TURNS, runs of each
+# build (4; twice as many of what is measured again); CASE_SECONDS, for --seconds (0.1, which takes the fewest samples);
+# LIMIT, seconds: no turn begins that would end later, and the first turns end in two thirds of it (none).
+set -u
+before=$1 after=$2 device=$3 out=$4
+shift 4
+here=$(dirname "$0")
+began=$(date +%s)
+mkdir -p "$out" || exit 2
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >"$out/gpu" 2>/dev/null
+
+file() { find "$(cd "$1" && pwd)" -name "$2" ! -path '*/emulated/*' ! -type d | head -1; }
+
+measure() { # which build, its folder, the record, SUITE[=TEXT]
+  case $4 in *=*) text=${4#*=} ;; *) text= ;; esac
+  seconds=${CASE_SECONDS:-0.1}
+  [ "${4%%=*}" = priority ] && seconds=3 # shared by five scenes, and a percentile wants many samples
+  program=$(find "$2" -type f -name streamgemm | head -1)
+  mkdir -p "$(dirname "$3")" "$out/cache/$1"
+  LD_LIBRARY_PATH="$(dirname "$(file "$2" 'libstreamgemm.so.0')")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    SG_PLUGIN_PATH=$(file "$2" libstreamgemm-cuda.so) XDG_CACHE_HOME=$(cd "$out/cache/$1" && pwd) \
+    "$program" bench "${4%%=*}" --device "$device" --only "$text" --seconds "$seconds" --json "$3" \
+    >"$out/log" 2>&1 </dev/null && return
+  cat "$out/log" >&2
+  exit 2
+}
+
+turns() { # folder for the records, how many turns, seconds by which they end; the suites, one a line, on stdin
+  suites=$(cat)
+  first=$(date +%s)
+  turn=1
+  while [ "$turn" -le "$2" ]; do
+    now=$(date +%s)
+    [ "$turn" -gt 1 ] && [ $((now - began + (now - first) / (turn - 1))) -gt "$3" ] && break
+    number=0
+    while IFS= read -r suite; do
+      number=$((number + 1))
+      order='before after'
+      [ $((turn % 2)) = 0 ] && order='after before'
+      for which in $order; do
+        case $which in before) build=$before ;; *) build=$after ;; esac
+        measure "$which" "$build" "$1/$which/$turn-$number.json" "$suite"
+      done
+    done <<END
+$suites
+END
+    turn=$((turn + 1))
+  done
+  echo "$((turn - 1)) turns in $(($(date +%s) - first)) s" >&2
+}
+
+limit=${LIMIT:-1000000}
+printf '%s\n' "$@" | turns "$out/first" "${TURNS:-4}" $((limit * 2 / 3)) || exit 2
+"$here/before_after.py" "$out" --slower >"$out/slower" || exit 2
+[ ! -s "$out/slower" ] || turns "$out/again" "$((2 * ${TURNS:-4}))" "$limit" <"$out/slower" || exit 2
+exec "$here/before_after.py" "$out"
