@@ -158,7 +158,7 @@ void read_dispatch(object_reader dispatch, device_model &m) {
   d.worth_a_launch_seconds = number_or("launch_work_seconds", most_seconds, d.worth_a_launch_seconds);
   d.between_launches_seconds = number_or("between_launches_seconds", most_seconds, d.between_launches_seconds);
   d.beside_each_other_seconds = number_or("beside_each_other_seconds", most_seconds, d.beside_each_other_seconds);
-  d.spared_units = std::int32_t(dispatch.integer_or("spared_units", 0, m.units - 1, d.spared_units));
+  d.spared_units = std::int32_t(dispatch.integer_or("spared_units", 0, 1 << 20, d.spared_units));
   dispatch.finish();
 }
 

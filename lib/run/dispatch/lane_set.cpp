@@ -219,7 +219,7 @@ std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) 
   const bool may_spare = device_ordered_ && !ops_.stream_begin_at && limits_.spared_units > 0;
   if (!may_spare || priority > 0 || share < 1 || latest_urgent_ns_ == 0) return limit;
   if (monotonic_ns() - latest_urgent_ns_ >= urgent_for_ns) return limit;
-  const std::int32_t left = units_ - limits_.spared_units;
+  const std::int32_t left = std::max(1, units_ - limits_.spared_units);
   return limit > 0 ? std::min(limit, left) : left;
 }
 
