@@ -64,6 +64,32 @@ TEST_F(spared_units, not_in_virtual_time) {
   EXPECT_EQ(0, lanes.units_for(0, 1, 0));
 }
 
+TEST_F(spared_units, are_as_many_as_the_model_says) {
+  device_model model = device_.model();
+  model.dispatch.spared_units = 40;
+  lane_set forty(device_, model, 0);
+  std::int32_t units = 0;
+  for (int attempt = 0; attempt < 100 && units == 0; ++attempt) {
+    forty.find(lane_demand{.priority = 1});
+    units = forty.units_for(0, 1, 0);
+  }
+  EXPECT_EQ(all_ - 40, units);
+}
+
+TEST_F(spared_units, limits_of_the_model_hold) {
+  device_model model = device_.model();
+  model.dispatch.large_in_flight = 1;
+  model.dispatch.beside_each_other_seconds = 0;
+  lane_set one_by_one(device_, model, 0);
+  const lane_demand brief{.share = 1, .seconds = 50e-6};
+  lane_slot *const first = one_by_one.find(brief);
+  ASSERT_NE(nullptr, first);
+  EXPECT_EQ(first, one_by_one.find(brief)) << "in one stream, however brief";
+  one_by_one.entered(*first, 1);
+  EXPECT_EQ(nullptr, one_by_one.find(brief)) << "one in flight";
+  one_by_one.left(*first, 1, 0);
+}
+
 TEST(busy_with_small, on_cores_while_each_has_what_it_may_have_ahead) {
   const device cores(*find_backend("cpu")->ops, {"cpu", ""});
   device_model model = cores.model();

@@ -40,21 +40,20 @@ struct gemm_rate {
   bool operator==(const gemm_rate &) const = default;
 };
 
-// How jobs are dispatched to a device with memory of its own. Where each figure comes from: "sources", or the backend's
-// model.
+// How jobs are dispatched to a device with its own memory (docs/device-model.md, "dispatch").
 struct dispatch_limits {
-  // Commands in flight beyond which small products gather: with one the device idles while the host learns of its end;
-  // with many each product goes out by itself, at the price of a launch.
+  // Commands in flight beyond which small GEMMs wait and are batched: with one the device idles until the host has
+  // observed its completion; with many each GEMM costs a launch.
   std::int32_t small_in_flight = 3;
-  std::int32_t large_in_flight = 2;  // products that fill the device: one runs, one is there when it ends
-  // While the device computes, small products are worth a launch, whose cost the submitter pays, once they fill it so
-  // many times, and for so long by prediction; or when the latest launch was so long ago.
+  std::int32_t large_in_flight = 2;  // GEMMs that fill the device: one runs, one is queued behind it
+  // While the device computes, waiting small GEMMs are launched, at the submitter's cost, once they fill it so many
+  // times and are predicted to take so long, or once the latest launch was so long ago.
   double worth_a_launch = 2;
   double worth_a_launch_seconds = 1.5e-6;
   double between_launches_seconds = 100e-6;
-  // Products that fill the device and take less than that run in streams beside each other.
+  // GEMMs that fill the device and are shorter run in several streams.
   double beside_each_other_seconds = 1e-3;
-  std::int32_t spared_units = 0;  // multiprocessors spared for products of high priority
+  std::int32_t spared_units = 0;  // multiprocessors reserved for GEMMs of high priority
 
   bool operator==(const dispatch_limits &) const = default;
 };

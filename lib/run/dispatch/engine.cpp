@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/linked_list.hpp"
 #include "run/job/job_home.hpp"
 
 namespace sg {
@@ -14,27 +15,6 @@ namespace {
 
 // Submissions that a busy device's inbox gathers before somebody looks at them.
 constexpr std::int64_t most_left_in_inbox = 32;
-
-template <class Node>
-void push_to(std::atomic<Node *> &list, Node &node) noexcept {
-  node.next = list.load(std::memory_order_relaxed);
-  while (!list.compare_exchange_weak(node.next, &node)) {
-  }
-}
-
-// Empties the list; the oldest comes first.
-template <class Node>
-Node *take_in_order(std::atomic<Node *> &list) noexcept {
-  Node *in_order = nullptr;
-  if (!list.load()) return nullptr;
-  for (Node *node = list.exchange(nullptr); node;) {
-    Node *next = node->next;
-    node->next = in_order;
-    in_order = node;
-    node = next;
-  }
-  return in_order;
-}
 
 // What a small product in the inbox counts for: its work, on a device as far as it fills it.
 std::int64_t weight_of(const compiled_plan &plan, bool device_ordered) noexcept {

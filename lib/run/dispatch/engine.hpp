@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs jobs that are ready: an event-driven machine over the backend's streams and the staging workers.
 //
-// No lock: whoever brings news (a job that became ready, a command that ended) leaves it in a lock-free list and asks
-// the pump for a step, which is often its own. All members below the line are touched by the thread whose turn it is
-// only.
+// No lock: a thread that reports an event (a job that became ready, a command that completed) pushes it to a lock-free
+// list and requests a step, which it often runs itself. Only the thread that runs a step accesses the members below the
+// line.
 //
 // On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events.
 // On the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for

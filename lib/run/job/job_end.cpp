@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/linked_list.hpp"
 #include "base/log.hpp"
 #include "run/job/completion_queue.hpp"
 #include "run/job/job.hpp"
@@ -114,17 +115,10 @@ void job::finish() noexcept {
                                        one_clock ? cause() : 0, one_clock ? end_ns() : 0);
     node = next;
   }
-  callback_request *reversed = nullptr;
-  for (callback_request *request = anonymous ? nullptr : callbacks_.close(); request;) {
-    callback_request *next = request->next;
-    request->next = reversed;
-    reversed = request;
+  for (callback_request *request = anonymous ? nullptr : reversed(callbacks_.close()); request;) {
+    callback_request *const next = request->next;
+    home.post_callback(request);
     request = next;
-  }
-  while (reversed) {
-    callback_request *next = reversed->next;
-    home.post_callback(reversed);
-    reversed = next;
   }
   home.job_ended(*this);
   if (plain || !whole) return;

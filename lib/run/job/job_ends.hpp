@@ -8,10 +8,10 @@
 
 namespace sg {
 
-// Sleeps until some job of the process has ended. `seen` is the count before the caller looked at its jobs.
+// Event count of completed jobs of the process: read count(), test the jobs, wait() while the count is unchanged.
 class job_ends {
  public:
-  job_ends() noexcept;  // begins to watch
+  job_ends() noexcept;  // completions are counted while one exists
   ~job_ends();
   std::uint32_t count() const noexcept;
   void wait(std::uint32_t seen, const deadline &until) const noexcept;

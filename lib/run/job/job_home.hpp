@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job needs of the context that it belongs to: an executor, a clock, the device to poll, and somebody to be told
-// of its end. Jobs, completion queues, callbacks and the executor know no more of a context than this.
+// What a job needs of its context: an executor, a clock, a device to poll, and an observer of its completion. Jobs,
+// completion queues, callbacks and the executor know no more of a context than this.
 #pragma once
 
 #include <algorithm>
@@ -27,23 +27,22 @@ class job_home : public object {
   untold_failures &untold() noexcept { return untold_; }
 
   // --- Dispatch ---
-  virtual void push(job &ready) noexcept = 0;  // takes over one reference
-  virtual void sweep() noexcept = 0;           // some job was cancelled
-  // Runs on this thread what of the job is in a lane and no thread has begun.
+  virtual void push(job &ready) noexcept = 0;  // takes over one reference of the job
+  virtual void sweep() noexcept = 0;           // a job was cancelled: drop it if it is queued
+  // Executes on this thread the commands of the job that are in a lane and that no worker has begun.
   virtual void help(const job &awaited) noexcept = 0;
   virtual std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned,
                                                           const plan_request &request) = 0;
-  // Frees the device buffers that were released and that no job in flight uses. Any thread without the submission lock.
+  // Frees released device buffers that no job in flight uses. Any thread that does not hold the submission lock.
   virtual void free_unused_buffers() noexcept = 0;
 
-  // --- Ends ---
+  // --- Completion ---
   void job_ended(const job &ended) noexcept;
-  // A record that nobody refers to, with its reference to this.
+  // Recycles a job record without references, and releases the record's reference to this.
   void take_back(job &unused) noexcept;
   void post_callback(callback_request *request) noexcept;
-  // While it lives, ends of these jobs on this thread are counted, and announced, and their records given back,
-  // together: each by itself would move cache lines that submitters write too. Its thread holds another reference to
-  // the home.
+  // While one exists, completions of these jobs on this thread are counted, and their records are recycled, together:
+  // one by one they would move cache lines that submitters write too. The thread holds another reference to the home.
   class ends_together {
    public:
     explicit ends_together(job_home &of) noexcept;
@@ -57,20 +56,20 @@ class job_home : public object {
     ends_together *const outer_;
     std::uint32_t generation_ = 0;
     std::int64_t count_ = 0;
-    job *first_unused_ = nullptr, *last_unused_ = nullptr;  // records to give back
+    job *first_unused_ = nullptr, *last_unused_ = nullptr;  // records to recycle
     std::int64_t unused_ = 0;
   };
 
   // --- The clock: the device's where that is virtual ---
-  // The host knows that the device's clock has reached this time, so later submissions come no earlier.
+  // The host has observed this time of the device's clock, so later submissions start no earlier.
   void host_has_seen(std::int64_t device_ns) noexcept;
   std::int64_t device_now_ns() const noexcept;
 
   // --- Polling ---
-  // Whoever waits may ask the device for what has ended, for a short time, before it sleeps.
+  // Whether a waiting thread may poll the device for completions, for a short time, before it sleeps.
   bool polls() const noexcept { return device_->ops().poll != nullptr; }
   void poll() const noexcept { device_->ops().poll(device_->handle()); }
-  // Sends out what has gathered, and asks the device until `done()`, or for that time.
+  // Launches the gathered GEMMs, and polls the device until `done()`, or for that time.
   template <class Done>
   void poll_until(Done &&done, std::int64_t ns) noexcept {
     if (!polls()) return;
@@ -78,11 +77,11 @@ class job_home : public object {
     for (const deadline enough(ns); !done() && !enough.passed();) poll();
   }
   static constexpr std::int64_t long_poll_ns = 1'000'000, short_poll_ns = 200'000;
-  // How much sooner than it should what is so far away may end, as a rule.
+  // How much earlier than predicted a completion may come that is so far away.
   static constexpr std::int64_t early_by(std::int64_t left_ns) noexcept {
     return std::clamp(left_ns / 16, long_poll_ns / 2, 2 * long_poll_ns);
   }
-  // For how long to ask about what should end so soon, or should have ended: it may be as late again.
+  // For how long to poll for a completion that is due so soon, or is overdue: it may be as late again.
   static constexpr std::int64_t ask_for_ns(std::int64_t left_ns) noexcept {
     return std::max(short_poll_ns, std::min(2 * left_ns, left_ns + long_poll_ns / 2));
   }
@@ -90,15 +89,15 @@ class job_home : public object {
   job_home *next_registered = nullptr, *previous_registered = nullptr;  // process.cpp's list
 
  protected:
-  // The last reference to it may go on any thread: the service, once there is one, deletes it.
+  // The last reference may be released on any thread: the service, once started, deletes the object.
   job_home(std::shared_ptr<device> opened, std::int64_t job_limit, bool refuse_when_full);
   ~job_home() override = default;
-  // Registers it for the process's end and starts its service. Throws sg::error.
+  // Registers it with the exit handler and starts its service thread. Throws sg::error.
   void open();
-  // Nobody brings it to rest any more. The derived class's destructor calls it first.
+  // Unregisters it. The derived class's destructor calls it first.
   void close() noexcept;
-  virtual void hurry() noexcept = 0;  // somebody waits: what has gathered is to go out
-  // So many jobs of that generation have ended. True: a buffer waits for jobs to end.
+  virtual void hurry() noexcept = 0;  // a thread waits: launch the gathered GEMMs
+  // `count` jobs of that generation have completed. True: a released buffer waits for jobs.
   virtual bool count_ends(std::uint32_t generation, std::int64_t count) noexcept = 0;
 
   service &helper() noexcept { return *service_; }

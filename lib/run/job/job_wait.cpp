@@ -8,7 +8,8 @@
 
 namespace sg {
 
-// Sleeps until shortly before the job should end, and then asks the device; who is late is told.
+// Sleeps until shortly before the predicted completion of the job, then polls the device. A completion that comes
+// before or after that wakes the thread.
 bool job::wait(const deadline &until) noexcept {
   // Not where it waits for a time only: memory that comes late would hold it up beyond that.
   if (until.is_forever() && may_help && !done()) owner_->help(*this);

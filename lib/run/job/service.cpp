@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/linked_list.hpp"
 #include "base/thread.hpp"
 #include "run/job/job_home.hpp"
 #include "run/job/process.hpp"
@@ -35,9 +36,7 @@ service *service::start(job_home &owner) {
 }
 
 void service::post(callback_request *request) noexcept {
-  request->next = posted_.load(std::memory_order_relaxed);
-  while (!posted_.compare_exchange_weak(request->next, request, std::memory_order_acq_rel)) {
-  }
+  push_to(posted_, *request);
   wake();
 }
 
@@ -80,17 +79,10 @@ void service::retire() noexcept {
 }
 
 void service::serve() noexcept {
-  callback_request *in_order = nullptr;
-  for (callback_request *r = posted_.exchange(nullptr, std::memory_order_acq_rel); r;) {
-    callback_request *next = r->next;
-    r->next = in_order;
-    in_order = r;
+  for (callback_request *r = take_in_order(posted_); r;) {
+    callback_request *const next = r->next;
+    run_callback(r);
     r = next;
-  }
-  while (in_order) {
-    callback_request *next = in_order->next;
-    run_callback(in_order);
-    in_order = next;
   }
 }
 

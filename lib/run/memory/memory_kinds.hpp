@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of memory an address is in.
+// The kind of memory that an address is in: pageable, pinned or device.
 #pragma once
 
 #include "backend/device.hpp"
@@ -14,13 +14,13 @@ class memory_kinds {
 
   const device &on() const noexcept { return device_; }
   memory_map &known() noexcept { return known_; }
-  // Of the memory that [memory, memory + bytes) lies in; with unified memory always SG_MEMORY_DEVICE.
+  // The kind of the memory that [memory, memory + bytes) is in; always SG_MEMORY_DEVICE with unified memory.
   sg_memory_kind of(const void *memory, std::uint64_t bytes) const noexcept {
     if (device_.unified()) return SG_MEMORY_DEVICE;
     const memory_map::memo *const known = known_.find(memory, bytes);
     return known ? known->kind() : device_.memory_kind(memory, bytes);
   }
-  // The same for who asks about one piece of memory again and again: what was found the last time.
+  // The same with a memo of the latest answer, for repeated queries of the same memory.
   sg_memory_kind of(const void *memory, std::uint64_t bytes, memory_map::memo &latest) const noexcept {
     if (device_.unified()) return SG_MEMORY_DEVICE;
     if (!known_.holds(latest, memory, bytes)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of the backend's, and what jobs know of the recorded graph that they run.
+// A graph of the backend, and the properties of a recorded graph that its jobs need.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ struct lane_slot {
 
 struct flight {
   flight *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
-  engine *home = nullptr;  // that it is told to
+  engine *home = nullptr;  // that is notified of its completion
   job *about = nullptr;
   std::uint32_t index = 0;              // command of the schedule
   product_batch *batch = nullptr;       // of several commands that went out in one call

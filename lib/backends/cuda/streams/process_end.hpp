@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the process: CUDA's own exit handlers take it down, and whoever frees something of CUDA's meanwhile
-// crashes.
+// Process exit: CUDA's own exit handlers destroy its state, and a thread that frees a CUDA object after that crashes.
 #pragma once
 
 #include <atomic>
