@@ -172,16 +172,23 @@ std::string check_result(const gemm_case &what, const placed_operand &a, const p
   const number alpha(what.alpha.re, is_complex(what.out) ? what.alpha.im : 0);
   const number beta(what.beta.re, is_complex(what.out) ? what.beta.im : 0);
   std::vector<std::uint8_t> expected_gaps = c.bytes();
-  for (std::int64_t item = 0; item < what.batch; ++item)
-    for (std::int64_t i = 0; i < what.m; ++i)
+  const auto k = static_cast<std::size_t>(what.k);
+  for (std::int64_t item = 0; item < what.batch; ++item) {
+    std::vector<number> columns;  // op(B), column after column
+    for (std::int64_t j = 0; j < what.n; ++j)
+      for (std::int64_t l = 0; l < what.k; ++l) columns.push_back(element(b, what.op_b, item, l, j));
+    for (std::int64_t i = 0; i < what.m; ++i) {
+      std::vector<number> row;  // of op(A)
+      for (std::int64_t l = 0; l < what.k; ++l) row.push_back(element(a, what.op_a, a.items() > 1 ? item : 0, i, l));
       for (std::int64_t j = 0; j < what.n; ++j) {
-        number sum = 0;
-        long double g = 0;
-        for (std::int64_t l = 0; l < what.k; ++l) {
-          const number x = element(a, what.op_a, a.items() > 1 ? item : 0, i, l), y = element(b, what.op_b, item, l, j);
-          sum += x * y;
+        long double re = 0, im = 0, g = 0;
+        for (std::size_t l = 0; l < k; ++l) {
+          const number x = row[l], y = columns[static_cast<std::size_t>(j) * k + l];
+          re += x.real() * y.real() - x.imag() * y.imag();
+          im += x.real() * y.imag() + x.imag() * y.real();
           g += magnitude(x) * magnitude(y);
         }
+        const number sum(re, im);
         number exact = alpha * sum;
         g *= magnitude(alpha);
         if (beta != number(0)) {
@@ -205,6 +212,8 @@ std::string check_result(const gemm_case &what, const placed_operand &a, const p
         }
         std::memset(expected_gaps.data() + c.at(item, i, j), 0, c.element_bytes());
       }
+    }
+  }
   // What is left of C's image after its elements are blanked is gaps, and they must hold the pattern still.
   std::vector<std::uint8_t> blanked = before;
   for (std::int64_t item = 0; item < what.batch; ++item)
