@@ -6,6 +6,10 @@
 #include <fstream>
 #include <string>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "support/harness.hpp"
 #include "support/numbers.hpp"
 #include "support/sanitizers.hpp"
@@ -297,6 +301,9 @@ long most_mapped() {
 // Exits with 0 when a group of many calls, each of a few products, maps no memory to speak of.
 [[noreturn]] void run_types_by_turns() {
   constexpr std::int64_t count = 8000, n = 16, bytes = n * n * 2;
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);  // by default each thread may reserve 64 MiB for its own
+#endif
   const context in = open_context("sim:h200");
   buffer memory;
   void *data = nullptr;

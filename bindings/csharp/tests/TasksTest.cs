@@ -87,8 +87,10 @@ static class TasksTest {
   public static void ATimeLimitReachesTheWork() {
     using (GemmStream stream = context.CreateStream())
     using (var source = new CancellationTokenSource())
+    using (var cancelled = new ManualResetEventSlim())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
+      source.Token.Register(cancelled.Set);  // the first to be registered is called last
       var options = new GemmOptions { Stream = stream };
       float[,] a = Numbers.Floats(random, 4, 4), c = { { 7 } }, one = { { 1 } }, copy = { { 7 } };
       Task[] tasks = {
@@ -97,7 +99,7 @@ static class TasksTest {
         context.GemmGroupAsync(new[] { new GemmItem(a, a, new float[4, 4]) }, options, source.Token),
       };
       source.CancelAfter(1);
-      while (!source.IsCancellationRequested) Thread.Sleep(1);
+      cancelled.Wait();
       gate.Open();
       Expect.Throws<AggregateException>(() => Task.WaitAll(tasks));
       Expect.True(tasks.All(t => t.IsCanceled), "all are canceled");
