@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program again and again, each run with a time limit: every one must end by itself with status 0 and say
+"""Runs a program again and again, ten times as often with SG_SOAK=1, each run with a time limit: every one must end by itself with status 0 and say
 nothing. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run.
 A program that ends with status 77 has nothing to run on, and so has this one then."""
+import os
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ def failure(command, seconds):
 
 
 def main():
-    runs, seconds = int(sys.argv[1]), float(sys.argv[2])
+    runs, seconds = int(sys.argv[1]) * (10 if os.environ.get("SG_SOAK") == "1" else 1), float(sys.argv[2])
     failures = 0
     for run in range(runs):
         wrong = failure([argument.replace("{run}", str(run)) for argument in sys.argv[3:]], seconds)

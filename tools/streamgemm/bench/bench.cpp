@@ -63,7 +63,7 @@ class recorder : public suite_run {
   void run(const bench_case &what) override {
     progress line("measuring " + what.name);
     line.elapsed();
-    const measure_limits limits = request_.quick ? measure_limits{3, 5, 1, 0} : measure_limits{5, 25, request_.seconds};
+    const measure_limits limits = request_.quick ? measure_limits{3, 3, 1, 0} : measure_limits{5, 25, request_.seconds};
     add(measure(what, limits, [&] { line.elapsed(); }));
   }
 

@@ -31,7 +31,7 @@ class cpu_suite {
 
   void run() {
     describe_machine();
-    const std::int64_t large = quick_ ? 1024 : 4096;
+    const std::int64_t large = quick_ ? 512 : 4096;
     for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64}) one({large, large, large}, type);
     many({64, 64, 1024}, quick_ ? 64 : 512);
     many({32, 32, 32}, quick_ ? 1000 : 10000);

@@ -72,7 +72,7 @@ class held_queue {
   held_queue(const std::string &device, const shared_workload &work, bool quick)
       : context_(open_context({.device = device, .compute_lanes = 1})),
         work_(work),
-        large_(shape{1024, 1024, quick ? 1024 : 4096}, SG_DTYPE_F32, 1) {
+        large_(shape{1024, 1024, quick ? 512 : 4096}, SG_DTYPE_F32, 1) {
     for (int i = 0; i < work_->count(); ++i) descs_.push_back(work_->desc(i));
   }
 
