@@ -9,7 +9,7 @@
 
 namespace sg {
 
-// The files to load, in order, and a note for whoever misses one: where was looked, or why nowhere.
+// The files to load, in order, and a note for error messages: which folders were searched, or why none.
 struct plugin_files {
   std::vector<std::string> paths;
   std::string note;

@@ -50,9 +50,9 @@ bool combining_mutex::enter(request &mine) noexcept {
 
 void combining_mutex::leave(request &mine) noexcept {
   std::atomic<std::uint32_t>
-      *asleep[combining_limit + 1];  // woken without the mutex, by address: requests go when told
+      *asleep[combining_limit + 1];  // woken without the mutex, by address: requests end when notified
   int sleepers = 0;
-  const auto tell = [&](request &waiting, state what) {
+  const auto notify = [&](request &waiting, state what) {
     std::atomic<std::uint32_t> &now = waiting.now;
     if (now.exchange(what, std::memory_order_acq_rel) == sleeps) asleep[sleepers++] = &now;
   };
@@ -62,12 +62,12 @@ void combining_mutex::leave(request &mine) noexcept {
     if (!next) {
       request *expected = latest;
       const bool was_last = last_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
-      // Somebody has come behind it, and is about to say who.
+      // Another request is behind it, whose thread is about to link it.
       for (backoff some; !was_last && !next; next = latest->next.load(std::memory_order_acquire)) some.pause();
     }
-    if (latest != &mine) tell(*latest, executed);
+    if (latest != &mine) notify(*latest, executed);
     const bool executes_next = next && next->section && others < combining_limit;
-    if (next && !executes_next) tell(*next, holds);
+    if (next && !executes_next) notify(*next, holds);
     if (!executes_next) break;
     if (const request *after = next->next.load(std::memory_order_acquire); after && after->fetch)
       after->fetch(after->what);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex for sections that are mostly shorter than a microsecond and that many threads enter at once. They queue, and
-// whoever holds it executes, on its own core, the sections of those that wait (flat combining): what the sections write
-// then stays in that core's caches, and no thread has to be woken for the next section to begin.
+// A mutex for sections that are mostly shorter than a microsecond and that many threads enter at once. Threads queue,
+// and the holder executes the sections of waiting threads on its own core (flat combining): the data that sections
+// write stays in that core's caches, and no thread has to be woken for the next section.
 #pragma once
 
 #include <atomic>

@@ -104,7 +104,7 @@ bool change_word(const decoded &d, std::uint64_t change) noexcept {
   return true;
 }
 
-// Takes one pin off. Without pins and references nobody else changes the word, so this thread then frees the slot.
+// Removes one pin. Without pins and references no other thread changes the word, so this thread frees the slot.
 void unpin(const decoded &d) noexcept {
   const std::uint64_t left = d.where->word.fetch_sub(one_pin, std::memory_order_acq_rel) - one_pin;
   if ((left & (reference_mask | pin_mask)) != 0) return;

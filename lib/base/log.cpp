@@ -42,7 +42,7 @@ std::size_t printable_character(const unsigned char *text) noexcept {
   return overlong || beyond || !continues(3) ? 0 : 4;
 }
 
-// A pipe that nobody reads must not end the process: its signal is held back, and taken if it came.
+// A closed pipe must not end the process: SIGPIPE is blocked, and consumed if it came.
 class without_sigpipe {
  public:
   without_sigpipe() noexcept {

@@ -24,7 +24,7 @@ class object {
   void add_ref_unshared() noexcept {
     refs_.store(refs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // The last one needs no subtraction: nobody else has a reference, and nobody can get one but from who has.
+  // The last one needs no subtraction: no other thread has a reference or can get one.
   void drop_ref() noexcept {
     if (has_one_ref() || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_ref_dropped();
   }

@@ -154,7 +154,8 @@ sg_status open_library() noexcept {
 std::mutex threads_lock;
 int callers = 0, threads_before = 1;
 
-// Calls at a time, and how many of OpenBLAS's buffers there must be by now. Where memory is not limited, nobody counts.
+// Calls at a time, and how many of OpenBLAS's buffers there must be by now. Where memory is not limited, they are not
+// counted.
 std::atomic<int> calls{0};
 std::mutex buffers_lock;
 std::atomic<int> buffers{0};

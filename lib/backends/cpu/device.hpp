@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one device of the cpu backend: its streams, and what the planner is told of it.
+// The one device of the cpu backend: its streams and its device model.
 #pragma once
 
 #include <sys/types.h>

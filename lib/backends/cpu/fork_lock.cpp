@@ -28,7 +28,7 @@ std::atomic<bool> forking{false};
 
 void before_fork() {
   // Sequentially consistent, as fork_waits() is: either it sees this, or this thread sees it inside. The lock comes
-  // afterwards, because who is inside may need it.
+  // afterwards, because a thread inside may need it.
   forking.store(true);
   int looks = 0;
   for (place &each : places)
@@ -41,7 +41,7 @@ void after_fork() {
   held.unlock();
 }
 void after_fork_in_child() {
-  for (place &each : places) each.inside.store(0);  // who has not come out in time does not exist here
+  for (place &each : places) each.inside.store(0);  // threads still inside do not exist in the child
   after_fork();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A core for a worker that is woken, where there are as many workers as cores: one that no awake worker runs on, and
 // not the waker's where there is another. A scheduler may see it otherwise: in a virtual machine a core that sleeps
-// looks as if its host had taken it away, and Linux puts whoever is woken behind the waker. On two cores of an EPYC two
+// looks as if its host had taken it away, and Linux puts a woken thread behind the waker. On two cores of an EPYC two
 // workers shared one for 4 ms at a time then, with the other idle (no record is kept). Once awake, a worker may go
 // anywhere.
 #pragma once
@@ -35,10 +35,10 @@ class awake_cores {
 
 class free_core {
  public:
-  // By who is about to wake the worker, one of so many: the core that it can only come to, or nowhere. Where it may use
-  // more cores than there are workers, or none of them is free, nothing happens.
+  // Called by a thread that is about to wake the worker, one of so many: the core that it can only come to, or nowhere.
+  // Where it may use more cores than there are workers, or none of them is free, nothing happens.
   int lead(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
-  // By the worker, once awake and before it sleeps. A mask that somebody else has set meanwhile stays.
+  // By the worker, once awake and before it sleeps. A mask that another thread has set meanwhile stays.
   void leave() noexcept;
 
  private:

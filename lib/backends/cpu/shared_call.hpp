@@ -26,7 +26,7 @@ class shared_calls {
 
   class call;
   // Publishes `count` >= 2 commands, all of the kind that `what` runs; they stay until finish(). nullptr: there is no
-  // room, and nothing is published. `timed`: finish() tells the busy time.
+  // room, and nothing is published. `timed`: finish() returns the busy time.
   call *open(const operation &what, const sg_backend_command *const *commands, std::int32_t count, bool timed) noexcept;
   // The calling thread calls it once: computes the commands that no worker has begun, waits for the others and releases
   // the call. Returns the status of the first command that failed. `out_busy_ns`: NULL, or the time that all commands

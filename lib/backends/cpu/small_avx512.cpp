@@ -30,7 +30,7 @@ struct strip {
   __mmask16 last;
 };
 
-// Of a line that may be nobody's, which does no harm.
+// Of a line that may be unmapped, which is harmless.
 inline void ask_for(const float *address) noexcept {
   _mm_prefetch(reinterpret_cast<const char *>(address), _MM_HINT_T0);
 }

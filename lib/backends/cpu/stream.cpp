@@ -194,7 +194,7 @@ bool stream::take() noexcept {
 }
 
 // By a thread that is not the worker, which may have gone to sleep meanwhile. Sequentially consistent, as sleep() is:
-// either it sees the worker asleep, or the worker sees that nobody has the queue.
+// either it sees the worker asleep, or the worker sees that no thread has the queue.
 void stream::give_up() noexcept {
   taken_.store(false, std::memory_order_seq_cst);
   if (!queue_.empty() || owner_.draining()) wake();

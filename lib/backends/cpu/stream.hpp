@@ -70,7 +70,8 @@ class stream {
   workspace space_;
   pthread_t thread_{};
   bool started_ = false;
-  std::atomic<int> runs_on_{awake_cores::nowhere};  // the worker, as it has said, or who leads it
+  std::atomic<int> runs_on_{
+      awake_cores::nowhere};  // the worker's core, set by it or by the thread that sets its affinity
   alignas(64) std::atomic<std::uint32_t> asleep_{0};
   std::atomic<bool> taken_{false};  // a thread runs the queue's next command, or looks at it
   std::atomic<bool> stop_{false};

@@ -45,7 +45,7 @@ class workspace {
   int32_t (*stopped)(const sg_backend_done *done) = nullptr;
   const sg_backend_done *command = nullptr;
   bool of_caller = false;       // used on threads of the application, one after another
-  bool openmp_limited = false;  // oneDNN's OpenMP has been told to use one thread on this worker
+  bool openmp_limited = false;  // oneDNN's OpenMP is limited to one thread on this worker
 
  private:
   struct area {

@@ -132,10 +132,10 @@ void work_queue::carry_out(task &todo, bool dropped) {
     remember(failure(SG_STATUS_BACKEND_FAILURE, "%s", fault.what()));
   }
   if (!todo.done.fn) return;
-  const failure told = unreported_;
+  const failure outcome = unreported_;
   unreported_ = failure(SG_STATUS_OK, "%s", "");
-  const bool good = told.status() == SG_STATUS_OK;
-  const sg_backend_result result{told.status(), good ? nullptr : told.what(), todo.time.start, todo.time.end};
+  const bool good = outcome.status() == SG_STATUS_OK;
+  const sg_backend_result result{outcome.status(), good ? nullptr : outcome.what(), todo.time.start, todo.time.end};
   todo.done.fn(todo.done.user, &result);
 }
 

@@ -20,7 +20,7 @@ namespace sg::sim {
 
 struct task {
   std::function<void()> work;  // may throw; empty: nothing to do
-  span time;                   // what `done` is told
+  span time;                   // reported to `done`
   sg_backend_done done{nullptr, nullptr};
 };
 
@@ -39,7 +39,7 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
   bool has_ended(ticket until) const;
   void wait(ticket until);
 
-  // From now on nothing is taken; the task that runs ends, the others are told SG_STATUS_SHUTDOWN.
+  // No task begins any more: the running one completes, the others with SG_STATUS_SHUTDOWN.
   void refuse();
   // Returns when every task has ended.
   void settle();
@@ -61,7 +61,7 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
   bool stopped_ = false;
   pthread_t thread_{};
   bool started_ = false;
-  failure unreported_{SG_STATUS_OK, "%s", ""};  // of a task that had nobody to tell; used by the thread only
+  failure unreported_{SG_STATUS_OK, "%s", ""};  // of a task without a callback; used by the thread only
 };
 
 }  // namespace sg::sim

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_rows = 256;
 
-// One JSON object whose keys are taken one by one; what nobody took is unknown.
+// One JSON object whose keys are read one by one; keys never read are unknown.
 class object_reader {
  public:
   object_reader(const json_tree &object, std::string path) : object_(object), path_(std::move(path)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operand while a streaming schedule is built: which panel is where on the device, and who used it last.
+// An operand while a streaming schedule is built: which panel is where on the device, and which command used it last.
 #pragma once
 
 #include "plan/streaming/stream.hpp"

@@ -35,7 +35,8 @@ problem pinned(problem p) {
 bool is_pageable(const problem &p) { return !(pinned(p) == p); }
 
 // Ways to stream. What may be asked for by name is searched in the same order whether it is or not, and the best of
-// each way is compared with the others' in its final form, so that no wish is faster than the planner's own choice.
+// each way is compared with the others' in its final form, so that no requested way is faster than the planner's own
+// choice.
 enum class way : std::uint8_t { whole, m, n, k, batch, panels, tiles };
 constexpr std::size_t ways = 7;
 

@@ -41,7 +41,7 @@ class staging_ring {
  public:
   struct slot {
     std::map<sg_dtype, std::int32_t> buffers;  // the slot seen as each type
-    std::vector<std::uint32_t> users;          // who must be done before it is filled again
+    std::vector<std::uint32_t> users;          // commands that complete before it is filled again
   };
 
   staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes);
@@ -67,9 +67,9 @@ class transfers {
  public:
   transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
 
-  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: who must be done with the place.
+  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: commands that use the place.
   std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
-  // `waits`: who must have written the place.
+  // `waits`: commands that write the place.
   std::uint32_t out(operand_name name, const panel &what, const device_place &from,
                     std::span<const std::uint32_t> waits);
 

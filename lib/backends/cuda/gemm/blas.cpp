@@ -12,7 +12,7 @@ namespace {
 #define SG_TEXT(x) #x
 #define SG_TEXT_OF(x) SG_TEXT(x)
 constexpr const char *library = "libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
-// Where the toolkit puts it when the loader has not been told.
+// Where the toolkit installs it, for loaders that do not search there.
 constexpr const char *library_of_toolkit = "/usr/local/cuda/lib64/libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
 
 struct loaded {

@@ -26,7 +26,7 @@ class descriptor {
   descriptor(const descriptor &) = delete;
   descriptor &operator=(const descriptor &) = delete;
   int get() const noexcept { return value_; }
-  // The size of a file that nobody else can have written; -1: it is not such a file.
+  // The size of a file that only this user can have written; -1: not such a file.
   off_t own_size() const noexcept {
     struct stat facts;
     if (value_ < 0 || fstat(value_, &facts) != 0 || !S_ISREG(facts.st_mode)) return -1;

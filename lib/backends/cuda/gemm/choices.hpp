@@ -2,8 +2,8 @@
 // Choices of kernels that were timed, kept between processes: a text file in the user's cache folder, a line for each
 // choice.
 //
-// The file is read only when it belongs to this user and nobody else may write to it, and a choice counts only for the
-// same chip and the same version of cublasLt; what it says is checked again by cublasLt before it is used.
+// The file is read only when it belongs to this user and no other user may write to it, and a choice counts only for
+// the same chip and the same version of cublasLt; what it says is checked again by cublasLt before it is used.
 #pragma once
 
 #include <array>

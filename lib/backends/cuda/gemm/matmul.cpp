@@ -106,18 +106,18 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
 int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
   cublasLtMatmulPreference_t wishes = nullptr;
   if (lt().wishes_create(&wishes) != CUBLAS_STATUS_SUCCESS) return 0;
-  const auto wish = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
+  const auto hint = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
     return lt().wishes_set(wishes, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
   };
   const auto alignment = [](const void *memory) { return static_cast<std::uint32_t>(alignment_of(memory)); };
   int found = 0;
   const bool asked =
-      wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
-      wish(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
-      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
-      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
-      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
-      wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
+      hint(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
+      hint(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
+      hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
+      hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
+      hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
+      hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
       lt().choose(where.handle, product_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
   lt().wishes_destroy(wishes);
   if (!asked) return 0;

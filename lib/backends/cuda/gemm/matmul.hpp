@@ -66,7 +66,7 @@ class matmul_cache {
   std::unordered_map<matmul_key, std::unique_ptr<matmul>, matmul_key_hash> known_;  // empty: cublasLt has none
 };
 
-// Whether it is one that cublasLt is asked for: single, real, of a type that both libraries compute alike.
+// Whether it is one that cublasLt is asked for: single, real, of a type for which both libraries give the same results.
 bool suits_matmul(const sg_backend_gemm &what) noexcept;
 
 }  // namespace sg::cuda

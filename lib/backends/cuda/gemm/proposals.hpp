@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of cublasLt's proposals to take for a product where nobody has timed them.
+// Which of cublasLt's proposals to take for a GEMM when none is timed.
 #pragma once
 
 #include <streamgemm/backend.h>

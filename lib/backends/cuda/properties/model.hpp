@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner is told of a GPU: figures measured where the chip is known, derived from its data otherwise.
+// The device model of a GPU: figures measured where the chip is known, derived from its data otherwise.
 #pragma once
 
 #include <cuda_runtime_api.h>

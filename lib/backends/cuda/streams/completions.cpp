@@ -20,12 +20,12 @@
 namespace sg::cuda {
 namespace {
 
-// While there were polls within that time, the thread leaves its events to whoever polls.
+// After a poll, the thread leaves its events to polling threads for this time.
 constexpr std::chrono::milliseconds polls_matter{2};
 constexpr std::chrono::microseconds nap{50};
 // How long an unused stream's thread still naps, so that the next command need not wake it.
 constexpr std::int64_t naps_for_ns = 1'000'000;
-// Commands in a bunch. The first one's end is told as late as the last one's.
+// Commands in a bunch: the first one's completion is notified as late as the last one's.
 constexpr std::int32_t most_unmarked = 4;
 
 cudaError_t wait_for(cudaEvent_t event) noexcept {
@@ -120,7 +120,7 @@ void completions::unused(completion *x) noexcept {
 
 void completions::put(completion *x) noexcept {
   x->next = nullptr;
-  x->told = x->ended = false;
+  x->notified = x->completed = false;
   x->outcome = cudaSuccess;
   {
     const std::lock_guard lock(lock_);
@@ -152,10 +152,10 @@ bool completions::mark_last() noexcept {
   return true;
 }
 
-// Everything up to that one has ended. The text of a failure is made where it is told, which may be on another thread.
-void completions::note_ended(const completion &last, cudaError_t outcome) noexcept {
+// All commands up to `last` have completed. A failure's text is made by the notifying thread.
+void completions::note_completed(const completion &last, cudaError_t outcome) noexcept {
   for (completion *x = first_;; x = x->next) {
-    x->ended = true;
+    x->completed = true;
     x->outcome = outcome;
     if (x == &last) return;
   }
@@ -164,8 +164,8 @@ void completions::note_ended(const completion &last, cudaError_t outcome) noexce
 void completions::finish() noexcept {
   if (!started_) return;
   std::unique_lock lock(lock_);
-  if (busy_ && pthread_equal(teller_, pthread_self())) return;
-  told_.wait(lock, [this] { return first_ == nullptr && !busy_ && !watching_; });
+  if (busy_ && pthread_equal(notifier_, pthread_self())) return;
+  notified_.wait(lock, [this] { return first_ == nullptr && !busy_ && !watching_; });
 }
 
 void *completions::main(void *self) {
@@ -185,10 +185,11 @@ void completions::work() noexcept {
       rest(lock);
       continue;
     }
-    // Whoever polled for the latest command may be about to poll for this one.
+    // The thread that polled for the latest command may be about to poll for this one.
     if (owner_.polled_within(polls_matter) || std::exchange(poll_expected_, false)) {
       rest(lock);
-      if (!owner_.polled_within(nap)) tell_ended(lock);  // else whoever polls does, on a core that has all at hand
+      if (!owner_.polled_within(nap))
+        notify_completed(lock);  // else the polling thread does, on a core whose caches are warm
       continue;
     }
     const bool has_event = first_marked() != nullptr || mark_last();
@@ -199,14 +200,14 @@ void completions::work() noexcept {
     if (outcome != cudaSuccess) cudaGetLastError();
     lock.lock();
     x->watched = watching_ = false;
-    if (x->told) {  // by a poll, which left the record to this thread
+    if (x->notified) {  // by a poll, which left the record to this thread
       x->next = free_;
       free_ = x;
     } else if (!busy_) {
-      note_ended(*x, outcome);
-      tell_ended(lock);
-    }  // otherwise somebody tells of it now
-    if (first_ == nullptr && !busy_) told_.notify_all();
+      note_completed(*x, outcome);
+      notify_completed(lock);
+    }  // otherwise another thread is notifying of it
+    if (first_ == nullptr && !busy_) notified_.notify_all();
   }
 }
 
@@ -223,50 +224,50 @@ void completions::rest(std::unique_lock<std::mutex> &lock) noexcept {
 
 void completions::poll() noexcept {
   std::unique_lock lock(lock_, std::try_to_lock);
-  if (lock.owns_lock() && tell_ended(lock)) poll_expected_ = true;
+  if (lock.owns_lock() && notify_completed(lock)) poll_expected_ = true;
 }
 
-bool completions::tell_ended(std::unique_lock<std::mutex> &lock) noexcept {
+bool completions::notify_completed(std::unique_lock<std::mutex> &lock) noexcept {
   bool any = false;
   while (first_ != nullptr && !busy_) {
-    if (!first_->ended) {
+    if (!first_->completed) {
       if (first_marked() == nullptr && !mark_last()) break;  // the thread waits for the stream
       const completion *marked = first_marked();
       const cudaError_t state = state_of(end_of(*marked));
       if (state == cudaErrorNotReady) break;
-      note_ended(*marked, state);
+      note_completed(*marked, state);
     }
-    tell_first(lock);
+    notify_first(lock);
     any = true;
   }
   return any;
 }
 
-// The first one has ended, and nobody tells.
-void completions::tell_first(std::unique_lock<std::mutex> &lock) noexcept {
+// The first command has completed, and no thread notifies.
+void completions::notify_first(std::unique_lock<std::mutex> &lock) noexcept {
   completion *x = first_;
   first_ = x->next;
   busy_ = true;
-  teller_ = pthread_self();
+  notifier_ = pthread_self();
   lock.unlock();
-  tell(*x);
+  notify(*x);
   lock.lock();
   busy_ = false;
-  x->told = true;
+  x->notified = true;
   if (!x->watched) {
     x->next = free_;
     free_ = x;
   }
-  if (first_ == nullptr) told_.notify_all();
+  if (first_ == nullptr) notified_.notify_all();
 }
 
-void completions::tell(completion &x) noexcept {
+void completions::notify(completion &x) noexcept {
   sg_backend_result result{};
   result.status = owner_.check(x.outcome, "waiting for a command");
   if (result.status != SG_STATUS_OK) {
     result.message = failure_text();
   } else if (owner_.timed()) {
-    // In order: what is timed by the host seems to end later than it does.
+    // In order: a command that the host times seems to end later than it does.
     result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
     result.start_ns = std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;

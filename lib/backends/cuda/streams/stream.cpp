@@ -44,7 +44,7 @@ double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noex
   return double(g.batch) * std::max(flops / (rate() * facts.multiProcessorCount / 132), bytes / 4.8e12);
 }
 
-// Whether some products of a group failed, all of them in one way, which the text of the latest failure then tells.
+// Whether some GEMMs of a group failed, all for one reason, which is then the text of the latest failure.
 bool fail_alike(const sg_status *statuses, std::int32_t count) noexcept {
   const sg_status *const end = statuses + count;
   const sg_status *const failed = std::find_if(statuses, end, [](sg_status x) { return x != SG_STATUS_OK; });
@@ -155,31 +155,31 @@ template <class Enqueue>
 sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept {
   if (const sg_status status = owner_.usable()) return status;
   const current here(owner_.context());
-  completion *told = nullptr;
+  completion *pending = nullptr;
   if (done.fn != nullptr) {
-    told = completions_.take();
-    if (told == nullptr) return SG_STATUS_OUT_OF_MEMORY;
-    told->done = done;
+    pending = completions_.take();
+    if (pending == nullptr) return SG_STATUS_OUT_OF_MEMORY;
+    pending->done = done;
     // On a busy stream a command starts when the one before it ends, on an idle one at once; when it waited for another
     // stream, who made it wait knows that stream's times. A timed event keeps the next command from starting while
     // this one ends: of copies both ways of 8 MiB each, measured on an H200, two of them beside each took 3%, one 1.5%,
     // and an untimed one nothing (no record is kept).
-    told->timed = how == timing::exact && told->alone && !waits_ && owner_.timed();
-    told->marked = how != timing::in_bunch;
-    told->start_ns = now_ns();
+    pending->timed = how == timing::exact && pending->alone && !waits_ && owner_.timed();
+    pending->marked = how != timing::in_bunch;
+    pending->start_ns = now_ns();
   }
   sg_status status = enqueue();
-  if (told != nullptr) told->reason = std::exchange(reason_, nullptr);
-  if (status == SG_STATUS_OK && told != nullptr && told->marked)
-    status = owner_.check(cudaEventRecord(completions::end_of(*told), native_), "recording an event");
+  if (pending != nullptr) pending->reason = std::exchange(reason_, nullptr);
+  if (status == SG_STATUS_OK && pending != nullptr && pending->marked)
+    status = owner_.check(cudaEventRecord(completions::end_of(*pending), native_), "recording an event");
   if (status == SG_STATUS_OK) {
-    if (told != nullptr) completions_.put(told);
+    if (pending != nullptr) completions_.put(pending);
     if (how != timing::none) waits_ = false;
     return SG_STATUS_OK;
   }
   // A part may be on its way: it must not outlive the memory that the caller may free now.
   cudaStreamSynchronize(native_);
-  if (told != nullptr) completions_.unused(told);
+  if (pending != nullptr) completions_.unused(pending);
   return status;
 }
 

@@ -25,7 +25,7 @@ class stream {
   static sg_status create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept;
   // Over a stream of the caller's, which stays the caller's.
   static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
-  // For a graph to be captured from: tells nobody, and keeps what it copies pointers from.
+  // For a graph to be captured from: notifies nobody, and keeps what it copies pointers from.
   static sg_status create_for_capture(device &owner, stream **out) noexcept;
   ~stream();
   stream(const stream &) = delete;
@@ -36,8 +36,8 @@ class stream {
   sg_status launch(cudaGraphExec_t graph, sg_backend_done done) noexcept;
   sg_status wait(cudaEvent_t event) noexcept;
   sg_status record(cudaEvent_t event) noexcept;
-  void finish() noexcept { completions_.finish(); }  // waits until what was enqueued has been told
-  void poll() noexcept { completions_.poll(); }      // tells what has ended by now
+  void finish() noexcept { completions_.finish(); }  // waits until all commands so far are notified
+  void poll() noexcept { completions_.poll(); }      // notifies of completed commands
 
   // For the product's routines, between submit's begin and end.
   device &owner() const noexcept { return owner_; }
