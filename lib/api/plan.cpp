@@ -147,6 +147,11 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     // What is not touched lies nowhere.
     if (product.nothing_to_do) sg::copy_places(plan->shape(), product.shape);
     sg::require_as_planned(plan->shape(), product.shape);
+    if (order.records()) {
+      order.note_operation(SG_OPERATION_GEMM);
+      order.note_shape(product.shape, "desc");
+      order.note_request(sg::request_for(d, product.shape, plan->plan()->request));  // in terms of the caller's C
+    }
     if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
     sg::submit_product(on, std::move(product), plan->plan(), order, out_job);
   });

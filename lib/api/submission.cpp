@@ -18,6 +18,23 @@ std::uint32_t number_of_thread() noexcept {
   return own;
 }
 
+// Throws when an update changes what must stay.
+void require_same_form(const problem &was, const problem &now, const char *name, std::int32_t index) {
+  const char *what = nullptr;
+  if (was.m != now.m || was.n != now.n || was.k != now.k)
+    what = "sizes";
+  else if (was.op_a != now.op_a || was.op_b != now.op_b)
+    what = "ops or layouts";
+  else if (was.a.type != now.a.type || was.c.type != now.c.type || was.compute != now.compute)
+    what = "types or compute";
+  else if (was.a.ld != now.a.ld || was.b.ld != now.b.ld || was.c.ld != now.c.ld)
+    what = "leading dimensions";
+  else if (was.bias.rows != now.bias.rows || was.bias.cols != now.bias.cols || was.activation != now.activation)
+    what = "bias or activation";
+  if (what)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", name, index, what);
+}
+
 }  // namespace
 
 checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
@@ -41,10 +58,23 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   if (s.stream || s.graph || s.queue || s.after_count > 0) look_up(s);
 }
 
-checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept : to_(to) {
+checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t index, const recorded_work &was)
+    : to_(to) {
   named_in_submit &here = named_.emplace();
   here.records = std::move(changed);
   here.index = index;
+  here.were = was.shapes;
+  here.request = was.request;
+}
+
+plan_request checked_submit::wanted(places &known) const {
+  return updates() ? named_->request : limited(check_plan_options(plan_, "submit->plan", known));
+}
+
+void checked_submit::note_shape(const problem &shape, const char *name) {
+  named_in_submit &here = *named_;
+  if (here.index >= 0) require_same_form(here.were[here.shapes.size()], shape, name, here.index);
+  here.shapes.push_back(shape);
 }
 
 void checked_submit::look_up(const sg_submit &s) {
@@ -101,11 +131,11 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   if (here.in) recorded.stream = here.in->number();
   recorded.plan = work->shared_plan();
   recorded.operands = std::move(work->operands);
-  recorded.copy = work->copy;
+  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep the last one
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
-  recorded.is_product = here.shape != nullptr;
-  if (here.shape) recorded.shape = *here.shape;
+  recorded.operation = here.operation;
+  recorded.shapes = here.shapes;
   recorded.request = here.request;
   if (here.index < 0)
     here.records->record(std::move(recorded));

@@ -3,6 +3,8 @@
 // another.
 #pragma once
 
+#include <streamgemm/graph.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,8 +35,10 @@ struct recorded_work {
   bool tracked = true;
   std::string label;
   std::vector<access> accesses;
-  bool is_product = false;  // of one problem: `shape`, planned by `request`
-  problem shape;
+  // What an update must keep: the operation; of GEMMs their shapes and how they were to be planned; of a scale-and-add
+  // A and C as those of a problem.
+  sg_operation operation = SG_OPERATION_MARKER;
+  std::vector<problem> shapes;
   plan_request request;
 };
 
