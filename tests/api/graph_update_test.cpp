@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // sg_graph_update: other operands of each kind of recorded operation, and what it refuses.
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <thread>
+#include <vector>
 
 #include "support/harness.hpp"
 #include "support/numbers.hpp"
@@ -315,6 +320,51 @@ TEST_P(graph_updates, runs_in_flight_keep_their_operands) {
   run();
   EXPECT_EQ(times(initial(0), initial(1)), fetch(3));
   EXPECT_EQ((std::array<double, 4>{42, 44, 46, 48}), fetch(6));
+}
+
+std::size_t count_threads() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+// References from a graph to its plans, from plans and runs to jobs, and from jobs to streams and the context form no
+// cycle: once all handles are released, whatever the order, the context's threads end.
+TEST_P(graph_updates, nothing_keeps_a_context_whose_handles_are_released) {
+  constexpr std::int64_t n = 300;
+  std::vector<double> a(n * n, 1), b(n * n, 1), c(n * n), d(n * n);
+  const auto use = [&] {
+    context own = open_context(GetParam());
+    stream in;
+    ASSERT_OK(sg_stream_create(own, 0, in.out()));
+    sg_graph *graph = nullptr;
+    ASSERT_OK(sg_graph_create(own, &graph));
+    sg_submit record = SG_SUBMIT_INIT;
+    record.graph = graph;
+    record.stream = in;
+    sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+    plan made;
+    ASSERT_OK(sg_plan_create(own, &desc, nullptr, made.out()));
+    ASSERT_OK(sg_gemm_async(own, &desc, &record, nullptr));
+    ASSERT_OK(sg_plan_run_async(made, &desc, &record, nullptr));
+    const sg_gemm_desc group[] = {product(c.data(), b.data(), d.data(), n, n, n)};
+    ASSERT_OK(sg_gemm_grouped_async(own, group, 1, &record, nullptr));
+    sg_submit options = SG_SUBMIT_INIT;
+    options.stream = in;
+    for (int i = 0; i < 3; ++i) {
+      job run_of_graph;
+      ASSERT_OK(sg_graph_run_async(graph, &options, run_of_graph.out()));
+      const sg_operation_desc update = of(&desc);
+      ASSERT_OK(sg_graph_update(graph, i % 2, &update));
+    }
+    ASSERT_OK(sg_graph_release(graph));
+    ASSERT_OK(sg_context_synchronize(own));
+  };
+  use();  // libraries keep threads of their own from the first context on
+  for (int i = 0; i < 100; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::size_t threads = count_threads();
+  for (int i = 0; i < 5; ++i) use();
+  for (int i = 0; i < 1000 && count_threads() > threads; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(count_threads(), threads);
 }
 
 ON_EACH_DEVICE(graph_updates);

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "plan/schedule/schedule.hpp"
+#include "run/program/run_pool.hpp"
 
 namespace sg {
 namespace {
@@ -36,7 +39,11 @@ std::shared_ptr<const schedule> make_schedule() {
 
 class runs_of_a_plan : public testing::Test {
  protected:
-  const compiled_plan plan_{std::vector<problem>(1), {}, make_schedule(), device_model()};
+  static std::shared_ptr<const compiled_plan> make_plan() {
+    return std::make_shared<compiled_plan>(std::vector<problem>(1), plan_request(), make_schedule(), device_model());
+  }
+  const std::shared_ptr<const compiled_plan> plan_ = make_plan();
+  run_pool pool_;
 
   static void expect_fresh(const schedule_run &run) {
     const auto all = [](const auto &list, auto value) {
@@ -73,28 +80,57 @@ class runs_of_a_plan : public testing::Test {
   }
 };
 
-TEST_F(runs_of_a_plan, begin_with_what_waits_for_nothing) { expect_fresh(*plan_.new_run()); }
+TEST_F(runs_of_a_plan, begin_with_what_waits_for_nothing) { expect_fresh(*pool_.acquire(plan_)); }
 
 TEST_F(runs_of_a_plan, that_have_ended_are_the_next_ones) {
-  run_of_plan first = plan_.new_run();
+  pooled_run first = pool_.acquire(plan_);
   leave_traces(*first);
   mark(*first, 1);
   first.reset();
-  const run_of_plan second = plan_.new_run();
+  const pooled_run second = pool_.acquire(plan_);
   EXPECT_EQ(1, mark_of(*second));
   expect_fresh(*second);
-  const run_of_plan beside = plan_.new_run();
+  const pooled_run beside = pool_.acquire(plan_);
   EXPECT_EQ(0, mark_of(*beside));
   expect_fresh(*beside);
 }
 
-TEST_F(runs_of_a_plan, beside_each_other_leave_one) {
-  run_of_plan first = plan_.new_run(), second = plan_.new_run();
+TEST_F(runs_of_a_plan, beside_each_other_leave_the_latest) {
+  pooled_run first = pool_.acquire(plan_), second = pool_.acquire(plan_);
   mark(*first, 1);
   mark(*second, 2);
   first.reset();
   second.reset();
-  EXPECT_EQ(2, mark_of(*plan_.new_run()));
+  EXPECT_EQ(2, mark_of(*pool_.acquire(plan_)));
+}
+
+TEST_F(runs_of_a_plan, are_of_that_plan) {
+  std::vector<std::shared_ptr<const compiled_plan>> plans;
+  for (int i = 0; i < 200; ++i) plans.push_back(make_plan());
+  for (int round = 0; round < 2; ++round)
+    for (const auto &each : plans) {
+      const pooled_run run = pool_.acquire(each);
+      EXPECT_EQ(each.get(), &run->plan());
+      expect_fresh(*run);
+    }
+}
+
+// A run keeps its plan, a plan no run: nothing is left when the pool is gone.
+TEST_F(runs_of_a_plan, keep_their_plan_until_the_pool_is_gone) {
+  std::weak_ptr<const compiled_plan> watched;
+  {
+    run_pool pool;
+    auto plan = make_plan();
+    watched = plan;
+    pooled_run first = pool.acquire(plan);
+    const pooled_run second = pool.acquire(plan);
+    EXPECT_EQ(3, plan.use_count());
+    first.reset();
+    EXPECT_EQ(3, plan.use_count()) << "the pooled run keeps it";
+    plan.reset();
+    EXPECT_FALSE(watched.expired());
+  }
+  EXPECT_TRUE(watched.expired());
 }
 
 }  // namespace

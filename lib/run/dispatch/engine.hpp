@@ -20,6 +20,7 @@
 #include "run/dispatch/job_group.hpp"
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
+#include "run/dispatch/oom_replan.hpp"
 #include "run/dispatch/pump.hpp"
 #include "run/dispatch/ready_jobs.hpp"
 #include "run/dispatch/stager.hpp"
@@ -135,6 +136,7 @@ class engine {
   bool memory_refused_ = false;    // the same: since then, to a run that waits for others' to end
   lane_set lanes_;
   launcher launcher_;
+  oom_replan oom_replan_;
   job_group_pool groups_;
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   ready_jobs ready_within_;  // each for a lane of its own, on compute units that are set aside

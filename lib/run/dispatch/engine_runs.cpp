@@ -9,7 +9,6 @@
 #include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
-#include "run/dispatch/less_memory.hpp"
 #include "run/job/job_home.hpp"
 
 namespace sg {
@@ -32,7 +31,7 @@ bool engine::start_run(job &ready) noexcept {
   if (running.size() == most_running) return false;
   const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   try {
-    take_device_memory(ready, device_memory_, !others);
+    oom_replan_.acquire_memory(ready, device_memory_, !others);
     ready.operands.staging_arena = staging_memory_.take(ready.plan->text->staging_bytes);
   } catch (...) {
     const sg_status status = status_of_current_exception();

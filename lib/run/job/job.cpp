@@ -176,6 +176,8 @@ void job::call_back(callback_request *request) noexcept {
     owner_->post_callback(request);
 }
 
+pooled_run job::new_run(const std::shared_ptr<const compiled_plan> &of) const { return owner_->runs().acquire(of); }
+
 void job::last_ref_dropped() noexcept {
   if (!plain) clear_rest();
   const auto incarnation = static_cast<std::uint16_t>(incarnation_.load(std::memory_order_relaxed) + 1);

@@ -23,6 +23,7 @@
 #include "run/job/closing_list.hpp"
 #include "run/program/compiled_plan.hpp"
 #include "run/program/flight.hpp"
+#include "run/program/run_pool.hpp"
 
 namespace sg {
 
@@ -147,8 +148,7 @@ class alignas(64) job final : public object {
   // The same of what it is to run, which is a run where it has several commands, or where it is to be one in any case.
   // Throws std::bad_alloc.
   void give_schedule(const std::shared_ptr<const compiled_plan> &what, bool in_run = false) {
-    run_of_plan fresh = what->is_single() && !in_run ? run_of_plan() : what->new_run();
-    run.reset();  // which goes back to the plan that it had
+    pooled_run fresh = what->is_single() && !in_run ? pooled_run() : new_run(what);
     if (!in_run) may_help = what->predicted_ns() <= longest_help_ns;
     kind = work_kind::schedule;
     give_plan(what);
@@ -162,6 +162,7 @@ class alignas(64) job final : public object {
   static constexpr std::int64_t unset = INT64_MIN;
 
   void last_ref_dropped() noexcept override;
+  pooled_run new_run(const std::shared_ptr<const compiled_plan> &of) const;
   void predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
                          std::int64_t end_ns) noexcept;
   void note_cause(std::uint64_t cause) noexcept {  // the first one counts
@@ -234,7 +235,7 @@ class alignas(64) job final : public object {
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
   flight single;                                  // of a job with one command
-  run_of_plan run;                                // of a job with several
+  pooled_run run;                                 // of a job with several
   std::shared_ptr<const recorded_graph> program;  // of a graph's run
   job *next_completion = nullptr;                 // in its completion queue
   std::int32_t part_index = 0;

@@ -15,6 +15,7 @@
 #include "run/job/job_limit.hpp"
 #include "run/job/job_pool.hpp"
 #include "run/job/untold_failures.hpp"
+#include "run/program/run_pool.hpp"
 
 namespace sg {
 
@@ -38,6 +39,7 @@ class job_home : public object {
 
   // --- Completion ---
   void job_ended(const job &ended) noexcept;
+  run_pool &runs() noexcept { return runs_; }
   // Recycles a job record without references, and releases the record's reference to this.
   void take_back(job &unused) noexcept;
   void post_callback(callback_request *request) noexcept;
@@ -112,7 +114,8 @@ class job_home : public object {
   void last_ref_dropped() noexcept override;
   void announce_ends(std::uint32_t generation, std::int64_t count) noexcept;
 
-  job_pool jobs_;
+  run_pool runs_;
+  job_pool jobs_;  // after runs_, which its jobs release their runs to
   untold_failures untold_;
   bool registered_ = false;
   service *service_ = nullptr;

@@ -11,7 +11,6 @@
 #include "plan/gemm/latency_parts.hpp"
 #include "plan/schedule/loose_copies.hpp"
 #include "run/program/batching.hpp"
-#include "run/program/schedule_run.hpp"
 
 namespace sg {
 
@@ -26,8 +25,6 @@ constexpr double short_product_seconds = 1e-3;
 constexpr double short_parts_seconds = 10e-3;
 // Products of a plan whose calls are kept, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
-// Commands of a plan that keeps a run, of some 200 bytes each.
-constexpr std::size_t most_kept = 256;
 
 // Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
 constexpr std::int64_t tile = 128;
@@ -39,24 +36,6 @@ float share_of(const command &c, const device_model &model) noexcept {
       std::min(1.0, tiles(gemm.m) * tiles(gemm.n) * double(c.views[gemm.c].items) / double(std::max(1, model.units))));
 }
 }  // namespace
-
-spare_run::~spare_run() { delete take(); }
-
-run_of_plan compiled_plan::new_run() const {
-  schedule_run *const again = spare_.take();
-  if (!again) return run_of_plan(new schedule_run(*this));
-  again->begin_again();
-  return run_of_plan(again);
-}
-
-void back_to_plan::operator()(schedule_run *ended) const noexcept {
-  if (ended->steps.size() > most_kept) {
-    delete ended;
-    return;
-  }
-  ended->batches.clear();
-  delete ended->plan().spare_.swap(ended);
-}
 
 // Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
 // pieces of one sum follow each other.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,36 +19,10 @@
 
 namespace sg {
 
-class schedule_run;
-struct compiled_plan;
-
-struct back_to_plan {  // where the plan has room for it
-  void operator()(schedule_run *ended) const noexcept;
-};
-// A run of a plan that outlives it.
-using run_of_plan = std::unique_ptr<schedule_run, back_to_plan>;
-
-// A run that has ended, for the next one of its plan. Any thread.
-class spare_run {
- public:
-  spare_run() noexcept = default;
-  ~spare_run();
-  spare_run(const spare_run &) = delete;
-  spare_run &operator=(const spare_run &) = delete;
-
-  schedule_run *take() noexcept { return kept_.exchange(nullptr, std::memory_order_acquire); }  // nullptr: none
-  schedule_run *swap(schedule_run *for_this) noexcept { return kept_.exchange(for_this, std::memory_order_acq_rel); }
-
- private:
-  std::atomic<schedule_run *> kept_{nullptr};
-};
-
+// Immutable once it is made. It owns its schedule and refers to nothing else.
 struct compiled_plan {
   compiled_plan(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const schedule> made,
                 const device_model &model);
-
-  // A run of it that has not begun. Throws std::bad_alloc.
-  run_of_plan new_run() const;
 
   bool is_single() const noexcept { return text->commands.size() == 1; }
   std::int64_t predicted_ns() const noexcept {
@@ -71,8 +44,6 @@ struct compiled_plan {
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
   std::vector<bool> loose;  // copies that may go before earlier ones of their lane
-  // The engine's: what ran in its place when the device had less memory than it needs.
-  mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
   // Its commands are short independent GEMMs of one problem, which an engine sends out as one call: the submitter
   // waits, and a part that is queued behind another job's command would hold up all of it.
@@ -112,9 +83,7 @@ struct compiled_plan {
   void find_joinable(const device_model &model);
   void leave_apart(const device_model &model, std::vector<float> &seconds) const;
 
-  friend back_to_plan;
   std::vector<std::optional<bare_call>> calls_;  // by command; or none at all
-  mutable spare_run spare_;
 };
 
 }  // namespace sg

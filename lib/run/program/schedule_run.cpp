@@ -2,18 +2,21 @@
 #include "run/program/schedule_run.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sg {
 
-schedule_run::schedule_run(const compiled_plan &plan)
-    : steps(plan.text->commands.size(), step::waiting),
-      lanes(plan.lanes.size()),
+schedule_run::schedule_run(std::shared_ptr<const compiled_plan> of, run_pool &pool)
+    : steps(of->text->commands.size(), step::waiting),
+      lanes(of->lanes.size()),
       lane_of(steps.size(), UINT32_MAX),
       flights(std::make_unique<flight[]>(steps.size())),
       slots(steps.size(), nullptr),
       events(steps.size(), nullptr),
-      plan_(plan),
+      plan_(std::move(of)),
+      pool_(pool),
       first_blockers_(steps.size(), 0) {
+  const compiled_plan &plan = *plan_;
   for (std::uint32_t l = 0; l < plan.lanes.size(); ++l)
     for (const std::uint32_t command : plan.lanes[l].commands) lane_of[command] = l;
   const auto &commands = plan.text->commands;

@@ -22,13 +22,16 @@ struct product_batch {
   std::vector<sg_status> statuses;                // the same
 };
 
+class run_pool;
+
 class schedule_run {
  public:
-  explicit schedule_run(const compiled_plan &plan);  // which outlives it. Throws std::bad_alloc.
+  schedule_run(std::shared_ptr<const compiled_plan> plan, run_pool &pool);  // Throws std::bad_alloc.
   // As it was when it was made. It is over.
   void begin_again() noexcept;
 
-  const compiled_plan &plan() const noexcept { return plan_; }
+  const compiled_plan &plan() const noexcept { return *plan_; }
+  run_pool &pool() const noexcept { return pool_; }
 
   enum class step : std::uint8_t { waiting, enqueued, ended };
 
@@ -43,7 +46,7 @@ class schedule_run {
   void goes_out(std::uint32_t command) noexcept {
     steps[command] = step::enqueued;
     lane_progress &lane = lanes[lane_of[command]];
-    const auto &list = plan_.lanes[lane_of[command]].commands;
+    const auto &list = plan_->lanes[lane_of[command]].commands;
     while (lane.next < list.size() && steps[list[lane.next]] != step::waiting) ++lane.next;
     lane.busy = true;
   }
@@ -64,7 +67,8 @@ class schedule_run {
   std::int32_t in_flight = 0;
 
  private:
-  const compiled_plan &plan_;
+  const std::shared_ptr<const compiled_plan> plan_;              // a plan refers to no run
+  run_pool &pool_;                                               // outlives it
   std::vector<std::uint32_t> first_blockers_, first_stageable_;  // before anything has gone out
 };
 

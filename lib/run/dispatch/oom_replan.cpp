@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/dispatch/less_memory.hpp"
+#include "run/dispatch/oom_replan.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
@@ -52,11 +53,30 @@ void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noe
 
 }  // namespace
 
-void take_device_memory(job &ready, arena_pool &from, bool replans) {
-  const auto planned = ready.shared_plan();
+auto oom_replan::low_memory_variant_of(const plan_ref &planned) const noexcept -> plan_ref {
+  const auto found = variants_.find(planned);
+  return found == variants_.end() ? nullptr : found->second;
+}
+
+// Without memory for the entry the next run plans again.
+void oom_replan::remember(const plan_ref &planned, const plan_ref &variant) noexcept {
+  try {
+    variants_[planned] = variant;
+  } catch (const std::bad_alloc &) {
+    return;
+  }
+  if (variants_.size() <= most_variants) return;
+  const std::size_t expired = std::erase_if(variants_, [](const auto &entry) { return entry.first.expired(); });
+  if (expired == 0) std::erase_if(variants_, [&](const auto &entry) { return entry.second != variant; });
+}
+
+void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
+  const plan_ref planned = ready.shared_plan();
   // What an earlier run left, before the device is asked again for what it did not have.
-  const std::int64_t left = planned->in_less_memory ? planned->in_less_memory->text->device_bytes : 0;
-  if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, planned->in_less_memory);
+  if (const plan_ref variant = variants_.empty() ? nullptr : low_memory_variant_of(planned)) {
+    const std::int64_t left = variant->text->device_bytes;
+    if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, variant);
+  }
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
@@ -80,7 +100,7 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
       report(ready, planned->text->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);
     }
   }
-  if (ready.plan != planned.get()) planned->in_less_memory = ready.shared_plan();
+  if (ready.plan != planned.get()) remember(planned, ready.shared_plan());
 }
 
 }  // namespace sg
