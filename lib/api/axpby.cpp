@@ -87,7 +87,7 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
 }
 
 // One command.
-std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const context &on) {
+std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on) {
   const device_model &model = on.model();
   auto made = std::make_shared<schedule>();
   made->strategy = "direct";
@@ -111,7 +111,7 @@ std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const conte
   made->lanes[int(lane_kind::compute)] = 1;
   made->commands.push_back(only);
   if (on.checks_hazards()) require_no_hazards(*made);
-  return std::make_shared<compiled_plan>(std::vector<problem>(1), plan_request(), std::move(made), model);
+  return std::make_shared<program>(std::vector<problem>(1), plan_request(), std::move(made), model);
 }
 
 // A and C as those of a problem.

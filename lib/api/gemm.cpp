@@ -18,7 +18,7 @@ namespace sg {
 namespace {
 
 // Gives a job the plan of a group, and the operands of each of its products.
-void give_work(job &work, const std::shared_ptr<const compiled_plan> &plan, binding &&where) {
+void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&where) {
   work.give_schedule(plan);
   work.operands = std::move(where);
 }

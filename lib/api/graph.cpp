@@ -13,7 +13,7 @@ namespace {
 
 ref<graph> graph_of(const sg_graph *handle) { return object_of<graph>(handle, object_type::graph, "graph"); }
 
-recorded_work recorded(const graph &in, std::int32_t index) {
+submission recorded(const graph &in, std::int32_t index) {
   const std::int32_t size = in.size();
   if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d; nothing is recorded in the graph", index);
   require_range(index, 0, size - 1, "index");
@@ -30,7 +30,7 @@ const char *described(sg_operation operation) noexcept {
   return "no operation";
 }
 
-void update_gemm(context &on, const sg_operation_desc &desc, const recorded_work &was, std::int32_t index,
+void update_gemm(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
                  const char *name, checked_submit &order) {
   const std::size_t recorded = was.shapes.size();
   if (desc.gemm_count < 1 || static_cast<std::size_t>(desc.gemm_count) != recorded)
@@ -47,7 +47,7 @@ void update_gemm(context &on, const sg_operation_desc &desc, const recorded_work
   submit_product(on, std::move(gemm), plan, order, nullptr);
 }
 
-sg_copy_desc recorded_copy(const recorded_work &was) noexcept {
+sg_copy_desc recorded_copy(const submission &was) noexcept {
   const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   sg_copy_desc copy = SG_COPY_DESC_INIT;
   copy.width = size(was.copy.width);
@@ -57,7 +57,7 @@ sg_copy_desc recorded_copy(const recorded_work &was) noexcept {
   return copy;
 }
 
-void update_copy(context &on, const sg_operation_desc &desc, const recorded_work &was, std::int32_t index,
+void update_copy(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
                  checked_submit &order) {
   require(desc.copy, "desc->copy");
   const sg_copy_desc given = options_of(desc.copy, SG_COPY_DESC_INIT, "desc->copy"), known = recorded_copy(was);
@@ -78,7 +78,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const recorded_work
 }
 
 // `gemm_name`: what the caller calls the GEMMs, for messages.
-void update(ref<graph> in, std::int32_t index, const recorded_work &was, const sg_operation_desc &desc,
+void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
   if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_AXPBY)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
@@ -130,7 +130,7 @@ sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count) {
 sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *desc) {
   return guarded([&] {
     auto found = graph_of(graph);
-    const sg::recorded_work was = sg::recorded(*found, index);
+    const sg::submission was = sg::recorded(*found, index);
     sg::require(desc, "desc");
     sg::update(std::move(found), index, was, sg::options_of(desc, SG_OPERATION_DESC_INIT, "desc"), "desc->gemm");
   });
@@ -139,7 +139,7 @@ sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_des
 sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc) {
   return guarded([&] {
     auto found = graph_of(graph);
-    const sg::recorded_work was = sg::recorded(*found, index);
+    const sg::submission was = sg::recorded(*found, index);
     sg_operation_desc gemm = SG_OPERATION_DESC_INIT;
     gemm.operation = SG_OPERATION_GEMM;
     gemm.gemm = desc;
@@ -150,7 +150,7 @@ sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *
 sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src) {
   return guarded([&] {
     auto found = graph_of(graph);
-    const sg::recorded_work was = sg::recorded(*found, index);
+    const sg::submission was = sg::recorded(*found, index);
     sg_copy_desc copy = sg::recorded_copy(was);
     copy.dst = dst;
     copy.src = src;

@@ -56,8 +56,8 @@ void recent_group::add(const context &on, const sg_gemm_desc &desc, const checke
   which_.push_back(static_cast<std::uint8_t>(same - distinct_.begin()));
 }
 
-void recent_group::remember(recent_group &&made, const std::shared_ptr<const compiled_plan> &plan) noexcept {
-  if (!made.is_known_ || plan->text->commands.size() > most_products) return;
+void recent_group::remember(recent_group &&made, const std::shared_ptr<const program> &plan) noexcept {
+  if (!made.is_known_ || plan->schedule->commands.size() > most_products) return;
   table *const latest = thread_owned<table>::get();
   if (!latest) return;
   recent_group &place = latest->places[latest->turn++ % std::size(latest->places)];

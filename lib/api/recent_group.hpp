@@ -21,13 +21,13 @@ class recent_group {
   // they are to each other; then these, and what all touch. nullptr: there is none. Throws std::bad_alloc.
   static const recent_group *find(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
                                   group_accesses &accesses);
-  const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
+  const std::shared_ptr<const program> &plan() const noexcept { return plan_; }
 
   // The next product of a group in the making, checked. Throws std::bad_alloc.
   void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product);
   // All have been added; their plan is one of the planner's own choice. The calling thread remembers the group, unless
   // its descriptors do not tell all of it, or it is a large one.
-  static void remember(recent_group &&made, const std::shared_ptr<const compiled_plan> &plan) noexcept;
+  static void remember(recent_group &&made, const std::shared_ptr<const program> &plan) noexcept;
 
  private:
   struct table;
@@ -38,7 +38,7 @@ class recent_group {
   std::vector<recent_product> distinct_;
   std::vector<std::uint8_t> which_;  // of them, by product
   bool is_known_ = true;             // each product so far can be told by its descriptor
-  std::shared_ptr<const compiled_plan> plan_;
+  std::shared_ptr<const program> plan_;
 };
 
 }  // namespace sg

@@ -149,7 +149,7 @@ bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   return true;
 }
 
-bool recent_product::keeps(const compiled_plan &plan) noexcept { return plan.text->commands.size() <= most_commands; }
+bool recent_product::keeps(const program &plan) noexcept { return plan.schedule->commands.size() <= most_commands; }
 
 bool recent_product::is_same(const recent_product &other) const noexcept {
   return context_ == other.context_ && latency_ == other.latency_ && mixed_ == other.mixed_ && count_ == other.count_ &&

@@ -13,7 +13,7 @@
 #include "api/problem_of.hpp"
 #include "ops/binding.hpp"
 #include "run/order/tracker.hpp"
-#include "run/program/compiled_plan.hpp"
+#include "run/program/program.hpp"
 
 namespace sg {
 
@@ -36,13 +36,13 @@ class recent_product {
   // That of `desc`, of this form; nothing when there is something to say to the caller of its addresses.
   std::optional<instance> again(const context &on, const sg_gemm_desc &desc) const noexcept;
   int operand_count() const noexcept { return count_; }
-  const std::shared_ptr<const compiled_plan> &plan() const noexcept { return plan_; }
+  const std::shared_ptr<const program> &plan() const noexcept { return plan_; }
 
   // `product` is what `desc` was checked to be. False: its descriptor does not tell all of it.
   bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency = false);
   // Its plan, which is one of the planner's own choice, and of those that are worth to be kept.
-  void keep(const std::shared_ptr<const compiled_plan> &plan) noexcept { plan_ = plan; }
-  static bool keeps(const compiled_plan &plan) noexcept;
+  void keep(const std::shared_ptr<const program> &plan) noexcept { plan_ = plan; }
+  static bool keeps(const program &plan) noexcept;
   // Whether the two differ in their addresses only.
   bool is_same(const recent_product &other) const noexcept;
 
@@ -58,7 +58,7 @@ class recent_product {
   std::uintptr_t unaligned_[4] = {};  // address bits that are not set
   sg_memory_kind places_[4] = {};
   mutable memory_map::memo found_[4];  // where its operands were the last time
-  std::shared_ptr<const compiled_plan> plan_;
+  std::shared_ptr<const program> plan_;
 };
 
 }  // namespace sg

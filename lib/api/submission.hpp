@@ -23,7 +23,7 @@ struct named_in_submit {
   ref<completion_queue> queue;
   std::vector<ref<job>> after;
   ref<graph> records;
-  // What the graph is to record besides, see recorded_work.
+  // What the graph is to record besides, see submission.
   sg_operation operation = SG_OPERATION_MARKER;
   std::vector<problem> shapes;
   plan_request request;
@@ -35,7 +35,7 @@ class checked_submit {
  public:
   checked_submit(context &to, const sg_submit *given);
   // For the update of a graph's submission, which was recorded as `was`.
-  checked_submit(context &to, ref<graph> changed, std::int32_t index, const recorded_work &was);
+  checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was);
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores a limited stream's products are cut for fewer workers; 0: for all.
@@ -48,7 +48,7 @@ class checked_submit {
     return request;
   }
   // Throws when a plan that was made ahead uses more workers than the stream may.
-  void require_within_limit(const compiled_plan &plan) const;
+  void require_within_limit(const program &plan) const;
   bool untracked() const noexcept { return untracked_; }
   // The caller waits for the job next. `pending`, where given, receives it unless it ends well before go() returns, for
   // a caller who wants no handle.
@@ -76,7 +76,7 @@ class checked_submit {
 
  private:
   [[gnu::noinline]] void look_up(const sg_submit &given);
-  submission settle(job &work);
+  submission_order settle(job &work);
   template <class Submit>
   void hand_out(job &work, sg_job **out_job, Submit &&submit);
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
@@ -94,9 +94,9 @@ class checked_submit {
 };
 
 // Submits one product with its plan, without pointer arrays.
-void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan,
+void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
                     const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
-void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const compiled_plan> &plan,
+void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const program> &plan,
                     checked_submit &order, sg_job **out_job);
 
 // Submits a group of `count` GEMMs; `descs_name`: the array's, for messages.

@@ -26,8 +26,8 @@
 #include "run/dispatch/stager.hpp"
 #include "run/job/job.hpp"
 #include "run/memory/arena_pool.hpp"
-#include "run/program/flight.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/inflight_command.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
@@ -55,8 +55,8 @@ class engine {
   bool admit(lane_slot &named) noexcept;
   void dismiss(lane_slot &named) noexcept;  // nothing of it is in flight
   // Some backend calls of a command have ended; the last one ends the command.
-  void piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
-                std::int32_t pieces) noexcept;
+  void end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
+                 std::int32_t backend_calls) noexcept;
 
  private:
   static constexpr int priorities = 3;
@@ -75,7 +75,7 @@ class engine {
   static void group_told(void *user, const sg_backend_result *result);
   void part_of(job_group &group) noexcept;
   static void end_members(job_group &group, job_home &home) noexcept;
-  void flight_ended(flight &f) noexcept;
+  void inflight_ended(inflight_command &f) noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
   void lane_is_told() noexcept;  // by its thread, of a command that has ended there
@@ -93,26 +93,26 @@ class engine {
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
   void send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexcept;
-  void start_apart(ready_jobs &from, job_group &group, lane_slot *granted) noexcept;
+  void start_unbatched(ready_jobs &from, job_group &group, lane_slot *granted) noexcept;
   void launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept;
 
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
   bool waits_are_over(const job &running, std::uint32_t command) const noexcept;
-  bool issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept;  // false: there is none
+  bool issue_loose(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
   void give_to_workers(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
   // The same with whatever else may be one call with it; false: it has to go out by itself.
   bool issue_together(job &running, std::uint32_t command, lane_slot &slot) noexcept;
-  static std::size_t joinable_with(const job &running, std::uint32_t command) noexcept;
+  static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
   static void batch_told(void *user, const sg_backend_result *result);
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
-  void command_ended(flight &f) noexcept;
+  void command_ended(inflight_command &f) noexcept;
   static void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
-  void stage(flight &f) noexcept;
+  void stage(inflight_command &f) noexcept;
 
   const device &device_;
   const sg_backend_ops &ops_;
@@ -121,7 +121,7 @@ class engine {
   arena_pool &staging_memory_;
 
   std::atomic<job *> inbox_{nullptr};
-  std::atomic<flight *> ended_{nullptr};
+  std::atomic<inflight_command *> ended_{nullptr};
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
   // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox. On

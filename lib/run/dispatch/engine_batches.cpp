@@ -19,14 +19,14 @@ bool alike(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
 }  // namespace
 
 // How many of the run's next commands may be one call with this one, as far as their calls are prepared.
-std::size_t engine::joinable_with(const job &running, std::uint32_t index) noexcept {
-  const compiled_plan &plan = *running.plan;
-  const auto *const first = plan.call_of(index);
+std::size_t engine::batchable_with(const job &running, std::uint32_t index) noexcept {
+  const sg::program &program = *running.program;
+  const auto *const first = program.call_of(index);
   std::size_t count = 0;
   for (std::size_t l = 0; first && l < running.run->lanes.size(); ++l) {
-    const auto &list = plan.lanes[l].commands;
+    const auto &list = program.lanes[l].commands;
     for (std::size_t at = running.run->lanes[l].next; at < list.size(); ++at, ++count) {
-      const auto *const call = plan.call_of(list[at]);
+      const auto *const call = program.call_of(list[at]);
       if (!call || !alike(call->form, first->form)) break;
     }
   }
@@ -36,8 +36,8 @@ std::size_t engine::joinable_with(const job &running, std::uint32_t index) noexc
 // On cores one lane's products, worth their dispatch and no more; on a device, and of a plan that is one call, those of
 // all lanes.
 bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) noexcept {
-  schedule_run &run = *running.run;
-  const compiled_plan &plan = *running.plan;
+  program_run &run = *running.run;
+  const sg::program &program = *running.program;
   product_batch *batch = nullptr;
   try {
     run.batches.push_back(std::make_unique<product_batch>());
@@ -45,26 +45,26 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     double seconds = 0;
     std::int64_t items = 0;
     const auto take = [&](std::uint32_t command) {
-      if (plan.joinable[command] == 0) return false;  // it may be no product at all
+      if (program.batchable[command] == 0) return false;  // it may be no product at all
       const sg_backend_gemm product = launcher_.product_of(running, command);
       const bool room =
-          plan.one_call || (items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds));
+          program.one_call || (items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds));
       const sg_backend_gemm &first = batch->products.empty() ? product : batch->products.front();
       if (!room || !alike(product, first)) return false;
       batch->commands.push_back(command);
       batch->products.push_back(product);
-      seconds += plan.joinable[command];
+      seconds += program.batchable[command];
       items += product.batch;
       return true;
     };
     if (lanes_.device_ordered()) {
-      const std::size_t most = std::min<std::size_t>(joinable_with(running, index), most_items);
+      const std::size_t most = std::min<std::size_t>(batchable_with(running, index), most_items);
       batch->commands.reserve(most);
       batch->products.reserve(most);
     }
     for (std::size_t l = 0; l < run.lanes.size(); ++l) {
-      if (!lanes_.device_ordered() && !plan.one_call && l != run.lane_of[index]) continue;
-      const auto &list = plan.lanes[l].commands;
+      if (!lanes_.device_ordered() && !program.one_call && l != run.lane_of[index]) continue;
+      const auto &list = program.lanes[l].commands;
       for (std::size_t at = run.lanes[l].next; at < list.size() && take(list[at]); ++at) {
       }
     }
@@ -79,24 +79,24 @@ bool engine::issue_together(job &running, std::uint32_t index, lane_slot &slot) 
     if (!batch) return false;
     batch->commands.clear();
   }
-  flight &f = batch->whole;
+  inflight_command &f = batch->whole;
   f.begin(this, running, index, &slot, 2);
   f.batch = batch;
   f.commands = static_cast<std::int32_t>(batch->commands.size());
   lanes_.entered_of_run(slot);
   if (batch->commands.size() < 2 || !launcher_.launch(*batch, {batch_told, batch})) {
-    run.apart = run.apart || batch->commands.size() > 1;
+    run.unbatched = run.unbatched || batch->commands.size() > 1;
     lanes_.left_of_run(slot);
     run.batches.pop_back();
     return false;
   }
   for (const std::uint32_t command : batch->commands) {
     run.goes_out(command);
-    run.flights[command].end_ns = 0;  // the batch's is no end of one of them
+    run.inflight[command].end_ns = 0;  // the batch's is no end of one of them
     run.lanes[run.lane_of[command]].started = true;
   }
   run.in_flight += f.commands;
-  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the batch could not end before it was counted
+  end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the batch could not end before it was counted
   return true;
 }
 
@@ -106,7 +106,7 @@ void engine::batch_told(void *user, const sg_backend_result *result) {
   for (const sg_status status : batch.statuses)
     if (status != SG_STATUS_OK && result->status == SG_STATUS_OK)
       running.fail(status, result->message ? result->message : name_of(status));
-  batch.whole.home->piece_of(batch.whole, result->status, result->message, result->start_ns, result->end_ns, 1);
+  batch.whole.home->end_calls(batch.whole, result->status, result->message, result->start_ns, result->end_ns, 1);
 }
 
 }  // namespace sg

@@ -20,25 +20,25 @@ constexpr std::size_t most_members = 1024;  // jobs
 constexpr std::size_t fetched_ahead = 8;
 
 // Whether two small products may be one call.
-bool alike(const compiled_plan &x, const compiled_plan &y) noexcept {
+bool alike(const program &x, const program &y) noexcept {
   return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
 }
 
 // Moves those to the front that go each by itself, and returns how many they are; both parts stay in order.
-std::size_t part_apart(std::vector<job *> &members) noexcept {
+std::size_t partition_unbatched(std::vector<job *> &members) noexcept {
   // Few units have nobody to share a depth with.
-  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->plan->min_batch_size; };
+  const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->program->min_batch_size; };
   const std::size_t first = least_of(members.front());
   if (std::all_of(members.begin(), members.end(), [&](const job *member) { return least_of(member) == first; }))
     return first > members.size() ? members.size() : 0;  // equals, as most are, need no sorting
   std::array<std::size_t, most_members> least;
   const auto end = std::transform(members.begin(), members.end(), least.begin(), least_of);
   std::sort(least.begin(), end, std::greater<>());
-  const std::size_t apart = faster_unbatched(members.size(), [&](std::size_t i) { return least[i]; });
-  if (apart > 0 && apart < members.size())  // the last unbatched one needs a larger batch than any in it
+  const std::size_t unbatched = faster_unbatched(members.size(), [&](std::size_t i) { return least[i]; });
+  if (unbatched > 0 && unbatched < members.size())  // the last unbatched one needs a larger batch than any in it
     std::stable_partition(members.begin(), members.end(),
-                          [&](const job *member) { return least_of(member) >= least[apart - 1]; });
-  return apart;
+                          [&](const job *member) { return least_of(member) >= least[unbatched - 1]; });
+  return unbatched;
 }
 
 }  // namespace
@@ -56,17 +56,17 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   // On a core a group is to be worth its dispatch, and no more: the other lanes want some too.
   const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
   const auto worthwhile =
-      static_cast<std::size_t>(lane_set::worth_a_look_ns / 2 / std::max<std::int64_t>(1, first.plan->work_ns()));
+      static_cast<std::size_t>(lane_set::worth_a_look_ns / 2 / std::max<std::int64_t>(1, first.program->work_ns()));
   const std::size_t waiting = from.size() + 1;
   std::size_t most = std::min(most_members, std::max(from.size() / lanes, worthwhile) + 1);
   if (lanes_.device_ordered())  // when somebody waits, nothing more may come
-    most = std::min(most_members, hurried_ ? waiting : lanes_.in_whole_waves(waiting, first.plan->share));
-  double seconds = first.plan->work_seconds;
-  std::int64_t items = first.plan->items;
+    most = std::min(most_members, hurried_ ? waiting : lanes_.in_whole_waves(waiting, first.program->share));
+  double seconds = first.program->work_seconds;
+  std::int64_t items = first.program->items;
   from.gather(
       most - 1,
       [&](const job &candidate) {
-        return candidate.plan && candidate.plan->small && alike(*candidate.plan, *first.plan) &&
+        return candidate.program && candidate.program->small && alike(*candidate.program, *first.program) &&
                candidate.units == first.units && (candidate.behind() == 0 || candidate.behind() == first.behind()) &&
                !candidate.cancel_requested() && !candidate.dependency_failed();
       },
@@ -77,8 +77,8 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
           from.push(member);
           return false;
         }
-        seconds += member.plan->work_seconds;
-        items += member.plan->items;
+        seconds += member.program->work_seconds;
+        items += member.program->items;
         return items < most_items && (lanes_.device_ordered() || seconds < core_group_seconds);
       });
   if (group->members.size() == 1) {
@@ -92,14 +92,14 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
 void engine::send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexcept {
   job &first = *group.members.front();
   const lane_bits behind = first.behind();
-  const std::size_t apart = part_apart(group.members);
-  if (apart == 0) return launch_group(group, behind, slot);
-  if (apart == group.members.size()) return start_apart(from, group, &slot);
+  const std::size_t unbatched = partition_unbatched(group.members);
+  if (unbatched == 0) return launch_group(group, behind, slot);
+  if (unbatched == group.members.size()) return start_unbatched(from, group, &slot);
   job_group *rest = nullptr;
   try {
     rest = &groups_.take();
-    rest->members.assign(group.members.begin() + static_cast<std::ptrdiff_t>(apart), group.members.end());
-    group.members.resize(apart);
+    rest->members.assign(group.members.begin() + static_cast<std::ptrdiff_t>(unbatched), group.members.end());
+    group.members.resize(unbatched);
   } catch (const std::bad_alloc &) {
     if (rest) groups_.give_back(*rest);
     return launch_group(group, behind, slot);
@@ -115,19 +115,19 @@ void engine::send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexc
     start_single(*rest->members.front(), slot);
     groups_.give_back(*rest);
   }
-  start_apart(from, group, nullptr);
+  start_unbatched(from, group, nullptr);
 }
 
 // As many as lanes have room for, the first of them in the lane that was granted already, if one was. The others wait
 // on, ahead of those who come later.
-void engine::start_apart(ready_jobs &from, job_group &group, lane_slot *granted) noexcept {
+void engine::start_unbatched(ready_jobs &from, job_group &group, lane_slot *granted) noexcept {
   std::size_t next = 0;
   for (; next < group.members.size(); ++next) {
     job &member = *group.members[next];
     lane_slot *const slot = granted ? granted
                                     : lanes_.find({.priority = member.priority,
-                                                   .share = member.plan->share,
-                                                   .seconds = member.plan->text->predicted_seconds,
+                                                   .share = member.program->share,
+                                                   .seconds = member.program->schedule->predicted_seconds,
                                                    .behind = member.behind()});
     granted = nullptr;
     if (!slot) break;
@@ -159,7 +159,7 @@ void engine::launch_group(job_group &group, lane_bits behind, lane_slot &slot) n
   }
   if (enqueued) {
     if (lanes_.device_ordered()) {
-      const std::int64_t predicted_ns = group.members.front()->plan->predicted_ns();
+      const std::int64_t predicted_ns = group.members.front()->program->predicted_ns();
       const std::int64_t end_ns = lanes_.expect(slot, predicted_ns);
       expected_end_ns_.store(end_ns, std::memory_order_relaxed);
       group.predicted_ns = predicted_ns;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "run/job/job.hpp"
-#include "run/program/flight.hpp"
+#include "run/program/inflight_command.hpp"
 
 namespace sg {
 

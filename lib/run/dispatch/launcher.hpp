@@ -9,8 +9,8 @@
 #include "ops/command.hpp"
 #include "run/dispatch/job_group.hpp"
 #include "run/job/job.hpp"
-#include "run/program/flight.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/inflight_command.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
@@ -21,7 +21,7 @@ class launcher {
   // A job's copy, or the command `c` of its schedule, into the flight's lane. `units`: multiprocessors to use; 0: all.
   // The flight's pieces are set to the number of calls and one, which is the caller's. False: a call failed, of which
   // the job knows.
-  bool launch(flight &f, const command *c, std::int32_t units) noexcept;
+  bool launch(inflight_command &f, const command *c, std::int32_t units) noexcept;
   // The products of a group, each a command's, as one call. False: not enqueued, and nobody was told. Throws
   // std::bad_alloc.
   bool launch(job_group &group, sg_backend_done done);
@@ -35,7 +35,7 @@ class launcher {
 
  private:
   template <class Enqueue>
-  bool enqueue(flight &f, std::size_t calls, Enqueue &&enqueue_one) noexcept;
+  bool enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue_one) noexcept;
   sg_status launch_scattered(job_group &group, sg_backend_done done);
   sg_status launch_each(job_group &group, sg_backend_done done);
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "run/program/compiled_plan.hpp"
+#include "run/program/program.hpp"
 
 namespace sg {
 
@@ -23,14 +23,14 @@ class oom_replan {
   void acquire_memory(job &ready, arena_pool &from, bool replans);
 
  private:
-  using plan_ref = std::shared_ptr<const compiled_plan>;
+  using program_ref = std::shared_ptr<const program>;
   static constexpr std::size_t most_variants = 64;
 
-  plan_ref low_memory_variant_of(const plan_ref &planned) const noexcept;  // nullptr: none is known
-  void remember(const plan_ref &planned, const plan_ref &variant) noexcept;
+  program_ref low_memory_variant_of(const program_ref &planned) const noexcept;  // nullptr: none is known
+  void remember(const program_ref &planned, const program_ref &variant) noexcept;
 
   // The plan that ran last in place of another. It owns the variants and watches the plans.
-  std::map<std::weak_ptr<const compiled_plan>, plan_ref, std::owner_less<>> variants_;
+  std::map<std::weak_ptr<const program>, program_ref, std::owner_less<>> variants_;
 };
 
 }  // namespace sg

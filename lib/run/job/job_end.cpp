@@ -10,7 +10,7 @@
 #include "run/job/completion_queue.hpp"
 #include "run/job/job.hpp"
 #include "run/job/job_home.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 

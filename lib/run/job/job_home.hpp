@@ -32,8 +32,7 @@ class job_home : public object {
   virtual void sweep() noexcept = 0;           // a job was cancelled: drop it if it is queued
   // Executes on this thread the commands of the job that are in a lane and that no worker has begun.
   virtual void help(const job &awaited) noexcept = 0;
-  virtual std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned,
-                                                          const plan_request &request) = 0;
+  virtual std::shared_ptr<const program> replan(const program &planned, const plan_request &request) = 0;
   // Frees released device buffers that no job in flight uses. Any thread that does not hold the submission lock.
   virtual void free_unused_buffers() noexcept = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completed runs, each for the next run of its plan. They belong to the context, so a plan has no mutable state.
+// Completed runs, each for the next run of its program. They belong to the context, so a program has no mutable state.
 #pragma once
 
 #include <array>
@@ -7,19 +7,19 @@
 #include <cstddef>
 #include <memory>
 
-#include "run/program/compiled_plan.hpp"
+#include "run/program/program.hpp"
 
 namespace sg {
 
-class schedule_run;
+class program_run;
 
 struct return_to_pool {
-  void operator()(schedule_run *completed) const noexcept;
+  void operator()(program_run *completed) const noexcept;
 };
 // A run in use. Its owner is a job, whose context owns the pool: the pool outlives it.
-using pooled_run = std::unique_ptr<schedule_run, return_to_pool>;
+using pooled_run = std::unique_ptr<program_run, return_to_pool>;
 
-// Any thread, without a lock. A pooled run owns a reference to its plan; no plan refers to a run.
+// Any thread, without a lock. A pooled run owns a reference to its program; no program refers to a run.
 class run_pool {
  public:
   run_pool() noexcept = default;
@@ -27,17 +27,17 @@ class run_pool {
   run_pool(const run_pool &) = delete;
   run_pool &operator=(const run_pool &) = delete;
 
-  // A run of the plan that has not begun: a completed one, if one is here. Throws std::bad_alloc.
-  pooled_run acquire(const std::shared_ptr<const compiled_plan> &plan);
+  // A run of the program that has not begun: a completed one, if one is here. Throws std::bad_alloc.
+  pooled_run acquire(const std::shared_ptr<const program> &of);
 
  private:
   friend return_to_pool;
-  // A set is searched for a plan; runs of at most `sets * ways` plans are kept.
+  // A set is searched for a program; runs of at most `sets * ways` programs are kept.
   static constexpr std::size_t sets = 32, ways = 2;
-  using set = std::array<std::atomic<schedule_run *>, ways>;
+  using set = std::array<std::atomic<program_run *>, ways>;
 
-  set &set_of(const compiled_plan *plan) noexcept;
-  void release(schedule_run *completed) noexcept;
+  set &set_of(const program *of) noexcept;
+  void release(program_run *completed) noexcept;
 
   std::array<set, sets> kept_{};  // nullptr: free; a thread that examines a run has taken it out
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of a plan: the one that has ended is the next one, as fresh as the first.
-#include "run/program/schedule_run.hpp"
+#include "run/program/program_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -39,32 +39,32 @@ std::shared_ptr<const schedule> make_schedule() {
 
 class runs_of_a_plan : public testing::Test {
  protected:
-  static std::shared_ptr<const compiled_plan> make_plan() {
-    return std::make_shared<compiled_plan>(std::vector<problem>(1), plan_request(), make_schedule(), device_model());
+  static std::shared_ptr<const program> make_plan() {
+    return std::make_shared<program>(std::vector<problem>(1), plan_request(), make_schedule(), device_model());
   }
-  const std::shared_ptr<const compiled_plan> plan_ = make_plan();
+  const std::shared_ptr<const program> plan_ = make_plan();
   run_pool pool_;
 
-  static void expect_fresh(const schedule_run &run) {
+  static void expect_fresh(const program_run &run) {
     const auto all = [](const auto &list, auto value) {
       return std::all_of(list.begin(), list.end(), [&](const auto &x) { return x == value; });
     };
-    EXPECT_TRUE(all(run.steps, schedule_run::step::waiting));
+    EXPECT_TRUE(all(run.states, program_run::command_state::waiting));
     for (const auto &lane : run.lanes) EXPECT_TRUE(lane.next == 0 && !lane.busy && !lane.started && !lane.held_up);
     EXPECT_EQ((std::vector<std::uint32_t>{0, 0, 0, 0, 0, 0, 1}), run.blockers);
     EXPECT_EQ((std::vector<std::uint32_t>{0, 1}), run.stageable);
     EXPECT_TRUE(all(run.slots, static_cast<lane_slot *>(nullptr)));
     EXPECT_TRUE(all(run.events, static_cast<sg_backend_event *>(nullptr)));
-    EXPECT_TRUE(run.batches.empty() && !run.apart && run.idle());
+    EXPECT_TRUE(run.batches.empty() && !run.unbatched && run.idle());
     EXPECT_EQ(0u, run.ended);
   }
 
   // Of one and the same run, in a place that nobody reads before the run has written it.
-  static void mark(schedule_run &run, std::int64_t as) { run.flights[0].predicted_ns = as; }
-  static std::int64_t mark_of(const schedule_run &run) { return run.flights[0].predicted_ns; }
+  static void mark(program_run &run, std::int64_t as) { run.inflight[0].predicted_ns = as; }
+  static std::int64_t mark_of(const program_run &run) { return run.inflight[0].predicted_ns; }
 
   // As far as a run gets that fails with a command in each lane.
-  static void leave_traces(schedule_run &run) {
+  static void leave_traces(program_run &run) {
     static lane_slot slot;
     for (const std::uint32_t command : {2u, 3u, 4u, 5u}) {
       run.goes_out(command);
@@ -75,7 +75,7 @@ class runs_of_a_plan : public testing::Test {
     run.stageable.assign({6});
     run.blockers[6] = 0;
     run.batches.push_back(std::make_unique<product_batch>());
-    run.apart = true;
+    run.unbatched = true;
     run.ended = 4;
   }
 };
@@ -105,19 +105,19 @@ TEST_F(runs_of_a_plan, beside_each_other_leave_the_latest) {
 }
 
 TEST_F(runs_of_a_plan, are_of_that_plan) {
-  std::vector<std::shared_ptr<const compiled_plan>> plans;
+  std::vector<std::shared_ptr<const program>> plans;
   for (int i = 0; i < 200; ++i) plans.push_back(make_plan());
   for (int round = 0; round < 2; ++round)
     for (const auto &each : plans) {
       const pooled_run run = pool_.acquire(each);
-      EXPECT_EQ(each.get(), &run->plan());
+      EXPECT_EQ(each.get(), &run->of());
       expect_fresh(*run);
     }
 }
 
 // A run keeps its plan, a plan no run: nothing is left when the pool is gone.
 TEST_F(runs_of_a_plan, keep_their_plan_until_the_pool_is_gone) {
-  std::weak_ptr<const compiled_plan> watched;
+  std::weak_ptr<const program> watched;
   {
     run_pool pool;
     auto plan = make_plan();

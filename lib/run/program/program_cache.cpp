@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/program/plan_cache.hpp"
+#include "run/program/program_cache.hpp"
 
 #include <algorithm>
 
@@ -41,30 +41,30 @@ class hash {
 
 }  // namespace
 
-struct plan_cache::memos {
+struct program_cache::memos {
   static constexpr std::size_t count = 8;
   memo latest[count];
 };
 
-plan_cache::memo *plan_cache::memo_of(const problem &shape) noexcept {
+program_cache::memo *program_cache::memo_of(const problem &shape) noexcept {
   memos *const own = thread_owned<memos>::get();
   return own ? &own->latest[static_cast<std::size_t>(shape.m * 5 + shape.n * 3 + shape.k) / 8 % memos::count] : nullptr;
 }
 
-std::shared_ptr<const compiled_plan> plan_cache::get(const problem *problems, std::size_t count,
-                                                     const plan_request &request, const device_model &model,
-                                                     bool check) {
+std::shared_ptr<const sg::program> program_cache::get(const problem *problems, std::size_t count,
+                                                      const plan_request &request, const device_model &model,
+                                                      bool check) {
   memo *const latest = count == 1 ? memo_of(problems[0]) : nullptr;
   if (latest && latest->cache == number_ && latest->shape == problems[0] && latest->request == request)
-    return latest->plan;
-  auto plan = look_up(problems, count, request, model, check);
-  if (latest) *latest = {number_, problems[0], request, plan};
-  return plan;
+    return latest->program;
+  auto program = look_up(problems, count, request, model, check);
+  if (latest) *latest = {number_, problems[0], request, program};
+  return program;
 }
 
-std::shared_ptr<const compiled_plan> plan_cache::look_up(const problem *problems, std::size_t count,
-                                                         const plan_request &request, const device_model &model,
-                                                         bool check) {
+std::shared_ptr<const sg::program> program_cache::look_up(const problem *problems, std::size_t count,
+                                                          const plan_request &request, const device_model &model,
+                                                          bool check) {
   hash key;
   for (std::size_t i = 0; i < count; ++i) key << problems[i];
   key << request;
@@ -72,7 +72,7 @@ std::shared_ptr<const compiled_plan> plan_cache::look_up(const problem *problems
     const std::lock_guard lock(lock_);
     const auto [first, last] = entries_.equal_range(key.value());
     for (auto at = first; at != last; ++at) {
-      const compiled_plan &known = *at->second;
+      const program &known = *at->second;
       if (known.request == request &&
           std::equal(known.problems.begin(), known.problems.end(), problems, problems + count))
         return at->second;
@@ -81,11 +81,11 @@ std::shared_ptr<const compiled_plan> plan_cache::look_up(const problem *problems
   std::vector<problem> all(problems, problems + count);
   auto made = make_plan(all, model, request);
   if (check) require_no_hazards(*made);
-  auto plan = std::make_shared<const compiled_plan>(std::move(all), request, std::move(made), model);
+  auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);
   const std::lock_guard lock(lock_);
   if (entries_.size() >= most_entries) entries_.clear();
-  entries_.emplace(key.value(), plan);
-  return plan;
+  entries_.emplace(key.value(), program);
+  return program;
 }
 
 }  // namespace sg
