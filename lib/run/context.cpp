@@ -161,15 +161,15 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
   const bool is_asked_for = !work.has_one_ref();
   const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
   if (const std::size_t count = work.program->schedule->commands.size(); count == 1) {
-    const sg_backend_gemm gemm = launcher::product_of(work, 0);
+    const sg_backend_gemm gemm = launcher::gemm_of(work, 0);
     const sg_backend_command *const one = &gemm.header;
     run(&one, 1, nullptr);
-    work.group_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+    work.batch_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
   } else {
     std::array<sg_backend_gemm, most_latency_parts> parts;
     std::array<const sg_backend_command *, most_latency_parts> commands;
     for (std::size_t i = 0; i < count; ++i) {
-      parts[i] = launcher::product_of(work, static_cast<std::uint32_t>(i));
+      parts[i] = launcher::gemm_of(work, static_cast<std::uint32_t>(i));
       commands[i] = &parts[i].header;
     }
     std::int64_t busy_ns = 0;

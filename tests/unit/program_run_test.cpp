@@ -55,7 +55,7 @@ class runs_of_a_plan : public testing::Test {
     EXPECT_EQ((std::vector<std::uint32_t>{0, 1}), run.stageable);
     EXPECT_TRUE(all(run.slots, static_cast<lane_slot *>(nullptr)));
     EXPECT_TRUE(all(run.events, static_cast<sg_backend_event *>(nullptr)));
-    EXPECT_TRUE(run.batches.empty() && !run.unbatched && run.idle());
+    EXPECT_TRUE(!run.unbatched && run.idle());
     EXPECT_EQ(0u, run.ended);
   }
 
@@ -74,7 +74,6 @@ class runs_of_a_plan : public testing::Test {
     for (auto &lane : run.lanes) lane.started = lane.held_up = true;
     run.stageable.assign({6});
     run.blockers[6] = 0;
-    run.batches.push_back(std::make_unique<product_batch>());
     run.unbatched = true;
     run.ended = 4;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// News, and what is done about it in turn. Jobs that are ready: engine_start.cpp; groups: engine_groups.cpp; runs of
+// News, and what is done about it in turn. Jobs that are ready: engine_start.cpp; batches: batcher.cpp; runs of
 // schedules: engine_runs.cpp.
 #include "run/dispatch/engine.hpp"
 
@@ -83,19 +83,20 @@ void engine::help(const job &awaited) noexcept {
 // Is the job of a command that runs to end early?
 int32_t engine::is_cancelled(const sg_backend_done *done) {
   if (done->fn == launcher::ended) return static_cast<const inflight_command *>(done->user)->about->cancel_requested();
-  if (done->fn == batch_told) return static_cast<const product_batch *>(done->user)->whole.about->cancel_requested();
-  return 0;
+  if (done->fn != batch_completed) return 0;
+  const job *const owner = static_cast<const batch *>(done->user)->whole.about;
+  return owner && owner->cancel_requested();
 }
 
-// Is a command in flight one of a job, or of a group that the job is in?
+// Is a command in flight one of a job, or of a batch that the job is in?
 int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
   const job *const wanted = static_cast<const job *>(awaited);
   const auto is_wanted = [wanted](const job *one) { return one == wanted || one->whole == wanted; };
   if (done->fn == launcher::ended) return is_wanted(static_cast<const inflight_command *>(done->user)->about);
-  if (done->fn == batch_told) return is_wanted(static_cast<const product_batch *>(done->user)->whole.about);
-  if (done->fn != group_told) return 0;
-  const auto &members = static_cast<const job_group *>(done->user)->members;
-  return std::any_of(members.begin(), members.end(), is_wanted);
+  if (done->fn != batch_completed) return 0;
+  const batch &b = *static_cast<const batch *>(done->user);
+  if (b.whole.about) return is_wanted(b.whole.about);
+  return std::any_of(b.members.begin(), b.members.end(), is_wanted);
 }
 
 // Something in flight has ended.

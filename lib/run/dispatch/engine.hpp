@@ -17,7 +17,7 @@
 
 #include "backend/device.hpp"
 #include "plan/model/device_model.hpp"
-#include "run/dispatch/job_group.hpp"
+#include "run/dispatch/batch.hpp"
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/oom_replan.hpp"
@@ -72,9 +72,9 @@ class engine {
 
   static int32_t is_cancelled(const sg_backend_done *done);
   static int32_t is_of(const sg_backend_done *done, void *awaited);
-  static void group_told(void *user, const sg_backend_result *result);
-  void part_of(job_group &group) noexcept;
-  static void end_members(job_group &group, job_home &home) noexcept;
+  static void batch_completed(void *user, const sg_backend_result *result);
+  void release_batch(batch &b) noexcept;
+  static void complete_members(batch &b, job_home &home) noexcept;
   void inflight_ended(inflight_command &f) noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
@@ -92,9 +92,9 @@ class engine {
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
-  void send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexcept;
-  void start_unbatched(ready_jobs &from, job_group &group, lane_slot *granted) noexcept;
-  void launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept;
+  void send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept;
+  void start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noexcept;
+  void launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept;
 
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
@@ -104,9 +104,10 @@ class engine {
   void give_to_workers(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
   // The same with whatever else may be one call with it; false: it has to go out by itself.
-  bool issue_together(job &running, std::uint32_t command, lane_slot &slot) noexcept;
+  bool issue_batch(job &running, std::uint32_t command, lane_slot &slot) noexcept;
+  void gather_commands(job &running, std::uint32_t command, batch &into);
+  static void run_batch_completed(batch &b, const sg_backend_result &result) noexcept;
   static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
-  static void batch_told(void *user, const sg_backend_result *result);
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
   void command_ended(inflight_command &f) noexcept;
@@ -137,7 +138,7 @@ class engine {
   lane_set lanes_;
   launcher launcher_;
   oom_replan oom_replan_;
-  job_group_pool groups_;
+  batch_pool batches_;
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   ready_jobs ready_within_;  // each for a lane of its own, on compute units that are set aside
   std::array<std::vector<job *>, priorities> running_;

@@ -152,7 +152,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   if (!slot) return false;
   const bool joins = coalesce_ || running.program->one_call;
   if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&
-      issue_together(running, index, *slot))
+      issue_batch(running, index, *slot))
     return true;
   program_run::lane_progress &progress = run.lanes[run.lane_of[index]];
   run.goes_out(index);
@@ -218,7 +218,10 @@ void engine::command_ended(inflight_command &f) noexcept {
   else
     ended(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
-  if (f.batch) return running.add_time(f, running.ready_ns());
+  if (f.batch) {
+    running.add_time(f, running.ready_ns());
+    return batches_.release(*f.batch);
+  }
   add_time(running, f.index);
   for (const std::uint32_t after : running.program->after.of(f.index)) add_time(running, after);
 }

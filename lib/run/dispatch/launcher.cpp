@@ -77,7 +77,7 @@ bool launcher::launch(inflight_command &f, const command *c, std::int32_t units)
   return false;
 }
 
-sg_backend_gemm launcher::product_of(const job &whose, std::uint32_t index) noexcept {
+sg_backend_gemm launcher::gemm_of(const job &whose, std::uint32_t index) noexcept {
   sg_backend_gemm product;
   if (const auto *known = whose.program->call_of(index)) {
     const problem_binding &own = whose.operands.problem(known->group);
@@ -97,40 +97,35 @@ sg_backend_gemm launcher::product_of(const job &whose, std::uint32_t index) noex
   return product;
 }
 
-bool launcher::launch(job_group &group, sg_backend_done done) {
-  const job &first = *group.members.front();
-  const bool uniform = std::all_of(group.members.begin(), group.members.end(),
-                                   [&](const job *member) { return differ_in_addresses(first, *member); });
-  return (uniform ? launch_scattered(group, done) : launch_each(group, done)) == SG_STATUS_OK;
+bool launcher::launch(batch &b, sg_backend_done done) {
+  const auto differs_in_addresses = [&](const job *member) { return differ_in_addresses(*b.members.front(), *member); };
+  const bool is_uniform = b.gemms.empty() && std::all_of(b.members.begin(), b.members.end(), differs_in_addresses);
+  return (is_uniform ? launch_scattered(b, done) : launch_each(b, done)) == SG_STATUS_OK;
 }
 
-sg_status launcher::launch_scattered(job_group &group, sg_backend_done done) {
-  sg_backend_gemm all = product_of(*group.members.front(), 0);
-  const auto &places = group.members.front()->program->call_of(0)->operands;
-  for (const job *member : group.members) {
+sg_status launcher::launch_scattered(batch &b, sg_backend_done done) {
+  sg_backend_gemm all = gemm_of(*b.members.front(), 0);
+  const auto &places = b.members.front()->program->call_of(0)->operands;
+  for (const job *member : b.members) {
     const auto &operands = member->operands.first.operands;
-    group.a.push_back(operands[places[0]].base);
-    group.b.push_back(operands[places[1]].base);
-    group.c.push_back(operands[places[2]].base);
+    b.a.push_back(operands[places[0]].base);
+    b.b.push_back(operands[places[1]].base);
+    b.c.push_back(operands[places[2]].base);
   }
-  all.batch = static_cast<std::int64_t>(group.members.size());
-  all.a_array = group.a.data();
-  all.b_array = group.b.data();
-  all.c_array = group.c.data();
-  return device_.enqueue(group.lane->stream, all.header, done);
+  all.batch = static_cast<std::int64_t>(b.members.size());
+  all.a_array = b.a.data();
+  all.b_array = b.b.data();
+  all.c_array = b.c.data();
+  return device_.enqueue(b.whole.lane->stream, all.header, done);
 }
 
-sg_status launcher::launch_each(job_group &group, sg_backend_done done) {
-  for (const job *member : group.members) group.products.push_back(product_of(*member, 0));
-  group.statuses.assign(group.members.size(), SG_STATUS_OK);
-  for (const sg_backend_gemm &each : group.products) group.commands.push_back(&each.header);
-  return ops_.enqueue(group.lane->stream, group.commands.data(), static_cast<std::int32_t>(group.commands.size()),
-                      group.statuses.data(), done);
-}
-
-bool launcher::launch(product_batch &batch, sg_backend_done done) noexcept {
-  return ops_.enqueue(batch.whole.lane->stream, batch.calls.data(), static_cast<std::int32_t>(batch.calls.size()),
-                      batch.statuses.data(), done) == SG_STATUS_OK;
+sg_status launcher::launch_each(batch &b, sg_backend_done done) {
+  for (const job *member : b.members) b.gemms.push_back(gemm_of(*member, 0));
+  b.statuses.assign(b.gemms.size(), SG_STATUS_OK);
+  b.calls.reserve(b.gemms.size());
+  for (const sg_backend_gemm &each : b.gemms) b.calls.push_back(&each.header);
+  return ops_.enqueue(b.whole.lane->stream, b.calls.data(), static_cast<std::int32_t>(b.calls.size()),
+                      b.statuses.data(), done);
 }
 
 }  // namespace sg

@@ -115,7 +115,7 @@ class alignas(64) job final : public object {
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void ran(const inflight_command &command) noexcept;  // one command has run; not called by two threads at once
   void add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept;  // the same
-  void group_ended(std::int64_t start_ns, std::int64_t end_ns,
+  void batch_ended(std::int64_t start_ns, std::int64_t end_ns,
                    std::size_t batch_size) noexcept;  // its work was part of it
   // All commands of its program have run beside each other, for `busy_ns` in sum. The times are 0 where nobody can ask.
   void parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept;

@@ -11,7 +11,7 @@ namespace sg {
 
 void job::ran(const inflight_command &command) noexcept { commands_run_ += command.commands; }
 
-void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
+void job::batch_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
   if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   } else {

@@ -11,7 +11,7 @@ namespace sg {
 
 class engine;
 class job;
-struct product_batch;
+struct batch;
 
 // Lanes of an engine, a bit for each.
 using lane_bits = std::uint64_t;
@@ -42,7 +42,7 @@ struct inflight_command {
   engine *home = nullptr;            // that is notified of its completion
   job *about = nullptr;
   std::uint32_t index = 0;                     // command of the schedule
-  product_batch *batch = nullptr;              // of several commands that went out in one call
+  sg::batch *batch = nullptr;                  // of several commands that went out in one call
   std::int32_t commands = 1;                   // in that call
   lane_slot *lane = nullptr;                   // nullptr on a staging worker
   float share = 0;                             // of the device, that the command fills

@@ -19,8 +19,8 @@
 
 namespace sg {
 
-// Immutable. It owns its schedule and refers to none of its owners: the program cache, submission caches, sg_plan objects,
-// recorded submissions, runs, and the jobs that used it last.
+// Immutable. It owns its schedule and refers to none of its owners: the program cache, submission caches, sg_plan
+// objects, recorded submissions, runs, and the jobs that used it last.
 struct program {
   program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
           const device_model &model);
@@ -49,8 +49,9 @@ struct program {
   // Its commands are short independent GEMMs of one problem, which an engine sends out as one call: the submitter
   // waits, and a part that is queued behind another job's command would hold up all of it.
   bool one_call = false;
-  // By command of a program of several problems: seconds of a small product that waits for nothing and that nothing waits
-  // for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such products.
+  // By command of a program of several problems: seconds of a small product that waits for nothing and that nothing
+  // waits for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such
+  // products.
   std::vector<float> batchable;
 
   // GEMMs, independent of each other, that are short enough for a thread that waits for them anyway, with nothing to

@@ -13,15 +13,6 @@
 
 namespace sg {
 
-// Small products of a run that go out in one call.
-struct product_batch {
-  inflight_command whole;
-  std::vector<std::uint32_t> commands;
-  std::vector<sg_backend_gemm> products;          // of the commands, in their order
-  std::vector<const sg_backend_command *> calls;  // these products
-  std::vector<sg_status> statuses;                // the same
-};
-
 class run_pool;
 
 class program_run {
@@ -62,7 +53,6 @@ class program_run {
   std::vector<lane_slot *> slots;                // by command: the backend stream that it went to
   std::vector<sg_backend_event *> events;        // by command; nullptr where none is needed
   std::size_t ended = 0;
-  std::vector<std::unique_ptr<product_batch>> batches;
   bool unbatched = false;  // a batch was refused: its products go out one by one, which tells whose fault it is
   std::int32_t in_flight = 0;
 

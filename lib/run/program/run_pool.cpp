@@ -41,7 +41,6 @@ void run_pool::release(program_run *completed) noexcept {
     delete completed;
     return;
   }
-  completed->batches.clear();
   // The latest one stays, in the first place; the one before it moves on.
   for (auto &place : set_of(&completed->of())) {
     completed = place.exchange(completed, std::memory_order_acq_rel);
