@@ -8,9 +8,8 @@
 #include "api/accesses.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
-#include "api/recent_group.hpp"
-#include "api/recent_product.hpp"
 #include "api/submission.hpp"
+#include "api/submission_cache.hpp"
 #include "api/wait.hpp"
 #include "plan/gemm/latency_parts.hpp"
 
@@ -34,10 +33,10 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
-  if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d, latency) : nullptr) {
-    if (const auto now = recent->again(on, d))
-      return submit_product(on, now->where, recent->plan(), now->accesses,
-                            static_cast<std::size_t>(recent->operand_count()), order, out_job);
+  if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
+    if (const auto now = cached->again(on, d))
+      return submit_product(on, now->where, cached->program(), now->accesses,
+                            static_cast<std::size_t>(cached->operand_count()), order, out_job);
   }
   places known;
   const plan_request wanted = order.wanted(known);
@@ -51,8 +50,8 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   }
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
-  if (worth_remembering && recent_product::keeps(*plan))
-    if (recent_product *const place = recent_product::place_for(on, d, latency);
+  if (worth_remembering && cached_gemm::keeps(*plan))
+    if (cached_gemm *const place = cached_gemm::place_for(on, d, latency);
         place && place->remember(on, d, product, latency))
       place->keep(plan);
   submit_product(on, std::move(product), plan, order, out_job);
@@ -70,14 +69,14 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
                   checked_submit &order, sg_job **out_job) {
   const bool worth_remembering = is_planners_choice(order);
-  recent_group made;
+  cached_group made;
   binding where;
   group_accesses accesses;
   if (worth_remembering) {
-    if (const auto *recent = recent_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
+    if (const auto *cached = cached_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
       accesses.check_apart();
       ref<job> work = on.new_job();
-      give_work(*work, recent->plan(), std::move(where));
+      give_work(*work, cached->program(), std::move(where));
       return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
     }
     where.clear();
@@ -121,7 +120,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   if (!shapes.empty()) {
     const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
     give_work(*work, plan, std::move(where));
-    if (worth_remembering) recent_group::remember(std::move(made), plan);
+    if (worth_remembering) cached_group::remember(std::move(made), plan);
   }
   order.go(work, accesses.list().data(), accesses.list().size(), out_job);
 }
