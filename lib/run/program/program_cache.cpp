@@ -2,6 +2,8 @@
 #include "run/program/program_cache.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/thread_owned.hpp"
@@ -62,30 +64,76 @@ std::shared_ptr<const sg::program> program_cache::get(const problem *problems, s
   return program;
 }
 
+auto program_cache::find(std::uint64_t key, const problem *problems, std::size_t count,
+                         const plan_request &request) noexcept -> place {
+  const auto [first, last] = places_.equal_range(key);
+  for (auto at = first; at != last; ++at) {
+    const entry &known = *at->second;
+    if (known.request == request &&
+        std::equal(known.problems, known.problems + known.count, problems, problems + count))
+      return at->second;
+  }
+  return entries_.end();
+}
+
+void program_cache::erase(place which) noexcept {
+  const auto [first, last] = places_.equal_range(which->key);
+  places_.erase(std::find_if(first, last, [&](const auto &each) { return each.second == which; }));
+  entries_.erase(which);
+}
+
+// Those in use stay alive without the cache.
+void program_cache::evict() noexcept {
+  for (auto at = entries_.end(); entries_.size() > most_entries && at != entries_.begin();) {
+    --at;
+    if (!at->program) continue;
+    const place gone = at++;
+    erase(gone);
+  }
+}
+
 std::shared_ptr<const sg::program> program_cache::look_up(const problem *problems, std::size_t count,
                                                           const plan_request &request, const device_model &model,
                                                           bool check) {
-  hash key;
-  for (std::size_t i = 0; i < count; ++i) key << problems[i];
-  key << request;
-  {
-    const std::lock_guard lock(lock_);
-    const auto [first, last] = entries_.equal_range(key.value());
-    for (auto at = first; at != last; ++at) {
-      const program &known = *at->second;
-      if (known.request == request &&
-          std::equal(known.problems.begin(), known.problems.end(), problems, problems + count))
-        return at->second;
+  hash mixed;
+  for (std::size_t i = 0; i < count; ++i) mixed << problems[i];
+  mixed << request;
+  const std::uint64_t key = mixed.value();
+  std::unique_lock lock(lock_);
+  for (place known = find(key, problems, count, request); known != entries_.end();
+       known = find(key, problems, count, request)) {
+    if (known->program) {
+      entries_.splice(entries_.begin(), entries_, known);
+      return known->program;
     }
+    planned_.wait(lock);
   }
-  std::vector<problem> all(problems, problems + count);
-  auto made = make_plan(all, model, request);
-  if (check) require_no_hazards(*made);
-  auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);
-  const std::lock_guard lock(lock_);
-  if (entries_.size() >= most_entries) entries_.clear();
-  entries_.emplace(key.value(), program);
-  return program;
+  entries_.push_front({key, problems, count, request, nullptr});
+  const place mine = entries_.begin();
+  try {
+    places_.emplace(key, mine);
+  } catch (...) {
+    entries_.erase(mine);
+    throw;
+  }
+  lock.unlock();
+  try {
+    std::vector<problem> all(problems, problems + count);
+    auto made = make_plan(all, model, request);
+    if (check) require_no_hazards(*made);
+    auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);
+    lock.lock();
+    mine->problems = program->problems.data();
+    mine->program = program;
+    evict();
+    planned_.notify_all();
+    return program;
+  } catch (...) {  // each of the threads that wait tries by itself
+    lock.lock();
+    erase(mine);
+    planned_.notify_all();
+    throw;
+  }
 }
 
 }  // namespace sg
