@@ -38,7 +38,7 @@ class one_worker {
     changed_.wait(lock, [&] { return taken_.size() == inflight_.size(); });
     std::string all;
     for (const inflight_command *f : taken_)
-      all += std::to_string(int(f->about->priority)) + ":" + std::to_string(f->index) + " ";
+      all += std::to_string(int(f->owner->priority)) + ":" + std::to_string(f->index) + " ";
     return all;
   }
 

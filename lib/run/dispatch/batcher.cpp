@@ -38,7 +38,7 @@ std::size_t partition_unbatched(std::vector<job *> &members) noexcept {
 
 }  // namespace
 
-// Sends `first` out with whatever else waits and may be one call with it.
+// Starts `first` with other queued jobs that may be in one call with it.
 void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   batch *made = nullptr;
   try {
@@ -83,7 +83,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   send_out(from, *made, slot);
 }
 
-// What goes in one call does; the others each by itself. It is the first one's turn.
+// Launches a batch, and the unbatched jobs one by one; the first one has waited longest.
 void engine::send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept {
   job &first = *b.members.front();
   const lane_bits behind = first.behind();
@@ -113,8 +113,8 @@ void engine::send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept {
   start_unbatched(from, b, nullptr);
 }
 
-// As many as lanes have room for, the first of them in the lane that was granted already, if one was. The others wait
-// on, ahead of those who come later.
+// Starts as many as lanes have room for, the first in the granted lane, if there is one. The others return to the front
+// of the queue.
 void engine::start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noexcept {
   std::size_t next = 0;
   for (; next < b.members.size(); ++next) {
@@ -137,7 +137,7 @@ void engine::start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noe
 
 void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept {
   b.whole.home = this;
-  b.whole.about = nullptr;
+  b.whole.owner = nullptr;
   b.whole.lane = &slot;
   b.whole.predicted_ns = 0;
   b.whole.backend_calls.store(2, std::memory_order_release);
@@ -177,7 +177,7 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
 
 void engine::batch_completed(void *user, const sg_backend_result *result) {
   batch &b = *static_cast<batch *>(user);
-  if (b.whole.about) return run_batch_completed(b, *result);
+  if (b.whole.owner) return run_batch_completed(b, *result);
   b.whole.start_ns = result->start_ns;
   b.whole.end_ns = result->end_ns;
   for (std::size_t i = 0; i < b.members.size(); ++i) {
@@ -296,7 +296,7 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
 void engine::run_batch_completed(batch &b, const sg_backend_result &result) noexcept {
   for (const sg_status status : b.statuses)
     if (status != SG_STATUS_OK && result.status == SG_STATUS_OK)
-      b.whole.about->fail(status, result.message ? result.message : name_of(status));
+      b.whole.owner->fail(status, result.message ? result.message : name_of(status));
   b.whole.home->end_calls(b.whole, result.status, result.message, result.start_ns, result.end_ns, 1);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// News, and what is done about it in turn. Jobs that are ready: engine_start.cpp; batches: batcher.cpp; runs of
-// schedules: engine_runs.cpp.
+// Events, and the engine's steps. Starting queued jobs: engine_start.cpp; batches: batcher.cpp; runs of programs:
+// engine_runs.cpp.
 #include "run/dispatch/engine.hpp"
 
 #include <algorithm>
@@ -82,9 +82,9 @@ void engine::help(const job &awaited) noexcept {
 
 // Is the job of a command that runs to end early?
 int32_t engine::is_cancelled(const sg_backend_done *done) {
-  if (done->fn == launcher::ended) return static_cast<const inflight_command *>(done->user)->about->cancel_requested();
+  if (done->fn == launcher::ended) return static_cast<const inflight_command *>(done->user)->owner->cancel_requested();
   if (done->fn != batch_completed) return 0;
-  const job *const owner = static_cast<const batch *>(done->user)->whole.about;
+  const job *const owner = static_cast<const batch *>(done->user)->whole.owner;
   return owner && owner->cancel_requested();
 }
 
@@ -92,10 +92,10 @@ int32_t engine::is_cancelled(const sg_backend_done *done) {
 int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
   const job *const wanted = static_cast<const job *>(awaited);
   const auto is_wanted = [wanted](const job *one) { return one == wanted || one->whole == wanted; };
-  if (done->fn == launcher::ended) return is_wanted(static_cast<const inflight_command *>(done->user)->about);
+  if (done->fn == launcher::ended) return is_wanted(static_cast<const inflight_command *>(done->user)->owner);
   if (done->fn != batch_completed) return 0;
   const batch &b = *static_cast<const batch *>(done->user);
-  if (b.whole.about) return is_wanted(b.whole.about);
+  if (b.whole.owner) return is_wanted(b.whole.owner);
   return std::any_of(b.members.begin(), b.members.end(), is_wanted);
 }
 
@@ -138,10 +138,10 @@ void engine::change_lanes(lane_change &wanted) noexcept {
 
 void engine::end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
                        std::int64_t end_ns, std::int32_t backend_calls) noexcept {
-  if (status == SG_STATUS_CANCELLED && f.about->cancel_requested())
-    f.about->fail_early("while it ran; C may be partly written");
+  if (status == SG_STATUS_CANCELLED && f.owner->cancel_requested())
+    f.owner->fail_early("while it ran; C may be partly written");
   else if (status != SG_STATUS_OK)
-    f.about->fail(status, message ? message : name_of(status));
+    f.owner->fail(status, message ? message : name_of(status));
   if (end_ns != 0) {
     f.start_ns = f.start_ns == 0 ? start_ns : std::min(f.start_ns, start_ns);
     f.end_ns = std::max(f.end_ns, end_ns);
@@ -152,19 +152,19 @@ void engine::end_calls(inflight_command &f, sg_status status, const char *messag
 // The lane has room before anybody learns of the end: who does may submit the next one, which is not to wait for
 // another core.
 void engine::inflight_ended(inflight_command &f) noexcept {
-  const auto keep = ref<job_home>::share(&f.about->owner());  // the job may be the last that holds it
+  const auto keep = ref<job_home>::share(&f.owner->owner());  // the job may be the last that holds it
   if (f.lane) {
     lanes_.awake(f.lane);
-    if (f.about->run)
+    if (f.owner->run)
       lanes_.left_of_run(*f.lane);
     else
       lanes_.left(*f.lane, f.share, f.predicted_ns);
   }
-  if (f.about->run) {
+  if (f.owner->run) {
     push_to(ended_, f);
   } else {
-    f.about->ran(f);
-    f.about->work_ended();
+    f.owner->ran(f);
+    f.owner->work_ended();
   }
   lane_is_told();
 }

@@ -159,7 +159,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   f.begin(this, running, index, slot, 2);
   run.slots[index] = slot;
   ++run.in_flight;
-  std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
+  std::int32_t unmade = 2;  // backend_calls that no call has been made for, and the one that is this function's own
   try {
     lanes_.entered_of_run(*slot);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
@@ -202,7 +202,7 @@ void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot 
 }
 
 void engine::command_ended(inflight_command &f) noexcept {
-  job &running = *f.about;
+  job &running = *f.owner;
   program_run &run = *running.run;
   const auto ended = [&](std::uint32_t command) {
     run.states[command] = program_run::command_state::ended;
@@ -262,15 +262,15 @@ void engine::end_run(job &running) noexcept {
 void engine::stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
-  if (f.about->failed()) return end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  if (f.owner->failed()) return end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
   try {
-    const schedule &s = *f.about->program->schedule;
+    const schedule &s = *f.owner->program->schedule;
     const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    if (const auto rounding = lower_narrowing(s.buffers, c, f.about->operands))
+    if (const auto rounding = lower_narrowing(s.buffers, c, f.owner->operands))
       narrow(*rounding);
     else
-      lower_copy(s.buffers, c, f.about->operands, copies);
+      lower_copy(s.buffers, c, f.owner->operands, copies);
     // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
       if (c.is<ops::unpack>() && bytes >= least_past_caches)

@@ -32,7 +32,7 @@ void launcher::ended(void *user, const sg_backend_result *result) {
   f.home->end_calls(f, result->status, result->message, result->start_ns, result->end_ns, 1);
 }
 
-// What fails here ends the pieces that were not enqueued.
+// A failure completes the calls that were not enqueued.
 template <class Enqueue>
 bool launcher::enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue_one) noexcept {
   const auto count = static_cast<std::int32_t>(calls);
@@ -48,23 +48,23 @@ bool launcher::enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue
 
 bool launcher::launch(inflight_command &f, const command *c, std::int32_t units) noexcept {
   sg_backend_stream *stream = f.lane->stream;
-  const job &about = *f.about;
+  const job &owner = *f.owner;
   try {
-    if (about.kind == work_kind::device_graph)
+    if (owner.kind == work_kind::device_graph)
       return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
-        return ops_.graph_launch(stream, about.graph->on_device(), done);
+        return ops_.graph_launch(stream, owner.graph->on_device(), done);
       });
-    if (about.kind == work_kind::point)
+    if (owner.kind == work_kind::point)
       return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
-        sg_status status = about.awaited ? ops_.stream_wait(stream, about.awaited) : SG_STATUS_OK;
-        if (status == SG_STATUS_OK && about.recorded) status = ops_.event_record(about.recorded, stream);
+        sg_status status = owner.awaited ? ops_.stream_wait(stream, owner.awaited) : SG_STATUS_OK;
+        if (status == SG_STATUS_OK && owner.recorded) status = ops_.event_record(owner.recorded, stream);
         return status == SG_STATUS_OK ? device_.enqueue(stream, marker_command, done) : status;
       });
     if (!c)
       return enqueue(
-          f, 1, [&](std::size_t, sg_backend_done done) { return device_.enqueue(stream, about.copy.header, done); });
+          f, 1, [&](std::size_t, sg_backend_done done) { return device_.enqueue(stream, owner.copy.header, done); });
     commands_.clear();
-    operation_of(*c).lower(about.program->schedule->buffers, *c, about.operands, commands_);
+    operation_of(*c).lower(owner.program->schedule->buffers, *c, owner.operands, commands_);
     for (std::size_t i = 0; i < commands_.size(); ++i)
       if (commands_.at(i).kind == SG_BACKEND_GEMM)
         reinterpret_cast<sg_backend_gemm &>(commands_.at(i)).compute_units = units;

@@ -18,16 +18,16 @@ class launcher {
  public:
   explicit launcher(const device &on) noexcept : device_(on), ops_(on.ops()) {}
 
-  // A job's copy, or the command `c` of its schedule, into the flight's lane. `units`: multiprocessors to use; 0: all.
-  // The flight's pieces are set to the number of calls and one, which is the caller's. False: a call failed, of which
-  // the job knows.
+  // A job's copy, or the command `c` of its schedule, into the lane of `f`. `units`: multiprocessors to use; 0: all.
+  // Its backend_calls are set to the number of calls and one, which is the caller's. False: a call failed, and the job
+  // has failed.
   bool launch(inflight_command &f, const command *c, std::int32_t units) noexcept;
   // A batch as one call: of its members, or of its GEMMs, where it has them already. False: not enqueued, and the
   // callback is not called. Throws std::bad_alloc.
   bool launch(batch &b, sg_backend_done done);
-  // What a product of the job's schedule is for the backend; it has no pointer arrays.
+  // A GEMM of the job's schedule as the backend takes it; it has no pointer arrays.
   static sg_backend_gemm gemm_of(const job &whose, std::uint32_t command) noexcept;
-  // Told of what launch() has enqueued of a flight, which is its `user`.
+  // The callback of what launch() has enqueued; `user` is the inflight_command.
   static void ended(void *user, const sg_backend_result *result);
 
  private:

@@ -30,7 +30,7 @@ void stager::start_thread() {
 
 void stager::insert(inflight_command &work) noexcept {
   const auto goes_before = [&](const inflight_command &other) {
-    return other.about == work.about ? work.index < other.index : work.about->priority > other.about->priority;
+    return other.owner == work.owner ? work.index < other.index : work.owner->priority > other.owner->priority;
   };
   inflight_command **place = &first_;
   while (*place && !goes_before(**place)) place = &(*place)->next;

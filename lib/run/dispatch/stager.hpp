@@ -14,7 +14,7 @@ namespace sg {
 
 class stager {
  public:
-  // `move` does the work of one flight, on a worker's thread; it must not throw.
+  // `move` executes one command, on a worker's thread; it must not throw.
   stager(int workers, std::function<void(inflight_command &)> move) : wanted_(workers), move_(std::move(move)) {}
   ~stager();  // nothing is queued any more
 

@@ -40,7 +40,7 @@ struct lane_slot {
 struct inflight_command {
   inflight_command *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
   engine *home = nullptr;            // that is notified of its completion
-  job *about = nullptr;
+  job *owner = nullptr;
   std::uint32_t index = 0;                     // command of the schedule
   sg::batch *batch = nullptr;                  // of several commands that went out in one call
   std::int32_t commands = 1;                   // in that call
@@ -51,9 +51,9 @@ struct inflight_command {
   std::atomic<std::int32_t> backend_calls{0};  // that have not completed
   std::int64_t start_ns = 0, end_ns = 0;
 
-  void begin(engine *runner, job &owner, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
+  void begin(engine *runner, job &of, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
     home = runner;
-    about = &owner;
+    owner = &of;
     index = command;
     batch = nullptr;
     commands = 1;
