@@ -234,10 +234,12 @@ class alignas(64) job final : public object {
   lane_slot *within = nullptr;  // the lane of its products, on compute units that are set aside
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
-  inflight_command single;                      // of a job with one command
-  pooled_run run;                               // of a job with several
-  std::shared_ptr<const recorded_graph> graph;  // of a graph's run
-  job *next_completion = nullptr;               // in its completion queue
+  inflight_command single;  // of a job with one command
+  // Owned until the job completes: the run of a job with several commands, which owns its program; and what a graph's
+  // run executes, of which its totals stay. Neither refers to the job.
+  pooled_run run;
+  std::shared_ptr<const recorded_graph> graph;
+  job *next_completion = nullptr;  // in its completion queue
   std::int32_t part_index = 0;
   sg_backend_copy copy{};
 

@@ -154,6 +154,10 @@ graph_program::graph_program(std::vector<submission> recorded) : works(std::move
   commands = static_cast<std::int32_t>(works.size());
   for (const submission &work : works)
     if (work.program) flops += work.program->schedule->flops;
+  auto alone = std::make_shared<recorded_graph>();
+  alone->commands = commands;
+  alone->flops = flops;
+  totals = std::move(alone);
 }
 
 void graph_program::put_on(const sg::device &on) {
