@@ -76,8 +76,8 @@ class cached_group {
 
   // The next product of a group in the making, checked. Throws std::bad_alloc.
   void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product);
-  // All have been added; their program is one of the planner's own choice. The calling thread remembers the group, unless
-  // its descriptors do not tell all of it, or it is a large one.
+  // All have been added; their program is one of the planner's own choice. The calling thread remembers the group,
+  // unless its descriptors do not tell all of it, or it is a large one.
   static void remember(cached_group &&made, const std::shared_ptr<const sg::program> &compiled) noexcept;
 
  private:

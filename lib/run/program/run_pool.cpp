@@ -14,7 +14,7 @@ constexpr std::size_t most_kept = 256;
 
 run_pool::~run_pool() {
   for (set &each : kept_)
-    for (auto &kept : each) delete kept.load(std::memory_order_acquire);
+    for (auto &kept : each.places) delete kept.load(std::memory_order_acquire);
 }
 
 run_pool::set &run_pool::set_of(const program *of) noexcept {
@@ -24,7 +24,7 @@ run_pool::set &run_pool::set_of(const program *of) noexcept {
 
 pooled_run run_pool::acquire(const std::shared_ptr<const program> &of) {
   if (of->schedule->commands.size() <= most_kept)
-    for (auto &place : set_of(of.get())) {
+    for (auto &place : set_of(of.get()).places) {
       program_run *const kept = place.exchange(nullptr, std::memory_order_acquire);
       if (!kept) continue;
       if (&kept->of() == of.get()) {
@@ -42,7 +42,7 @@ void run_pool::release(program_run *completed) noexcept {
     return;
   }
   // The latest one stays, in the first place; the one before it moves on.
-  for (auto &place : set_of(&completed->of())) {
+  for (auto &place : set_of(&completed->of()).places) {
     completed = place.exchange(completed, std::memory_order_acq_rel);
     if (!completed) return;
   }

@@ -34,7 +34,9 @@ class run_pool {
   friend return_to_pool;
   // A set is searched for a program; runs of at most `sets * ways` programs are kept.
   static constexpr std::size_t sets = 32, ways = 2;
-  using set = std::array<std::atomic<program_run *>, ways>;
+  struct alignas(64) set {  // threads run different programs
+    std::array<std::atomic<program_run *>, ways> places{};
+  };
 
   set &set_of(const program *of) noexcept;
   void release(program_run *completed) noexcept;
