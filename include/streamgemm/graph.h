@@ -17,11 +17,49 @@
 #ifndef STREAMGEMM_GRAPH_H
 #define STREAMGEMM_GRAPH_H
 
+#include <streamgemm/axpby.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
 #include <streamgemm/types.h>
 
 SG_BEGIN_DECLS
+
+/** The operation of a recorded submission. More may follow. */
+typedef enum sg_operation {
+  SG_OPERATION_MARKER = 0, /**< None: a marker has no operands, and sg_graph_update refuses it. */
+  SG_OPERATION_GEMM = 1,   /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
+  SG_OPERATION_COPY = 2,   /**< sg_copy_async, sg_copy_2d_async. */
+  SG_OPERATION_AXPBY = 3   /**< sg_axpby_async. */
+} sg_operation;
+
+/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used. */
+typedef struct sg_copy_desc {
+  size_t struct_size; /**< sizeof(sg_copy_desc), set by SG_COPY_DESC_INIT. */
+  void *dst;          /**< The destination. */
+  const void *src;    /**< The source. */
+  uint64_t width;     /**< Bytes of a row. */
+  uint64_t height;    /**< Rows. SG_COPY_DESC_INIT sets 1. */
+  uint64_t dst_pitch; /**< Bytes from one row of the destination to the next; >= width. Not used if height is 1. */
+  uint64_t src_pitch; /**< The same of the source. */
+} sg_copy_desc;
+
+/** Initial value of an sg_copy_desc: one row of 0 bytes. */
+#define SG_COPY_DESC_INIT                                                                                             \
+  { sizeof(sg_copy_desc), NULL, NULL, 0, 1, 0, 0 }
+
+/** An operation with its operands: the descriptor that the operation's own function takes. Unused pointers are NULL. */
+typedef struct sg_operation_desc {
+  size_t struct_size;         /**< sizeof(sg_operation_desc), set by SG_OPERATION_DESC_INIT. */
+  sg_operation operation;     /**< Selects one of the pointers below. SG_OPERATION_DESC_INIT sets the marker. */
+  int32_t gemm_count;         /**< Descriptors in gemm: 1, or those of a group. SG_OPERATION_DESC_INIT sets 1. */
+  const sg_gemm_desc *gemm;   /**< SG_OPERATION_GEMM: gemm_count descriptors. */
+  const sg_copy_desc *copy;   /**< SG_OPERATION_COPY. */
+  const sg_axpby_desc *axpby; /**< SG_OPERATION_AXPBY. */
+} sg_operation_desc;
+
+/** Initial value of an sg_operation_desc: a marker. */
+#define SG_OPERATION_DESC_INIT                                                                                        \
+  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).
@@ -51,20 +89,27 @@ SG_API sg_status sg_graph_release(sg_graph *graph);
 SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
 
 /**
- * Sets other pointers, scalars, strides and items of a recorded GEMM, for runs submitted after this call.
- * @param index 0 <= index < the number of recorded submissions; a submission by sg_gemm_async or a shorthand of it.
- * @param desc As recorded except for data pointers, pointer arrays, the bias' address, strides, batch, alpha and beta. Read
- * during the call only. The order of the recorded submissions is determined again.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another shape),
- * SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never blocks. Any thread. Since 0.2.
+ * Sets other operands and scalars of a recorded submission, for runs submitted after this call; runs in flight keep theirs.
+ * Its stream, priority, label and tracking stay. The order of the recorded submissions is determined again.
+ * @param index 0 <= index < the number of recorded submissions.
+ * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address, strides,
+ * batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data pointers, alpha and
+ * beta. Read during the call only.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker, another
+ * shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *desc);
+
+/**
+ * sg_graph_update of one GEMM.
+ * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);
 
 /**
- * Sets other addresses of a recorded copy, for runs submitted after this call; its sizes and pitches stay.
- * @param index 0 <= index < the number of recorded submissions; a submission by sg_copy_async or sg_copy_2d_async.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY: the graph is
- * unchanged. Never blocks. Any thread. Since 0.2.
+ * sg_graph_update of a copy, whose sizes and pitches stay.
+ * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src);
 

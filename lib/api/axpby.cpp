@@ -34,40 +34,40 @@ void require_on_device(const context &on, const given_operand &x, const operand 
                 x.name, on.on().name().c_str());
 }
 
-checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
-  const given_operand a{"desc", "a", d.a, nullptr, 0}, c{"desc", "c", d.c, nullptr, 0};
+checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char *name) {
+  const given_operand a{name, "a", d.a, nullptr, 0}, c{name, "c", d.c, nullptr, 0};
   check_view(c);
   check_view(a);
-  require_reserved(d.reserved, "desc->reserved");
+  if (d.reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", name, d.reserved);
   if (d.activation < SG_ACTIVATION_NONE || d.activation > SG_ACTIVATION_GELU)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->activation is %d, which is no activation", int{d.activation});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->activation is %d, which is no activation", name, int{d.activation});
   const sg_dtype type = d.c.dtype;
   if (type == SG_DTYPE_I8 || type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2)
-    throw error(SG_STATUS_UNSUPPORTED, "desc->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32",
+    throw error(SG_STATUS_UNSUPPORTED, "%s->c.dtype is %s; it must be f64, f32, f16, bf16, c64, c128 or i32", name,
                 name_of(type));
   const bool has_gelu = !is_complex(type) && type != SG_DTYPE_I32;
   if ((d.activation != SG_ACTIVATION_NONE && is_complex(type)) || (d.activation == SG_ACTIVATION_GELU && !has_gelu))
-    throw error(SG_STATUS_UNSUPPORTED, "desc->activation is %s, which %s results do not have",
+    throw error(SG_STATUS_UNSUPPORTED, "%s->activation is %s, which %s results do not have", name,
                 d.activation == SG_ACTIVATION_RELU ? "relu" : "gelu", name_of(type));
   if (d.a.rows != d.c.rows || d.a.cols != d.c.cols)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a is %lld x %lld and desc->c is %lld x %lld; they must be equal",
-                long_long{d.a.rows}, long_long{d.a.cols}, long_long{d.c.rows}, long_long{d.c.cols});
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a is %lld x %lld and %s->c is %lld x %lld; they must be equal", name,
+                long_long{d.a.rows}, long_long{d.a.cols}, name, long_long{d.c.rows}, long_long{d.c.cols});
   if (d.a.dtype != type)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a.dtype is %s and desc->c.dtype is %s; they must be equal",
-                name_of(d.a.dtype), name_of(type));
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a.dtype is %s and %s->c.dtype is %s; they must be equal", name,
+                name_of(d.a.dtype), name, name_of(type));
   if (d.a.layout != d.c.layout)
-    throw error(SG_STATUS_UNSUPPORTED, "desc->a.layout is %d and desc->c.layout is %d; they must be equal",
-                int{d.a.layout}, int{d.c.layout});
+    throw error(SG_STATUS_UNSUPPORTED, "%s->a.layout is %d and %s->c.layout is %d; they must be equal", name,
+                int{d.a.layout}, name, int{d.c.layout});
   checked_axpby x;
-  x.where.alpha = checked_scalar("desc", "alpha", d.alpha, type);
-  x.where.beta = checked_scalar("desc", "beta", d.beta, type);
+  x.where.alpha = checked_scalar(name, "alpha", d.alpha, type);
+  x.where.beta = checked_scalar(name, "beta", d.beta, type);
   x.activation = d.activation;
   x.reads_a = !is_zero(x.where.alpha);
   x.reads_c = !is_zero(x.where.beta);
   x.a = stored(a, 1);
   x.c = stored(c, 1);
-  total_bytes(x.a, 1, "the size of desc->a");
-  total_bytes(x.c, 1, "the size of desc->c");
+  total_bytes(x.a, 1, "the size of A");
+  total_bytes(x.c, 1, "the size of C");
   if (d.c.rows == 0 || d.c.cols == 0) return x;
   auto command = backend_command<sg_backend_axpby>();
   command.m = x.c.rows, command.n = x.c.cols, command.type = type, command.activation = x.activation;
@@ -87,7 +87,7 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d) {
 }
 
 // One command.
-std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const context &on) {
+std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on) {
   const device_model &model = on.model();
   auto made = std::make_shared<schedule>();
   made->strategy = "direct";
@@ -111,11 +111,28 @@ std::shared_ptr<const compiled_plan> plan_of(const checked_axpby &x, const conte
   made->lanes[int(lane_kind::compute)] = 1;
   made->commands.push_back(only);
   if (on.checks_hazards()) require_no_hazards(*made);
-  return std::make_shared<compiled_plan>(std::vector<problem>(1), plan_request(), std::move(made), model);
+  return std::make_shared<program>(std::vector<problem>(1), plan_request(), std::move(made), model);
 }
 
-void submit_axpby(context &on, const sg_axpby_desc &desc, checked_submit &order, sg_job **out_job) {
-  const checked_axpby x = check_axpby(on, desc);
+// A and C as those of a problem.
+problem form_of(const checked_axpby &x) {
+  problem form;
+  form.m = x.c.rows;
+  form.n = x.c.cols;
+  form.a = x.a;
+  form.c = x.c;
+  form.activation = x.activation;
+  return form;
+}
+
+}  // namespace
+
+void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job) {
+  const checked_axpby x = check_axpby(on, desc, name);
+  if (order.records()) {
+    order.note_operation(SG_OPERATION_AXPBY);
+    order.note_shape(form_of(x), name);
+  }
   ref<job> work = on.new_job();
   if (!x.where.operands[2].base) return order.go(work, nullptr, 0, out_job);  // C is empty
   access accesses[2] = {{footprint_of(x.c, 1, x.where.operands[2]), true, x.reads_c}};
@@ -123,15 +140,14 @@ void submit_axpby(context &on, const sg_axpby_desc &desc, checked_submit &order,
   if (x.reads_a) {
     accesses[count++] = {footprint_of(x.a, 1, x.where.operands[0]), false, true};
     if (overlap(accesses[0].bytes, accesses[1].bytes))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "desc->a (%p) and desc->c (%p) overlap", desc.a.data, desc.c.data);
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a (%p) and %s->c (%p) overlap", name, desc.a.data, name,
+                  desc.c.data);
   }
   work->give_schedule(plan_of(x, on));
   work->follows_on_device = on.on().orders_commands();
   work->operands.first = x.where;
   order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
 }
-
-}  // namespace
 
 }  // namespace sg
 
@@ -142,7 +158,7 @@ sg_status sg_axpby_async(sg_context *context, const sg_axpby_desc *desc, const s
     sg::require(desc, "desc");
     const sg_axpby_desc given = sg::options_of(desc, SG_AXPBY_DESC_INIT, "desc");
     sg::checked_submit order(*on, submit);
-    sg::submit_axpby(*on, given, order, out_job);
+    sg::submit_axpby(*on, given, "desc", order, out_job);
   });
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/gemm.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "api/accesses.hpp"
 #include "api/entry.hpp"
 #include "api/problem_of.hpp"
-#include "api/recent_group.hpp"
-#include "api/recent_product.hpp"
 #include "api/submission.hpp"
+#include "api/submission_cache.hpp"
 #include "api/wait.hpp"
 #include "plan/gemm/latency_parts.hpp"
 
@@ -16,7 +17,7 @@ namespace sg {
 namespace {
 
 // Gives a job the plan of a group, and the operands of each of its products.
-void give_work(job &work, const std::shared_ptr<const compiled_plan> &plan, binding &&where) {
+void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&where) {
   work.give_schedule(plan);
   work.operands = std::move(where);
 }
@@ -32,21 +33,25 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
-  if (const recent_product *const recent = worth_remembering ? recent_product::find(on, d, latency) : nullptr) {
-    if (const auto now = recent->again(on, d))
-      return submit_product(on, now->where, recent->plan(), now->accesses,
-                            static_cast<std::size_t>(recent->operand_count()), order, out_job);
+  if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
+    if (const auto now = cached->again(on, d))
+      return submit_product(on, now->where, cached->program(), now->accesses,
+                            static_cast<std::size_t>(cached->operand_count()), order, out_job);
   }
   places known;
-  const plan_request wanted = order.limited(check_plan_options(order.plan(), "submit->plan", known));
+  const plan_request wanted = order.wanted(known);
   checked_gemm product = check_gemm(on.memory(), d, known, true, "desc");
   plan_request request = request_for(d, product.shape, wanted);
   request.latency = latency && latency_parts(product.shape, on.model().compute_lanes) > 1;
-  if (order.records()) order.about(product.shape, wanted);
+  if (order.records()) {
+    order.note_operation(SG_OPERATION_GEMM);
+    order.note_shape(product.shape, "desc");
+    order.note_request(wanted);
+  }
   if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
   const auto plan = on.plan_for(&product.shape, 1, request);
-  if (worth_remembering && recent_product::keeps(*plan))
-    if (recent_product *const place = recent_product::place_for(on, d, latency);
+  if (worth_remembering && cached_gemm::keeps(*plan))
+    if (cached_gemm *const place = cached_gemm::place_for(on, d, latency);
         place && place->remember(on, d, product, latency))
       place->keep(plan);
   submit_product(on, std::move(product), plan, order, out_job);
@@ -59,40 +64,47 @@ void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, 
   submit_full(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), submit, out_job, pending);
 }
 
-void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const sg_submit *submit,
-                  sg_job **out_job) {
-  require_range(count, 1, 1 << 20, "count");
-  require(descs, "descs");
-  checked_submit order(on, submit);
+}  // namespace
+
+void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
+                  checked_submit &order, sg_job **out_job) {
   const bool worth_remembering = is_planners_choice(order);
-  recent_group made;
+  cached_group made;
   binding where;
   group_accesses accesses;
   if (worth_remembering) {
-    if (const auto *recent = recent_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
+    if (const auto *cached = cached_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
       accesses.check_apart();
       ref<job> work = on.new_job();
-      give_work(*work, recent->plan(), std::move(where));
+      give_work(*work, cached->program(), std::move(where));
       return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
     }
     where.clear();
   }
   places known;
-  plan_request request = order.limited(check_plan_options(order.plan(), "submit->plan", known));
+  const plan_request wanted = order.wanted(known);
+  plan_request request = wanted;
+  if (order.records()) {
+    order.note_operation(SG_OPERATION_GEMM);
+    order.note_request(wanted);
+  }
   std::vector<problem> shapes;
   // An array of structs has one stride, that of the program's own version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
+  char name[32] = "";  // of each, without the time that snprintf takes
+  char *const number = std::copy_n(descs_name, std::strlen(descs_name), name) + 1;
+  number[-1] = '[';
   for (std::int32_t i = 0; i < count; ++i, at += stride) {
-    char name[32] = "descs[";  // for each, so without the time that snprintf takes
-    *std::to_chars(name + 6, name + 20, i).ptr = ']';
+    *std::to_chars(number, name + sizeof name - 2, i).ptr = ']';
     const auto *given = reinterpret_cast<const sg_gemm_desc *>(at);
     if (given->struct_size != stride)
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and descs[0].struct_size is %zu", name,
-                  given->struct_size, stride);
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and %s[0].struct_size is %zu", name,
+                  given->struct_size, descs_name, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
     checked_gemm product = check_gemm(on.memory(), d, known, true, name);
-    if (i == 0) request = request_for(d, product.shape, request);
+    if (i == 0) request = request_for(d, product.shape, wanted);
+    if (order.records()) order.note_shape(product.shape, name);
     if (worth_remembering) made.add(on, d, product);
     if (product.nothing_to_do) continue;
     accesses.add(product);
@@ -108,10 +120,12 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   if (!shapes.empty()) {
     const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
     give_work(*work, plan, std::move(where));
-    if (worth_remembering) recent_group::remember(std::move(made), plan);
+    if (worth_remembering) cached_group::remember(std::move(made), plan);
   }
   order.go(work, accesses.list().data(), accesses.list().size(), out_job);
 }
+
+namespace {
 
 template <class Scalar>
 sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -180,7 +194,11 @@ sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, i
                                 sg_job **out_job) {
   if (out_job) *out_job = nullptr;
   return guarded([&] {
-    sg::submit_group(*borrowed<context>(handle, object_type::context, "context"), descs, count, submit, out_job);
+    const borrowed<context> on(handle, object_type::context, "context");
+    sg::require_range(count, 1, 1 << 20, "count");
+    sg::require(descs, "descs");
+    sg::checked_submit order(*on, submit);
+    sg::submit_group(*on, descs, count, "descs", order, out_job);
   });
 }
 

@@ -13,54 +13,87 @@ namespace {
 
 ref<graph> graph_of(const sg_graph *handle) { return object_of<graph>(handle, object_type::graph, "graph"); }
 
-recorded_work recorded(const graph &in, std::int32_t index) {
+submission recorded(const graph &in, std::int32_t index) {
   const std::int32_t size = in.size();
   if (size == 0) throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d; nothing is recorded in the graph", index);
   require_range(index, 0, size - 1, "index");
   return in.at(index);
 }
 
-// Says what differs that may not.
-void require_same_form(const problem &was, const problem &now, std::int32_t index) {
-  const char *what = nullptr;
-  if (was.m != now.m || was.n != now.n || was.k != now.k)
-    what = "sizes";
-  else if (was.op_a != now.op_a || was.op_b != now.op_b)
-    what = "ops or layouts";
-  else if (was.a.type != now.a.type || was.c.type != now.c.type || was.compute != now.compute)
-    what = "types or compute";
-  else if (was.a.ld != now.a.ld || was.b.ld != now.b.ld || was.c.ld != now.c.ld)
-    what = "leading dimensions";
-  else if (was.bias.rows != now.bias.rows || was.bias.cols != now.bias.cols || was.activation != now.activation)
-    what = "bias or activation";
-  if (what)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from submission %d of the graph in its %s", index, what);
+const char *described(sg_operation operation) noexcept {
+  switch (operation) {
+    case SG_OPERATION_MARKER: return "a marker";
+    case SG_OPERATION_GEMM: return "a GEMM";
+    case SG_OPERATION_COPY: return "a copy";
+    case SG_OPERATION_AXPBY: return "a scale-and-add";
+  }
+  return "no operation";
 }
 
-void set_gemm(ref<graph> in, std::int32_t index, const sg_gemm_desc *desc) {
-  const recorded_work was = recorded(*in, index);
-  if (!was.is_product)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d, which is not a product by sg_gemm_async", index);
-  require(desc, "desc");
-  const sg_gemm_desc d = options_of(desc, SG_GEMM_DESC_INIT, "desc");
-  context &on = context_of(in->owner());
-  checked_gemm product = check_gemm(on.memory(), d, {}, true, "desc");
-  require_same_form(was.shape, product.shape, index);
-  checked_submit order(on, std::move(in), index);
-  order.about(product.shape, was.request);
-  if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
-  const auto plan = on.plan_for(&product.shape, 1, request_for(d, product.shape, was.request));
-  submit_product(on, std::move(product), plan, order, nullptr);
+void update_gemm(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
+                 const char *name, checked_submit &order) {
+  const std::size_t recorded = was.shapes.size();
+  if (desc.gemm_count < 1 || static_cast<std::size_t>(desc.gemm_count) != recorded)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->gemm_count is %d; submission %d of the graph has %zu",
+                desc.gemm_count, index, recorded);
+  require(desc.gemm, name);
+  if (recorded > 1) return submit_group(on, desc.gemm, desc.gemm_count, name, order, nullptr);
+  const sg_gemm_desc d = options_of(desc.gemm, SG_GEMM_DESC_INIT, name);
+  checked_gemm gemm = check_gemm(on.memory(), d, {}, true, name);
+  order.note_operation(SG_OPERATION_GEMM);
+  order.note_shape(gemm.shape, name);
+  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
+  const auto plan = on.plan_for(&gemm.shape, 1, request_for(d, gemm.shape, was.request));
+  submit_product(on, std::move(gemm), plan, order, nullptr);
 }
 
-void set_copy(ref<graph> in, std::int32_t index, void *dst, const void *src) {
-  const recorded_work was = recorded(*in, index);
-  if (was.kind != work_kind::copy) throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d, which is not a copy", index);
-  context &on = context_of(in->owner());
-  checked_submit order(on, std::move(in), index);
+sg_copy_desc recorded_copy(const submission &was) noexcept {
   const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
-  submit_copy(on, dst, size(was.copy.dst_pitch), src, size(was.copy.src_pitch), "width", size(was.copy.width),
-              size(was.copy.height), order, nullptr);
+  sg_copy_desc copy = SG_COPY_DESC_INIT;
+  copy.width = size(was.copy.width);
+  copy.height = size(was.copy.height);
+  copy.dst_pitch = size(was.copy.dst_pitch);
+  copy.src_pitch = size(was.copy.src_pitch);
+  return copy;
+}
+
+void update_copy(context &on, const sg_operation_desc &desc, const submission &was, std::int32_t index,
+                 checked_submit &order) {
+  require(desc.copy, "desc->copy");
+  const sg_copy_desc given = options_of(desc.copy, SG_COPY_DESC_INIT, "desc->copy"), known = recorded_copy(was);
+  const auto require_same = [index](std::uint64_t now, std::uint64_t before, const char *name) {
+    if (now != before)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "desc->copy->%s is %llu; submission %d of the graph has %llu", name,
+                  static_cast<unsigned long long>(now), index, static_cast<unsigned long long>(before));
+  };
+  const bool is_empty = known.width == 0;  // it was recorded without sizes
+  if (!is_empty || given.height != 0) require_same(given.width, known.width, "width");
+  if (!is_empty) require_same(given.height, known.height, "height");
+  if (known.height > 1) {
+    require_same(given.dst_pitch, known.dst_pitch, "dst_pitch");
+    require_same(given.src_pitch, known.src_pitch, "src_pitch");
+  }
+  submit_copy(on, given.dst, known.dst_pitch, given.src, known.src_pitch, "width", known.width, known.height, order,
+              nullptr);
+}
+
+// `gemm_name`: what the caller calls the GEMMs, for messages.
+void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
+            const char *gemm_name) {
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_AXPBY)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
+  if (desc.operation == SG_OPERATION_MARKER)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
+                int{desc.operation});
+  if (was.operation != desc.operation)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "index is %d, which is %s and not %s", index, described(was.operation),
+                described(desc.operation));
+  context &on = context_of(in->owner());
+  checked_submit order(on, std::move(in), index, was);
+  if (desc.operation == SG_OPERATION_GEMM) return update_gemm(on, desc, was, index, gemm_name, order);
+  if (desc.operation == SG_OPERATION_COPY) return update_copy(on, desc, was, index, order);
+  require(desc.axpby, "desc->axpby");
+  submit_axpby(on, options_of(desc.axpby, SG_AXPBY_DESC_INIT, "desc->axpby"), "desc->axpby", order, nullptr);
 }
 
 }  // namespace
@@ -94,12 +127,38 @@ sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count) {
   });
 }
 
+sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *desc) {
+  return guarded([&] {
+    auto found = graph_of(graph);
+    const sg::submission was = sg::recorded(*found, index);
+    sg::require(desc, "desc");
+    sg::update(std::move(found), index, was, sg::options_of(desc, SG_OPERATION_DESC_INIT, "desc"), "desc->gemm");
+  });
+}
+
 sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc) {
-  return guarded([&] { sg::set_gemm(graph_of(graph), index, desc); });
+  return guarded([&] {
+    auto found = graph_of(graph);
+    const sg::submission was = sg::recorded(*found, index);
+    sg_operation_desc gemm = SG_OPERATION_DESC_INIT;
+    gemm.operation = SG_OPERATION_GEMM;
+    gemm.gemm = desc;
+    sg::update(std::move(found), index, was, gemm, "desc");
+  });
 }
 
 sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src) {
-  return guarded([&] { sg::set_copy(graph_of(graph), index, dst, src); });
+  return guarded([&] {
+    auto found = graph_of(graph);
+    const sg::submission was = sg::recorded(*found, index);
+    sg_copy_desc copy = sg::recorded_copy(was);
+    copy.dst = dst;
+    copy.src = src;
+    sg_operation_desc desc = SG_OPERATION_DESC_INIT;
+    desc.operation = SG_OPERATION_COPY;
+    desc.copy = &copy;
+    sg::update(std::move(found), index, was, desc, "desc->gemm");
+  });
 }
 
 sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **out_job) {

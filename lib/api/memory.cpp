@@ -22,6 +22,7 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
                  const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
                  sg_job **out_job) {
   ref<job> work = on.new_job();
+  if (order.records()) order.note_operation(SG_OPERATION_COPY);
   if (width == 0 || height == 0) return order.go(work, nullptr, 0, out_job);
   require(dst, "dst");
   require(src, "src");

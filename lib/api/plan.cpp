@@ -57,7 +57,7 @@ void require_as_planned(const problem &planned, const problem &given) {
 }
 
 std::string text_of(const prepared_plan &plan, sg_plan_format format) {
-  const schedule &s = *plan.plan()->text;
+  const schedule &s = *plan.compiled()->schedule;
   const device_model &model = context_of(*plan.owner()).model();
   switch (format) {
     case SG_PLAN_TEXT: return describe_text(s, model);
@@ -103,7 +103,7 @@ sg_status sg_plan_release(sg_plan *plan) { return sg::release(plan, object_type:
 sg_status sg_plan_predict(sg_plan *handle, sg_plan_prediction *out_prediction) {
   return guarded([&] {
     const auto plan = plan_of(handle);
-    const sg::schedule &s = *plan->plan()->text;
+    const sg::schedule &s = *plan->compiled()->schedule;
     sg_plan_prediction p = SG_PLAN_PREDICTION_INIT;
     p.predicted_seconds = s.predicted_seconds;
     p.bound_seconds = s.bound_seconds;
@@ -141,13 +141,18 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
     sg::context &on = sg::context_of(*plan->owner());
     sg::checked_submit order(on, submit);
-    order.require_within_limit(*plan->plan());
+    order.require_within_limit(*plan->compiled());
     const auto known = sg::places_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
     sg::checked_gemm product = sg::check_gemm(on.memory(), d, known, true, "desc");
     // What is not touched lies nowhere.
     if (product.nothing_to_do) sg::copy_places(plan->shape(), product.shape);
     sg::require_as_planned(plan->shape(), product.shape);
+    if (order.records()) {
+      order.note_operation(SG_OPERATION_GEMM);
+      order.note_shape(product.shape, "desc");
+      order.note_request(sg::request_for(d, product.shape, plan->compiled()->request));  // in terms of the caller's C
+    }
     if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-    sg::submit_product(on, std::move(product), plan->plan(), order, out_job);
+    sg::submit_product(on, std::move(product), plan->compiled(), order, out_job);
   });
 }

@@ -18,6 +18,23 @@ std::uint32_t number_of_thread() noexcept {
   return own;
 }
 
+// Throws when an update changes what must stay.
+void require_same_form(const problem &was, const problem &now, const char *name, std::int32_t index) {
+  const char *what = nullptr;
+  if (was.m != now.m || was.n != now.n || was.k != now.k)
+    what = "sizes";
+  else if (was.op_a != now.op_a || was.op_b != now.op_b)
+    what = "ops or layouts";
+  else if (was.a.type != now.a.type || was.c.type != now.c.type || was.compute != now.compute)
+    what = "types or compute";
+  else if (was.a.ld != now.a.ld || was.b.ld != now.b.ld || was.c.ld != now.c.ld)
+    what = "leading dimensions";
+  else if (was.bias.rows != now.bias.rows || was.bias.cols != now.bias.cols || was.activation != now.activation)
+    what = "bias or activation";
+  if (what)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", name, index, what);
+}
+
 }  // namespace
 
 checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
@@ -41,10 +58,22 @@ checked_submit::checked_submit(context &to, const sg_submit *given) : to_(to) {
   if (s.stream || s.graph || s.queue || s.after_count > 0) look_up(s);
 }
 
-checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept : to_(to) {
+checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was) : to_(to) {
   named_in_submit &here = named_.emplace();
   here.records = std::move(changed);
   here.index = index;
+  here.were = was.shapes;
+  here.request = was.request;
+}
+
+plan_request checked_submit::wanted(places &known) const {
+  return updates() ? named_->request : limited(check_plan_options(plan_, "submit->plan", known));
+}
+
+void checked_submit::note_shape(const problem &shape, const char *name) {
+  named_in_submit &here = *named_;
+  if (here.index >= 0) require_same_form(here.were[here.shapes.size()], shape, name, here.index);
+  here.shapes.push_back(shape);
 }
 
 void checked_submit::look_up(const sg_submit &s) {
@@ -80,9 +109,9 @@ void checked_submit::look_up(const sg_submit &s) {
   }
 }
 
-void checked_submit::require_within_limit(const compiled_plan &plan) const {
+void checked_submit::require_within_limit(const program &plan) const {
   const std::int32_t units = most_lanes();
-  const int lanes = plan.text->lanes[static_cast<int>(lane_kind::compute)];
+  const int lanes = plan.schedule->lanes[static_cast<int>(lane_kind::compute)];
   if (units > 0 && lanes > units)
     throw error(SG_STATUS_INVALID_ARGUMENT,
                 "submit->stream may use %d compute units, and the plan is cut for %d workers", units, lanes);
@@ -90,7 +119,7 @@ void checked_submit::require_within_limit(const compiled_plan &plan) const {
 
 void checked_submit::record(const ref<job> &work, const access *accesses, std::size_t access_count) {
   const named_in_submit &here = *named_;
-  recorded_work recorded;
+  submission recorded;
   recorded.kind = work->kind;
   if (label_) work->set_label(label_);  // which bounds it
   recorded.label = work->label();
@@ -99,13 +128,13 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   if (here.in && here.in->within()) recorded.within = here.in;
   recorded.follows_on_device = work->follows_on_device;
   if (here.in) recorded.stream = here.in->number();
-  recorded.plan = work->shared_plan();
+  recorded.program = work->shared_program();
   recorded.operands = std::move(work->operands);
-  recorded.copy = work->copy;
+  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep the last one
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
-  recorded.is_product = here.shape != nullptr;
-  if (here.shape) recorded.shape = *here.shape;
+  recorded.operation = here.operation;
+  recorded.shapes = here.shapes;
   recorded.request = here.request;
   if (here.index < 0)
     here.records->record(std::move(recorded));
@@ -113,12 +142,12 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
     here.records->replace(here.index, std::move(recorded));
 }
 
-submission checked_submit::settle(job &work) {
+submission_order checked_submit::settle(job &work) {
   work.priority = priority_;
   work.tag = tag_;
   if (label_) work.set_label(label_);
   if (deadline_ns_ != 0) work.deadline_at_ns = deadline(deadline_ns_).at_ns();
-  submission order;
+  submission_order order;
   order.untracked = untracked_;
   order.limited = true;
   if (named_) {
@@ -150,7 +179,7 @@ void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
 
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
   if (records()) return record(work, accesses, access_count);
-  const submission order = settle(*work);
+  const submission_order order = settle(*work);
   hand_out(*work, out_job, [&] {
     if (will_wait_ && to_.computes_here(*work, order))
       return to_.submit_here(std::move(work), order, accesses, access_count, pending_);
@@ -160,30 +189,29 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
 }
 
 void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
-  const submission order = settle(*whole);
+  const submission_order order = settle(*whole);
   hand_out(*whole, out_job, [&] { what.run(whole, order); });
 }
 
 namespace {
 
-inline ref<job> product_job(context &to, const problem_binding &where,
-                            const std::shared_ptr<const compiled_plan> &plan) {
+inline ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan) {
   ref<job> work = to.new_job();
   work->give_schedule(plan);
-  work->follows_on_device = to.on().orders_commands() && work->plan->is_single();
+  work->follows_on_device = to.on().orders_commands() && work->program->is_single();
   work->operands.first = where;
   return work;
 }
 
 }  // namespace
 
-void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan,
+void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
                     const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
   const bool tracked = !order.untracked() || order.records();
   order.go(product_job(to, where, plan), accesses, tracked ? access_count : 0, out_job);
 }
 
-void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const compiled_plan> &plan,
+void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const program> &plan,
                     checked_submit &order, sg_job **out_job) {
   if (product.pointers.empty()) {
     access accesses[4];

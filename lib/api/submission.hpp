@@ -2,6 +2,7 @@
 // An sg_submit, checked, with its handles resolved.
 #pragma once
 
+#include <streamgemm/graph.h>
 #include <streamgemm/job.h>
 
 #include <algorithm>
@@ -22,16 +23,19 @@ struct named_in_submit {
   ref<completion_queue> queue;
   std::vector<ref<job>> after;
   ref<graph> records;
-  std::int32_t index = -1;         // in the graph; -1: at its end
-  const problem *shape = nullptr;  // of a product that is recorded
+  // What the graph is to record besides, see submission.
+  sg_operation operation = SG_OPERATION_MARKER;
+  std::vector<problem> shapes;
   plan_request request;
+  std::int32_t index = -1;    // in the graph; -1: at its end
+  std::vector<problem> were;  // of an update: the shapes that it must keep
 };
 
 class checked_submit {
  public:
   checked_submit(context &to, const sg_submit *given);
-  // For what takes the place of a graph's submission.
-  checked_submit(context &to, ref<graph> changed, std::int32_t index) noexcept;
+  // For the update of a graph's submission, which was recorded as `was`.
+  checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was);
 
   const sg_plan_options *plan() const noexcept { return plan_; }
   // On cores a limited stream's products are cut for fewer workers; 0: for all.
@@ -44,7 +48,7 @@ class checked_submit {
     return request;
   }
   // Throws when a plan that was made ahead uses more workers than the stream may.
-  void require_within_limit(const compiled_plan &plan) const;
+  void require_within_limit(const program &plan) const;
   bool untracked() const noexcept { return untracked_; }
   // The caller waits for the job next. `pending`, where given, receives it unless it ends well before go() returns, for
   // a caller who wants no handle.
@@ -55,11 +59,16 @@ class checked_submit {
   bool will_wait() const noexcept { return will_wait_; }
   bool records() const noexcept { return named_ && named_->records; }
 
-  // What the graph that it is recorded in is to remember of a product, besides.
-  void about(const problem &shape, const plan_request &request) noexcept {
-    named_->shape = &shape;
-    named_->request = request;
-  }
+  bool updates() const noexcept { return records() && named_->index >= 0; }
+  // How GEMMs are to be planned: by the options, within the stream's limit; in an update as they were recorded.
+  // `known`: see check_plan_options.
+  plan_request wanted(places &known) const;
+
+  // Of what is recorded: its operation, the next of its problems, and how these are planned. An update throws when the
+  // problem differs from the recorded one in what must stay; `name`: the descriptor's, for messages.
+  void note_operation(sg_operation operation) noexcept { named_->operation = operation; }
+  void note_shape(const problem &shape, const char *name);
+  void note_request(const plan_request &request) noexcept { named_->request = request; }
   // Submits a graph's run.
   void go(graph &what, const ref<job> &whole, sg_job **out_job);
   // Submits the work, or records it, and gives the caller a handle if one is wanted. Once.
@@ -67,7 +76,7 @@ class checked_submit {
 
  private:
   [[gnu::noinline]] void look_up(const sg_submit &given);
-  submission settle(job &work);
+  submission_order settle(job &work);
   template <class Submit>
   void hand_out(job &work, sg_job **out_job, Submit &&submit);
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
@@ -85,10 +94,17 @@ class checked_submit {
 };
 
 // Submits one product with its plan, without pointer arrays.
-void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const compiled_plan> &plan,
+void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
                     const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
-void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const compiled_plan> &plan,
+void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const program> &plan,
                     checked_submit &order, sg_job **out_job);
+
+// Submits a group of `count` GEMMs; `descs_name`: the array's, for messages.
+void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
+                  checked_submit &order, sg_job **out_job);
+
+// Submits a scale-and-add. `name`: the descriptor's, for messages.
+void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 
 // Submits a copy. `width_name`: what the caller calls the width.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,

@@ -13,7 +13,7 @@ namespace sg {
 enum class operand_name : std::uint8_t { a, b, c, bias };
 inline constexpr int operands_of_problem = 4;
 
-// A buffer of a schedule. The first operands_of_problem * groups buffers are the operands of each problem of the
+// A buffer of a schedule. The first operands_of_problem * problems buffers are the operands of each problem of the
 // group, bound when the schedule is run. The others are the schedule's own, at an offset in one device arena or in one
 // staging (pinned) arena.
 enum class buffer_kind : std::uint8_t { operand, device, staging };

@@ -58,12 +58,13 @@ context::context(std::shared_ptr<device> opened, device_model model, const conte
 
 context::~context() { close(); }
 
-std::shared_ptr<const compiled_plan> context::plan_for(const problem *problems, std::size_t count,
-                                                       const plan_request &request) {
+std::shared_ptr<const program> context::plan_for(const problem *problems, std::size_t count,
+                                                 const plan_request &request) {
   return plans_.get(problems, count, request, model_, check_hazards_);
 }
 
-ref<job> context::put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count) {
+ref<job> context::put_in_order(job &work, const submission_order &order, const access *accesses,
+                               std::size_t access_count) {
   // Of several orders after one job the first counts, so those that need its success come first.
   for (std::size_t i = 0; i < order.after_count; ++i) {
     job &before = *order.after[i];
@@ -78,12 +79,12 @@ ref<job> context::put_in_order(job &work, const submission &order, const access 
 }
 
 void context::come_after_native(stream &in) {
-  submission order;
+  submission_order order;
   order.on = &in;
   submit(new_job(), order, nullptr, 0);
 }
 
-void context::submit(ref<job> given, const submission &order, const access *accesses, std::size_t access_count) {
+void context::submit(ref<job> given, const submission_order &order, const access *accesses, std::size_t access_count) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   const bool in_event_lane = given->native != nullptr;
   const bool native = in_event_lane || (order.on && order.on->is_native());
@@ -121,8 +122,8 @@ void context::submit(ref<job> given, const submission &order, const access *acce
     work->wait(deadline(-1));
 }
 
-void context::submit_here(ref<job> given, const submission &order, const access *accesses, std::size_t access_count,
-                          ref<job> *kept) {
+void context::submit_here(ref<job> given, const submission_order &order, const access *accesses,
+                          std::size_t access_count, ref<job> *kept) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   job *const work = given.release();
   bool here = false;
@@ -159,16 +160,16 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
   };
   const bool is_asked_for = !work.has_one_ref();
   const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
-  if (const std::size_t count = work.plan->text->commands.size(); count == 1) {
-    const sg_backend_gemm gemm = launcher::product_of(work, 0);
+  if (const std::size_t count = work.program->schedule->commands.size(); count == 1) {
+    const sg_backend_gemm gemm = launcher::gemm_of(work, 0);
     const sg_backend_command *const one = &gemm.header;
     run(&one, 1, nullptr);
-    work.group_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+    work.batch_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
   } else {
     std::array<sg_backend_gemm, most_latency_parts> parts;
     std::array<const sg_backend_command *, most_latency_parts> commands;
     for (std::size_t i = 0; i < count; ++i) {
-      parts[i] = launcher::product_of(work, static_cast<std::uint32_t>(i));
+      parts[i] = launcher::gemm_of(work, static_cast<std::uint32_t>(i));
       commands[i] = &parts[i].header;
     }
     std::int64_t busy_ns = 0;

@@ -19,7 +19,7 @@
 #include "run/objects/partitions.hpp"
 #include "run/order/generations.hpp"
 #include "run/order/job_sink.hpp"
-#include "run/program/plan_cache.hpp"
+#include "run/program/program_cache.hpp"
 
 namespace sg {
 
@@ -53,24 +53,23 @@ class context final : public job_sink {
 
   bool checks_hazards() const noexcept { return check_hazards_; }
   std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
-  std::shared_ptr<const compiled_plan> plan_for(const problem *problems, std::size_t count,
-                                                const plan_request &request);
+  std::shared_ptr<const program> plan_for(const problem *problems, std::size_t count, const plan_request &request);
 
-  void submit(ref<job> work, const submission &order, const access *accesses, std::size_t access_count) override;
-  void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program) override;
+  void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
+  void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) override;
   // Whether GEMMs that their submitters wait for are planned for that: in parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
     return model_.lanes_are_cores && device_->ops().run_here && device_->has_batches();
   }
   // Whether a job that its submitter waits for next may be computed by submit_here().
-  bool computes_here(const job &work, const submission &order) const noexcept {
+  bool computes_here(const job &work, const submission_order &order) const noexcept {
     return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
-           work.deadline_at_ns == 0 && !work.within && work.kind == work_kind::schedule && work.plan->short_here &&
+           work.deadline_at_ns == 0 && !work.within && work.kind == work_kind::schedule && work.program->short_here &&
            work.operands.pointers.empty();
   }
   // The same, on this thread and idle cores, where only such jobs are in flight and it comes after none of them: the
   // job has ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
-  void submit_here(ref<job> work, const submission &order, const access *accesses, std::size_t access_count,
+  void submit_here(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count,
                    ref<job> *kept);
   // Waits until everything submitted before has ended.
   void synchronize() noexcept;
@@ -79,7 +78,7 @@ class context final : public job_sink {
   void push(job &ready) noexcept override { engine_->push(ready); }
   void sweep() noexcept override { engine_->sweep(); }
   void help(const job &awaited) noexcept override { engine_->help(awaited); }
-  std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned, const plan_request &request) override {
+  std::shared_ptr<const program> replan(const program &planned, const plan_request &request) override {
     return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model_, check_hazards_);
   }
   void free_when_unused(device_buffer &released) noexcept override;
@@ -92,7 +91,7 @@ class context final : public job_sink {
   void compute_here(job &work, ref<job> *kept) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   // Returns what is to be dropped without the submission lock.
-  ref<job> put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
+  ref<job> put_in_order(job &work, const submission_order &order, const access *accesses, std::size_t access_count);
 
   const device_model model_;
   const bool check_hazards_;
@@ -105,7 +104,7 @@ class context final : public job_sink {
   const std::unique_ptr<engine> engine_;
   event_lanes event_lanes_;
   partitions partitions_;
-  plan_cache plans_;
+  program_cache plans_;
   tracker tracker_;
   generations in_flight_;              // guarded by the submission lock, but for what ends
   device_buffer *released_ = nullptr;  // buffers to free; guarded by the submission lock

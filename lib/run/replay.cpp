@@ -10,23 +10,23 @@
 #include "run/job/service.hpp"
 #include "run/objects/graph_program.hpp"
 #include "run/objects/stream.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
-void context::submit_parts(const ref<job> &whole, const submission &order, const graph_program &program) {
+void context::submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   const bool native = order.on && order.on->is_native();
   if (native) come_after_native(*order.on);
-  const std::vector<recorded_work> &works = program.works;
+  const std::vector<submission> &works = program.works;
   std::vector<ref<job>> parts;
   std::map<std::int64_t, job *> latest_of_stream;
   parts.reserve(works.size());
-  for (const recorded_work &work : works) {
+  for (const submission &work : works) {
     parts.push_back(new_job());
     job &part = *parts.back();
     part.kind = work.kind;
-    if (work.plan) part.give_schedule(work.plan);
+    if (work.program) part.give_schedule(work.program);
     part.copy = work.copy;
     part.operands = work.operands.copy();
     part.follows_on_device = work.follows_on_device;
@@ -62,7 +62,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
     try {
       if (gate) replaced[0] = put_in_order(*gate, order, nullptr, 0);
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        submission place;
+        submission_order place;
         place.after = &gate;
         place.after_count = gate ? 1 : 0;
         place.untracked = order.untracked || !works[i].tracked;
@@ -70,7 +70,7 @@ void context::submit_parts(const ref<job> &whole, const submission &order, const
           place.behind = std::exchange(latest_of_stream.find(works[i].stream)->second, parts[i].get());
         put_in_order(*parts[i], place, works[i].accesses.data(), works[i].accesses.size());
       }
-      submission place;
+      submission_order place;
       place.on = order.on;
       replaced[1] = put_in_order(*whole, place, nullptr, 0);
       complete = true;

@@ -24,6 +24,8 @@ static void on_device(const char *device) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   sg_axpby_desc sum = SG_AXPBY_DESC_INIT;
+  sg_copy_desc copy = SG_COPY_DESC_INIT;
+  sg_operation_desc update = SG_OPERATION_DESC_INIT;
   sg_submit submit = SG_SUBMIT_INIT, record = SG_SUBMIT_INIT;
   sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
   sg_completion completion;
@@ -93,6 +95,15 @@ static void on_device(const char *device) {
   OK(sg_graph_run_async(graph, NULL, NULL));
   OK(sg_context_synchronize(context));
   expect(count == 1 && c[0] == 3 && c[1] == -4 && c[2] == 6 && c[3] == 9, "the graph's copy of the sum");
+  update.operation = SG_OPERATION_COPY;
+  update.copy = &copy;
+  copy.dst = a;
+  copy.src = data[1];
+  copy.width = sizeof a;
+  OK(sg_graph_update(graph, 0, &update));
+  OK(sg_graph_run_async(graph, NULL, NULL));
+  OK(sg_context_synchronize(context));
+  expect(a[0] == 3 && a[1] == -4 && a[2] == 6 && a[3] == 9, "the copy to the updated destination");
 
   OK(sg_graph_release(graph));
   OK(sg_buffer_release(buffers[0]));

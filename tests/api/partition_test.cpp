@@ -264,6 +264,35 @@ TEST_P(partitions, recorded_in_a_graph) {
   EXPECT_EQ(total_ + 1, all_free().size());
 }
 
+// The stream knows the run as its latest job, and the run's submissions know the stream: the run releases them when it
+// completes.
+TEST_P(partitions, of_graphs_that_ran_in_them_are_free_again) {
+  SKIP_WITHOUT_PARTITIONS();
+  for (int round = 0; round < 2; ++round) {
+    stream in = limited(half());
+    sg_graph *graph = nullptr;
+    ASSERT_OK(sg_graph_create(context_, &graph));
+    double a = 2, b = 3, c = 0;
+    const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+    sg_submit record = on(in);
+    record.graph = graph;
+    ASSERT_OK(sg_gemm_async(context_, &desc, &record, nullptr));
+    const sg_submit options = on(in);
+    job done;
+    ASSERT_OK(sg_graph_run_async(graph, &options, done.out()));
+    EXPECT_OK(sg_job_wait(done, SG_FOREVER));
+    EXPECT_EQ(6, c);
+    sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+    EXPECT_OK(sg_job_get_statistics(done, &statistics));
+    EXPECT_EQ(1, statistics.commands);
+    EXPECT_EQ(2, statistics.flops);
+    EXPECT_OK(sg_graph_release(graph));
+    EXPECT_OK(in.reset());
+    EXPECT_OK(done.reset());
+    EXPECT_EQ(total_ + 1, all_free().size());
+  }
+}
+
 TEST_P(partitions, outlive_their_context) {
   SKIP_WITHOUT_PARTITIONS();
   stream in = limited(half());

@@ -335,7 +335,14 @@ struct caller {
     const std::int32_t index = in.below(8) ? in.below(std::max<std::int32_t>(1, size)) : in.byte() - 128;
     if (in.below(4)) {
       const sg_gemm_desc desc = product_of_late(0);
-      CALL(sg_graph_set_gemm(g, index, &desc));
+      if (in.below(2)) {
+        CALL(sg_graph_set_gemm(g, index, &desc));
+      } else {
+        sg_operation_desc update = SG_OPERATION_DESC_INIT;
+        update.operation = static_cast<sg_operation>(in.below(5));
+        update.gemm = &desc;
+        CALL(sg_graph_update(g, index, &update));
+      }
     } else {
       void *dst = memory(), *src = memory();
       CALL(sg_graph_set_copy(g, index, dst, src));

@@ -19,13 +19,13 @@ class one_worker {
  public:
   ~one_worker() { finish(); }
 
-  flight *command(job &of, std::uint32_t index, flight *next = nullptr) {
-    flight &f = flights_.emplace_back();
+  inflight_command *command(job &of, std::uint32_t index, inflight_command *next = nullptr) {
+    inflight_command &f = inflight_.emplace_back();
     f.begin(nullptr, of, index, nullptr, 1);
     f.next = next;
     return &f;
   }
-  void add(flight *list) {
+  void add(inflight_command *list) {
     stager_.add(list);
     std::unique_lock lock(lock_);
     changed_.wait(lock, [&] { return begun_ > 0; });
@@ -35,15 +35,15 @@ class one_worker {
     std::unique_lock lock(lock_);
     held_ = false;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return taken_.size() == flights_.size(); });
+    changed_.wait(lock, [&] { return taken_.size() == inflight_.size(); });
     std::string all;
-    for (const flight *f : taken_)
-      all += std::to_string(int(f->about->priority)) + ":" + std::to_string(f->index) + " ";
+    for (const inflight_command *f : taken_)
+      all += std::to_string(int(f->owner->priority)) + ":" + std::to_string(f->index) + " ";
     return all;
   }
 
  private:
-  void move(flight &f) {
+  void move(inflight_command &f) {
     std::unique_lock lock(lock_);
     ++begun_;
     changed_.notify_all();
@@ -56,9 +56,9 @@ class one_worker {
   std::condition_variable changed_;
   bool held_ = true;
   int begun_ = 0;
-  std::vector<const flight *> taken_;
-  std::deque<flight> flights_;
-  stager stager_{1, [this](flight &f) { move(f); }};
+  std::vector<const inflight_command *> taken_;
+  std::deque<inflight_command> inflight_;
+  stager stager_{1, [this](inflight_command &f) { move(f); }};
 };
 
 TEST(stager, takes_a_job_s_commands_in_the_order_of_its_schedule) {

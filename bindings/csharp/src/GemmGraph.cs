@@ -59,9 +59,9 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Gives a recorded product other matrices of the same shapes, and other scalars and strides, for the runs submitted
+    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded product, for runs submitted
     /// after this call.</summary>
-    public void Replace(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
+    public void Update(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = GemmContext.Check(a, b, c, options);
       lock (parts) {
         CheckIndex(index);
@@ -70,9 +70,9 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Gives a recorded copy other matrices of the same shapes and leading dimensions, for the runs submitted after this
+    /// <summary>Sets other matrices of the same shapes and leading dimensions of a recorded copy, for runs submitted after this
     /// call.</summary>
-    public void ReplaceCopy(int index, in Matrix source, in Matrix destination) {
+    public void Update(int index, in Matrix source, in Matrix destination) {
       GemmContext.CheckCopy(source, destination);
       lock (parts) {
         CheckIndex(index);

@@ -41,16 +41,16 @@ static class GraphsTest {
       graph.RecordCopy(c, d);
       await graph.RunAsync();
       Numbers.Same(Numbers.Product(a, b), d, "first");
-      graph.Replace(0, x, b, y, new GemmOptions { Alpha = 2 });
-      graph.ReplaceCopy(1, y, e);
+      graph.Update(0, x, b, y, new GemmOptions { Alpha = 2 });
+      graph.Update(1, y, e);
       await graph.RunAsync();
       float[,] twice = Numbers.Product(x, b);
       for (int i = 0; i < 5; ++i)
         for (int j = 0; j < 7; ++j) Expect.Equal(2 * twice[i, j], e[i, j], "after the change");
-      Expect.Throws<ArgumentException>(() => graph.Replace(0, new float[5, 5], new float[5, 7], y));
-      Expect.Throws<ArgumentException>(() => graph.Replace(2, x, b, y), "index");
-      Expect.Throws<ArgumentException>(() => graph.ReplaceCopy(1, new float[2, 2], new float[2, 2]), "5 x 7");
-      Expect.Throws<ArgumentException>(() => graph.ReplaceCopy(0, y, e));
+      Expect.Throws<ArgumentException>(() => graph.Update(0, new float[5, 5], new float[5, 7], y));
+      Expect.Throws<ArgumentException>(() => graph.Update(2, x, b, y), "index");
+      Expect.Throws<ArgumentException>(() => graph.Update(1, new float[2, 2], new float[2, 2]), "5 x 7");
+      Expect.Throws<ArgumentException>(() => graph.Update(0, y, e));
       Expect.Throws<ArgumentException>(() => graph.Record(x, x, y));
       await graph.RunAsync();
       Expect.Equal(2 * twice[4, 6], e[4, 6], "what was refused changed nothing");

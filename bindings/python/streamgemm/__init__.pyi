@@ -341,6 +341,16 @@ class Graph(_Handle):
         bias: _Bias = ...,
     ) -> _C: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
+    @overload
+    def update(
+        self, index: int, a: _Operand, b: _Operand, c: None = ..., /, *, alpha: complex = ..., beta: complex = ...,
+        bias: _Bias = ...,
+    ) -> Any: ...
+    @overload
+    def update(
+        self, index: int, a: _Operand, b: _Operand, c: _C, /, *, alpha: complex = ..., beta: complex = ...,
+        bias: _Bias = ...,
+    ) -> _C: ...
     def run_async(
         self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,

@@ -126,6 +126,15 @@ class Graph(Handle):
             self._kept[index] = (keeper, dst, form)
         return dst
 
+    def update(self, index, *operands, **scalars):
+        """Sets other operands and scalars of a recorded submission, for the runs from now on.
+
+        index: its number in the order of recording. operands, scalars: of a GEMM as for set_gemm, of a copy as for set_copy.
+        """
+        with self._lock:
+            _, _, form = self._recorded(index)
+        return (self.set_gemm if isinstance(form, _Product) else self.set_copy)(index, *operands, **scalars)
+
     def run_async(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
         """Runs everything recorded: one Job, whose result is the list of results in the order of recording. stream, after,
         priority, untracked, timeout, label: as for Context.gemm_async."""

@@ -51,6 +51,29 @@ class Graphs(DeviceTest):
         graph.run()
         np.testing.assert_array_equal(copied, 3 * (other @ b))
 
+    def test_update(self):
+        a, b = integers((6, 4)), integers((4, 5), seed=1)
+        graph = self.context.graph()
+        c = graph.gemm(a, b)
+        copied = graph.copy(np.empty_like(c), c)
+        graph.run()
+        other, target = integers((6, 4), seed=5), np.empty_like(c)
+        new = graph.update(0, other, b, alpha=3.0)
+        self.assertIs(graph.update(1, target, new), target)
+        graph.run()
+        np.testing.assert_array_equal(target, 3 * (other @ b))
+        np.testing.assert_array_equal(copied, a @ b)  # as the first run left it
+        for wrong in (
+            lambda: graph.update(0, integers((5, 4)), b),
+            lambda: graph.update(1, np.empty((2, 2), np.float32), c[:2, :2]),
+            lambda: graph.update(2, a, b),
+            lambda: graph.update(-1, a, b),
+        ):
+            self.assertRaises(sg.InvalidArgument, wrong)
+        self.assertRaises(TypeError, lambda: graph.update(1, target, new, alpha=2.0))
+        graph.run()
+        np.testing.assert_array_equal(target, 3 * (other @ b))
+
     def test_what_it_keeps(self):
         class Watched(np.ndarray):
             pass

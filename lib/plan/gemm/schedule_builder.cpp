@@ -48,7 +48,7 @@ std::int64_t footprint(const operand &x, std::int64_t batch) {
 }  // namespace
 
 schedule_builder::schedule_builder(std::span<const problem> problems) : problems_(problems.begin(), problems.end()) {
-  s_.groups = std::int32_t(problems.size());
+  s_.problems = std::int32_t(problems.size());
   s_.buffers.reserve(operands_of_problem * problems.size());
   for (const problem &p : problems_) {
     for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})

@@ -12,8 +12,8 @@
 namespace sg {
 
 struct schedule {
-  std::string strategy;     // one word or a few: "direct", "split-n x2", "stream ..."
-  std::int32_t groups = 1;  // problems
+  std::string strategy;  // one word or a few: "direct", "split-n x2", "stream ..."
+  std::int32_t problems = 1;
   std::vector<buffer> buffers;
   std::vector<command> commands;                   // in an order in which every wait points backwards
   std::vector<std::uint32_t> waits;                // indices of commands

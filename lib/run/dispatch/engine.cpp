@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// News, and what is done about it in turn. Jobs that are ready: engine_start.cpp; groups: engine_groups.cpp; runs of
-// schedules: engine_runs.cpp.
+// Events, and the engine's steps. Starting queued jobs: engine_start.cpp; batches: batcher.cpp; runs of programs:
+// engine_runs.cpp.
 #include "run/dispatch/engine.hpp"
 
 #include <algorithm>
@@ -17,8 +17,9 @@ namespace {
 constexpr std::int64_t most_left_in_inbox = 32;
 
 // What a small product in the inbox counts for: its work, on a device as far as it fills it.
-std::int64_t weight_of(const compiled_plan &plan, bool device_ordered) noexcept {
-  return device_ordered ? static_cast<std::int64_t>(double(plan.share) * plan.work_seconds * 1e9) : plan.work_ns();
+std::int64_t weight_of(const sg::program &program, bool device_ordered) noexcept {
+  return device_ordered ? static_cast<std::int64_t>(double(program.share) * program.work_seconds * 1e9)
+                        : program.work_ns();
 }
 
 // Whether this thread has left so many in inboxes, or so much work, that somebody is to look.
@@ -42,7 +43,7 @@ engine::engine(const device &on, const device_model &model, const settings &how,
       staging_memory_(staging_memory),
       lanes_(on, model, how.most_in_flight),
       launcher_(on),
-      stager_(std::max(1, model.staging_workers), [this](flight &f) { stage(f); }),
+      stager_(std::max(1, model.staging_workers), [this](inflight_command &f) { stage(f); }),
       pump_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
   if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);
@@ -55,8 +56,9 @@ engine::~engine() {
 // ---- News, from any thread ----
 
 void engine::push(job &ready) noexcept {
-  const bool patient = ready.priority <= 0 && ready.kind == work_kind::schedule && ready.plan->small && !ready.within;
-  const std::int64_t weight = patient ? weight_of(*ready.plan, lanes_.device_ordered()) : 0;
+  const bool patient =
+      ready.priority <= 0 && ready.kind == work_kind::schedule && ready.program->small && !ready.within;
+  const std::int64_t weight = patient ? weight_of(*ready.program, lanes_.device_ordered()) : 0;
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
   if (patient && saturated_.load() && !has_left_enough(weight)) return;
@@ -80,20 +82,21 @@ void engine::help(const job &awaited) noexcept {
 
 // Is the job of a command that runs to end early?
 int32_t engine::is_cancelled(const sg_backend_done *done) {
-  if (done->fn == launcher::ended) return static_cast<const flight *>(done->user)->about->cancel_requested();
-  if (done->fn == batch_told) return static_cast<const product_batch *>(done->user)->whole.about->cancel_requested();
-  return 0;
+  if (done->fn == launcher::ended) return static_cast<const inflight_command *>(done->user)->owner->cancel_requested();
+  if (done->fn != batch_completed) return 0;
+  const job *const owner = static_cast<const batch *>(done->user)->whole.owner;
+  return owner && owner->cancel_requested();
 }
 
-// Is a command in flight one of a job, or of a group that the job is in?
+// Is a command in flight one of a job, or of a batch that the job is in?
 int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
   const job *const wanted = static_cast<const job *>(awaited);
   const auto is_wanted = [wanted](const job *one) { return one == wanted || one->whole == wanted; };
-  if (done->fn == launcher::ended) return is_wanted(static_cast<const flight *>(done->user)->about);
-  if (done->fn == batch_told) return is_wanted(static_cast<const product_batch *>(done->user)->whole.about);
-  if (done->fn != group_told) return 0;
-  const auto &members = static_cast<const job_group *>(done->user)->members;
-  return std::any_of(members.begin(), members.end(), is_wanted);
+  if (done->fn == launcher::ended) return is_wanted(static_cast<const inflight_command *>(done->user)->owner);
+  if (done->fn != batch_completed) return 0;
+  const batch &b = *static_cast<const batch *>(done->user);
+  if (b.whole.owner) return is_wanted(b.whole.owner);
+  return std::any_of(b.members.begin(), b.members.end(), is_wanted);
 }
 
 // Something in flight has ended.
@@ -133,35 +136,35 @@ void engine::change_lanes(lane_change &wanted) noexcept {
   while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
 }
 
-void engine::piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
-                      std::int32_t pieces) noexcept {
-  if (status == SG_STATUS_CANCELLED && f.about->cancel_requested())
-    f.about->fail_early("while it ran; C may be partly written");
+void engine::end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
+                       std::int64_t end_ns, std::int32_t backend_calls) noexcept {
+  if (status == SG_STATUS_CANCELLED && f.owner->cancel_requested())
+    f.owner->fail_early("while it ran; C may be partly written");
   else if (status != SG_STATUS_OK)
-    f.about->fail(status, message ? message : name_of(status));
+    f.owner->fail(status, message ? message : name_of(status));
   if (end_ns != 0) {
     f.start_ns = f.start_ns == 0 ? start_ns : std::min(f.start_ns, start_ns);
     f.end_ns = std::max(f.end_ns, end_ns);
   }
-  if (f.pieces.fetch_sub(pieces, std::memory_order_acq_rel) == pieces) flight_ended(f);
+  if (f.backend_calls.fetch_sub(backend_calls, std::memory_order_acq_rel) == backend_calls) inflight_ended(f);
 }
 
 // The lane has room before anybody learns of the end: who does may submit the next one, which is not to wait for
 // another core.
-void engine::flight_ended(flight &f) noexcept {
-  const auto keep = ref<job_home>::share(&f.about->owner());  // the job may be the last that holds it
+void engine::inflight_ended(inflight_command &f) noexcept {
+  const auto keep = ref<job_home>::share(&f.owner->owner());  // the job may be the last that holds it
   if (f.lane) {
     lanes_.awake(f.lane);
-    if (f.about->run)
+    if (f.owner->run)
       lanes_.left_of_run(*f.lane);
     else
       lanes_.left(*f.lane, f.share, f.predicted_ns);
   }
-  if (f.about->run) {
+  if (f.owner->run) {
     push_to(ended_, f);
   } else {
-    f.about->ran(f);
-    f.about->work_ended();
+    f.owner->ran(f);
+    f.owner->work_ended();
   }
   lane_is_told();
 }
@@ -175,8 +178,8 @@ void engine::lane_is_told() noexcept {
 
 void engine::step() noexcept {
   lane_full_.store(false, std::memory_order_relaxed);
-  for (flight *f = take_in_order(ended_); f;) {
-    flight *next = f->next;
+  for (inflight_command *f = take_in_order(ended_); f;) {
+    inflight_command *next = f->next;
     command_ended(*f);
     f = next;
   }
@@ -224,7 +227,7 @@ void engine::note_saturation() noexcept {
 
 // Jobs that need no device end here.
 bool engine::ends_unrun(job &ready) noexcept {
-  const bool has_parts = ready.kind == work_kind::marker && ready.program;  // they have ended, one way or another
+  const bool has_parts = ready.kind == work_kind::marker && ready.graph;  // they have ended, one way or another
   if (ready.cancel_requested() && !has_parts)
     ready.fail_early("before it started; nothing was written");
   else if (ready.dependency_failed())

@@ -17,16 +17,17 @@
 
 #include "backend/device.hpp"
 #include "plan/model/device_model.hpp"
-#include "run/dispatch/job_group.hpp"
+#include "run/dispatch/batch.hpp"
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
+#include "run/dispatch/oom_replan.hpp"
 #include "run/dispatch/pump.hpp"
 #include "run/dispatch/ready_jobs.hpp"
 #include "run/dispatch/stager.hpp"
 #include "run/job/job.hpp"
 #include "run/memory/arena_pool.hpp"
-#include "run/program/flight.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/inflight_command.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
@@ -54,8 +55,8 @@ class engine {
   bool admit(lane_slot &named) noexcept;
   void dismiss(lane_slot &named) noexcept;  // nothing of it is in flight
   // Some backend calls of a command have ended; the last one ends the command.
-  void piece_of(flight &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
-                std::int32_t pieces) noexcept;
+  void end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
+                 std::int32_t backend_calls) noexcept;
 
  private:
   static constexpr int priorities = 3;
@@ -71,10 +72,10 @@ class engine {
 
   static int32_t is_cancelled(const sg_backend_done *done);
   static int32_t is_of(const sg_backend_done *done, void *awaited);
-  static void group_told(void *user, const sg_backend_result *result);
-  void part_of(job_group &group) noexcept;
-  static void end_members(job_group &group, job_home &home) noexcept;
-  void flight_ended(flight &f) noexcept;
+  static void batch_completed(void *user, const sg_backend_result *result);
+  void release_batch(batch &b) noexcept;
+  static void complete_members(batch &b, job_home &home) noexcept;
+  void inflight_ended(inflight_command &f) noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
   void lane_is_told() noexcept;  // by its thread, of a command that has ended there
@@ -91,27 +92,28 @@ class engine {
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
-  void send_out(ready_jobs &from, job_group &group, lane_slot &slot) noexcept;
-  void start_apart(ready_jobs &from, job_group &group, lane_slot *granted) noexcept;
-  void launch_group(job_group &group, lane_bits behind, lane_slot &slot) noexcept;
+  void send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept;
+  void start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noexcept;
+  void launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept;
 
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
   bool waits_are_over(const job &running, std::uint32_t command) const noexcept;
-  bool issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept;  // false: there is none
+  bool issue_loose(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
   void give_to_workers(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
   // The same with whatever else may be one call with it; false: it has to go out by itself.
-  bool issue_together(job &running, std::uint32_t command, lane_slot &slot) noexcept;
-  static std::size_t joinable_with(const job &running, std::uint32_t command) noexcept;
-  static void batch_told(void *user, const sg_backend_result *result);
+  bool issue_batch(job &running, std::uint32_t command, lane_slot &slot) noexcept;
+  void gather_commands(job &running, std::uint32_t command, batch &into);
+  static void run_batch_completed(batch &b, const sg_backend_result &result) noexcept;
+  static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
-  void command_ended(flight &f) noexcept;
+  void command_ended(inflight_command &f) noexcept;
   static void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
-  void stage(flight &f) noexcept;
+  void stage(inflight_command &f) noexcept;
 
   const device &device_;
   const sg_backend_ops &ops_;
@@ -120,7 +122,7 @@ class engine {
   arena_pool &staging_memory_;
 
   std::atomic<job *> inbox_{nullptr};
-  std::atomic<flight *> ended_{nullptr};
+  std::atomic<inflight_command *> ended_{nullptr};
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
   // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox. On
@@ -135,7 +137,8 @@ class engine {
   bool memory_refused_ = false;    // the same: since then, to a run that waits for others' to end
   lane_set lanes_;
   launcher launcher_;
-  job_group_pool groups_;
+  oom_replan oom_replan_;
+  batch_pool batches_;
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
   ready_jobs ready_within_;  // each for a lane of its own, on compute units that are set aside
   std::array<std::vector<job *>, priorities> running_;

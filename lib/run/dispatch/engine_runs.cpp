@@ -9,7 +9,6 @@
 #include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
-#include "run/dispatch/less_memory.hpp"
 #include "run/job/job_home.hpp"
 
 namespace sg {
@@ -32,8 +31,8 @@ bool engine::start_run(job &ready) noexcept {
   if (running.size() == most_running) return false;
   const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   try {
-    take_device_memory(ready, device_memory_, !others);
-    ready.operands.staging_arena = staging_memory_.take(ready.plan->text->staging_bytes);
+    oom_replan_.acquire_memory(ready, device_memory_, !others);
+    ready.operands.staging_arena = staging_memory_.take(ready.program->schedule->staging_bytes);
   } catch (...) {
     const sg_status status = status_of_current_exception();
     device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
@@ -44,14 +43,14 @@ bool engine::start_run(job &ready) noexcept {
     ready.fail(status, last_error());  // advance() ends it
   }
   running.push_back(&ready);
-  const std::int64_t predicted_ns = ready.plan->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
+  const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
   expected_end_ns_.store(end_ns, std::memory_order_relaxed);
   ready.expect_end(end_ns, predicted_ns);
   return true;
 }
 
 void engine::advance(job &running) noexcept {
-  schedule_run &run = *running.run;
+  program_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail_early("while it ran; C may be partly written");
   if (!running.failed()) give_to_workers(running);
@@ -59,11 +58,11 @@ void engine::advance(job &running) noexcept {
   // lane's last one.
   for (auto &lane : run.lanes) lane.held_up = false;
   while (!running.failed()) {
-    schedule_run::lane_progress *first = nullptr;
+    program_run::lane_progress *first = nullptr;
     std::uint32_t command = UINT32_MAX;
     for (std::size_t l = 0; l < run.lanes.size(); ++l) {
-      const auto &list = running.plan->lanes[l].commands;
-      schedule_run::lane_progress &lane = run.lanes[l];
+      const auto &list = running.program->lanes[l].commands;
+      program_run::lane_progress &lane = run.lanes[l];
       if (lane.held_up || lane.next == list.size() || list[lane.next] >= command) continue;
       first = &lane;
       command = list[lane.next];
@@ -77,26 +76,27 @@ void engine::advance(job &running) noexcept {
 // Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command
 // may be still to come when it has been told.
 bool engine::waits_are_over(const job &running, std::uint32_t index) const noexcept {
-  const schedule &s = *running.plan->text;
+  const schedule &s = *running.program->schedule;
   const auto first = s.waits.begin() + s.commands[index].first_wait;
   return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
-    return running.run->steps[before] == schedule_run::step::ended &&
+    return running.run->states[before] == program_run::command_state::ended &&
            (!ops_.stream_begin_at || !on_device(s.commands[before].where));
   });
 }
 
 // The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
 // next would have to wait for them.
-bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) noexcept {
-  const schedule_run &run = *running.run;
-  const compiled_plan &plan = *running.plan;
-  const auto &list = plan.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
-  if (!lanes_.device_ordered() || !plan.text->commands[list[lane.next]].is<ops::copy_in>()) return false;
+bool engine::issue_loose(job &running, const program_run::lane_progress &lane) noexcept {
+  const program_run &run = *running.run;
+  const sg::program &program = *running.program;
+  const auto &list = program.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
+  if (!lanes_.device_ordered() || !program.schedule->commands[list[lane.next]].is<ops::copy_in>()) return false;
   if (!lanes_.copies_in_run_dry()) return false;
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];
-    if (plan.loose[later] && run.steps[later] == schedule_run::step::waiting && waits_are_over(running, later))
+    if (program.loose[later] && run.states[later] == program_run::command_state::waiting &&
+        waits_are_over(running, later))
       return issue(running, later);
   }
   return false;
@@ -104,15 +104,15 @@ bool engine::issue_loose(job &running, const schedule_run::lane_progress &lane) 
 
 // Whether everything that the command waits for has ended, or is ahead of it on the device.
 bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
-  const schedule_run &run = *running.run;
-  const schedule &s = *running.plan->text;
+  const program_run &run = *running.run;
+  const schedule &s = *running.program->schedule;
   const command &c = s.commands[index];
   const bool ordered_by_device = lanes_.device_ordered();
   if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
-    if (run.steps[before] == schedule_run::step::ended) continue;
-    if (run.steps[before] == schedule_run::step::waiting) return false;
+    if (run.states[before] == program_run::command_state::ended) continue;
+    if (run.states[before] == program_run::command_state::waiting) return false;
     if (!ordered_by_device || !on_device(s.commands[before].where)) return false;
   }
   return true;
@@ -120,14 +120,14 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
 
 // What host workers may begin now.
 void engine::give_to_workers(job &running) noexcept {
-  schedule_run &run = *running.run;
+  program_run &run = *running.run;
   if (run.stageable.empty()) return;
-  flight *first = nullptr;
+  inflight_command *first = nullptr;
   for (const std::uint32_t command : run.stageable) {
-    flight &f = run.flights[command];
+    inflight_command &f = run.inflight[command];
     f.begin(this, running, command, nullptr, 1);
     f.next = std::exchange(first, &f);
-    run.steps[command] = schedule_run::step::enqueued;
+    run.states[command] = program_run::command_state::enqueued;
     ++run.in_flight;
   }
   run.stageable.clear();
@@ -135,31 +135,31 @@ void engine::give_to_workers(job &running) noexcept {
     stager_.add(first);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    for (flight *next = nullptr; first; first = next) {
+    for (inflight_command *next = nullptr; first; first = next) {
       next = first->next;
-      piece_of(*first, status, last_error(), 0, 0, 1);
+      end_calls(*first, status, last_error(), 0, 0, 1);
     }
   }
 }
 
 bool engine::issue(job &running, std::uint32_t index) noexcept {
-  schedule_run &run = *running.run;
-  const command &c = running.plan->text->commands[index];
-  flight &f = run.flights[index];
+  program_run &run = *running.run;
+  const command &c = running.program->schedule->commands[index];
+  inflight_command &f = run.inflight[index];
   const bool computes = c.where.kind == lane_kind::compute;
   lane_slot *slot = running.within && computes ? lane_set::with_room(*running.within)
-                                               : lanes_.find(c.where, running.priority, running.plan->wants_core);
+                                               : lanes_.find(c.where, running.priority, running.program->wants_core);
   if (!slot) return false;
-  const bool joins = coalesce_ || running.plan->one_call;
-  if (joins && !running.plan->joinable.empty() && running.plan->joinable[index] > 0 && !run.apart &&
-      issue_together(running, index, *slot))
+  const bool joins = coalesce_ || running.program->one_call;
+  if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&
+      issue_batch(running, index, *slot))
     return true;
-  schedule_run::lane_progress &progress = run.lanes[run.lane_of[index]];
+  program_run::lane_progress &progress = run.lanes[run.lane_of[index]];
   run.goes_out(index);
   f.begin(this, running, index, slot, 2);
   run.slots[index] = slot;
   ++run.in_flight;
-  std::int32_t unmade = 2;  // pieces that no call has been made for, and the one that is this function's own
+  std::int32_t unmade = 2;  // backend_calls that no call has been made for, and the one that is this function's own
   try {
     lanes_.entered_of_run(*slot);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
@@ -167,11 +167,11 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     wait_for_others(running, index, *slot);
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
-    if (launcher_.launch(f, &c, units) && running.plan->needs_event[index]) record_end(running, index, *slot);
-    piece_of(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
+    if (launcher_.launch(f, &c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
+    end_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    piece_of(f, status, last_error(), 0, 0, unmade);
+    end_calls(f, status, last_error(), 0, 0, unmade);
   }
   return true;
 }
@@ -191,9 +191,9 @@ void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot
 // On the device, behind what other streams do first.
 void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
-  const schedule &s = *running.plan->text;
+  const schedule &s = *running.program->schedule;
   const command &c = s.commands[index];
-  schedule_run &run = *running.run;
+  program_run &run = *running.run;
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
     if (run.slots[before] == &slot || !run.events[before]) continue;
@@ -201,16 +201,16 @@ void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot 
   }
 }
 
-void engine::command_ended(flight &f) noexcept {
-  job &running = *f.about;
-  schedule_run &run = *running.run;
+void engine::command_ended(inflight_command &f) noexcept {
+  job &running = *f.owner;
+  program_run &run = *running.run;
   const auto ended = [&](std::uint32_t command) {
-    run.steps[command] = schedule_run::step::ended;
+    run.states[command] = program_run::command_state::ended;
     if (run.lane_of[command] != UINT32_MAX) run.lanes[run.lane_of[command]].busy = false;
     --run.in_flight;
     ++run.ended;
-    for (const std::uint32_t after : running.plan->after.of(command))
-      if (!on_device(running.plan->text->commands[after].where) && --run.blockers[after] == 0)
+    for (const std::uint32_t after : running.program->after.of(command))
+      if (!on_device(running.program->schedule->commands[after].where) && --run.blockers[after] == 0)
         run.stageable.push_back(after);
   };
   if (f.batch)
@@ -218,24 +218,27 @@ void engine::command_ended(flight &f) noexcept {
   else
     ended(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
-  if (f.batch) return running.add_time(f, running.ready_ns());
+  if (f.batch) {
+    running.add_time(f, running.ready_ns());
+    return batches_.release(*f.batch);
+  }
   add_time(running, f.index);
-  for (const std::uint32_t after : running.plan->after.of(f.index)) add_time(running, after);
+  for (const std::uint32_t after : running.program->after.of(f.index)) add_time(running, after);
 }
 
 // Once the command and all that it waits for have been told, in whatever order: a backend that was made to wait for
 // another stream may not know until when.
 void engine::add_time(job &running, std::uint32_t index) noexcept {
-  const schedule_run &run = *running.run;
-  const schedule &s = *running.plan->text;
-  if (run.steps[index] != schedule_run::step::ended) return;
+  const program_run &run = *running.run;
+  const schedule &s = *running.program->schedule;
+  if (run.states[index] != program_run::command_state::ended) return;
   std::int64_t others_end_ns = running.ready_ns();
   for (std::uint32_t w = 0; w < s.commands[index].waits; ++w) {
     const std::uint32_t before = s.waits[s.commands[index].first_wait + w];
-    if (run.steps[before] != schedule_run::step::ended) return;
-    others_end_ns = std::max(others_end_ns, run.flights[before].end_ns);
+    if (run.states[before] != program_run::command_state::ended) return;
+    others_end_ns = std::max(others_end_ns, run.inflight[before].end_ns);
   }
-  running.add_time(run.flights[index], others_end_ns);
+  running.add_time(run.inflight[index], others_end_ns);
 }
 
 void engine::end_run(job &running) noexcept {
@@ -256,18 +259,18 @@ void engine::end_run(job &running) noexcept {
 }
 
 // On a staging worker's thread.
-void engine::stage(flight &f) noexcept {
+void engine::stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
-  if (f.about->failed()) return piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  if (f.owner->failed()) return end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
   try {
-    const schedule &s = *f.about->plan->text;
+    const schedule &s = *f.owner->program->schedule;
     const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    if (const auto rounding = lower_narrowing(s.buffers, c, f.about->operands))
+    if (const auto rounding = lower_narrowing(s.buffers, c, f.owner->operands))
       narrow(*rounding);
     else
-      lower_copy(s.buffers, c, f.about->operands, copies);
+      lower_copy(s.buffers, c, f.owner->operands, copies);
     // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
       if (c.is<ops::unpack>() && bytes >= least_past_caches)
@@ -283,7 +286,7 @@ void engine::stage(flight &f) noexcept {
     status = SG_STATUS_OUT_OF_MEMORY;
     message = "out of host memory while staging";
   }
-  piece_of(f, status, message, 0, 0, 1);
+  end_calls(f, status, message, 0, 0, 1);
 }
 
 }  // namespace sg

@@ -44,13 +44,13 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
     return true;
   }
   lane_demand wanted{.what = what, .priority = next.priority, .waiting = from.size(), .behind = next.behind()};
-  if (next.plan) {
-    wanted.alone = next.plan->wants_core;
-    wanted.small = coalesce_ && next.plan->small;
+  if (next.program) {
+    wanted.alone = next.program->wants_core;
+    wanted.small = coalesce_ && next.program->small;
     wanted.urgent = hurried_;
-    wanted.share = next.plan->share;
-    wanted.seconds = next.plan->text->predicted_seconds;
-    wanted.work_seconds = next.plan->work_seconds;
+    wanted.share = next.program->share;
+    wanted.seconds = next.program->schedule->predicted_seconds;
+    wanted.work_seconds = next.program->work_seconds;
   }
   lane_slot *slot = lanes_.find(wanted);
   if (!slot) {
@@ -68,10 +68,10 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
 
 void engine::start_single(job &ready, lane_slot &slot) noexcept {
   ready.plain = false;
-  flight &f = ready.single;
+  inflight_command &f = ready.single;
   f.begin(this, ready, 0, &slot, 2);
-  const command *c = ready.kind == work_kind::schedule ? ready.plan->text->commands.data() : nullptr;
-  f.share = c && !ready.within ? ready.plan->share : 0;  // of what the other lanes share
+  const command *c = ready.kind == work_kind::schedule ? ready.program->schedule->commands.data() : nullptr;
+  f.share = c && !ready.within ? ready.program->share : 0;  // of what the other lanes share
   lanes_.entered(slot, f.share);
   bool enqueued = false;
   try {
@@ -80,17 +80,17 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    piece_of(f, status, last_error(), 0, 0, 1);
+    end_calls(f, status, last_error(), 0, 0, 1);
   }
   if (enqueued && lanes_.device_ordered()) {
-    f.predicted_ns = c ? ready.plan->predicted_ns() : 0;
+    f.predicted_ns = c ? ready.program->predicted_ns() : 0;
     const std::int64_t end_ns = lanes_.expect(slot, f.predicted_ns);
     expected_end_ns_.store(end_ns, std::memory_order_relaxed);
     ready.expect_end(end_ns, f.predicted_ns);
     ready.issued(bit_of_lane(slot.index));
   }
   if (ready.native) ready.announce_issued();
-  piece_of(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
+  end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
 }
 
 }  // namespace sg

@@ -16,7 +16,7 @@
 #include "backend/device.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
-#include "run/program/flight.hpp"
+#include "run/program/inflight_command.hpp"
 
 namespace sg {
 

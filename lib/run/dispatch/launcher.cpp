@@ -15,121 +15,117 @@ namespace {
 // Whether two single products are one to the backend but for the addresses of A, B and C. Those that add to C are not:
 // when a call fails half-way, all of it is tried again.
 bool differ_in_addresses(const job &x, const job &y) noexcept {
-  const auto *const bare = x.plan->call_of(0);
-  if (x.plan != y.plan || !bare || bare->has_bias || bare->form.batch != 1) return false;
+  const auto *const known = x.program->call_of(0);
+  if (x.program != y.program || !known || known->has_bias || known->form.batch != 1) return false;
   const auto beta_is_zero = [&](const job &z) {
-    const sg_scalar &beta = bare->own_beta ? z.operands.first.beta : bare->form.beta;
+    const sg_scalar &beta = known->own_beta ? z.operands.first.beta : known->form.beta;
     return beta.re == 0 && beta.im == 0;
   };
   const sg_scalar &of_x = x.operands.first.alpha, &of_y = y.operands.first.alpha;
-  return beta_is_zero(x) && beta_is_zero(y) && (!bare->own_alpha || (of_x.re == of_y.re && of_x.im == of_y.im));
+  return beta_is_zero(x) && beta_is_zero(y) && (!known->own_alpha || (of_x.re == of_y.re && of_x.im == of_y.im));
 }
 
 }  // namespace
 
 void launcher::ended(void *user, const sg_backend_result *result) {
-  flight &f = *static_cast<flight *>(user);
-  f.home->piece_of(f, result->status, result->message, result->start_ns, result->end_ns, 1);
+  inflight_command &f = *static_cast<inflight_command *>(user);
+  f.home->end_calls(f, result->status, result->message, result->start_ns, result->end_ns, 1);
 }
 
-// What fails here ends the pieces that were not enqueued.
+// A failure completes the calls that were not enqueued.
 template <class Enqueue>
-bool launcher::enqueue(flight &f, std::size_t calls, Enqueue &&enqueue_one) noexcept {
+bool launcher::enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue_one) noexcept {
   const auto count = static_cast<std::int32_t>(calls);
-  f.pieces.store(count + 1, std::memory_order_release);
+  f.backend_calls.store(count + 1, std::memory_order_release);
   for (std::int32_t i = 0; i < count; ++i) {
     const sg_status status = enqueue_one(static_cast<std::size_t>(i), sg_backend_done{ended, &f});
     if (status == SG_STATUS_OK) continue;
-    f.home->piece_of(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
+    f.home->end_calls(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
     return false;
   }
   return true;
 }
 
-bool launcher::launch(flight &f, const command *c, std::int32_t units) noexcept {
+bool launcher::launch(inflight_command &f, const command *c, std::int32_t units) noexcept {
   sg_backend_stream *stream = f.lane->stream;
-  const job &about = *f.about;
+  const job &owner = *f.owner;
   try {
-    if (about.kind == work_kind::device_graph)
+    if (owner.kind == work_kind::device_graph)
       return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
-        return ops_.graph_launch(stream, about.program->on_device(), done);
+        return ops_.graph_launch(stream, owner.graph->on_device(), done);
       });
-    if (about.kind == work_kind::point)
+    if (owner.kind == work_kind::point)
       return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
-        sg_status status = about.awaited ? ops_.stream_wait(stream, about.awaited) : SG_STATUS_OK;
-        if (status == SG_STATUS_OK && about.recorded) status = ops_.event_record(about.recorded, stream);
+        sg_status status = owner.awaited ? ops_.stream_wait(stream, owner.awaited) : SG_STATUS_OK;
+        if (status == SG_STATUS_OK && owner.recorded) status = ops_.event_record(owner.recorded, stream);
         return status == SG_STATUS_OK ? device_.enqueue(stream, marker_command, done) : status;
       });
     if (!c)
       return enqueue(
-          f, 1, [&](std::size_t, sg_backend_done done) { return device_.enqueue(stream, about.copy.header, done); });
+          f, 1, [&](std::size_t, sg_backend_done done) { return device_.enqueue(stream, owner.copy.header, done); });
     commands_.clear();
-    operation_of(*c).lower(about.plan->text->buffers, *c, about.operands, commands_);
+    operation_of(*c).lower(owner.program->schedule->buffers, *c, owner.operands, commands_);
     for (std::size_t i = 0; i < commands_.size(); ++i)
       if (commands_.at(i).kind == SG_BACKEND_GEMM)
         reinterpret_cast<sg_backend_gemm &>(commands_.at(i)).compute_units = units;
     return enqueue(f, commands_.size(),
                    [&](std::size_t i, sg_backend_done done) { return device_.enqueue(stream, commands_.at(i), done); });
   } catch (const std::bad_alloc &) {
-    f.pieces.store(2, std::memory_order_release);
-    f.home->piece_of(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
+    f.backend_calls.store(2, std::memory_order_release);
+    f.home->end_calls(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
   }
   return false;
 }
 
-sg_backend_gemm launcher::product_of(const job &whose, std::uint32_t index) noexcept {
+sg_backend_gemm launcher::gemm_of(const job &whose, std::uint32_t index) noexcept {
   sg_backend_gemm product;
-  if (const auto *bare = whose.plan->call_of(index)) {
-    const problem_binding &own = whose.operands.problem(bare->group);
-    product = bare->form;
-    product.a = own.operands[bare->operands[0]].base;
-    product.b = own.operands[bare->operands[1]].base;
-    product.c = own.operands[bare->operands[2]].base;
-    if (bare->has_bias) product.bias = own.operands[bare->operands[3]].base;
-    if (bare->own_alpha) product.alpha = own.alpha;
-    if (bare->own_beta) product.beta = own.beta;
+  if (const auto *known = whose.program->call_of(index)) {
+    const problem_binding &own = whose.operands.problem(known->group);
+    product = known->form;
+    product.a = own.operands[known->operands[0]].base;
+    product.b = own.operands[known->operands[1]].base;
+    product.c = own.operands[known->operands[2]].base;
+    if (known->has_bias) product.bias = own.operands[known->operands[3]].base;
+    if (known->own_alpha) product.alpha = own.alpha;
+    if (known->own_beta) product.beta = own.beta;
   } else {
     pointer_scratch unused;
-    product = lower_gemm(whose.plan->text->buffers, whose.plan->text->commands[index], whose.operands, unused);
+    product =
+        lower_gemm(whose.program->schedule->buffers, whose.program->schedule->commands[index], whose.operands, unused);
   }
   product.compute_units = whose.units;
   return product;
 }
 
-bool launcher::launch(job_group &group, sg_backend_done done) {
-  const job &first = *group.members.front();
-  const bool uniform = std::all_of(group.members.begin(), group.members.end(),
-                                   [&](const job *member) { return differ_in_addresses(first, *member); });
-  return (uniform ? launch_scattered(group, done) : launch_each(group, done)) == SG_STATUS_OK;
+bool launcher::launch(batch &b, sg_backend_done done) {
+  const auto differs_in_addresses = [&](const job *member) { return differ_in_addresses(*b.members.front(), *member); };
+  const bool is_uniform = b.gemms.empty() && std::all_of(b.members.begin(), b.members.end(), differs_in_addresses);
+  return (is_uniform ? launch_scattered(b, done) : launch_each(b, done)) == SG_STATUS_OK;
 }
 
-sg_status launcher::launch_scattered(job_group &group, sg_backend_done done) {
-  sg_backend_gemm all = product_of(*group.members.front(), 0);
-  const auto &places = group.members.front()->plan->call_of(0)->operands;
-  for (const job *member : group.members) {
+sg_status launcher::launch_scattered(batch &b, sg_backend_done done) {
+  sg_backend_gemm all = gemm_of(*b.members.front(), 0);
+  const auto &places = b.members.front()->program->call_of(0)->operands;
+  for (const job *member : b.members) {
     const auto &operands = member->operands.first.operands;
-    group.a.push_back(operands[places[0]].base);
-    group.b.push_back(operands[places[1]].base);
-    group.c.push_back(operands[places[2]].base);
+    b.a.push_back(operands[places[0]].base);
+    b.b.push_back(operands[places[1]].base);
+    b.c.push_back(operands[places[2]].base);
   }
-  all.batch = static_cast<std::int64_t>(group.members.size());
-  all.a_array = group.a.data();
-  all.b_array = group.b.data();
-  all.c_array = group.c.data();
-  return device_.enqueue(group.lane->stream, all.header, done);
+  all.batch = static_cast<std::int64_t>(b.members.size());
+  all.a_array = b.a.data();
+  all.b_array = b.b.data();
+  all.c_array = b.c.data();
+  return device_.enqueue(b.whole.lane->stream, all.header, done);
 }
 
-sg_status launcher::launch_each(job_group &group, sg_backend_done done) {
-  for (const job *member : group.members) group.products.push_back(product_of(*member, 0));
-  group.statuses.assign(group.members.size(), SG_STATUS_OK);
-  for (const sg_backend_gemm &each : group.products) group.commands.push_back(&each.header);
-  return ops_.enqueue(group.lane->stream, group.commands.data(), static_cast<std::int32_t>(group.commands.size()),
-                      group.statuses.data(), done);
-}
-
-bool launcher::launch(product_batch &batch, sg_backend_done done) noexcept {
-  return ops_.enqueue(batch.whole.lane->stream, batch.calls.data(), static_cast<std::int32_t>(batch.calls.size()),
-                      batch.statuses.data(), done) == SG_STATUS_OK;
+sg_status launcher::launch_each(batch &b, sg_backend_done done) {
+  for (const job *member : b.members) b.gemms.push_back(gemm_of(*member, 0));
+  b.statuses.assign(b.gemms.size(), SG_STATUS_OK);
+  b.calls.reserve(b.gemms.size());
+  for (const sg_backend_gemm &each : b.gemms) b.calls.push_back(&each.header);
+  return ops_.enqueue(b.whole.lane->stream, b.calls.data(), static_cast<std::int32_t>(b.calls.size()),
+                      b.statuses.data(), done);
 }
 
 }  // namespace sg

@@ -28,26 +28,26 @@ void stager::start_thread() {
   threads_.emplace_back("sg-staging", [this] { this->work(); });
 }
 
-void stager::insert(flight &work) noexcept {
-  const auto goes_before = [&](const flight &other) {
-    return other.about == work.about ? work.index < other.index : work.about->priority > other.about->priority;
+void stager::insert(inflight_command &work) noexcept {
+  const auto goes_before = [&](const inflight_command &other) {
+    return other.owner == work.owner ? work.index < other.index : work.owner->priority > other.owner->priority;
   };
-  flight **place = &first_;
+  inflight_command **place = &first_;
   while (*place && !goes_before(**place)) place = &(*place)->next;
   work.next = *place;
   *place = &work;
 }
 
-void stager::add(flight *first) {
+void stager::add(inflight_command *first) {
   int count = 0;
-  for (const flight *work = first; work; work = work->next) ++count;
+  for (const inflight_command *work = first; work; work = work->next) ++count;
   std::unique_lock lock(lock_);
   try {
     for (int awake = count - idle_; awake > 0 && static_cast<int>(threads_.size()) < wanted_; --awake) start_thread();
   } catch (const error &) {
     if (threads_.empty()) throw;
   }
-  for (flight *next = nullptr; first; first = next) {
+  for (inflight_command *next = nullptr; first; first = next) {
     next = first->next;
     insert(*first);
   }
@@ -66,7 +66,7 @@ void stager::work() {
       wakes = woken_at_once;
     }
     if (!first_) return;
-    flight &next = *first_;
+    inflight_command &next = *first_;
     first_ = next.next;
     if (!first_ || idle_ == 0) wakes = 0;
     lock.unlock();

@@ -8,31 +8,31 @@
 #include <vector>
 
 #include "base/thread.hpp"
-#include "run/program/flight.hpp"
+#include "run/program/inflight_command.hpp"
 
 namespace sg {
 
 class stager {
  public:
-  // `move` does the work of one flight, on a worker's thread; it must not throw.
-  stager(int workers, std::function<void(flight &)> move) : wanted_(workers), move_(std::move(move)) {}
+  // `move` executes one command, on a worker's thread; it must not throw.
+  stager(int workers, std::function<void(inflight_command &)> move) : wanted_(workers), move_(std::move(move)) {}
   ~stager();  // nothing is queued any more
 
   // A list (by `next`) of commands of one job. They go behind what other jobs of their priority have queued, but to
   // their places in the schedule where their own job has. Throws sg::error when no thread can be started; then none was
   // taken.
-  void add(flight *first);
+  void add(inflight_command *first);
 
  private:
   void start_thread();
-  void insert(flight &work) noexcept;
+  void insert(inflight_command &work) noexcept;
   void work();
 
   const int wanted_;
-  const std::function<void(flight &)> move_;
+  const std::function<void(inflight_command &)> move_;
   std::mutex lock_;
   std::condition_variable changed_;
-  flight *first_ = nullptr;
+  inflight_command *first_ = nullptr;
   int idle_ = 0;
   bool closing_ = false;
   std::vector<thread> threads_;

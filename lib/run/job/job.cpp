@@ -9,7 +9,7 @@
 #include "run/job/completion_queue.hpp"
 #include "run/job/job_home.hpp"
 #include "run/program/device_graph.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
@@ -27,7 +27,7 @@ void job::begin() noexcept {
   failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
   holds_.store(1, std::memory_order_relaxed);  // the work's own
   end_ns_.store(0, std::memory_order_relaxed);
-  plan = nullptr;
+  program = nullptr;
   units = 0;
   tag = 0;
   whole = nullptr;
@@ -51,8 +51,8 @@ void job::clear_rest() noexcept {
   awaited = recorded = nullptr;
   single.batch_size = 1;
   run.reset();
-  program.reset();
-  if (plan_ && !plan_->is_single()) plan_.reset();
+  graph.reset();
+  if (program_ && !program_->is_single()) program_.reset();
   status_ = SG_STATUS_OK;
   cause_.store(0, std::memory_order_relaxed);
   start_ns_ = unset;
@@ -103,7 +103,7 @@ void job::not_before(std::int64_t device_ns) noexcept {
 }
 
 bool job::looks_plain() const noexcept {
-  return kind == work_kind::schedule && plan->is_single() && operands.others.empty() && operands.pointers.empty() &&
+  return kind == work_kind::schedule && program->is_single() && operands.others.empty() && operands.pointers.empty() &&
          !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
 }
 
@@ -175,6 +175,8 @@ void job::call_back(callback_request *request) noexcept {
   if (callbacks_.push(request, incarnation()) == closing_list<callback_request>::pushed::no)
     owner_->post_callback(request);
 }
+
+pooled_run job::new_run(const std::shared_ptr<const sg::program> &of) const { return owner_->runs().acquire(of); }
 
 void job::last_ref_dropped() noexcept {
   if (!plain) clear_rest();

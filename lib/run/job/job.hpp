@@ -21,8 +21,9 @@
 #include "base/object.hpp"
 #include "ops/binding.hpp"
 #include "run/job/closing_list.hpp"
-#include "run/program/compiled_plan.hpp"
-#include "run/program/flight.hpp"
+#include "run/program/inflight_command.hpp"
+#include "run/program/program.hpp"
+#include "run/program/run_pool.hpp"
 
 namespace sg {
 
@@ -55,7 +56,7 @@ struct callback_request {
 enum class work_kind : std::uint8_t {
   marker,        // nothing: it ends when what it was ordered after has ended
   copy,          // one copy
-  schedule,      // a compiled plan
+  schedule,      // a program
   device_graph,  // a graph that the device runs by itself
   point,         // an empty command: it ends when what is in its lane before it has ended
 };
@@ -112,11 +113,11 @@ class alignas(64) job final : public object {
   // What it has failed of, or will; 0: nothing yet.
   std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
-  void ran(const flight &command) noexcept;  // one command has run; not called by two threads at once
-  void add_time(const flight &command, std::int64_t not_before_ns) noexcept;  // the same
-  void group_ended(std::int64_t start_ns, std::int64_t end_ns,
+  void ran(const inflight_command &command) noexcept;  // one command has run; not called by two threads at once
+  void add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept;  // the same
+  void batch_ended(std::int64_t start_ns, std::int64_t end_ns,
                    std::size_t batch_size) noexcept;  // its work was part of it
-  // All commands of its plan have run beside each other, for `busy_ns` in sum. The times are 0 where nobody can ask.
+  // All commands of its program have run beside each other, for `busy_ns` in sum. The times are 0 where nobody can ask.
   void parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept;
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
@@ -138,23 +139,22 @@ class alignas(64) job final : public object {
   void fetch() const noexcept;
   void fetch_first_line() const noexcept { __builtin_prefetch(this, 1); }
 
-  // The record keeps the plan of a single command until it is given another: equal products follow each other, and the
-  // count of their plan's owners would be written by every core for each of them.
-  void give_plan(const std::shared_ptr<const compiled_plan> &what) noexcept {
-    if (plan_ != what) plan_ = what;
-    plan = plan_.get();
+  // The record keeps the program of a single command until it is given another: equal GEMMs follow each other, and the
+  // count of their program's owners would be written by every core for each of them.
+  void give_program(const std::shared_ptr<const sg::program> &what) noexcept {
+    if (program_ != what) program_ = what;
+    program = program_.get();
   }
   // The same of what it is to run, which is a run where it has several commands, or where it is to be one in any case.
   // Throws std::bad_alloc.
-  void give_schedule(const std::shared_ptr<const compiled_plan> &what, bool in_run = false) {
-    run_of_plan fresh = what->is_single() && !in_run ? run_of_plan() : what->new_run();
-    run.reset();  // which goes back to the plan that it had
+  void give_schedule(const std::shared_ptr<const sg::program> &what, bool in_run = false) {
+    pooled_run fresh = what->is_single() && !in_run ? pooled_run() : new_run(what);
     if (!in_run) may_help = what->predicted_ns() <= longest_help_ns;
     kind = work_kind::schedule;
-    give_plan(what);
+    give_program(what);
     run = std::move(fresh);
   }
-  std::shared_ptr<const compiled_plan> shared_plan() const noexcept { return plan ? plan_ : nullptr; }
+  std::shared_ptr<const sg::program> shared_program() const noexcept { return program ? program_ : nullptr; }
 
  private:
   friend class job_pool;
@@ -162,6 +162,7 @@ class alignas(64) job final : public object {
   static constexpr std::int64_t unset = INT64_MIN;
 
   void last_ref_dropped() noexcept override;
+  pooled_run new_run(const std::shared_ptr<const sg::program> &of) const;
   void predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
                          std::int64_t end_ns) noexcept;
   void note_cause(std::uint64_t cause) noexcept {  // the first one counts
@@ -188,7 +189,7 @@ class alignas(64) job final : public object {
   // and nobody holds it, its end leaves the lines below alone.
   bool plain = false;
   // Short enough for a waiting thread to run what of it no thread has begun. Set before the submission only: waiting
-  // threads read it while the engine may replace the plan by one for less memory.
+  // threads read it while the engine may replace the program by its low-memory variant.
   bool may_help = false;
   std::uint32_t generation = 0;  // of context::synchronize
 
@@ -205,10 +206,10 @@ class alignas(64) job final : public object {
 
   // --- What else the submission of every product writes ---
  public:
-  alignas(64) const compiled_plan *plan = nullptr;  // see give_plan()
-  job *next = nullptr;                              // the engine's, in its inbox and lists
-  std::int32_t units = 0;                           // compute units that its products may use; 0: all
-  std::uint32_t submitter = 0;                      // its stream, or its thread: a number to take turns by
+  alignas(64) const sg::program *program = nullptr;  // see give_program()
+  job *next = nullptr;                               // the engine's, in its inbox and lists
+  std::int32_t units = 0;                            // compute units that its products may use; 0: all
+  std::uint32_t submitter = 0;                       // its stream, or its thread: a number to take turns by
   binding operands;
   std::uint64_t tag = 0;
   std::int64_t deadline_at_ns = 0;  // on CLOCK_MONOTONIC; 0: none
@@ -233,16 +234,18 @@ class alignas(64) job final : public object {
   lane_slot *within = nullptr;  // the lane of its products, on compute units that are set aside
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
-  flight single;                                  // of a job with one command
-  run_of_plan run;                                // of a job with several
-  std::shared_ptr<const recorded_graph> program;  // of a graph's run
-  job *next_completion = nullptr;                 // in its completion queue
+  inflight_command single;  // of a job with one command
+  // Owned until the job completes: the run of a job with several commands, which owns its program; and what a graph's
+  // run executes, of which its totals stay. Neither refers to the job.
+  pooled_run run;
+  std::shared_ptr<const recorded_graph> graph;
+  job *next_completion = nullptr;  // in its completion queue
   std::int32_t part_index = 0;
   sg_backend_copy copy{};
 
  private:
   job_home *owner_ = nullptr;  // a record in use keeps a reference to it
-  std::shared_ptr<const compiled_plan> plan_;
+  std::shared_ptr<const sg::program> program_;
   sg_status status_ = SG_STATUS_OK;
   std::atomic<std::uint64_t> cause_{0};
   std::int64_t start_ns_ = unset, busy_ns_ = 0;

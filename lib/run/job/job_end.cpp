@@ -10,7 +10,8 @@
 #include "run/job/completion_queue.hpp"
 #include "run/job/job.hpp"
 #include "run/job/job_home.hpp"
-#include "run/program/schedule_run.hpp"
+#include "run/program/device_graph.hpp"
+#include "run/program/program_run.hpp"
 
 namespace sg {
 
@@ -78,6 +79,7 @@ void job::end_in_full(sg_status status) noexcept {
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();
+  if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
   if (status != SG_STATUS_OK) {
     leave_failure();
     log_failure();

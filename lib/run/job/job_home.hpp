@@ -15,6 +15,7 @@
 #include "run/job/job_limit.hpp"
 #include "run/job/job_pool.hpp"
 #include "run/job/untold_failures.hpp"
+#include "run/program/run_pool.hpp"
 
 namespace sg {
 
@@ -31,13 +32,13 @@ class job_home : public object {
   virtual void sweep() noexcept = 0;           // a job was cancelled: drop it if it is queued
   // Executes on this thread the commands of the job that are in a lane and that no worker has begun.
   virtual void help(const job &awaited) noexcept = 0;
-  virtual std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned,
-                                                          const plan_request &request) = 0;
+  virtual std::shared_ptr<const program> replan(const program &planned, const plan_request &request) = 0;
   // Frees released device buffers that no job in flight uses. Any thread that does not hold the submission lock.
   virtual void free_unused_buffers() noexcept = 0;
 
   // --- Completion ---
   void job_ended(const job &ended) noexcept;
+  run_pool &runs() noexcept { return runs_; }
   // Recycles a job record without references, and releases the record's reference to this.
   void take_back(job &unused) noexcept;
   void post_callback(callback_request *request) noexcept;
@@ -112,7 +113,8 @@ class job_home : public object {
   void last_ref_dropped() noexcept override;
   void announce_ends(std::uint32_t generation, std::int64_t count) noexcept;
 
-  job_pool jobs_;
+  run_pool runs_;
+  job_pool jobs_;  // after runs_, which its jobs release their runs to
   untold_failures untold_;
   bool registered_ = false;
   service *service_ = nullptr;

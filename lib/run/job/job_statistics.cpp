@@ -9,9 +9,9 @@
 
 namespace sg {
 
-void job::ran(const flight &command) noexcept { commands_run_ += command.commands; }
+void job::ran(const inflight_command &command) noexcept { commands_run_ += command.commands; }
 
-void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
+void job::batch_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
   if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   } else {
@@ -26,7 +26,7 @@ void job::group_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t ba
 }
 
 void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
-  commands_run_ = static_cast<std::int32_t>(plan->text->commands.size());
+  commands_run_ = static_cast<std::int32_t>(program->schedule->commands.size());
   if (end_ns != 0) {
     start_ns_ = start_ns;
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
@@ -35,7 +35,7 @@ void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t b
   work_ended();
 }
 
-void job::add_time(const flight &command, std::int64_t not_before_ns) noexcept {
+void job::add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
   // What it waited for may have ended later by the host's clock than itself by the device's.
   const std::int64_t start_ns = std::max(not_before_ns, command.start_ns);
@@ -51,10 +51,10 @@ void job::statistics(sg_job_statistics &out) const noexcept {
   out.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
   out.commands_run = commands_run_;
   out.batch_size = single.batch_size;
-  if (program) {
-    out.commands = program->commands;
+  if (graph) {
+    out.commands = graph->commands;
     out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
-    out.flops = program->flops;
+    out.flops = graph->flops;
     copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");
   } else if (kind == work_kind::copy) {
     const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);
@@ -65,7 +65,7 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.bytes_out = from_device && !to_device ? bytes : 0;
     copy_text(out.strategy, sizeof out.strategy, "copy");
   } else if (kind == work_kind::schedule) {
-    const schedule &s = *plan->text;
+    const schedule &s = *program->schedule;
     out.commands = static_cast<std::int32_t>(s.commands.size());
     out.predicted_seconds = s.predicted_seconds;
     out.bound_seconds = s.bound_seconds;

@@ -28,7 +28,7 @@ ref<job> event::new_point() const {
 }
 
 void event::put(const ref<job> &work, stream *in, job *behind) const {
-  submission order;
+  submission_order order;
   order.on = in;
   order.behind = behind;
   owner_->submit(work, order, nullptr, 0);
@@ -92,7 +92,7 @@ void event::hold_back(stream &later) const {
 
 ref<job> event::happened_already() const {
   ref<job> made = owner_->new_job();
-  owner_->submit(made, submission(), nullptr, 0);
+  owner_->submit(made, submission_order(), nullptr, 0);
   return made;
 }
 

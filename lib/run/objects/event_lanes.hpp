@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "run/program/flight.hpp"
+#include "run/program/inflight_command.hpp"
 
 namespace sg {
 

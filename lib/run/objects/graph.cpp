@@ -10,7 +10,7 @@ std::int32_t graph::size() const noexcept {
   return static_cast<std::int32_t>(works_.size());
 }
 
-void graph::record(recorded_work &&work) {
+void graph::record(submission &&work) {
   const std::lock_guard lock(lock_);
   if (has_run_) throw error(SG_STATUS_BUSY, "the graph has run; nothing more can be recorded into it");
   if (works_.size() == INT32_MAX) throw std::bad_alloc();
@@ -18,14 +18,14 @@ void graph::record(recorded_work &&work) {
   program_.reset();
 }
 
-recorded_work graph::at(std::int32_t index) const {
+submission graph::at(std::int32_t index) const {
   const std::lock_guard lock(lock_);
   return works_[static_cast<std::size_t>(index)];
 }
 
-void graph::replace(std::int32_t index, recorded_work &&work) {
+void graph::replace(std::int32_t index, submission &&work) {
   const std::lock_guard lock(lock_);
-  recorded_work &place = works_[static_cast<std::size_t>(index)];
+  submission &place = works_[static_cast<std::size_t>(index)];
   work.stream = place.stream;
   work.priority = place.priority;
   work.units = place.units;
@@ -40,9 +40,9 @@ std::shared_ptr<const graph_program> graph::prepared() {
   const std::lock_guard lock(lock_);
   has_run_ = true;
   if (program_) return program_;
-  std::vector<recorded_work> works;
+  std::vector<submission> works;
   works.reserve(works_.size());
-  for (const recorded_work &work : works_) {
+  for (const submission &work : works_) {
     works.push_back(work);
     works.back().operands = work.operands.copy();
   }
@@ -52,9 +52,9 @@ std::shared_ptr<const graph_program> graph::prepared() {
   return made;
 }
 
-void graph::run(const ref<job> &whole, submission order) {
+void graph::run(const ref<job> &whole, submission_order order) {
   const auto program = prepared();
-  whole->program = program;
+  whole->graph = program;
   if (!program->device) return owner_->submit_parts(whole, order, *program);
   whole->kind = work_kind::device_graph;
   whole->follows_on_device = true;

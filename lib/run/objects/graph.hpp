@@ -19,20 +19,20 @@ class graph final : public object {
 
   job_sink &owner() const noexcept { return *owner_; }
   std::int32_t size() const noexcept;
-  void record(recorded_work &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
+  void record(submission &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
   // What was recorded as number `index`; it exists. replace() keeps its stream, priority, units, partition and
   // label, and whether it is tracked.
-  recorded_work at(std::int32_t index) const;
-  void replace(std::int32_t index, recorded_work &&work);
+  submission at(std::int32_t index) const;
+  void replace(std::int32_t index, submission &&work);
   // Submits a run; `whole` ends when all of it has ended. Throws as job_sink::submit does.
-  void run(const ref<job> &whole, submission order);
+  void run(const ref<job> &whole, submission_order order);
 
  private:
   std::shared_ptr<const graph_program> prepared();
 
   const ref<job_sink> owner_;
   mutable std::mutex lock_;
-  std::vector<recorded_work> works_;
+  std::vector<submission> works_;
   std::shared_ptr<const graph_program> program_;  // of works_; empty when they have changed
   bool has_run_ = false;
 };

@@ -18,7 +18,7 @@ constexpr std::size_t most_works_of_device = 4096;
 // Ranges of memory that stand for all operands of a graph.
 constexpr std::size_t most_ranges = 48;
 
-bool conflict(const recorded_work &earlier, const recorded_work &later) noexcept {
+bool conflict(const submission &earlier, const submission &later) noexcept {
   if (!earlier.tracked || !later.tracked) return false;
   for (const access &x : earlier.accesses)
     for (const access &y : later.accesses)
@@ -27,7 +27,7 @@ bool conflict(const recorded_work &earlier, const recorded_work &later) noexcept
 }
 
 // Which works each one comes after, without those that follow from others.
-std::vector<std::vector<std::int32_t>> order_of(const std::vector<recorded_work> &works) {
+std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &works) {
   const std::size_t count = works.size();
   std::vector<std::vector<bool>> after(count);  // transitively
   std::vector<std::vector<std::int32_t>> before(count);
@@ -53,29 +53,29 @@ struct step {
   std::vector<std::int32_t> before;  // steps
 };
 
-bool may_join(const recorded_work &x, const recorded_work &y) noexcept {
-  return x.kind == work_kind::schedule && y.kind == work_kind::schedule && x.plan->small && y.plan->small &&
-         x.units == y.units && x.plan->in_type == y.plan->in_type && x.plan->out_type == y.plan->out_type &&
-         x.plan->compute == y.plan->compute;
+bool may_join(const submission &x, const submission &y) noexcept {
+  return x.kind == work_kind::schedule && y.kind == work_kind::schedule && x.program->small && y.program->small &&
+         x.units == y.units && x.program->in_type == y.program->in_type && x.program->out_type == y.program->out_type &&
+         x.program->compute == y.program->compute;
 }
 
 // Which of the products that may be one call go each by itself.
-std::vector<bool> apart_of(const std::vector<recorded_work> &works, const std::vector<std::int32_t> &rank) {
+std::vector<bool> unbatched_of(const std::vector<submission> &works, const std::vector<std::int32_t> &rank) {
   std::vector<std::size_t> small;
   for (std::size_t i = 0; i < works.size(); ++i)
-    if (works[i].kind == work_kind::schedule && works[i].plan->small && works[i].units == 0) small.push_back(i);
+    if (works[i].kind == work_kind::schedule && works[i].program->small && works[i].units == 0) small.push_back(i);
   const auto kind = [&](std::size_t i) {
-    const compiled_plan &plan = *works[i].plan;
-    return std::tuple(rank[i], plan.in_type, plan.out_type, plan.compute);
+    const sg::program &program = *works[i].program;
+    return std::tuple(rank[i], program.in_type, program.out_type, program.compute);
   };
-  const auto least = [&](std::size_t i) { return works[i].plan->min_batch_size; };
-  std::vector<bool> apart(works.size());
-  for (const std::size_t i : unbatched_items(std::move(small), kind, least)) apart[i] = true;
-  return apart;
+  const auto least = [&](std::size_t i) { return works[i].program->min_batch_size; };
+  std::vector<bool> unbatched(works.size());
+  for (const std::size_t i : unbatched_items(std::move(small), kind, least)) unbatched[i] = true;
+  return unbatched;
 }
 
 // Small products that come after equally many others are one step. Steps are in an order in which they may run.
-std::vector<step> steps_of(const std::vector<recorded_work> &works, bool batches) {
+std::vector<step> steps_of(const std::vector<submission> &works, bool batches) {
   const auto before = order_of(works);
   std::vector<std::int32_t> rank(works.size(), 0), step_of(works.size());
   std::vector<std::int32_t> by_rank(works.size());
@@ -86,7 +86,7 @@ std::vector<step> steps_of(const std::vector<recorded_work> &works, bool batches
   std::stable_sort(by_rank.begin(), by_rank.end(), [&](std::int32_t x, std::int32_t y) {
     return rank[static_cast<std::size_t>(x)] < rank[static_cast<std::size_t>(y)];
   });
-  const std::vector<bool> apart = apart_of(works, rank);
+  const std::vector<bool> unbatched = unbatched_of(works, rank);
   std::vector<step> steps;
   std::size_t first_of_rank = 0;
   std::int32_t present = 0;
@@ -103,7 +103,7 @@ std::vector<step> steps_of(const std::vector<recorded_work> &works, bool batches
     const auto found =
         std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(first_of_rank), steps.end(), [&](const step &s) {
           const auto first = static_cast<std::size_t>(s.works.front());
-          return batches && !apart[i] && !apart[first] && may_join(works[first], works[i]);
+          return batches && !unbatched[i] && !unbatched[first] && may_join(works[first], works[i]);
         });
     step_of[i] = static_cast<std::int32_t>(found - steps.begin());
     if (found == steps.end()) steps.emplace_back();
@@ -124,11 +124,11 @@ footprint range(std::uintptr_t lo, std::uintptr_t hi) noexcept {
 }
 
 // The same memory in few ranges, which may hold more than was named.
-std::vector<access> in_few_ranges(const std::vector<recorded_work> &works) {
+std::vector<access> in_few_ranges(const std::vector<submission> &works) {
   std::vector<access> result;
   for (const bool writes : {false, true}) {
     std::vector<footprint> all;
-    for (const recorded_work &work : works)
+    for (const submission &work : works)
       for (const access &a : work.accesses)
         if (writes ? a.writes : a.reads) all.push_back(a.bytes);
     std::sort(all.begin(), all.end(), [](const footprint &x, const footprint &y) { return x.lo < y.lo; });
@@ -150,19 +150,23 @@ std::vector<access> in_few_ranges(const std::vector<recorded_work> &works) {
 
 }  // namespace
 
-graph_program::graph_program(std::vector<recorded_work> recorded) : works(std::move(recorded)) {
+graph_program::graph_program(std::vector<submission> recorded) : works(std::move(recorded)) {
   commands = static_cast<std::int32_t>(works.size());
-  for (const recorded_work &work : works)
-    if (work.plan) flops += work.plan->text->flops;
+  for (const submission &work : works)
+    if (work.program) flops += work.program->schedule->flops;
+  auto alone = std::make_shared<recorded_graph>();
+  alone->commands = commands;
+  alone->flops = flops;
+  totals = std::move(alone);
 }
 
 void graph_program::put_on(const sg::device &on) {
-  const bool takes =
-      on.ops().graph_create && works.size() <= most_works_of_device &&
-      std::all_of(works.begin(), works.end(), [](const recorded_work &work) {
-        if (work.kind == work_kind::marker) return true;
-        return work.follows_on_device && !work.within && (!work.plan || work.plan->text->commands[0].is<ops::gemm>());
-      });
+  const bool takes = on.ops().graph_create && works.size() <= most_works_of_device &&
+                     std::all_of(works.begin(), works.end(), [](const submission &work) {
+                       if (work.kind == work_kind::marker) return true;
+                       return work.follows_on_device && !work.within &&
+                              (!work.program || work.program->schedule->commands[0].is<ops::gemm>());
+                     });
   if (!takes) {
     if (logs(log_level::info, log_area::fallback))
       log_message(log_level::info, log_area::fallback, "a graph of %zu submissions is replayed one by one: %s",
@@ -182,7 +186,7 @@ void graph_program::put_on(const sg::device &on) {
     sg_backend_node &node = nodes[i];
     node.before = steps[i].before.data();
     node.before_count = static_cast<std::int32_t>(steps[i].before.size());
-    const recorded_work &first = works[static_cast<std::size_t>(steps[i].works.front())];
+    const submission &first = works[static_cast<std::size_t>(steps[i].works.front())];
     if (first.kind == work_kind::copy) {
       calls[i].push_back(&first.copy.header);
       node.commands = calls[i].data();
@@ -190,8 +194,8 @@ void graph_program::put_on(const sg::device &on) {
       continue;
     }
     for (const std::int32_t index : steps[i].works) {
-      const recorded_work &work = works[static_cast<std::size_t>(index)];
-      const schedule &s = *work.plan->text;
+      const submission &work = works[static_cast<std::size_t>(index)];
+      const schedule &s = *work.program->schedule;
       products[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
       products[i].back().compute_units = work.units;
     }

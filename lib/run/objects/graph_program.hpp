@@ -5,43 +5,20 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "backend/device.hpp"
-#include "ops/binding.hpp"
-#include "plan/gemm/problem.hpp"
-#include "run/job/job.hpp"
-#include "run/objects/stream.hpp"
+#include "run/objects/submission.hpp"
 #include "run/order/tracker.hpp"
-#include "run/program/compiled_plan.hpp"
 #include "run/program/device_graph.hpp"
 
 namespace sg {
 
-// One submission, recorded.
-struct recorded_work {
-  work_kind kind = work_kind::marker;  // marker: there is nothing to do
-  std::int8_t priority = 0;
-  bool follows_on_device = false;
-  std::int32_t units = 0;    // compute units that it may use; 0: all
-  std::int64_t stream = -1;  // its number; -1: none
-  ref<sg::stream> within;    // that stream, where compute units are set aside for it
-  std::shared_ptr<const compiled_plan> plan;
-  binding operands;
-  sg_backend_copy copy{};
-  bool tracked = true;
-  std::string label;
-  std::vector<access> accesses;
-  bool is_product = false;  // of one problem: `shape`, planned by `request`
-  problem shape;
-  plan_request request;
-};
-
 struct graph_program : recorded_graph {
-  explicit graph_program(std::vector<recorded_work> recorded);
+  explicit graph_program(std::vector<submission> recorded);
 
-  std::vector<recorded_work> works;
+  // Copies of the graph's: neither it nor they refer to the graph or to one of its runs.
+  std::vector<submission> works;
   std::vector<access> accesses;  // of all works, in few ranges; with `device` only
 
   // Gives the works to the device as one graph, where it takes them. Throws std::bad_alloc.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "run/dispatch/engine.hpp"
-#include "run/program/flight.hpp"
+#include "run/program/inflight_command.hpp"
 
 namespace sg {
 

@@ -31,7 +31,7 @@ void stream::last_ref_dropped() noexcept {
 }
 
 bool stream::takes(job &work) const noexcept {
-  if (work.kind == work_kind::marker && !work.program) work.kind = work_kind::point;
+  if (work.kind == work_kind::marker && !work.graph) work.kind = work_kind::point;
   if (work.kind == work_kind::point) work.follows_on_device = true;
   if (!work.follows_on_device) return false;
   work.native = &native_->slot();
@@ -46,7 +46,7 @@ ref<job> stream::append(job &next) {
 ref<job> stream::end() {
   if (!native_) return latest();
   ref<job> point = owner_->new_job();
-  submission order;
+  submission_order order;
   order.on = this;
   owner_->submit(point, order, nullptr, 0);
   return point;

@@ -15,7 +15,7 @@ struct graph_program;
 class stream;
 
 // The order of a submission.
-struct submission {
+struct submission_order {
   stream *on = nullptr;
   job *behind = nullptr;  // runs after this job, whether or not it succeeds
   const ref<job> *after = nullptr;
@@ -30,9 +30,10 @@ class job_sink : public job_home {
   // sg::error(SG_STATUS_BUSY). Throws std::bad_alloc or sg::error(SG_STATUS_SHUTDOWN); the job then completes as a
   // marker. With a native stream it returns once the job's command is in that stream, or, if the job is not one command
   // on the device, once the job has completed.
-  virtual void submit(ref<job> work, const submission &order, const access *accesses, std::size_t access_count) = 0;
+  virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
+                      std::size_t access_count) = 0;
   // The same with a run of a graph: its parts in the order of recording, and `whole`, which completes after them.
-  virtual void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program) = 0;
+  virtual void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) = 0;
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

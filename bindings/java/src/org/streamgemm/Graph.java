@@ -150,24 +150,24 @@ public final class Graph extends NativeObject {
   }
 
   /**
-   * Gives a recorded product other operands, scalars or strides, for the runs submitted from now on.
+   * Sets other operands, scalars and strides of a recorded product, for runs submitted after this call.
    *
    * @param index what {@link #record} returned
    * @param product of the same shapes
    */
-  public synchronized void set(int index, Gemm product) {
+  public synchronized void update(int index, Gemm product) {
     List<Matrix> used = used(product);
     replace(index, used, () -> Calls.graphSetGemm(handle(), index, product, new Calls.Places(product)));
   }
 
   /**
-   * Gives a recorded copy other memory, for the runs submitted from now on.
+   * Sets other memory of a recorded copy, for runs submitted after this call.
    *
    * @param index what {@link #recordCopy} returned
    * @param to the destination, like the one recorded in type, layout, size and leading dimension
    * @param from the source, likewise
    */
-  public synchronized void setCopy(int index, Matrix to, Matrix from) {
+  public synchronized void update(int index, Matrix to, Matrix from) {
     List<Matrix> used = used(to, from);
     if (index >= 0 && index < operands.size()) {
       refuseUnlike("to", to, operands.get(index).get(0));

@@ -67,17 +67,20 @@ public class GraphTest {
       int product = graph.record(Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(first)));
       int last = graph.recordCopy(square(copy), square(first));
       graph.runAsync();
-      graph.set(product, Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(second)).with(3, 0));
-      graph.setCopy(last, square(copy), square(second));
+      graph.update(product, Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(second)).with(3, 0));
+      graph.update(last, square(copy), square(second));
       graph.runAsync().join();
       assertArrayEquals(ab, Support.content(first), 0);
       for (int i = 0; i < N * N; ++i) assertEquals(3 * ab[i], copy.get(i), 0);
       Matrix small = Matrix.of(Support.direct(1), 1, 1);
       Matrix apart = Matrix.of(Support.direct(1), 1, 1);
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.setCopy(last, small, apart));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, apart));
       assertThrows(StreamGemmException.InvalidArgument.class,
-          () -> graph.set(product, Gemm.of(small, small, Matrix.of(Support.direct(1), 1, 1))));
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.setCopy(7, square(copy), square(first)));
+          () -> graph.update(product, Gemm.of(small, small, Matrix.of(Support.direct(1), 1, 1))));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(7, square(copy), square(first)));
+      String message = assertThrows(StreamGemmException.InvalidArgument.class,
+          () -> graph.update(product, square(copy), square(first))).getMessage();
+      assertTrue(message, message.contains("is a GEMM and not a copy"));
       graph.runAsync().join();
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command on its way through a backend stream or a staging worker.
+// A command between its backend call, or its staging worker, and its completion.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -11,7 +11,7 @@ namespace sg {
 
 class engine;
 class job;
-struct product_batch;
+struct batch;
 
 // Lanes of an engine, a bit for each.
 using lane_bits = std::uint64_t;
@@ -21,8 +21,8 @@ inline lane_bits bit_of_lane(std::uint32_t index) noexcept { return lane_bits{1}
 enum class lane_use : std::uint8_t {
   any,
   native,     // it is a stream of the caller's
-  events,     // points
-  partition,  // products, on compute units that are set aside
+  events,     // marker events
+  partition,  // GEMMs, on compute units that are reserved
 };
 
 // One of the engine's backend streams.
@@ -37,23 +37,23 @@ struct lane_slot {
   std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};
 };
 
-struct flight {
-  flight *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
-  engine *home = nullptr;  // that is notified of its completion
-  job *about = nullptr;
-  std::uint32_t index = 0;              // command of the schedule
-  product_batch *batch = nullptr;       // of several commands that went out in one call
-  std::int32_t commands = 1;            // in that call
-  lane_slot *lane = nullptr;            // nullptr on a staging worker
-  float share = 0;                      // of the device, that the command fills
-  std::int64_t predicted_ns = 0;        // of a free-standing command; that of a group is its first member's
-  std::int32_t batch_size = 1;          // products that went out in one call
-  std::atomic<std::int32_t> pieces{0};  // backend calls that have not ended
+struct inflight_command {
+  inflight_command *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
+  engine *home = nullptr;            // that is notified of its completion
+  job *owner = nullptr;
+  std::uint32_t index = 0;                     // command of the schedule
+  sg::batch *batch = nullptr;                  // of several commands that went out in one call
+  std::int32_t commands = 1;                   // in that call
+  lane_slot *lane = nullptr;                   // nullptr on a staging worker
+  float share = 0;                             // of the device, that the command fills
+  std::int64_t predicted_ns = 0;               // of a free-standing command; that of a group is its first member's
+  std::int32_t batch_size = 1;                 // products that went out in one call
+  std::atomic<std::int32_t> backend_calls{0};  // that have not completed
   std::int64_t start_ns = 0, end_ns = 0;
 
-  void begin(engine *runner, job &owner, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
+  void begin(engine *runner, job &of, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {
     home = runner;
-    about = &owner;
+    owner = &of;
     index = command;
     batch = nullptr;
     commands = 1;
@@ -62,7 +62,7 @@ struct flight {
     predicted_ns = 0;
     batch_size = 1;
     start_ns = end_ns = 0;
-    pieces.store(calls, std::memory_order_relaxed);
+    backend_calls.store(calls, std::memory_order_relaxed);
   }
 };
 

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/program/schedule_run.hpp"
+#include "run/program/program_run.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sg {
 
-schedule_run::schedule_run(const compiled_plan &plan)
-    : steps(plan.text->commands.size(), step::waiting),
-      lanes(plan.lanes.size()),
-      lane_of(steps.size(), UINT32_MAX),
-      flights(std::make_unique<flight[]>(steps.size())),
-      slots(steps.size(), nullptr),
-      events(steps.size(), nullptr),
-      plan_(plan),
-      first_blockers_(steps.size(), 0) {
-  for (std::uint32_t l = 0; l < plan.lanes.size(); ++l)
-    for (const std::uint32_t command : plan.lanes[l].commands) lane_of[command] = l;
-  const auto &commands = plan.text->commands;
+program_run::program_run(std::shared_ptr<const sg::program> of, run_pool &pool)
+    : states(of->schedule->commands.size(), command_state::waiting),
+      lanes(of->lanes.size()),
+      lane_of(states.size(), UINT32_MAX),
+      inflight(std::make_unique<inflight_command[]>(states.size())),
+      slots(states.size(), nullptr),
+      events(states.size(), nullptr),
+      program_(std::move(of)),
+      pool_(pool),
+      first_blockers_(states.size(), 0) {
+  const sg::program &compiled = *program_;
+  for (std::uint32_t l = 0; l < compiled.lanes.size(); ++l)
+    for (const std::uint32_t command : compiled.lanes[l].commands) lane_of[command] = l;
+  const auto &commands = compiled.schedule->commands;
   // So that what ends while it runs needs no memory.
   stageable.reserve(static_cast<std::size_t>(
       std::count_if(commands.begin(), commands.end(), [](const command &c) { return !on_device(c.where); })));
@@ -30,15 +33,15 @@ schedule_run::schedule_run(const compiled_plan &plan)
   stageable.assign(first_stageable_.begin(), first_stageable_.end());
 }
 
-void schedule_run::begin_again() noexcept {
-  std::fill(steps.begin(), steps.end(), step::waiting);
+void program_run::begin_again() noexcept {
+  std::fill(states.begin(), states.end(), command_state::waiting);
   std::fill(lanes.begin(), lanes.end(), lane_progress{});
   std::copy(first_blockers_.begin(), first_blockers_.end(), blockers.begin());
   stageable.assign(first_stageable_.begin(), first_stageable_.end());  // there is room for all
   std::fill(slots.begin(), slots.end(), nullptr);
   std::fill(events.begin(), events.end(), nullptr);
   ended = 0;
-  apart = false;
+  unbatched = false;
   in_flight = 0;
 }
 

@@ -35,7 +35,7 @@ void expect_free(sg_context *context, std::uint64_t bytes) {
   EXPECT_OK(sg_buffer_create(context, bytes, all.out()));
 }
 
-TEST(less_memory, a_product_sent_whole_goes_in_tiles) {
+TEST(oom_replan, a_product_sent_whole_goes_in_tiles) {
   const context context =
       open_context("sim:h200?memory=4MiB&taken=3600KiB");  // 496 KiB are left of what is planned with
   const sg_plan_prediction planned = plan_of(context, exact_case());
@@ -49,7 +49,7 @@ TEST(less_memory, a_product_sent_whole_goes_in_tiles) {
   expect_free(context, 496 << 10);
 }
 
-TEST(less_memory, a_streamed_product_goes_in_smaller_tiles) {
+TEST(oom_replan, a_streamed_product_goes_in_smaller_tiles) {
   const context context = open_context("sim:h200?memory=768KiB&taken=400KiB");
   const sg_plan_prediction planned = plan_of(context, exact_case());
   ASSERT_LT(planned.device_bytes, 3 * matrix_bytes) << "it was not to be streamed";
@@ -63,7 +63,7 @@ TEST(less_memory, a_streamed_product_goes_in_smaller_tiles) {
   expect_free(context, 368 << 10);
 }
 
-TEST(less_memory, free_memory_in_pieces) {
+TEST(oom_replan, free_memory_in_pieces) {
   const context context = open_context("sim:h200?memory=4MiB&largest-piece=200KiB");
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
   ASSERT_EQ("", run_gemm_case(context, exact_case(), &did));
@@ -72,7 +72,7 @@ TEST(less_memory, free_memory_in_pieces) {
 }
 
 // Memory that comes free again is used again.
-TEST(less_memory, only_as_long_as_it_lasts) {
+TEST(oom_replan, only_as_long_as_it_lasts) {
   const context context = open_context("sim:h200?memory=4MiB");
   const std::int32_t planned = plan_of(context, exact_case()).commands;
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
@@ -89,7 +89,7 @@ TEST(less_memory, only_as_long_as_it_lasts) {
 }
 
 // What was released and is not needed any more is free at once, whichever thread frees it.
-TEST(less_memory, buffers_that_were_released) {
+TEST(oom_replan, buffers_that_were_released) {
   const context context = open_context("sim:h200?memory=4MiB");
   for (int i = 0; i < 500; ++i) {
     expect_free(context, 3 << 20);
@@ -98,7 +98,7 @@ TEST(less_memory, buffers_that_were_released) {
 }
 
 // What the pool keeps for later runs is given up before a product is cut smaller.
-TEST(less_memory, the_pool_is_emptied_first) {
+TEST(oom_replan, the_pool_is_emptied_first) {
   const context context = open_context("sim:h200?memory=4MiB&taken=2560KiB");
   ASSERT_EQ("", run_gemm_case(context, exact_case(n)));  // keeps its 864 KiB
   const gemm_case larger = exact_case(250);              // 1465 KiB, too large for that block
@@ -108,7 +108,7 @@ TEST(less_memory, the_pool_is_emptied_first) {
 }
 
 // Jobs that follow in order still do.
-TEST(less_memory, in_order) {
+TEST(oom_replan, in_order) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
   std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1), d(n * n, -1);
   job first, second;
@@ -122,7 +122,7 @@ TEST(less_memory, in_order) {
   EXPECT_EQ(std::vector<double>(n * n, 18.0 * n * n), d);
 }
 
-TEST(less_memory, in_a_graph_and_by_a_plan) {
+TEST(oom_replan, in_a_graph_and_by_a_plan) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
   std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1), d(n * n, -1);
   owned<sg_graph, sg_graph_release> graph;
@@ -152,7 +152,7 @@ TEST(less_memory, in_a_graph_and_by_a_plan) {
 }
 
 // Sums in parts need memory of the device, and without any there is one command left.
-TEST(less_memory, a_sum_in_parts_goes_in_one) {
+TEST(oom_replan, a_sum_in_parts_goes_in_one) {
   constexpr std::int64_t depth = 4'000'000;
   constexpr std::uint64_t memory_bytes = 32 << 20, operands_bytes = 2 * depth + 4096;
   const context context = open_context("sim:h200?memory=32MiB");
@@ -199,7 +199,7 @@ TEST(less_memory, a_sum_in_parts_goes_in_one) {
 }
 
 // Two at a time: one waits for the other's memory before it makes do with less.
-TEST(less_memory, beside_each_other) {
+TEST(oom_replan, beside_each_other) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3000KiB");  // 1096 KiB: one of them
   std::vector<double> a(n * n, 2), b(n * n, 3);
   std::vector<std::vector<double>> results(8, std::vector<double>(n * n, -1));
@@ -217,7 +217,7 @@ TEST(less_memory, beside_each_other) {
   for (const auto &c : results) EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
 }
 
-TEST(less_memory, nothing_fits) {
+TEST(oom_replan, nothing_fits) {
   const context context = open_context("sim:h200?memory=4MiB&taken=4194204");  // 100 bytes are left
   std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1);
   const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
@@ -240,7 +240,7 @@ TEST(less_memory, nothing_fits) {
 }
 
 // A caller who insists on tiles that do not fit is told so.
-TEST(less_memory, tiles_as_asked_are_kept) {
+TEST(oom_replan, tiles_as_asked_are_kept) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
   gemm_case g = exact_case();
   g.options.tile_m = g.options.tile_n = g.options.tile_k = n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/recent_product.hpp"
+#include "api/submission_cache.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "api/accesses.hpp"
 #include "api/context_of.hpp"
@@ -68,44 +69,48 @@ constexpr std::size_t most_commands = 128;
 
 }  // namespace
 
-struct recent_product::table {
+// What a thread owns of it.
+struct submission_cache {
   static constexpr std::size_t ways = 4;
   struct set {
-    recent_product places[ways];
+    cached_gemm places[ways];
     std::size_t turn = 0;
   };
   set sets[16];
-  recent_product *latest = nullptr;  // found or placed: as a rule one follows another of its form
+  cached_gemm *latest = nullptr;  // found or placed: as a rule one follows another of its form
+  cached_group groups[4];
+  std::size_t group_turn = 0;
+
   set &set_of(std::uint64_t mixed) noexcept { return sets[mixed >> 60]; }
+  static submission_cache *own() noexcept { return thread_owned<submission_cache>::get(); }
 };
 
-recent_product *recent_product::find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
-  table *const own = thread_owned<table>::get();
+cached_gemm *cached_gemm::find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
+  submission_cache *const own = submission_cache::own();
   if (!own || !own->latest) return nullptr;
   if (own->latest->has_form_of(on, desc, latency)) return own->latest;
   const std::uint64_t mixed = mix(on, desc, latency);
-  for (recent_product &one : own->set_of(mixed).places)
+  for (cached_gemm &one : own->set_of(mixed).places)
     if (one.mixed_ == mixed && one.has_form_of(on, desc, latency)) return own->latest = &one;
   return nullptr;
 }
 
-recent_product *recent_product::place_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
-  table *const own = thread_owned<table>::get();
+cached_gemm *cached_gemm::place_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
+  submission_cache *const own = submission_cache::own();
   if (!own) return nullptr;
   const std::uint64_t mixed = mix(on, desc, latency);
-  table::set &set = own->set_of(mixed);
-  for (recent_product &one : set.places)
+  submission_cache::set &set = own->set_of(mixed);
+  for (cached_gemm &one : set.places)
     if (one.mixed_ == mixed) return own->latest = &one;
-  return own->latest = &set.places[set.turn++ % table::ways];
+  return own->latest = &set.places[set.turn++ % submission_cache::ways];
 }
 
-bool recent_product::has_form_of(const context &on, const sg_gemm_desc &desc, bool latency) const noexcept {
+bool cached_gemm::has_form_of(const context &on, const sg_gemm_desc &desc, bool latency) const noexcept {
   return context_ == on.number() && latency_ == latency && (desc.bias != nullptr) == (count_ == 4) &&
          same_form(desc, form_);
 }
 
-std::optional<recent_product::instance> recent_product::again(const context &on,
-                                                              const sg_gemm_desc &desc) const noexcept {
+std::optional<cached_gemm::instance> cached_gemm::again(const context &on, const sg_gemm_desc &desc) const noexcept {
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};
@@ -126,7 +131,7 @@ std::optional<recent_product::instance> recent_product::again(const context &on,
   return now;
 }
 
-bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency) {
+bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency) {
   const problem &p = product.shape;
   if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return false;
   context_ = on.number();
@@ -149,11 +154,65 @@ bool recent_product::remember(const context &on, const sg_gemm_desc &desc, const
   return true;
 }
 
-bool recent_product::keeps(const compiled_plan &plan) noexcept { return plan.text->commands.size() <= most_commands; }
+bool cached_gemm::keeps(const sg::program &compiled) noexcept {
+  return compiled.schedule->commands.size() <= most_commands;
+}
 
-bool recent_product::is_same(const recent_product &other) const noexcept {
+bool cached_gemm::is_same(const cached_gemm &other) const noexcept {
   return context_ == other.context_ && latency_ == other.latency_ && mixed_ == other.mixed_ && count_ == other.count_ &&
          std::equal(places_, places_ + count_, other.places_) && same_form(form_, other.form_);
+}
+
+const cached_group *cached_group::find(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
+                                       group_accesses &accesses) {
+  const submission_cache *const own = submission_cache::own();
+  if (!own || descs->struct_size != sizeof *descs) return nullptr;
+  for (const cached_group &one : own->groups) {
+    if (!one.program_ || one.which_.size() != count) continue;
+    if (one.again(on, descs, where, accesses)) return &one;
+    accesses = {};  // some may be alike
+  }
+  return nullptr;
+}
+
+bool cached_group::again(const context &on, const sg_gemm_desc *descs, binding &where, group_accesses &accesses) const {
+  const std::size_t count = which_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const cached_gemm &product = distinct_[which_[i]];
+    if (!product.has_form_of(on, descs[i])) return false;
+    if (i == 0) {
+      where.others.resize(count - 1);
+      accesses.reserve(count);
+    }
+    const auto now = product.again(on, descs[i]);
+    if (!now) return false;
+    (i == 0 ? where.first : where.others[i - 1]) = now->where;
+    accesses.add(now->accesses, static_cast<std::size_t>(product.operand_count()));
+  }
+  return true;
+}
+
+void cached_group::add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) {
+  if (!is_known_) return;
+  cached_gemm one;
+  is_known_ = which_.size() < most_products && one.remember(on, desc, product);
+  if (!is_known_) return;
+  auto same = std::find_if(distinct_.begin(), distinct_.end(), [&](const cached_gemm &x) { return x.is_same(one); });
+  if (same == distinct_.end()) {
+    is_known_ = distinct_.size() < most_distinct;
+    if (!is_known_) return;
+    same = distinct_.insert(same, std::move(one));
+  }
+  which_.push_back(static_cast<std::uint8_t>(same - distinct_.begin()));
+}
+
+void cached_group::remember(cached_group &&made, const std::shared_ptr<const sg::program> &compiled) noexcept {
+  if (!made.is_known_ || compiled->schedule->commands.size() > most_products) return;
+  submission_cache *const own = submission_cache::own();
+  if (!own) return;
+  cached_group &place = own->groups[own->group_turn++ % std::size(own->groups)];
+  place = std::move(made);
+  place.program_ = compiled;
 }
 
 }  // namespace sg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/program/compiled_plan.hpp"
+#include "run/program/program.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,6 @@
 #include "plan/gemm/latency_parts.hpp"
 #include "plan/schedule/loose_copies.hpp"
 #include "run/program/batching.hpp"
-#include "run/program/schedule_run.hpp"
 
 namespace sg {
 
@@ -26,8 +25,6 @@ constexpr double short_product_seconds = 1e-3;
 constexpr double short_parts_seconds = 10e-3;
 // Products of a plan whose calls are kept, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
-// Commands of a plan that keeps a run, of some 200 bytes each.
-constexpr std::size_t most_kept = 256;
 
 // Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
 constexpr std::int64_t tile = 128;
@@ -40,34 +37,16 @@ float share_of(const command &c, const device_model &model) noexcept {
 }
 }  // namespace
 
-spare_run::~spare_run() { delete take(); }
-
-run_of_plan compiled_plan::new_run() const {
-  schedule_run *const again = spare_.take();
-  if (!again) return run_of_plan(new schedule_run(*this));
-  again->begin_again();
-  return run_of_plan(again);
-}
-
-void back_to_plan::operator()(schedule_run *ended) const noexcept {
-  if (ended->steps.size() > most_kept) {
-    delete ended;
-    return;
-  }
-  ended->batches.clear();
-  delete ended->plan().spare_.swap(ended);
-}
-
 // Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
 // pieces of one sum follow each other.
-void compiled_plan::find_joinable(const device_model &model) {
-  const auto &commands = text->commands;
+void program::find_batchable(const device_model &model) {
+  const auto &commands = schedule->commands;
   std::vector<float> seconds(commands.size(), 0);
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // the first product of each
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
-    if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(text->buffers, c)) continue;
-    const double alone = gemm_seconds(model, shape_of_gemm(text->buffers, c));
+    if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(schedule->buffers, c)) continue;
+    const double alone = gemm_seconds(model, shape_of_gemm(schedule->buffers, c));
     if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
   }
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
@@ -77,21 +56,21 @@ void compiled_plan::find_joinable(const device_model &model) {
     const auto [first, fresh] = sums.emplace(std::tuple(sum.buffer, sum.item, sum.offset), i);
     if (!fresh) seconds[i] = seconds[first->second] = 0;
   }
-  for (const std::uint32_t before : text->waits) seconds[before] = 0;
-  leave_apart(model, seconds);
+  for (const std::uint32_t before : schedule->waits) seconds[before] = 0;
+  leave_unbatched(model, seconds);
   if (std::count_if(seconds.begin(), seconds.end(), [](float s) { return s > 0; }) < 2) return;
-  joinable = std::move(seconds);
+  batchable = std::move(seconds);
   if (commands.size() > most_prepared) return;
   binding nowhere;
   nowhere.others.resize(problems.size() - 1);
   for (std::uint32_t i = 0; i < commands.size(); ++i)
-    if (joinable[i] > 0) prepare_call(i, nowhere);
+    if (batchable[i] > 0) prepare_call(i, nowhere);
 }
 
 // Takes away the seconds of products that are faster each by itself.
-void compiled_plan::leave_apart(const device_model &model, std::vector<float> &seconds) const {
+void program::leave_unbatched(const device_model &model, std::vector<float> &seconds) const {
   std::vector<std::size_t> all, least(seconds.size());
-  const auto shape = [&](std::size_t i) { return shape_of_gemm(text->buffers, text->commands[i]); };
+  const auto shape = [&](std::size_t i) { return shape_of_gemm(schedule->buffers, schedule->commands[i]); };
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (seconds[i] == 0) continue;
     all.push_back(i);
@@ -105,15 +84,15 @@ void compiled_plan::leave_apart(const device_model &model, std::vector<float> &s
     seconds[i] = 0;
 }
 
-compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &asked,
-                             std::shared_ptr<const schedule> made, const device_model &model)
+program::program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
+                 const device_model &model)
     : problems(std::move(planned)),
       request(asked),
-      text(std::move(made)),
-      after(*text),
-      needs_event(text->commands.size(), false),
-      loose(loose_copies(*text)) {
-  const auto &commands = text->commands;
+      schedule(std::move(made)),
+      after(*schedule),
+      needs_event(schedule->commands.size(), false),
+      loose(loose_copies(*schedule)) {
+  const auto &commands = schedule->commands;
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
@@ -123,66 +102,66 @@ compiled_plan::compiled_plan(std::vector<problem> planned, const plan_request &a
     if (list == lanes.end()) list = lanes.insert(lanes.end(), lane_list{c.where, {}});
     list->commands.push_back(i);
     for (std::uint32_t w = 0; w < c.waits; ++w) {
-      const std::uint32_t before = text->waits[c.first_wait + w];
+      const std::uint32_t before = schedule->waits[c.first_wait + w];
       if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
   // What the planner cut a problem into is apart for a reason.
-  if (problems.size() > 1) find_joinable(model);
-  const double lane_seconds = text->predicted_seconds * static_cast<double>(lanes.size());
+  if (problems.size() > 1) find_batchable(model);
+  const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
   if (has_latency_parts()) {
-    short_here = text->predicted_seconds < short_parts_seconds;
+    short_here = schedule->predicted_seconds < short_parts_seconds;
     one_call = !wants_core;
     if (one_call) {
-      joinable.assign(commands.size(), static_cast<float>(lane_seconds / static_cast<double>(of_device)));
+      batchable.assign(commands.size(), static_cast<float>(lane_seconds / static_cast<double>(of_device)));
       wants_core = lane_seconds > long_command_seconds;
     }
   }
   if (!is_single() || !commands[0].is<ops::gemm>()) return;
   const command &product = commands[0];
   const ops::gemm &gemm = *product.as<ops::gemm>();
-  in_type = type_of(text->buffers, product.views[gemm.a]);
-  out_type = type_of(text->buffers, product.views[gemm.c]);
+  in_type = type_of(schedule->buffers, product.views[gemm.a]);
+  out_type = type_of(schedule->buffers, product.views[gemm.c]);
   compute = gemm.compute;
   share = share_of(product, model);
   items = product.views[gemm.c].items;
-  work_seconds = std::max(0.0, text->predicted_seconds - model.launch_latency);
-  const bool scattered = has_pointer_arrays(text->buffers, product);
-  short_here = !scattered && text->predicted_seconds < short_product_seconds;
-  small = !scattered && text->predicted_seconds < small_product_seconds;
+  work_seconds = std::max(0.0, schedule->predicted_seconds - model.launch_latency);
+  const bool scattered = has_pointer_arrays(schedule->buffers, product);
+  short_here = !scattered && schedule->predicted_seconds < short_product_seconds;
+  small = !scattered && schedule->predicted_seconds < small_product_seconds;
   if (!small) return;
-  min_batch_size = sg::min_batch_size(model, shape_of_gemm(text->buffers, product));
+  min_batch_size = sg::min_batch_size(model, shape_of_gemm(schedule->buffers, product));
   prepare_call(0, {});
 }
 
 // Whether it is what latency_parts() asks for, and not a schedule for throughput in its place.
-bool compiled_plan::has_latency_parts() const noexcept {
-  const auto &commands = text->commands;
+bool program::has_latency_parts() const noexcept {
+  const auto &commands = schedule->commands;
   return request.latency && commands.size() > 1 && commands.size() <= static_cast<std::size_t>(most_latency_parts) &&
-         text->waits.empty() && text->device_bytes == 0 &&
+         schedule->waits.empty() && schedule->device_bytes == 0 &&
          std::all_of(commands.begin(), commands.end(),
                      [](const command &c) { return c.is<ops::gemm>() && c.as<ops::gemm>()->beta != scalar_role::one; });
 }
 
-void compiled_plan::prepare_call(std::uint32_t index, const binding &nowhere) {
-  const command &product = text->commands[index];
+void program::prepare_call(std::uint32_t index, const binding &nowhere) {
+  const command &product = schedule->commands[index];
   const ops::gemm &gemm = *product.as<ops::gemm>();
-  bare_call made{};
+  call_template made{};
   const std::size_t views[] = {gemm.a, gemm.b, gemm.c, gemm.bias};
   for (std::size_t i = 0; i < std::size(views); ++i) {
     const view &v = product.views[views[i]];
     if (!v.exists()) continue;
-    if (buffer_of(text->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
+    if (buffer_of(schedule->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
     made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
   }
   pointer_scratch unused;
   made.group = product.group;
-  made.form = lower_gemm(text->buffers, product, nowhere, unused);
+  made.form = lower_gemm(schedule->buffers, product, nowhere, unused);
   made.own_alpha = gemm.alpha == scalar_role::job;
   made.own_beta = gemm.beta == scalar_role::job;
   made.has_bias = product.views[gemm.bias].exists();
-  calls_.resize(text->commands.size());
+  calls_.resize(schedule->commands.size());
   calls_[index] = made;
 }
 

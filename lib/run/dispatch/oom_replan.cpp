@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/dispatch/less_memory.hpp"
+#include "run/dispatch/oom_replan.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
@@ -15,7 +16,7 @@ namespace sg {
 
 namespace {
 
-std::int64_t need_of(const job &of) noexcept { return of.plan->text->device_bytes; }
+std::int64_t need_of(const job &of) noexcept { return of.program->schedule->device_bytes; }
 
 bool is_out_of_memory(const error &e) noexcept { return e.status() == SG_STATUS_OUT_OF_MEMORY; }
 
@@ -34,14 +35,14 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
 }
 
 // The engine takes it for a run by now, though less memory may leave it one command.
-void adopt(job &ready, const std::shared_ptr<const compiled_plan> &plan) { ready.give_schedule(plan, true); }
+void adopt(job &ready, const std::shared_ptr<const program> &replanned) { ready.give_schedule(replanned, true); }
 
 void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noexcept {
   if (!logs(log_level::warn, log_area::memory)) return;
   log_message(log_level::warn, log_area::memory,
               "job \"%s\": %lld bytes of device memory were refused; planned again for %lld: %s with %lld bytes",
               ready.label(), static_cast<long long>(refused), static_cast<long long>(budget),
-              ready.plan->text->strategy.c_str(), static_cast<long long>(need_of(ready)));
+              ready.program->schedule->strategy.c_str(), static_cast<long long>(need_of(ready)));
 }
 
 [[noreturn]] void report(const job &ready, std::int64_t wanted, const error &why) {
@@ -52,11 +53,30 @@ void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noe
 
 }  // namespace
 
-void take_device_memory(job &ready, arena_pool &from, bool replans) {
-  const auto planned = ready.shared_plan();
+auto oom_replan::low_memory_variant_of(const program_ref &planned) const noexcept -> program_ref {
+  const auto found = variants_.find(planned);
+  return found == variants_.end() ? nullptr : found->second;
+}
+
+// Without memory for the entry the next run plans again.
+void oom_replan::remember(const program_ref &planned, const program_ref &variant) noexcept {
+  try {
+    variants_[planned] = variant;
+  } catch (const std::bad_alloc &) {
+    return;
+  }
+  if (variants_.size() <= most_variants) return;
+  const std::size_t expired = std::erase_if(variants_, [](const auto &entry) { return entry.first.expired(); });
+  if (expired == 0) std::erase_if(variants_, [&](const auto &entry) { return entry.second != variant; });
+}
+
+void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
+  const program_ref planned = ready.shared_program();
   // What an earlier run left, before the device is asked again for what it did not have.
-  const std::int64_t left = planned->in_less_memory ? planned->in_less_memory->text->device_bytes : 0;
-  if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, planned->in_less_memory);
+  if (const program_ref variant = variants_.empty() ? nullptr : low_memory_variant_of(planned)) {
+    const std::int64_t left = variant->schedule->device_bytes;
+    if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, variant);
+  }
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
@@ -73,14 +93,14 @@ void take_device_memory(job &ready, arena_pool &from, bool replans) {
     const std::int64_t budget = budget_after(refused, ready.owner().on());
     request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would be the model's
     try {
-      adopt(ready, ready.owner().plan_again(*planned, request));
+      adopt(ready, ready.owner().replan(*planned, request));
       log_replan(ready, refused, budget);
     } catch (const error &e) {
       if (!is_out_of_memory(e)) throw;
-      report(ready, planned->text->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);
+      report(ready, planned->schedule->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);
     }
   }
-  if (ready.plan != planned.get()) planned->in_less_memory = ready.shared_plan();
+  if (ready.program != planned.get()) remember(planned, ready.shared_program());
 }
 
 }  // namespace sg

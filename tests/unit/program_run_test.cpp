@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of a plan: the one that has ended is the next one, as fresh as the first.
-#include "run/program/schedule_run.hpp"
+#include "run/program/program_run.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "plan/schedule/schedule.hpp"
+#include "run/program/run_pool.hpp"
 
 namespace sg {
 namespace {
@@ -36,28 +39,32 @@ std::shared_ptr<const schedule> make_schedule() {
 
 class runs_of_a_plan : public testing::Test {
  protected:
-  const compiled_plan plan_{std::vector<problem>(1), {}, make_schedule(), device_model()};
+  static std::shared_ptr<const program> make_plan() {
+    return std::make_shared<program>(std::vector<problem>(1), plan_request(), make_schedule(), device_model());
+  }
+  const std::shared_ptr<const program> plan_ = make_plan();
+  run_pool pool_;
 
-  static void expect_fresh(const schedule_run &run) {
+  static void expect_fresh(const program_run &run) {
     const auto all = [](const auto &list, auto value) {
       return std::all_of(list.begin(), list.end(), [&](const auto &x) { return x == value; });
     };
-    EXPECT_TRUE(all(run.steps, schedule_run::step::waiting));
+    EXPECT_TRUE(all(run.states, program_run::command_state::waiting));
     for (const auto &lane : run.lanes) EXPECT_TRUE(lane.next == 0 && !lane.busy && !lane.started && !lane.held_up);
     EXPECT_EQ((std::vector<std::uint32_t>{0, 0, 0, 0, 0, 0, 1}), run.blockers);
     EXPECT_EQ((std::vector<std::uint32_t>{0, 1}), run.stageable);
     EXPECT_TRUE(all(run.slots, static_cast<lane_slot *>(nullptr)));
     EXPECT_TRUE(all(run.events, static_cast<sg_backend_event *>(nullptr)));
-    EXPECT_TRUE(run.batches.empty() && !run.apart && run.idle());
+    EXPECT_TRUE(!run.unbatched && run.idle());
     EXPECT_EQ(0u, run.ended);
   }
 
   // Of one and the same run, in a place that nobody reads before the run has written it.
-  static void mark(schedule_run &run, std::int64_t as) { run.flights[0].predicted_ns = as; }
-  static std::int64_t mark_of(const schedule_run &run) { return run.flights[0].predicted_ns; }
+  static void mark(program_run &run, std::int64_t as) { run.inflight[0].predicted_ns = as; }
+  static std::int64_t mark_of(const program_run &run) { return run.inflight[0].predicted_ns; }
 
   // As far as a run gets that fails with a command in each lane.
-  static void leave_traces(schedule_run &run) {
+  static void leave_traces(program_run &run) {
     static lane_slot slot;
     for (const std::uint32_t command : {2u, 3u, 4u, 5u}) {
       run.goes_out(command);
@@ -67,34 +74,62 @@ class runs_of_a_plan : public testing::Test {
     for (auto &lane : run.lanes) lane.started = lane.held_up = true;
     run.stageable.assign({6});
     run.blockers[6] = 0;
-    run.batches.push_back(std::make_unique<product_batch>());
-    run.apart = true;
+    run.unbatched = true;
     run.ended = 4;
   }
 };
 
-TEST_F(runs_of_a_plan, begin_with_what_waits_for_nothing) { expect_fresh(*plan_.new_run()); }
+TEST_F(runs_of_a_plan, begin_with_what_waits_for_nothing) { expect_fresh(*pool_.acquire(plan_)); }
 
 TEST_F(runs_of_a_plan, that_have_ended_are_the_next_ones) {
-  run_of_plan first = plan_.new_run();
+  pooled_run first = pool_.acquire(plan_);
   leave_traces(*first);
   mark(*first, 1);
   first.reset();
-  const run_of_plan second = plan_.new_run();
+  const pooled_run second = pool_.acquire(plan_);
   EXPECT_EQ(1, mark_of(*second));
   expect_fresh(*second);
-  const run_of_plan beside = plan_.new_run();
+  const pooled_run beside = pool_.acquire(plan_);
   EXPECT_EQ(0, mark_of(*beside));
   expect_fresh(*beside);
 }
 
-TEST_F(runs_of_a_plan, beside_each_other_leave_one) {
-  run_of_plan first = plan_.new_run(), second = plan_.new_run();
+TEST_F(runs_of_a_plan, beside_each_other_leave_the_latest) {
+  pooled_run first = pool_.acquire(plan_), second = pool_.acquire(plan_);
   mark(*first, 1);
   mark(*second, 2);
   first.reset();
   second.reset();
-  EXPECT_EQ(2, mark_of(*plan_.new_run()));
+  EXPECT_EQ(2, mark_of(*pool_.acquire(plan_)));
+}
+
+TEST_F(runs_of_a_plan, are_of_that_plan) {
+  std::vector<std::shared_ptr<const program>> plans;
+  for (int i = 0; i < 200; ++i) plans.push_back(make_plan());
+  for (int round = 0; round < 2; ++round)
+    for (const auto &each : plans) {
+      const pooled_run run = pool_.acquire(each);
+      EXPECT_EQ(each.get(), &run->of());
+      expect_fresh(*run);
+    }
+}
+
+// A run keeps its plan, a plan no run: nothing is left when the pool is gone.
+TEST_F(runs_of_a_plan, keep_their_plan_until_the_pool_is_gone) {
+  std::weak_ptr<const program> watched;
+  {
+    run_pool pool;
+    auto plan = make_plan();
+    watched = plan;
+    pooled_run first = pool.acquire(plan);
+    const pooled_run second = pool.acquire(plan);
+    EXPECT_EQ(3, plan.use_count());
+    first.reset();
+    EXPECT_EQ(3, plan.use_count()) << "the pooled run keeps it";
+    plan.reset();
+    EXPECT_FALSE(watched.expired());
+  }
+  EXPECT_TRUE(watched.expired());
 }
 
 }  // namespace

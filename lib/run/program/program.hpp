@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule with what running it needs to know beyond its text, worked out once.
+// A schedule with the tables that running it needs, built once.
 #pragma once
 
 #include <streamgemm/backend.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,41 +19,16 @@
 
 namespace sg {
 
-class schedule_run;
-struct compiled_plan;
+// Immutable. It owns its schedule and refers to none of its owners: the program cache, submission caches, sg_plan
+// objects, recorded submissions, runs, and the jobs that used it last.
+struct program {
+  program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
+          const device_model &model);
 
-struct back_to_plan {  // where the plan has room for it
-  void operator()(schedule_run *ended) const noexcept;
-};
-// A run of a plan that outlives it.
-using run_of_plan = std::unique_ptr<schedule_run, back_to_plan>;
-
-// A run that has ended, for the next one of its plan. Any thread.
-class spare_run {
- public:
-  spare_run() noexcept = default;
-  ~spare_run();
-  spare_run(const spare_run &) = delete;
-  spare_run &operator=(const spare_run &) = delete;
-
-  schedule_run *take() noexcept { return kept_.exchange(nullptr, std::memory_order_acquire); }  // nullptr: none
-  schedule_run *swap(schedule_run *for_this) noexcept { return kept_.exchange(for_this, std::memory_order_acq_rel); }
-
- private:
-  std::atomic<schedule_run *> kept_{nullptr};
-};
-
-struct compiled_plan {
-  compiled_plan(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const schedule> made,
-                const device_model &model);
-
-  // A run of it that has not begun. Throws std::bad_alloc.
-  run_of_plan new_run() const;
-
-  bool is_single() const noexcept { return text->commands.size() == 1; }
+  bool is_single() const noexcept { return schedule->commands.size() == 1; }
   std::int64_t predicted_ns() const noexcept {
     constexpr double most_seconds = 1e8;
-    return static_cast<std::int64_t>(std::min(text->predicted_seconds, most_seconds) * 1e9);
+    return static_cast<std::int64_t>(std::min(schedule->predicted_seconds, most_seconds) * 1e9);
   }
 
   // The commands of one lane of the device, in order.
@@ -63,23 +37,22 @@ struct compiled_plan {
     std::vector<std::uint32_t> commands;
   };
 
-  std::vector<problem> problems;  // what it is the plan of
+  std::vector<problem> problems;  // that it computes
   plan_request request;
-  std::shared_ptr<const schedule> text;
+  std::shared_ptr<const sg::schedule> schedule;
   std::vector<lane_list> lanes;
   dependents after;
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
   std::vector<bool> loose;  // copies that may go before earlier ones of their lane
-  // The engine's: what ran in its place when the device had less memory than it needs.
-  mutable std::shared_ptr<const compiled_plan> in_less_memory;
   bool wants_core = false;  // its commands are long enough to have a lane to themselves
   // Its commands are short independent GEMMs of one problem, which an engine sends out as one call: the submitter
   // waits, and a part that is queued behind another job's command would hold up all of it.
   bool one_call = false;
-  // By command of a plan of several problems: seconds of a small product that waits for nothing and that nothing waits
-  // for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such products.
-  std::vector<float> joinable;
+  // By command of a program of several problems: seconds of a small product that waits for nothing and that nothing
+  // waits for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such
+  // products.
+  std::vector<float> batchable;
 
   // GEMMs, independent of each other, that are short enough for a thread that waits for them anyway, with nothing to
   // gather first.
@@ -95,26 +68,24 @@ struct compiled_plan {
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   // A product's call of the backend without addresses, where it takes nothing else of a job than these and the scalars.
-  struct bare_call {
+  struct call_template {
     sg_backend_gemm form;
     std::int32_t group;                                      // the problem
     std::array<std::uint8_t, operands_of_problem> operands;  // of it, that are A, B, C and the bias
     bool own_alpha, own_beta, has_bias;                      // the job's scalars
   };
-  // Of a small single product, or of one that is joinable; nullptr: it has to be lowered.
-  const bare_call *call_of(std::uint32_t command) const noexcept {
+  // Of a small single product, or of one that is batchable; nullptr: it has to be lowered.
+  const call_template *call_of(std::uint32_t command) const noexcept {
     return command < calls_.size() && calls_[command] ? &*calls_[command] : nullptr;
   }
 
  private:
   void prepare_call(std::uint32_t command, const binding &nowhere);
   bool has_latency_parts() const noexcept;
-  void find_joinable(const device_model &model);
-  void leave_apart(const device_model &model, std::vector<float> &seconds) const;
+  void find_batchable(const device_model &model);
+  void leave_unbatched(const device_model &model, std::vector<float> &seconds) const;
 
-  friend back_to_plan;
-  std::vector<std::optional<bare_call>> calls_;  // by command; or none at all
-  mutable spare_run spare_;
+  std::vector<std::optional<call_template>> calls_;  // by command; or none at all
 };
 
 }  // namespace sg

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded submission: a program, the binding of its operands, the memory that it accesses, and its options. One that
+// is not recorded is never an object: its job takes the four at once, see job_sink::submit.
+#pragma once
+
+#include <streamgemm/backend.h>
+#include <streamgemm/graph.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/object.hpp"
+#include "ops/binding.hpp"
+#include "plan/gemm/problem.hpp"
+#include "run/job/job.hpp"
+#include "run/objects/stream.hpp"
+#include "run/order/tracker.hpp"
+#include "run/program/program.hpp"
+
+namespace sg {
+
+struct submission {
+  work_kind kind = work_kind::marker;  // marker: there is nothing to do
+
+  // The program, shared with the program cache and immutable; of a copy its command. A program refers to no submission.
+  std::shared_ptr<const sg::program> program;
+  sg_backend_copy copy{};
+
+  binding operands;
+  std::vector<access> accesses;
+
+  // Options.
+  std::int8_t priority = 0;
+  bool follows_on_device = false;
+  bool tracked = true;
+  std::int32_t units = 0;    // compute units that it may use; 0: all
+  std::int64_t stream = -1;  // its number; -1: none
+  ref<sg::stream> within;    // that stream, where compute units are reserved for it; a stream refers to no graph
+  std::string label;
+
+  // What an update must keep: the operation; of GEMMs their shapes and how they were to be planned; of a scale-and-add
+  // A and C as those of a problem.
+  sg_operation operation = SG_OPERATION_MARKER;
+  std::vector<problem> shapes;
+  plan_request request;
+};
+
+}  // namespace sg

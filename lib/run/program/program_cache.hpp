@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs by problem: one map, shared by the threads of a context. A shape that is being planned is planned once;
+// other threads wait for it. The entry that was used least recently makes room for another.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "plan/gemm/problem.hpp"
+#include "plan/model/device_model.hpp"
+#include "run/program/program.hpp"
+
+namespace sg {
+
+// Any thread.
+class program_cache {
+ public:
+  static constexpr std::size_t most_entries = 4096;
+
+  // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
+  std::shared_ptr<const sg::program> get(const problem *problems, std::size_t count, const plan_request &request,
+                                         const device_model &model, bool check);
+  // No other cache of the process has it.
+  std::uint64_t number() const noexcept { return number_; }
+  // The same by the shared table only: it touches nothing of the thread's own, whose first use may need memory.
+  std::shared_ptr<const sg::program> look_up(const problem *problems, std::size_t count, const plan_request &request,
+                                             const device_model &model, bool check);
+
+ private:
+  // What a thread asked for latest, found without the lock.
+  struct memo {
+    std::uint64_t cache = 0;  // number_ of the cache that it is of
+    problem shape;
+    plan_request request;
+    std::shared_ptr<const sg::program> program;
+  };
+  struct memos;
+  static memo *memo_of(const problem &shape) noexcept;  // nullptr when the thread has none (thread_owned)
+
+  inline static std::atomic<std::uint64_t> count_{0};
+  const std::uint64_t number_ = ++count_;
+
+  // The cache owns a reference to each program; a program refers to no cache.
+  struct entry {
+    std::uint64_t key = 0;
+    const problem *problems = nullptr;  // of the program, or of the thread that plans it
+    std::size_t count = 0;
+    plan_request request;
+    std::shared_ptr<const sg::program> program;  // nullptr while it is planned
+  };
+  using place = std::list<entry>::iterator;
+
+  place find(std::uint64_t key, const problem *problems, std::size_t count, const plan_request &request) noexcept;
+  void erase(place which) noexcept;
+  void evict() noexcept;
+
+  std::mutex lock_;
+  std::condition_variable planned_;  // or refused
+  std::list<entry> entries_;         // the most recently used one first
+  std::unordered_multimap<std::uint64_t, place> places_;
+};
+
+}  // namespace sg
