@@ -215,13 +215,24 @@ typedef struct sg_backend_host {
   void (*log)(sg_backend_log_level level, sg_backend_log_area area, const char *text);
 } sg_backend_host;
 
+/** Another device of the backend, and the connection to it; as in sg_device_peer. */
+typedef struct sg_backend_peer {
+  double bytes_per_second;  /**< Of all links of the connection together, each way; 0: unknown. */
+  int32_t device;           /**< The other device, as `device_name` takes it. */
+  sg_link_class link_class; /**< Class of the connection. */
+  int32_t links;            /**< Parallel links of the connection; 0: unknown, or SG_LINK_HOST. */
+  int32_t reserved[3];      /**< 0. */
+} sg_backend_peer;
+
 /** What is known of a device's place among others; as in sg_device_info. */
 typedef struct sg_backend_facts {
   uint32_t struct_size;           /**< Set by the core; the backend writes no more, and 0 to what it does not know of. */
   int32_t nvlinks;                /**< Active NVLinks; -1: unknown. */
   double nvlink_bytes_per_second; /**< Of all of them, each way; 0: unknown, or none. */
   char mig[32];                   /**< "off", "on", "unknown", the slice's profile, or "": the device has no such thing. */
-  char peers[512];                /**< What sg_device_info.peers is to be. */
+  sg_backend_peer peers[SG_MAX_PEERS]; /**< The other devices of the backend, in the order of their indices. */
+  int32_t peer_count;             /**< Entries of `peers`. */
+  int32_t reserved;               /**< 0. */
 } sg_backend_facts;
 
 /** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */

@@ -102,6 +102,17 @@ typedef enum sg_memory_kind {
   SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
 } sg_memory_kind;
 
+/** Class of the connection between two devices. Since 0.2. */
+typedef enum sg_link_class {
+  SG_LINK_UNKNOWN = 0, /**< Direct, of an unknown class: each device can access the other's memory. */
+  SG_LINK_HOST = 1,    /**< Through the host: neither can access the other's memory, so data passes through host memory. */
+  SG_LINK_PCIE = 2,    /**< Direct, over PCIe. */
+  SG_LINK_NVLINK = 3   /**< Direct, over NVLink, by way of switches too. */
+} sg_link_class;
+
+/** Entries of sg_device_info.peers. Since 0.2. */
+#define SG_MAX_PEERS 16
+
 /** Function that is applied to each element of a result after the whole sum. A NaN stays a NaN. */
 typedef enum sg_activation {
   SG_ACTIVATION_NONE = 0, /**< Nothing. */

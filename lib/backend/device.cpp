@@ -73,6 +73,13 @@ device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), 
 
 device::~device() { ops_.device_close(handle_); }
 
+std::string device::name_of(std::int32_t other) const {
+  char text[64] = "";
+  if (other < 0 || other >= ops_.device_count() || ops_.device_name(other, text, sizeof text) != SG_STATUS_OK)
+    return "";
+  return device_name{ops_.name, text}.text();
+}
+
 void device::check(sg_status status, const char *what) const {
   if (status == SG_STATUS_OK) return;
   const char *text = ops_.last_message(handle_);
@@ -137,7 +144,8 @@ sg_backend_facts device::facts() const noexcept {
   sg_backend_facts found{};
   found.struct_size = sizeof found;
   if (ops_.facts) ops_.facts(handle_, &found);
-  found.mig[sizeof found.mig - 1] = found.peers[sizeof found.peers - 1] = '\0';
+  found.mig[sizeof found.mig - 1] = '\0';
+  found.peer_count = std::clamp(found.peer_count, 0, SG_MAX_PEERS);
   return found;
 }
 

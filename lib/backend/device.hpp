@@ -36,6 +36,7 @@ class device {
   const sg_backend_ops &ops() const noexcept { return ops_; }
   sg_backend_device *handle() const noexcept { return handle_; }
   const std::string &name() const noexcept { return name_; }  // "sim:h200"
+  std::string name_of(std::int32_t other) const;              // the backend's device of that index; "": none
   const device_model &model() const noexcept { return *model_; }
   bool unified() const noexcept { return !ops_.memory_kind; }  // all memory is one
   // Commands may follow others on the device, without the host between them.

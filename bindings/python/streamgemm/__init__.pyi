@@ -111,6 +111,12 @@ class MemoryKind(enum.IntEnum):
     PINNED = 2
     DEVICE = 3
 
+class LinkClass(enum.IntEnum):
+    UNKNOWN = 0
+    HOST = 1
+    PCIE = 2
+    NVLINK = 3
+
 class WhenFull(enum.IntEnum):
     BLOCK = 0
     REFUSE = 1
@@ -123,6 +129,13 @@ class PlanFormat(enum.IntEnum):
 class _Record:
     def __getattr__(self, name: str) -> Any: ...  # what later versions of the library add
     def __eq__(self, other: object) -> bool: ...
+
+class DevicePeer(_Record):
+    name: str
+    bytes_per_second: float
+    index: int
+    link_class: LinkClass
+    links: int
 
 class DeviceInfo(_Record):
     name: str
@@ -139,7 +152,7 @@ class DeviceInfo(_Record):
     nvlink_bytes_per_second: float
     nvlinks: int
     mig: str
-    peers: str
+    peers: tuple[DevicePeer, ...]
 
 class BackendInfo(_Record):
     name: str
