@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
+#include "plan/model/machine_model.hpp"
 #include "run/dispatch/engine.hpp"
 #include "run/memory/arena_pool.hpp"
 #include "run/memory/memory_kinds.hpp"
@@ -40,7 +40,8 @@ class context final : public job_sink {
   static ref<context> create(const context_settings &settings);  // Throws sg::error.
   ~context() override;
 
-  const device_model &model() const noexcept { return model_; }  // with the settings applied
+  const machine_model &machine() const noexcept { return machine_; }  // with the settings applied; of one device today
+  const device_model &model(device_index of = first_device) const noexcept { return machine_.device(of); }
   engine &executor() noexcept { return *engine_; }
   event_lanes &lanes_of_events() noexcept { return event_lanes_; }
   partitions &parts() noexcept { return partitions_; }
@@ -60,7 +61,7 @@ class context final : public job_sink {
   void submit_parts(const ref<job> &whole, const submission &order, const graph_program &program) override;
   // Whether GEMMs that their submitters wait for are planned for that: in parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
-    return model_.lanes_are_cores && device_->ops().run_here && device_->has_batches();
+    return model().lanes_are_cores && device_->ops().run_here && device_->has_batches();
   }
   // Whether a job that its submitter waits for next may be computed by submit_here().
   bool computes_here(const job &work, const submission &order) const noexcept {
@@ -80,13 +81,14 @@ class context final : public job_sink {
   void sweep() noexcept override { engine_->sweep(); }
   void help(const job &awaited) noexcept override { engine_->help(awaited); }
   std::shared_ptr<const compiled_plan> plan_again(const compiled_plan &planned, const plan_request &request) override {
-    return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model_, check_hazards_);
+    return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model(request.device),
+                          check_hazards_);
   }
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;
 
  private:
-  context(std::shared_ptr<device> opened, device_model model, const context_settings &settings);
+  context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings);
   void hurry() noexcept override { engine_->hurry(); }
   bool count_ends(std::uint32_t generation, std::int64_t count) noexcept override;
   void compute_here(job &work, ref<job> *kept) noexcept;
@@ -94,7 +96,7 @@ class context final : public job_sink {
   // Returns what is to be dropped without the submission lock.
   ref<job> put_in_order(job &work, const submission &order, const access *accesses, std::size_t access_count);
 
-  const device_model model_;
+  const machine_model machine_;
   const bool check_hazards_;
   const bool has_job_limit_;
   std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute

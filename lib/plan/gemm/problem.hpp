@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/device_index.hpp"
 #include "base/dtype.hpp"
 
 namespace sg {
@@ -63,6 +64,7 @@ struct problem {
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 struct plan_request {
+  device_index device{};  // of the machine, that computes it
   split_kind split = split_kind::automatic;
   // The submitter waits for the job next: independent parts for more than one core, shorter than a busy device should
   // have. Changes nothing where lanes are no cores.
