@@ -99,7 +99,8 @@ typedef enum sg_memory_kind {
   SG_MEMORY_AUTO = 0,     /**< Determined from the pointer; the default. */
   SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
   SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
-  SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
+  SG_MEMORY_DEVICE = 3,   /**< The device's own memory: sg_buffer. */
+  SG_MEMORY_PEER = 4      /**< Memory of another device, from and to which this one copies: sg_device_info.peers. Since 0.2. */
 } sg_memory_kind;
 
 /** Class of the connection between two devices. Since 0.2. */
@@ -134,7 +135,7 @@ typedef struct sg_scalar {
 
 /**
  * A view of a matrix. It owns nothing. Only the rows x cols elements belong to it. Padding between rows (or columns) is
- * never written; in pinned memory the padding of A and B may be read. Nothing after the last element is accessed.
+ * never written; in pinned and peer memory the padding of A and B may be read. Nothing after the last element is accessed.
  */
 typedef struct sg_matrix {
   void *data;       /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */

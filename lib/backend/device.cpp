@@ -128,8 +128,12 @@ void device::host_unregister(void *memory) const {
   if (ops_.host_unregister) check(ops_.host_unregister(handle_, memory), "unregistering host memory");
 }
 
-sg_memory_kind device::memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
-  return ops_.memory_kind ? ops_.memory_kind(handle_, memory, bytes) : SG_MEMORY_DEVICE;
+memory_space device::space_of(const void *memory, std::uint64_t bytes) const noexcept {
+  if (!ops_.memory_space) return SG_MEMORY_DEVICE;
+  const sg_backend_space found = ops_.memory_space(handle_, memory, bytes);
+  const bool names_peer =
+      found.kind == SG_MEMORY_PEER && found.device >= 0 && found.device < memory_space::unknown_peer;
+  return names_peer ? memory_space::of_peer(static_cast<std::uint16_t>(found.device)) : memory_space(found.kind);
 }
 
 void device::begin_at(sg_backend_stream *stream, std::int64_t device_ns) const {

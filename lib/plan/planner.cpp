@@ -112,6 +112,13 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
               restricted ? "the fastest that the request allows" : "the fastest by the device model");
 }
 
+// Planned for the first device: its lanes and its device memory become those of another one.
+void move_to(schedule &s, device_index device) {
+  for (command &c : s.commands) c.where.device = device;
+  for (buffer &b : s.buffers)
+    if (b.space == SG_MEMORY_DEVICE) b.space = memory_space::of_device(device);
+}
+
 }  // namespace
 
 std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, const device_model &model,
@@ -128,6 +135,7 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, con
   auto plan =
       std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
+  if (request.device != first_device) move_to(*plan, request.device);
   plan->bound_seconds = bound_seconds(model, problems);
   if (logs(log_level::info, log_area::plan)) log_choice(problems, model, request, *plan);
   return plan;

@@ -63,13 +63,11 @@ context::context(std::shared_ptr<device> opened, machine_model machine, const co
       machine_(std::move(machine)),
       check_hazards_(settings.check_hazards),
       has_job_limit_(settings.job_limit > 0),
-      device_memory_(*device_, arena_pool::memory::device, model().usable_memory()),
-      staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
       memory_(*device_),
       pinned_(*device_, memory_.known()),
-      engine_(std::make_unique<engine>(*device_, model(), settings.dispatch, device_memory_, staging_memory_, *this)),
-      event_lanes_(*device_, *engine_),
-      partitions_(*device_, model(), *engine_) {}
+      rooms_(machine_.devices.size(),
+             [&](device_index index) { return device_room(*device_, index, model(index), settings.dispatch, *this); }) {
+}
 
 context::~context() { close(); }
 
@@ -217,7 +215,7 @@ void context::synchronize() noexcept {
   // command follows the other. When that should be is looked up each millisecond at most: more may be on its way.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
-    const std::int64_t now_ns = monotonic_ns(), left_ns = engine_->expected_end_ns() - now_ns;
+    const std::int64_t now_ns = monotonic_ns(), left_ns = executor().expected_end_ns() - now_ns;
     std::int64_t wake_ns = std::max(ask_again_ns, now_ns + long_poll_ns);
     if (left_ns > long_poll_ns) {
       wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;

@@ -36,7 +36,7 @@ _Numpy: TypeAlias = npt.NDArray[Any]
 _Op: TypeAlias = Op | Literal["N", "T", "C", "n", "t", "c"]
 _Compute: TypeAlias = Compute | str
 _Activation: TypeAlias = Activation | str
-_Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device"]
+_Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device", "peer"]
 _Order: TypeAlias = Literal["C", "F"]
 _Shape: TypeAlias = Sequence[int]
 
@@ -110,6 +110,7 @@ class MemoryKind(enum.IntEnum):
     PAGEABLE = 1
     PINNED = 2
     DEVICE = 3
+    PEER = 4
 
 class LinkClass(enum.IntEnum):
     UNKNOWN = 0

@@ -7,6 +7,7 @@
 
 #include "base/device_index.hpp"
 #include "base/dtype.hpp"
+#include "base/memory_space.hpp"
 
 namespace sg {
 
@@ -17,8 +18,8 @@ struct operand {
   std::int64_t ld = 0;           // elements
   std::int64_t item_stride = 0;  // elements from one item of the batch to the next; 0 shares the operand (A and B only)
   sg_dtype type = SG_DTYPE_F32;
-  sg_memory_kind place = SG_MEMORY_DEVICE;  // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
-  bool pointer_array = false;               // items lie anywhere; item_stride is unused
+  memory_space place;          // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
+  bool pointer_array = false;  // items lie anywhere; item_stride is unused
 
   bool operator==(const operand &) const = default;
 };
