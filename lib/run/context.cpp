@@ -190,6 +190,12 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
   }
 }
 
+std::int64_t context::expected_end_ns() const noexcept {
+  std::int64_t latest_ns = 0;
+  for (const device_room &each : rooms_) latest_ns = std::max(latest_ns, each.executor.expected_end_ns());
+  return latest_ns;
+}
+
 void context::synchronize() noexcept {
   const auto holds = [this](auto &&condition) {
     bool result = false;
@@ -215,7 +221,7 @@ void context::synchronize() noexcept {
   // command follows the other. When that should be is looked up each millisecond at most: more may be on its way.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
-    const std::int64_t now_ns = monotonic_ns(), left_ns = executor().expected_end_ns() - now_ns;
+    const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;
     std::int64_t wake_ns = std::max(ask_again_ns, now_ns + long_poll_ns);
     if (left_ns > long_poll_ns) {
       wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;

@@ -93,6 +93,7 @@ class context final : public job_sink {
   void hurry() noexcept override {
     for (device_room &each : rooms_) each.executor.hurry();
   }
+  std::int64_t expected_end_ns() const noexcept;  // of what any of its devices was given, on CLOCK_MONOTONIC
   bool count_ends(std::uint32_t generation, std::int64_t count) noexcept override;
   void compute_here(job &work, ref<job> *kept) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
