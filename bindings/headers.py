@@ -9,6 +9,8 @@ enum or handle comes to every language by itself:
 
 - `typedef struct sg_x sg_x;` without a body is a handle             SG_HANDLE(sg_x)
 - a struct that begins with struct_size has an SG_X_INIT             SG_STRUCT(sg_x, SG_X_INIT, release its strings)
+- an array of structs in one is called SOMETHINGs, and its entries
+  are counted by SOMETHING_count                                     SG_STRUCT_ARRAY(sg_x, struct, somethings, something)
 - a parameter called out_... that points to a number is an output    %apply T *OUTPUT { T *out_... }
 - a function that takes an sg_..._callback is for C alone,
   and so is the former name of a function (@deprecated)              %ignore
@@ -48,6 +50,8 @@ def rules_of(text):
     for handle in re.findall(r"typedef struct (\w+) \1;", code):
         yield f"SG_HANDLE({handle})"
     for body, name in re.findall(r"typedef struct \w+ \{\s*size_t struct_size;(.*?)\} (\w+);", code, flags=re.S):
+        for entry, array in re.findall(r"\b(sg_\w+) (\w+)\[\w+\];", body):
+            yield f"SG_STRUCT_ARRAY({name}, {entry}, {array}, {array.removesuffix('s')})"
         strings = re.findall(r"const char \*(\w+);", body)
         yield f"SG_STRUCT({name}, {name.upper()}_INIT, {' '.join(f'free((void *)self->{s});' for s in strings)})"
     for kind, name in sorted(set(re.findall(r"\b((?:u?int\d+_t|double)) \*(out_\w+)", code))):

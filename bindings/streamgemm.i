@@ -64,6 +64,14 @@
 }
 %enddef
 
+/* An array of structs in a struct: the entries one by one, in a proxy that is good as long as that of the whole. */
+%define SG_STRUCT_ARRAY(TYPE, ENTRY, ARRAY, ONE)
+%ignore TYPE::ARRAY;
+%extend TYPE {
+  ENTRY *ONE(int32_t index) { return &self->ARRAY[index]; }
+}
+%enddef
+
 %ignore struct_size;
 %ignore reserved;
 

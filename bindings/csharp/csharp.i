@@ -110,7 +110,6 @@ SG_INTEGER64(size_t, ulong)
 %immutable reason;
 %immutable origin;
 %immutable mig;
-%immutable peers;
 %immutable strategy;
 %immutable message;
 

@@ -7,6 +7,7 @@ usage: declarations.py OUT.cs HEADER...
 Rules, not lists, so that what a header gains comes to C# by itself:
 
 - `typedef enum sg_x` is an enum X, each SG_X_SOME_NAME a member SomeName; one whose name ends in _flags is [Flags]
+- a struct that such a struct has an array of is a class with properties to read, and the array is a list; its count is none
 - a struct that begins with struct_size and is only ever filled in by the library is a class with properties to read;
   one that is only ever read by the library is a class with properties to set. A struct that holds handles or other
   structs has no such class: the idiomatic layer speaks for it.
@@ -64,6 +65,10 @@ def property_of(kind, name, array, comment, enums):
     flags = re.match(r"(sg_\w+_flags)\b", comment)
     if kind == "const char *" or kind == "char" and array:
         return "string", native, f"{native} = value"
+    if array and kind.startswith("sg_"):
+        one = name.removesuffix("s")
+        return (f"System.Collections.Generic.IReadOnlyList<{pascal(kind)}>",
+                f"{pascal(kind)}.Each(native.{one}_count, native.{one}, native)", None)
     if array:
         return None
     if flags:
@@ -78,12 +83,43 @@ def property_of(kind, name, array, comment, enums):
     return (NUMBERS[kind], native, f"{native} = value") if kind in NUMBERS else None
 
 
+def properties_of(members, enums):
+    members = [(k.strip(), n, a, " ".join(doc.split())) for k, n, a, doc in members if n != "reserved"]
+    counts = {n.removesuffix("s") + "_count" for k, n, a, _ in members if a and k.startswith("sg_")}
+    return [(n, property_of(k, n, a, doc, enums), doc) for k, n, a, doc in members if n not in counts]
+
+
+def entries_of(text, everything, enums):
+    """The structs that another one has an array of."""
+    entries = set(re.findall(r"\b(sg_\w+) \w+\[\w+\];", everything))
+    for comment, body, name in re.findall(COMMENT_ABOVE + r"typedef struct \w+ \{(.*?)\n\} (\w+);", text, flags=re.S):
+        if name not in entries:
+            continue
+        found = properties_of(re.findall(r"\s*([^;]*?)(\w+)(\[\w+\])?;\s*" + COMMENT_BEHIND, body, flags=re.S), enums)
+        yield summary(comment, "  ")
+        yield f"  public sealed class {pascal(name)} {{"
+        for member, (kind, _, _), doc in found:
+            yield summary(doc, "    ")
+            yield f"    public {kind} {pascal(member)} {{ get; }}"
+        yield f"    internal {pascal(name)}(Internal.{name} native) {{"
+        for member, (_, read, _), _ in found:
+            yield f"      {pascal(member)} = {read};"
+        yield "    }"
+        yield f"    internal static {pascal(name)}[] Each(int count, System.Func<int, Internal.{name}> at, object owner) {{"
+        yield f"      var all = new {pascal(name)}[count];"
+        yield f"      for (int i = 0; i < count; ++i) all[i] = new {pascal(name)}(at(i));"
+        yield "      System.GC.KeepAlive(owner);"
+        yield "      return all;"
+        yield "    }"
+        yield "  }"
+        yield ""
+
+
 def structs_of(text, everything, enums):
     sized = COMMENT_ABOVE + r"typedef struct \w+ \{\s*size_t struct_size;\s*" + COMMENT_BEHIND + r"(.*?)\} (\w+);"
     for comment, _, body, name in re.findall(sized, text, flags=re.S):
         members = re.findall(r"\s*([^;]*?)(\w+)(\[\w+\])?;\s*" + COMMENT_BEHIND, body, flags=re.S)
-        members = [(k.strip(), n, a, " ".join(doc.split())) for k, n, a, doc in members if n != "reserved"]
-        properties = [(n, property_of(k, n, a, doc, enums), doc) for k, n, a, doc in members]
+        properties = properties_of(members, enums)
         if not all(p for _, p, _ in properties):
             continue
         filled_in = re.search(rf"(?<!const )\b{name} \*out_", everything)
@@ -112,6 +148,7 @@ def main():
     lines = ["// Made from the public headers by declarations.py.", "namespace StreamGemm {"]
     for text in texts:
         lines += enums_of(text)
+        lines += entries_of(text, everything, enums)
         lines += structs_of(text, everything, enums)
     output.write_text("\n".join(lines) + "}\n")
 

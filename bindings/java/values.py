@@ -6,7 +6,7 @@ enum, enumerator, struct or field comes to Java by itself.
 usage: values.py OUTPUT-FOLDER HEADER...
 
 An enum becomes an enum of org.streamgemm. A struct that calls fill in (sg_x *out_...) becomes an immutable class with an accessor
-for each field; one that is called sg_..._options becomes a class with a setter for each field. The fields' C types say the Java
+for each field; so does a struct that such a struct has an array of, which is a list there. One that is called sg_..._options becomes a class with a setter for each field. The fields' C types say the Java
 types.
 """
 import pathlib
@@ -44,11 +44,11 @@ def described(text, kind, name):
 
 
 def fields(body):
-    """(C type, name, comment) of each field; an array of char is "char[]"."""
+    """(C type, name, comment) of each field; an array of char is "char[]", one of structs "sg_x[]"; its count is no field."""
     for kind, star, name, array, comment in re.findall(
-            r"^\s*(?:const )?(\w+) (\*?)(\w+)(\[\d+\])?;\s*/\*\*<((?:(?!\*/).)*)\*/", body, flags=re.M | re.S):
-        if name not in LEFT_OUT:
-            yield ("char[]" if kind == "char" and (array or star) else kind), name, prose(comment)
+            r"^\s*(?:const )?(\w+) (\*?)(\w+)(\[\w+\])?;\s*/\*\*<((?:(?!\*/).)*)\*/", body, flags=re.M | re.S):
+        if name not in LEFT_OUT and not re.search(r"\bsg_\w+ " + name.removesuffix("_count") + r"s\[", body):
+            yield ("char[]" if kind == "char" and (array or star) else kind + "[]" if array else kind), name, prose(comment)
 
 
 def enum_class(text, c_name, name):
@@ -107,35 +107,36 @@ def constant_name(name):
 
 
 def java_type(kind):
+    if kind.endswith("[]") and kind != "char[]":
+        return f"List<{class_name(kind[:-2])}>"
     return "String" if kind == "char[]" else NUMBERS.get(kind) or class_name(kind)
+
+
+def reader(enums, c_name, kind, field):
+    """The expression that reads a field of the struct."""
+    read = f"Native.{c_name}_{field}_get(struct)"
+    one = field.removesuffix("s")
+    if kind.endswith("[]") and kind != "char[]":
+        return f"{class_name(kind[:-2])}.each(Native.{c_name}_{one}_count_get(struct), i -> Native.{c_name}_{one}(struct, i))"
+    return f"{class_name(kind)}.of({read})" if kind in enums else read
 
 
 def info_class(text, c_name, name):
     about, body = described(text, "struct", c_name)
-    each = [(java_type(kind), camel(field), field, comment) for kind, field, comment in fields(body)]
-    holders = "\n".join(f"  private final {kind} {field};" for kind, field, _, _ in each)
-    reads = "\n".join(f"    {field} = Native.{c_name}_{c_field}_get(struct);" for _, field, c_field, _ in each)
-    accessors = "\n".join(f"""
-  /**
-   * {comment}
-   *
-   * @return the value
-   */
-  public {kind} {field}() {{
-    return {field};
-  }}""" for kind, field, _, comment in each)
-    shown = " + \", ".join(f'{field}=" + {field}' for _, field, _, _ in each)
-    return f"""import java.util.function.LongConsumer;
-import org.streamgemm.internal.Native;
-
-/** {about} */
-public final class {name} {{
-{holders}
-
-  private {name}(long struct) {{
-{reads}
-  }}
-
+    enums = re.findall(r"\ntypedef enum (sg_\w+) \{", text)
+    is_entry = "size_t struct_size;" not in body
+    each = [(java_type(kind), camel(field), reader(enums, c_name, kind, field), comment) for kind, field, comment in fields(body)]
+    imports = "".join(f"import {i};\n" for i in (
+        *(["java.util.ArrayList", "java.util.List", "java.util.function.IntToLongFunction"] if is_entry else []),
+        *(["java.util.List"] if not is_entry and any(kind.startswith("List") for kind, *_ in each) else []),
+        *([] if is_entry else ["java.util.function.LongConsumer"]), "org.streamgemm.internal.Native"))
+    made = f"""
+  /** The entries of an array in a struct, whose addresses a function gives. */
+  static List<{name}> each(int count, IntToLongFunction at) {{
+    List<{name}> all = new ArrayList<>();
+    for (int i = 0; i < count; ++i) all.add(new {name}(at.applyAsLong(i)));
+    return List.copyOf(all);
+  }}""" if is_entry else f"""
   /** What a call that fills in the struct at an address tells. */
   static {name} from(LongConsumer call) {{
     long struct = Native.new_{c_name}();
@@ -146,7 +147,28 @@ public final class {name} {{
     }} finally {{
       Native.delete_{c_name}(struct);
     }}
+  }}"""
+    holders = "\n".join(f"  private final {kind} {field};" for kind, field, _, _ in each)
+    reads = "\n".join(f"    {field} = {read};" for _, field, read, _ in each)
+    accessors = "\n".join(f"""
+  /**
+   * {comment}
+   *
+   * @return the value
+   */
+  public {kind} {field}() {{
+    return {field};
+  }}""" for kind, field, _, comment in each)
+    shown = " + \", ".join(f'{field}=" + {field}' for _, field, _, _ in each)
+    return f"""{imports}
+/** {about} */
+public final class {name} {{
+{holders}
+
+  private {name}(long struct) {{
+{reads}
   }}
+{made}
 {accessors}
 
   @Override
@@ -235,8 +257,9 @@ def main():
     enums = re.findall(r"\ntypedef enum (sg_\w+) \{", text)
     sized = re.findall(r"\ntypedef struct (sg_\w+) \{\s*size_t struct_size;", text)
     infos = [name for name in sized if re.search(r"\b" + name + r" \*out_", text)]
+    entries = [entry for name in infos for entry in re.findall(r"\b(sg_\w+) \w+\[\w+\];", described(text, "struct", name)[1])]
     options = [name for name in sized if name.endswith("_options")]
-    for names, write in ((enums, enum_class), (infos, info_class), (options, options_class)):
+    for names, write in ((enums, enum_class), (infos + entries, info_class), (options, options_class)):
         for c_name in names:
             (folder / f"{class_name(c_name)}.java").write_text(PREFIX + write(text, c_name, class_name(c_name)))
 

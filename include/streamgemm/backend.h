@@ -144,11 +144,11 @@ typedef struct sg_backend_axpby {
   int64_t ldc;               /**< In elements. */
 } sg_backend_axpby;
 
-/** The memory that an end of a copy is in. Today the core names no device but the stream's own; memory of another one is
- * SG_MEMORY_PINNED, as `memory_kind` says. */
+/** The memory that an address is in, an end of a copy's for instance. */
 typedef struct sg_backend_space {
   sg_memory_kind kind; /**< Never SG_MEMORY_AUTO. */
-  int32_t device;      /**< With SG_MEMORY_DEVICE: which device of the machine; 0: the stream's own. Otherwise 0. */
+  int32_t device;      /**< With SG_MEMORY_DEVICE 0: the stream's own device. With SG_MEMORY_PEER the other device, as
+                            `device_name` takes it; -1: unknown. Otherwise 0. */
 } sg_backend_space;
 
 /** `height` runs of `width` bytes from src to dst. */
@@ -215,13 +215,24 @@ typedef struct sg_backend_host {
   void (*log)(sg_backend_log_level level, sg_backend_log_area area, const char *text);
 } sg_backend_host;
 
+/** Another device of the backend, and the connection to it; as in sg_device_peer. */
+typedef struct sg_backend_peer {
+  double bytes_per_second;  /**< Of all links of the connection together, each way; 0: unknown. */
+  int32_t device;           /**< The other device, as `device_name` takes it. */
+  sg_link_class link_class; /**< Class of the connection. */
+  int32_t links;            /**< Parallel links of the connection; 0: unknown, or SG_LINK_HOST. */
+  int32_t reserved[3];      /**< 0. */
+} sg_backend_peer;
+
 /** What is known of a device's place among others; as in sg_device_info. */
 typedef struct sg_backend_facts {
   uint32_t struct_size;           /**< Set by the core; the backend writes no more, and 0 to what it does not know of. */
   int32_t nvlinks;                /**< Active NVLinks; -1: unknown. */
   double nvlink_bytes_per_second; /**< Of all of them, each way; 0: unknown, or none. */
   char mig[32];                   /**< "off", "on", "unknown", the slice's profile, or "": the device has no such thing. */
-  char peers[512];                /**< What sg_device_info.peers is to be. */
+  sg_backend_peer peers[SG_MAX_PEERS]; /**< The other devices of the backend, in the order of their indices. */
+  int32_t peer_count;             /**< Entries of `peers`. */
+  int32_t reserved;               /**< 0. */
 } sg_backend_facts;
 
 /** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */
@@ -258,9 +269,9 @@ typedef struct sg_backend_ops {
   sg_status (*host_register)(sg_backend_device *device, void *memory, uint64_t bytes);
   /** Optional: NULL together with host_register. */
   sg_status (*host_unregister)(sg_backend_device *device, void *memory);
-  /** Optional: if NULL, all memory is one: any pointer may be given to any command (the cpu backend). Otherwise the kind of
-   *  the memory that [memory, memory + bytes) lies in; never fails: what the device does not know is pageable. */
-  sg_memory_kind (*memory_kind)(sg_backend_device *device, const void *memory, uint64_t bytes);
+  /** Optional: if NULL, all memory is one: any pointer may be given to any command (the cpu backend). Otherwise the memory
+   *  that [memory, memory + bytes) is in; never fails: what the device does not know is pageable. */
+  sg_backend_space (*memory_space)(sg_backend_device *device, const void *memory, uint64_t bytes);
 
   /** Required. A new stream; priority -1 low, 0 normal, 1 high. */
   sg_status (*stream_create)(sg_backend_device *device, int32_t priority, sg_backend_stream **out);

@@ -10,6 +10,19 @@
 
 SG_BEGIN_DECLS
 
+/** Another device of the same backend, and the connection to it. Since 0.2. */
+typedef struct sg_device_peer {
+  char name[32];            /**< The other device, as sg_context_create takes it: "cuda:1". */
+  double bytes_per_second;  /**< Of all links of the connection together, in each direction; 0: unknown. */
+  int32_t index;            /**< The other device, as sg_device_describe takes it. */
+  sg_link_class link_class; /**< Class of the connection. */
+  int32_t links;            /**< Parallel links of the connection, NVLinks for instance; 0: unknown, or SG_LINK_HOST. */
+  int32_t reserved[3];      /**< 0. */
+} sg_device_peer;
+
+/** Initial value of an sg_device_peer. */
+#define SG_DEVICE_PEER_INIT {"", 0.0, 0, SG_LINK_UNKNOWN, 0, {0, 0, 0}}
+
 /** Properties of a device. Bandwidths are those of the device model, measured or published (its "sources" say which). */
 typedef struct sg_device_info {
   size_t struct_size;       /**< sizeof(sg_device_info), set by SG_DEVICE_INFO_INIT. */
@@ -26,16 +39,15 @@ typedef struct sg_device_info {
   double memory_bytes_per_second;   /**< Device memory, read plus written; 0 when unknown. */
   double nvlink_bytes_per_second;   /**< Of all active NVLinks together, in each direction; 0: none, or unknown. */
   int32_t nvlinks;                  /**< Active NVLinks; -1: unknown, because NVML does not report it. */
-  int32_t reserved;                 /**< 0. */
+  int32_t peer_count;               /**< Entries of `peers`; 0: no other device of this backend. */
   char mig[32];                     /**< MIG: "off", "on", or the profile of the instance that the device is ("1g.18gb");
                                          "unknown" without NVML; "" for devices without MIG. */
-  char peers[512];                  /**< Other devices of its kind and the connection to each: "cuda:1: 18 NVLinks, 478 GB/s;
-                                         cuda:2: PCIe"; "direct": an unknown connection; "through the host": neither can
-                                         access the other's memory. "" if there is no other device. */
+  sg_device_peer peers[SG_MAX_PEERS]; /**< The other devices of its backend and the connection to each, in the order of their
+                                         indices; the first SG_MAX_PEERS, if there are more. */
 } sg_device_info;
 
 /** Initial value of an sg_device_info. */
-#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", ""}
+#define SG_DEVICE_INFO_INIT {sizeof(sg_device_info), "", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, "", {SG_DEVICE_PEER_INIT}}
 
 /** A backend: one kind of device, built in or loaded as a plugin. */
 typedef struct sg_backend_info {

@@ -99,8 +99,20 @@ typedef enum sg_memory_kind {
   SG_MEMORY_AUTO = 0,     /**< Determined from the pointer; the default. */
   SG_MEMORY_PAGEABLE = 1, /**< Ordinary host memory. */
   SG_MEMORY_PINNED = 2,   /**< Page-locked host memory: sg_host_alloc, sg_host_register. */
-  SG_MEMORY_DEVICE = 3    /**< The device's own memory: sg_buffer. */
+  SG_MEMORY_DEVICE = 3,   /**< The device's own memory: sg_buffer. */
+  SG_MEMORY_PEER = 4      /**< Memory of another device, from and to which this one copies: sg_device_info.peers. Since 0.2. */
 } sg_memory_kind;
+
+/** Class of the connection between two devices. Since 0.2. */
+typedef enum sg_link_class {
+  SG_LINK_UNKNOWN = 0, /**< Direct, of an unknown class: each device can access the other's memory. */
+  SG_LINK_HOST = 1,    /**< Through the host: neither can access the other's memory, so data passes through host memory. */
+  SG_LINK_PCIE = 2,    /**< Direct, over PCIe. */
+  SG_LINK_NVLINK = 3   /**< Direct, over NVLink, by way of switches too. */
+} sg_link_class;
+
+/** Entries of sg_device_info.peers. Since 0.2. */
+#define SG_MAX_PEERS 16
 
 /** Function that is applied to each element of a result after the whole sum. A NaN stays a NaN. */
 typedef enum sg_activation {
@@ -123,7 +135,7 @@ typedef struct sg_scalar {
 
 /**
  * A view of a matrix. It owns nothing. Only the rows x cols elements belong to it. Padding between rows (or columns) is
- * never written; in pinned memory the padding of A and B may be read. Nothing after the last element is accessed.
+ * never written; in pinned and peer memory the padding of A and B may be read. Nothing after the last element is accessed.
  */
 typedef struct sg_matrix {
   void *data;       /**< First element, aligned to its component's size; may be NULL when rows or cols is 0. */

@@ -29,9 +29,10 @@ struct checked_axpby {
 };
 
 void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
-  if (!on.on().unified() && place_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true) != SG_MEMORY_DEVICE)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in host memory; device %.64s needs it in device memory", x.desc,
-                x.name, on.on().name().c_str());
+  const memory_space space = place_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true);
+  if (space != SG_MEMORY_DEVICE)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
+                space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
 }
 
 checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char *name) {
@@ -93,8 +94,8 @@ std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on
   made->strategy = "direct";
   const operand *const operands[operands_of_problem] = {&x.a, nullptr, &x.c, nullptr};
   for (const operand *each : operands)
-    made->buffers.push_back(
-        {buffer_kind::operand, x.c.type, false, true, 0, 0, each ? total_bytes(*each, 1, "an operand") : 0});
+    made->buffers.push_back({buffer_kind::operand, x.c.type, false, SG_MEMORY_DEVICE, 0, 0,
+                             each ? total_bytes(*each, 1, "an operand") : 0});
   ops::axpby axpby;
   axpby.alpha = x.reads_a ? scalar_role::job : scalar_role::zero;
   axpby.beta = x.reads_c ? scalar_role::job : scalar_role::zero;

@@ -4,6 +4,7 @@
 #include <streamgemm/context.h>
 
 #include <algorithm>
+#include <span>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
@@ -12,6 +13,38 @@
 
 namespace sg {
 namespace {
+
+// Names of the counted devices of the backends that can be used.
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const backend_entry &backend : backends()) {
+    if (!backend.available) continue;
+    for (std::int32_t i = 0; i < backend.ops->device_count(); ++i) {
+      char name[64] = "";
+      if (backend.ops->device_name(i, name, sizeof name) != SG_STATUS_OK) continue;
+      names.push_back(device_name{backend.name, name}.text());
+    }
+  }
+  return names;
+}
+
+// The peers that can be opened by name.
+void add_peers(const device &on, const sg_backend_facts &facts, sg_device_info &info) {
+  if (facts.peer_count == 0) return;
+  const std::vector<std::string> names = device_names();
+  for (const sg_backend_peer &each : std::span(facts.peers, static_cast<std::size_t>(facts.peer_count))) {
+    const std::string name = on.name_of(each.device);
+    const auto found = std::find(names.begin(), names.end(), name);
+    sg_device_peer &peer = info.peers[info.peer_count];
+    if (found == names.end() || name.size() >= sizeof peer.name) continue;
+    copy_text(peer.name, sizeof peer.name, name.c_str());
+    peer.index = static_cast<std::int32_t>(found - names.begin());
+    peer.link_class = each.link_class;
+    peer.links = each.links;
+    peer.bytes_per_second = each.bytes_per_second;
+    ++info.peer_count;
+  }
+}
 
 sg_device_info facts_of(const device &on) {
   const device_model &model = on.model();
@@ -31,22 +64,8 @@ sg_device_info facts_of(const device &on) {
   info.nvlink_bytes_per_second = facts.nvlink_bytes_per_second;
   info.nvlinks = facts.nvlinks;
   copy_text(info.mig, sizeof info.mig, facts.mig);
-  copy_text(info.peers, sizeof info.peers, facts.peers);
+  add_peers(on, facts, info);
   return info;
-}
-
-// Names of the counted devices of the backends that can be used.
-std::vector<std::string> device_names() {
-  std::vector<std::string> names;
-  for (const backend_entry &backend : backends()) {
-    if (!backend.available) continue;
-    for (std::int32_t i = 0; i < backend.ops->device_count(); ++i) {
-      char name[64] = "";
-      if (backend.ops->device_name(i, name, sizeof name) != SG_STATUS_OK) continue;
-      names.push_back(device_name{backend.name, name}.text());
-    }
-  }
-  return names;
 }
 
 context_settings settings_of(const sg_context_options *options) {

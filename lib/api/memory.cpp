@@ -56,10 +56,10 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   };
   if (overlap(accesses[0].bytes, accesses[1].bytes))
     throw error(SG_STATUS_INVALID_ARGUMENT, "dst (%p) and src (%p) overlap", dst, src);
-  const auto kind_of = [&](const footprint &f) { return on.memory().of(reinterpret_cast<void *>(f.lo), f.hi - f.lo); };
-  const sg_memory_kind to = kind_of(accesses[0].bytes), from = kind_of(accesses[1].bytes);
-  copy.dst_space = {to, 0};
-  copy.src_space = {from, 0};
+  const auto space_of = [&](const footprint &f) { return on.memory().of(reinterpret_cast<void *>(f.lo), f.hi - f.lo); };
+  const memory_space to = space_of(accesses[0].bytes), from = space_of(accesses[1].bytes);
+  copy.dst_space = backend_space_of(to);
+  copy.src_space = backend_space_of(from);
   // A device's copy of pageable memory may hold up the thread that enqueues it, so nothing in flight may be ahead of
   // it.
   work->follows_on_device = on.on().orders_commands() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;

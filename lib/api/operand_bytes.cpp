@@ -42,24 +42,27 @@ footprint footprint_of(const operand &o, std::int64_t batch, const operand_addre
   return footprint::rectangle(where.base, bytes, 1, bytes);
 }
 
-sg_memory_kind place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
-                        const operand_address &where, sg_memory_kind known, bool pointers_given) {
+memory_space place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
+                      const operand_address &where, sg_memory_kind known, bool pointers_given) {
   if (kinds.on().unified()) return SG_MEMORY_DEVICE;
   if (!pointers_given) return known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
-  sg_memory_kind seen = SG_MEMORY_DEVICE;
+  memory_space seen;
   const std::int64_t bytes = o.pointer_array ? span_bytes(o, x.name) : total_bytes(o, batch, x.name);
   for (std::int64_t i = 0; i < footprints_of(o, batch); ++i) {
     const char *start = o.pointer_array ? where.items[i] : where.base;
-    const sg_memory_kind kind = kinds.of(start, static_cast<std::uint64_t>(bytes));
-    if (i > 0 && (kind == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
-      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and host memory (item %lld is %p)",
-                  x.desc, x.name, static_cast<long long>(i), static_cast<const void *>(start));
-    if (i == 0 || kind == SG_MEMORY_PAGEABLE) seen = kind;
+    const memory_space space = kinds.of(start, static_cast<std::uint64_t>(bytes));
+    if (i > 0 && (space == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE)) {
+      const bool has_peer = space == SG_MEMORY_PEER || seen == SG_MEMORY_PEER;
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s_array mixes device memory and %s memory (item %lld is %p)",
+                  x.desc, x.name, has_peer ? "peer" : "host", static_cast<long long>(i),
+                  static_cast<const void *>(start));
+    }
+    if (i == 0 || space == SG_MEMORY_PAGEABLE) seen = space;
   }
-  if (known == SG_MEMORY_AUTO) return seen;
+  if (known == SG_MEMORY_AUTO || seen == known) return seen;
   if ((known == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s%s lies in %s memory, but the plan has it in %s memory", x.desc,
-                x.name, x.data, name_of(seen), name_of(known));
+                x.name, x.data, name_of(seen.kind()), name_of(known));
   return known;
 }
 

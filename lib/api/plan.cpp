@@ -20,8 +20,8 @@ ref<prepared_plan> plan_of(const sg_plan *handle) {
 }
 
 places places_of(const problem &p, bool by_rows) {
-  return by_rows ? places{p.b.place, p.a.place, p.c.place, p.bias.place}
-                 : places{p.a.place, p.b.place, p.c.place, p.bias.place};
+  return by_rows ? places{p.b.place.kind(), p.a.place.kind(), p.c.place.kind(), p.bias.place.kind()}
+                 : places{p.a.place.kind(), p.b.place.kind(), p.c.place.kind(), p.bias.place.kind()};
 }
 
 void copy_places(const problem &from, problem &to) {
@@ -50,8 +50,8 @@ void require_as_planned(const problem &planned, const problem &given) {
   else if (planned.bias.rows != given.bias.rows || planned.bias.cols != given.bias.cols ||
            planned.activation != given.activation)
     what = "bias or activation";
-  else if (planned.a.place != given.a.place || planned.b.place != given.b.place || planned.c.place != given.c.place ||
-           planned.bias.place != given.bias.place)
+  else if (planned.a.place != given.a.place.kind() || planned.b.place != given.b.place.kind() ||
+           planned.c.place != given.c.place.kind() || planned.bias.place != given.bias.place.kind())
     what = "places of the operands";
   throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from the plan in its %s", what);
 }

@@ -41,9 +41,9 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   if (o.memory_limit >= INT64_MAX)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %llu; it must be less than %llu", in("memory_limit"),
                 static_cast<unsigned long long>(o.memory_limit), static_cast<unsigned long long>(INT64_MAX));
-  require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_a"));
-  require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_b"));
-  require_range(o.place_c, SG_MEMORY_AUTO, SG_MEMORY_DEVICE, in("place_c"));
+  require_range(o.place_a, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_a"));
+  require_range(o.place_b, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_b"));
+  require_range(o.place_c, SG_MEMORY_AUTO, SG_MEMORY_PEER, in("place_c"));
   r.split = static_cast<split_kind>(o.split);
   r.parts = o.parts;
   r.streams = o.streams;

@@ -173,7 +173,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
     const auto place = [&](const given_operand &x, const operand &o, const operand_address &where,
                            sg_memory_kind said) {
       const bool unread = &x != &c && p.no_product;
-      return unread ? SG_MEMORY_DEVICE : place_of(kinds, x, o, p.batch, where, said, pointers_given);
+      return unread ? memory_space() : place_of(kinds, x, o, p.batch, where, said, pointers_given);
     };
     p.a.place = place(first, p.a, g.where.operands[0], by_rows ? known.b : known.a);
     p.b.place = place(second, p.b, g.where.operands[1], by_rows ? known.a : known.b);

@@ -60,7 +60,7 @@ class cached_gemm {
   instance at_null_;                 // as if each lay at address 0
   std::int64_t bytes_[4] = {};
   std::uintptr_t unaligned_[4] = {};  // address bits that are not set
-  sg_memory_kind places_[4] = {};
+  memory_space places_[4] = {};
   mutable memory_map::memo found_[4];  // where its operands were the last time
   std::shared_ptr<const sg::program> program_;
 };

@@ -73,6 +73,13 @@ device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), 
 
 device::~device() { ops_.device_close(handle_); }
 
+std::string device::name_of(std::int32_t other) const {
+  char text[64] = "";
+  if (other < 0 || other >= ops_.device_count() || ops_.device_name(other, text, sizeof text) != SG_STATUS_OK)
+    return "";
+  return device_name{ops_.name, text}.text();
+}
+
 void device::check(sg_status status, const char *what) const {
   if (status == SG_STATUS_OK) return;
   const char *text = ops_.last_message(handle_);
@@ -121,8 +128,12 @@ void device::host_unregister(void *memory) const {
   if (ops_.host_unregister) check(ops_.host_unregister(handle_, memory), "unregistering host memory");
 }
 
-sg_memory_kind device::memory_kind(const void *memory, std::uint64_t bytes) const noexcept {
-  return ops_.memory_kind ? ops_.memory_kind(handle_, memory, bytes) : SG_MEMORY_DEVICE;
+memory_space device::space_of(const void *memory, std::uint64_t bytes) const noexcept {
+  if (!ops_.memory_space) return SG_MEMORY_DEVICE;
+  const sg_backend_space found = ops_.memory_space(handle_, memory, bytes);
+  const bool names_peer =
+      found.kind == SG_MEMORY_PEER && found.device >= 0 && found.device < memory_space::unknown_peer;
+  return names_peer ? memory_space::of_peer(static_cast<std::uint16_t>(found.device)) : memory_space(found.kind);
 }
 
 void device::begin_at(sg_backend_stream *stream, std::int64_t device_ns) const {
@@ -137,7 +148,8 @@ sg_backend_facts device::facts() const noexcept {
   sg_backend_facts found{};
   found.struct_size = sizeof found;
   if (ops_.facts) ops_.facts(handle_, &found);
-  found.mig[sizeof found.mig - 1] = found.peers[sizeof found.peers - 1] = '\0';
+  found.mig[sizeof found.mig - 1] = '\0';
+  found.peer_count = std::clamp(found.peer_count, 0, SG_MAX_PEERS);
   return found;
 }
 

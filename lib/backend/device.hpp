@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "base/memory_space.hpp"
+
 namespace sg {
 
 struct device_model;  // plan/model/device_model.hpp
@@ -36,8 +38,9 @@ class device {
   const sg_backend_ops &ops() const noexcept { return ops_; }
   sg_backend_device *handle() const noexcept { return handle_; }
   const std::string &name() const noexcept { return name_; }  // "sim:h200"
+  std::string name_of(std::int32_t other) const;              // the backend's device of that index; "": none
   const device_model &model() const noexcept { return *model_; }
-  bool unified() const noexcept { return !ops_.memory_kind; }  // all memory is one
+  bool unified() const noexcept { return !ops_.memory_space; }  // all memory is one
   // Commands may follow others on the device, without the host between them.
   bool orders_commands() const noexcept { return !unified() && !ops_.stream_begin_at; }
 
@@ -61,7 +64,7 @@ class device {
   // The optional slots, with what their absence means.
   void host_register(void *memory, std::uint64_t bytes) const;
   void host_unregister(void *memory) const;
-  sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always DEVICE
+  memory_space space_of(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always its own
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
   sg_backend_facts facts() const noexcept;

@@ -54,6 +54,7 @@ const char *name_of(sg_memory_kind kind) noexcept {
     case SG_MEMORY_PAGEABLE: return "pageable";
     case SG_MEMORY_PINNED: return "pinned";
     case SG_MEMORY_DEVICE: return "device";
+    case SG_MEMORY_PEER: return "peer";
   }
   return "unknown";
 }

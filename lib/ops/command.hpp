@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "base/device_index.hpp"
 #include "ops/axpby.hpp"
 #include "ops/copy.hpp"
 #include "ops/gemm.hpp"
@@ -29,9 +30,15 @@ inline constexpr int lane_kinds = 4;
 
 struct lane {
   lane_kind kind = lane_kind::compute;
+  device_index device{};  // of the machine; of staging, whose memory the workers stage for
   std::uint16_t index = 0;
+
+  constexpr lane() noexcept = default;
+  constexpr lane(lane_kind of_kind, std::uint16_t at, device_index on = first_device) noexcept
+      : kind(of_kind), device(on), index(at) {}
   bool operator==(const lane &) const = default;
 };
+static_assert(sizeof(lane) == 4);
 constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::staging; }
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 

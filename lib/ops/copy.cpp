@@ -84,7 +84,11 @@ const char *defect_of_move(const buffer_list &, const command &c) {
 }
 
 std::string describe_move(const buffer_list &buffers, const command &c, const view &host) {
-  return operation_of(c).name + shape_text(destination_of(c)) + operand_text(buffers, host);
+  const memory_space space = buffer_of(buffers, host).space;
+  std::string text = operation_of(c).name + shape_text(destination_of(c)) + operand_text(buffers, host);
+  if (space == SG_MEMORY_PEER)
+    text += space.peer() == memory_space::unknown_peer ? " of a peer" : " of peer " + std::to_string(space.peer());
+  return text;
 }
 
 copy_shape shape_of_copy(const buffer_list &buffers, const command &c) {
@@ -109,12 +113,22 @@ double copy_seconds(const device_model &model, const copy_shape &copy, bool both
   return model.copy_gap + double(copy.width) * double(copy.height) / copy_rate(model, copy, both_ways);
 }
 
+sg_backend_space backend_space_of(memory_space space) noexcept {
+  const bool names_peer = space == SG_MEMORY_PEER && space.peer() != memory_space::unknown_peer;
+  return {space.kind(), names_peer ? space.peer() : space == SG_MEMORY_PEER ? -1 : 0};
+}
+
 void lower_copy(const buffer_list &buffers, const command &c, const binding &where, std::vector<sg_backend_copy> &out) {
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t element = size_of(type_of(buffers, to));
   auto copy = backend_command<sg_backend_copy>();
-  copy.dst_space = {c.is<ops::copy_in>() ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED, 0};
-  copy.src_space = {c.is<ops::copy_out>() ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED, 0};
+  // Host memory that a schedule's copies reach is pinned.
+  const auto space_of = [&](const view &end) {
+    const memory_space space = buffer_of(buffers, end).space;
+    return backend_space_of(space == SG_MEMORY_PAGEABLE ? memory_space(SG_MEMORY_PINNED) : space);
+  };
+  copy.dst_space = space_of(to);
+  copy.src_space = space_of(from);
   copy.width = to.rows * element;
   copy.height = to.cols;
   copy.dst_pitch = to.ld * element;

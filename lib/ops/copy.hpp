@@ -21,11 +21,11 @@ struct operation;
 namespace ops {
 
 // to = from: as many elements, of the same type.
-struct copy_in {  // host or staging memory to device memory
+struct copy_in {  // host, staging or peer memory to device memory
   enum : std::size_t { to, from };
   static const operation entry;
 };
-struct copy_out {  // device memory to host or staging memory
+struct copy_out {  // device memory to host, staging or peer memory
   enum : std::size_t { to, from };
   static const operation entry;
 };
@@ -52,6 +52,9 @@ double bytes_of_copy(const buffer_list &buffers, const command &c);
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways);
 // Seconds on its engine, the gap to the next queued copy included.
 double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways);
+
+// The memory of an end of a copy, as a backend names it.
+sg_backend_space backend_space_of(memory_space space) noexcept;
 
 // The 2-D copies that a copy, a pack or an unpack consists of: one, or one for each item.
 void lower_copy(const buffer_list &buffers, const command &c, const binding &where, std::vector<sg_backend_copy> &out);

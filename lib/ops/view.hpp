@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "base/memory_space.hpp"
 
 namespace sg {
 
@@ -22,7 +23,7 @@ struct buffer {
   buffer_kind kind = buffer_kind::operand;
   sg_dtype type = SG_DTYPE_F32;
   bool pointer_array = false;    // operand: item i is at the i-th bound pointer
-  bool on_device = false;        // operand: device memory
+  memory_space space;            // device: which device's; staging: pinned; an operand's is where the problem has it
   std::int64_t item_stride = 0;  // bytes from item to item
   std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
   std::int64_t bytes = 0;  // size; operand: from the first element to the end of the last (pointers: of each item)

@@ -104,12 +104,19 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
   else
     std::snprintf(what, sizeof what, "%lld x %lld x %lld %s%s", number(p.m), number(p.n), number(p.k),
                   name_of(p.a.type), p.batch > 1 ? (", batch " + std::to_string(p.batch)).c_str() : "");
-  const bool restricted = !(request == plan_request{});
+  const bool restricted = !(request == plan_request{.device = request.device});
   log_message(log_level::info, log_area::plan,
               "%s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s", what,
               model.name.c_str(), chosen.strategy.c_str(), chosen.predicted_seconds * 1e6, chosen.bound_seconds * 1e6,
               chosen.commands.size(), number(chosen.device_bytes),
               restricted ? "the fastest that the request allows" : "the fastest by the device model");
+}
+
+// Planned for the first device: its lanes and its device memory become those of another one.
+void move_to(schedule &s, device_index device) {
+  for (command &c : s.commands) c.where.device = device;
+  for (buffer &b : s.buffers)
+    if (b.space == SG_MEMORY_DEVICE) b.space = memory_space::of_device(device);
 }
 
 }  // namespace
@@ -128,9 +135,18 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, con
   auto plan =
       std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
+  if (request.device != first_device) move_to(*plan, request.device);
   plan->bound_seconds = bound_seconds(model, problems);
   if (logs(log_level::info, log_area::plan)) log_choice(problems, model, request, *plan);
   return plan;
+}
+
+std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const machine_model &machine,
+                                          const plan_request &request) {
+  if (number_of(request.device) >= machine.devices.size())
+    throw error(SG_STATUS_INVALID_ARGUMENT, "device %zu of a machine that has %zu", number_of(request.device),
+                machine.devices.size());
+  return make_plan(problems, machine.device(request.device), request);
 }
 
 }  // namespace sg

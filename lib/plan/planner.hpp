@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
+#include "plan/model/machine_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
@@ -14,8 +14,11 @@ namespace sg {
 // The schedule of one problem, or of several independent ones (grouped) as one. Deterministic. Throws sg::error:
 // SG_STATUS_OUT_OF_MEMORY when even the smallest tiles exceed the memory limit (the message says what is needed),
 // SG_STATUS_UNSUPPORTED when the device has no such product or a forced choice cannot be made for this problem,
-// SG_STATUS_INVALID_ARGUMENT when the request contradicts itself.
+// SG_STATUS_INVALID_ARGUMENT when the request contradicts itself. `model` is that of the request's device.
 std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const device_model &model,
+                                          const plan_request &request);
+// The same for the request's device of a machine; SG_STATUS_INVALID_ARGUMENT when the machine has no such device.
+std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const machine_model &machine,
                                           const plan_request &request);
 
 }  // namespace sg

@@ -5,6 +5,7 @@
 #include <array>
 #include <exception>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -30,6 +31,19 @@ device_model settled(const device &on, const context_settings &settings) {
   return model;
 }
 
+// The machine of these devices. Their connections are asked for only where there are several: a driver takes its time.
+machine_model machine_of(std::span<const device *const> all, const context_settings &settings) {
+  std::vector<found_device> found;
+  for (const device *on : all) {
+    found.push_back({on->name(), settled(*on, settings), {}});
+    if (all.size() == 1) continue;
+    const sg_backend_facts facts = on->facts();
+    for (const sg_backend_peer &each : std::span(facts.peers, static_cast<std::size_t>(facts.peer_count)))
+      found.back().peers.push_back({on->name_of(each.device), each.link_class, each.links, each.bytes_per_second});
+  }
+  return sg::machine_of(std::move(found));
+}
+
 }  // namespace
 
 ref<context> context::create(const context_settings &settings) {
@@ -37,30 +51,29 @@ ref<context> context::create(const context_settings &settings) {
   auto opened = open_device(settings.device.empty() ? nullptr : settings.device.c_str());
   if (settings.tune && opened->ops().tune)
     opened->check(opened->ops().tune(opened->handle()), "preparing to time kernels");
-  device_model model = settled(*opened, settings);
-  auto made = ref<context>::adopt(new context(std::move(opened), std::move(model), settings));
+  const device *const only[] = {opened.get()};
+  machine_model machine = machine_of(only, settings);
+  auto made = ref<context>::adopt(new context(std::move(opened), std::move(machine), settings));
   made->open();
   return made;
 }
 
-context::context(std::shared_ptr<device> opened, device_model model, const context_settings &settings)
+context::context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings)
     : job_sink(std::move(opened), settings.job_limit, settings.refuse_when_full),
-      model_(std::move(model)),
+      machine_(std::move(machine)),
       check_hazards_(settings.check_hazards),
       has_job_limit_(settings.job_limit > 0),
-      device_memory_(*device_, arena_pool::memory::device, model_.usable_memory()),
-      staging_memory_(*device_, arena_pool::memory::pinned, INT64_MAX),
       memory_(*device_),
       pinned_(*device_, memory_.known()),
-      engine_(std::make_unique<engine>(*device_, model_, settings.dispatch, device_memory_, staging_memory_, *this)),
-      event_lanes_(*device_, *engine_),
-      partitions_(*device_, model_, *engine_) {}
+      rooms_(machine_.devices.size(),
+             [&](device_index index) { return device_room(*device_, index, model(index), settings.dispatch, *this); }) {
+}
 
 context::~context() { close(); }
 
 std::shared_ptr<const program> context::plan_for(const problem *problems, std::size_t count,
                                                  const plan_request &request) {
-  return plans_.get(problems, count, request, model_, check_hazards_);
+  return plans_.get(problems, count, request, model(request.device), check_hazards_);
 }
 
 ref<job> context::put_in_order(job &work, const submission_order &order, const access *accesses,
@@ -178,6 +191,12 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
   }
 }
 
+std::int64_t context::expected_end_ns() const noexcept {
+  std::int64_t latest_ns = 0;
+  for (const device_room &each : rooms_) latest_ns = std::max(latest_ns, each.executor.expected_end_ns());
+  return latest_ns;
+}
+
 void context::synchronize() noexcept {
   const auto holds = [this](auto &&condition) {
     bool result = false;
@@ -203,7 +222,7 @@ void context::synchronize() noexcept {
   // command follows the other. When that should be is looked up each millisecond at most: more may be on its way.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
-    const std::int64_t now_ns = monotonic_ns(), left_ns = engine_->expected_end_ns() - now_ns;
+    const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;
     std::int64_t wake_ns = std::max(ask_again_ns, now_ns + long_poll_ns);
     if (left_ns > long_poll_ns) {
       wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;

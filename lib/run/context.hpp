@@ -9,14 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "base/device_array.hpp"
 #include "plan/gemm/problem.hpp"
-#include "plan/model/device_model.hpp"
-#include "run/dispatch/engine.hpp"
-#include "run/memory/arena_pool.hpp"
+#include "plan/model/machine_model.hpp"
+#include "run/device_room.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/memory/pinned_memory.hpp"
-#include "run/objects/event_lanes.hpp"
-#include "run/objects/partitions.hpp"
 #include "run/order/generations.hpp"
 #include "run/order/job_sink.hpp"
 #include "run/program/program_cache.hpp"
@@ -40,11 +38,13 @@ class context final : public job_sink {
   static ref<context> create(const context_settings &settings);  // Throws sg::error.
   ~context() override;
 
-  const device_model &model() const noexcept { return model_; }  // with the settings applied
-  engine &executor() noexcept { return *engine_; }
-  event_lanes &lanes_of_events() noexcept { return event_lanes_; }
-  partitions &parts() noexcept { return partitions_; }
-  arena_pool &device_memory() noexcept { return device_memory_; }
+  const machine_model &machine() const noexcept { return machine_; }  // with the settings applied; of one device today
+  const device_model &model(device_index of = first_device) const noexcept { return machine_.device(of); }
+  // Of a device of the machine.
+  engine &executor(device_index of = first_device) noexcept { return rooms_[of].executor; }
+  event_lanes &lanes_of_events(device_index of = first_device) noexcept { return rooms_[of].lanes_of_events; }
+  partitions &parts(device_index of = first_device) noexcept { return rooms_[of].parts; }
+  arena_pool &device_memory(device_index of = first_device) noexcept { return rooms_[of].device_memory; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_kinds &memory() noexcept { return memory_; }
   const memory_kinds &memory() const noexcept { return memory_; }
@@ -59,7 +59,7 @@ class context final : public job_sink {
   void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) override;
   // Whether GEMMs that their submitters wait for are planned for that: in parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
-    return model_.lanes_are_cores && device_->ops().run_here && device_->has_batches();
+    return model().lanes_are_cores && device_->ops().run_here && device_->has_batches();
   }
   // Whether a job that its submitter waits for next may be computed by submit_here().
   bool computes_here(const job &work, const submission_order &order) const noexcept {
@@ -75,35 +75,37 @@ class context final : public job_sink {
   void synchronize() noexcept;
 
   // What jobs and objects ask for.
-  void push(job &ready) noexcept override { engine_->push(ready); }
-  void sweep() noexcept override { engine_->sweep(); }
-  void help(const job &awaited) noexcept override { engine_->help(awaited); }
+  void push(job &ready) noexcept override { executor(ready.device).push(ready); }
+  void sweep() noexcept override {
+    for (device_room &each : rooms_) each.executor.sweep();
+  }
+  void help(const job &awaited) noexcept override { executor(awaited.device).help(awaited); }
   std::shared_ptr<const program> replan(const program &planned, const plan_request &request) override {
-    return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model_, check_hazards_);
+    return plans_.look_up(planned.problems.data(), planned.problems.size(), request, model(request.device),
+                          check_hazards_);
   }
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;
 
  private:
-  context(std::shared_ptr<device> opened, device_model model, const context_settings &settings);
-  void hurry() noexcept override { engine_->hurry(); }
+  context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings);
+  void hurry() noexcept override {
+    for (device_room &each : rooms_) each.executor.hurry();
+  }
+  std::int64_t expected_end_ns() const noexcept;  // of what any of its devices was given, on CLOCK_MONOTONIC
   bool count_ends(std::uint32_t generation, std::int64_t count) noexcept override;
   void compute_here(job &work, ref<job> *kept) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   // Returns what is to be dropped without the submission lock.
   ref<job> put_in_order(job &work, const submission_order &order, const access *accesses, std::size_t access_count);
 
-  const device_model model_;
+  const machine_model machine_;
   const bool check_hazards_;
   const bool has_job_limit_;
   std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute
-  arena_pool device_memory_;
-  arena_pool staging_memory_;
   memory_kinds memory_;
   pinned_memory pinned_;
-  const std::unique_ptr<engine> engine_;
-  event_lanes event_lanes_;
-  partitions partitions_;
+  const device_array<device_room> rooms_;  // of one device today, which is `device_`
   program_cache plans_;
   tracker tracker_;
   generations in_flight_;              // guarded by the submission lock, but for what ends

@@ -315,7 +315,7 @@ typedef struct sg_padded {
             ("queue.h", "char message[240];", "char message[256];", "sg_completion"),
             ("memory.h", "SG_API sg_status sg_host_free(", "SG_API sg_status sg_host_release(", "sg_host_free"),
             # Compatible, but not in the record of this very version.
-            ("types.h", "SG_MEMORY_DEVICE = 3 ", "SG_MEMORY_DEVICE = 3, /**< . */\n  SG_MEMORY_NEW = 4 ", "SG_MEMORY_NEW"),
+            ("types.h", "SG_MEMORY_PEER = 4 ", "SG_MEMORY_PEER = 4, /**< . */\n  SG_MEMORY_NEW = 5 ", "SG_MEMORY_NEW"),
         ]:
             shutil.rmtree(include, ignore_errors=True)
             shutil.copytree(sys.argv[1], include)

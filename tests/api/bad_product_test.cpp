@@ -244,7 +244,7 @@ TEST_P(bad_product, options_of_a_plan) {
   check_plan("tile_m", argument, {"tile_m", "-1"}, [](p x) { x.tile_m = -1; });
   check_plan("tile_n", argument, {"tile_n", "-2"}, [](p x) { x.tile_n = -2; });
   check_plan("tile_k", argument, {"tile_k", "-3"}, [](p x) { x.tile_k = -3; });
-  check_plan("place_a", argument, {"place_a", "4"}, [](p x) { x.place_a = static_cast<sg_memory_kind>(4); });
+  check_plan("place_a", argument, {"place_a", "5"}, [](p x) { x.place_a = static_cast<sg_memory_kind>(5); });
   check_plan("place_b", argument, {"place_b"}, [](p x) { x.place_b = static_cast<sg_memory_kind>(-1); });
   check_plan("place_c", argument, {"place_c", "9"}, [](p x) { x.place_c = static_cast<sg_memory_kind>(9); });
   check_plan("memory_limit", argument, {"memory_limit is 18446744073709551615"},

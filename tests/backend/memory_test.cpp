@@ -38,11 +38,11 @@ TEST_P(memories, are_told_apart) {
   std::vector<char> pageable(100);
   void *device = dev()->mem_alloc(100), *pinned = dev()->host_alloc(100);
   if (unified()) {
-    EXPECT_EQ(ops().memory_kind, nullptr);
+    EXPECT_EQ(ops().memory_space, nullptr);
   } else {
-    EXPECT_EQ(ops().memory_kind(handle(), pageable.data(), 100), SG_MEMORY_PAGEABLE);
-    EXPECT_EQ(ops().memory_kind(handle(), device, 100), SG_MEMORY_DEVICE);
-    EXPECT_EQ(ops().memory_kind(handle(), pinned, 100), SG_MEMORY_PINNED);
+    EXPECT_EQ(ops().memory_space(handle(), pageable.data(), 100).kind, SG_MEMORY_PAGEABLE);
+    EXPECT_EQ(ops().memory_space(handle(), device, 100).kind, SG_MEMORY_DEVICE);
+    EXPECT_EQ(ops().memory_space(handle(), pinned, 100).kind, SG_MEMORY_PINNED);
   }
   ops().mem_free(handle(), device);
   ops().host_free(handle(), pinned);
@@ -52,7 +52,7 @@ TEST_P(memories, of_the_host_can_be_registered) {
   std::vector<char> pageable(1 << 20);
   dev()->host_register(pageable.data(), pageable.size());
   if (!unified()) {
-    EXPECT_EQ(ops().memory_kind(handle(), pageable.data() + 5, 100), SG_MEMORY_PINNED);
+    EXPECT_EQ(ops().memory_space(handle(), pageable.data() + 5, 100).kind, SG_MEMORY_PINNED);
   }
   dev()->host_unregister(pageable.data());
 }

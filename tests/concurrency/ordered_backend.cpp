@@ -15,7 +15,7 @@
 
 namespace {
 
-sg_memory_kind device_memory(sg_backend_device *, const void *, uint64_t) { return SG_MEMORY_DEVICE; }
+sg_backend_space device_memory(sg_backend_device *, const void *, uint64_t) { return {SG_MEMORY_DEVICE, 0}; }
 
 void poll(sg_backend_device *) {}
 
@@ -156,7 +156,7 @@ extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backe
   static const sg_backend_ops table = [] {
     sg_backend_ops own = *sg_cpu_backend();
     own.name = "ordered";
-    own.memory_kind = device_memory;
+    own.memory_space = device_memory;
     own.poll = poll;
     own.run_here = nullptr;  // what is enqueued is to be run by the device's threads
     own.run_waiting = nullptr;

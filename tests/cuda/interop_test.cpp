@@ -260,15 +260,17 @@ TEST_F(cuda, facts_of_peers) {
   EXPECT_EQ(info.nvlinks > 0 && info.nvlink_bytes_per_second > 1e9, info.nvlink_bytes_per_second > 0);
   int count = 0;
   ASSERT_CUDA(cudaGetDeviceCount(&count));
-  const std::string peers = info.peers;
-  EXPECT_EQ(count - 1, std::count(peers.begin(), peers.end(), ':') / 2) << peers;
-  for (int peer = 1; peer < count; ++peer) {
+  ASSERT_EQ(std::min(count - 1, SG_MAX_PEERS), info.peer_count);
+  for (int i = 0; i < info.peer_count; ++i) {
+    const sg_device_peer &peer = info.peers[i];
     int reachable = 0;
-    ASSERT_CUDA(cudaDeviceCanAccessPeer(&reachable, 0, peer));
-    const std::string name = "cuda:" + std::to_string(peer) + ": ";
-    const std::size_t at = peers.find(name);
-    ASSERT_NE(peers.npos, at) << peers;
-    EXPECT_EQ(reachable == 0, peers.compare(at + name.size(), 16, "through the host") == 0) << peers;
+    ASSERT_CUDA(cudaDeviceCanAccessPeer(&reachable, 0, i + 1));
+    EXPECT_EQ("cuda:" + std::to_string(i + 1), peer.name);
+    EXPECT_EQ(reachable == 0, peer.link_class == SG_LINK_HOST);
+    EXPECT_EQ(peer.link_class == SG_LINK_NVLINK || peer.link_class == SG_LINK_PCIE, peer.links > 0);
+    sg_device_info other = SG_DEVICE_INFO_INIT;
+    ASSERT_OK(sg_device_describe(peer.index, &other));
+    EXPECT_STREQ(other.name, peer.name);
   }
 }
 

@@ -76,7 +76,7 @@ TEST(Device, TheFaceChecksWhatTheTableSays) {
   EXPECT_FALSE(opened->unified());
   EXPECT_EQ(opened->model().memory_bytes, 1 << 20);
   void *memory = opened->mem_alloc(1000);
-  EXPECT_EQ(opened->memory_kind(memory, 1000), SG_MEMORY_DEVICE);
+  EXPECT_EQ(opened->space_of(memory, 1000), memory_space(SG_MEMORY_DEVICE));
   opened->ops().mem_free(opened->handle(), memory);
   try {
     opened->mem_alloc(2 << 20);
@@ -87,7 +87,7 @@ TEST(Device, TheFaceChecksWhatTheTableSays) {
   }
   char plain[64];
   opened->host_register(plain, sizeof plain);
-  EXPECT_EQ(opened->memory_kind(plain, 64), SG_MEMORY_PINNED);
+  EXPECT_EQ(opened->space_of(plain, 64), memory_space(SG_MEMORY_PINNED));
   EXPECT_THROW(opened->host_register(plain, 1), error);
   opened->host_unregister(plain);
   EXPECT_THROW(opened->host_unregister(plain), error);

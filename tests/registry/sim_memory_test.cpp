@@ -77,7 +77,9 @@ TEST(SimMemory, KindsAreKnown) {
   ASSERT_EQ(ops.host_alloc(device.handle(), 5000, &pinned), SG_STATUS_OK);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pinned) % 4096, 0u);
   static_cast<char *>(pinned)[4999] = 1;
-  const auto kind = [&](const void *at, std::uint64_t bytes) { return ops.memory_kind(device.handle(), at, bytes); };
+  const auto kind = [&](const void *at, std::uint64_t bytes) {
+    return ops.memory_space(device.handle(), at, bytes).kind;
+  };
   EXPECT_EQ(kind(memory.get(), 4096), SG_MEMORY_DEVICE);
   EXPECT_EQ(kind(memory.at(4000), 96), SG_MEMORY_DEVICE);
   EXPECT_EQ(kind(memory.at(4000), 97), SG_MEMORY_PAGEABLE);

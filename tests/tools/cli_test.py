@@ -100,7 +100,10 @@ class Info(Program):
             self.assertIsInstance(device["nvlinks"], int)
             self.assertIsInstance(device["nvlink_bytes_per_second"], float)
             others = {d for d in devices if d != device["name"]} if on_gpu else set()
-            self.assertEqual({peer.split(": ")[0] for peer in device["peers"]} - others, set(), device)
+            self.assertEqual({peer["name"] for peer in device["peers"]} - others, set(), device)
+            for peer in device["peers"]:
+                self.assertEqual(info["devices"][peer["index"]]["name"], peer["name"])
+                self.assertIn(peer["class"], ("unknown", "host", "pcie", "nvlink"))
 
     def test_text_names_every_device(self):
         text = self.run_program("info").stdout

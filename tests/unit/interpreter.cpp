@@ -214,7 +214,7 @@ class interpreter {
 
   bool on_device(const view &v) const {
     const buffer &b = s_.buffers[v.buffer];
-    return b.kind == buffer_kind::device || (b.kind == buffer_kind::operand && b.on_device);
+    return b.space == SG_MEMORY_DEVICE;
   }
 
   // A sum as it becomes element (i, j) of what a command writes.

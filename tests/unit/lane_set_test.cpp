@@ -35,7 +35,7 @@ class spared_units : public testing::Test {
   const sg_backend_ops ops_ = ops_of_world_time();
   const device device_{ops_, {"sim", "h200"}};
   const std::int32_t all_ = device_.model().units, left_ = all_ - all_ / 11;
-  lane_set lanes_{device_, device_.model(), 0};
+  lane_set lanes_{device_, first_device, device_.model(), 0};
 };
 
 TEST_F(spared_units, none_before_anything_urgent_comes) {
@@ -59,7 +59,7 @@ TEST_F(spared_units, beside_a_stream_s_limit) {
 
 TEST_F(spared_units, not_in_virtual_time) {
   const device virtual_device(*find_backend("sim")->ops, {"sim", "h200"});
-  lane_set lanes(virtual_device, virtual_device.model(), 0);
+  lane_set lanes(virtual_device, first_device, virtual_device.model(), 0);
   lanes.find(lane_demand{.priority = 1});
   EXPECT_EQ(0, lanes.units_for(0, 1, 0));
 }
@@ -67,7 +67,7 @@ TEST_F(spared_units, not_in_virtual_time) {
 TEST_F(spared_units, are_as_many_as_the_model_says) {
   device_model model = device_.model();
   model.dispatch.spared_units = 40;
-  lane_set forty(device_, model, 0);
+  lane_set forty(device_, first_device, model, 0);
   std::int32_t units = 0;
   for (int attempt = 0; attempt < 100 && units == 0; ++attempt) {
     forty.find(lane_demand{.priority = 1});
@@ -80,7 +80,7 @@ TEST_F(spared_units, limits_of_the_model_hold) {
   device_model model = device_.model();
   model.dispatch.large_in_flight = 1;
   model.dispatch.beside_each_other_seconds = 0;
-  lane_set one_by_one(device_, model, 0);
+  lane_set one_by_one(device_, first_device, model, 0);
   const lane_demand brief{.share = 1, .seconds = 50e-6};
   lane_slot *const first = one_by_one.find(brief);
   ASSERT_NE(nullptr, first);
@@ -95,7 +95,7 @@ TEST(busy_with_small, on_cores_while_each_has_what_it_may_have_ahead) {
   device_model model = cores.model();
   model.compute_lanes = 2;
   model.lane_depth = 2;
-  lane_set lanes(cores, model, 0);
+  lane_set lanes(cores, first_device, model, 0);
   std::vector<lane_slot *> taken;
   while (lane_slot *slot = lanes.find(lane_demand{.small = true})) {
     EXPECT_FALSE(lanes.busy_with_small()) << "after " << taken.size() << " commands";
@@ -116,7 +116,7 @@ TEST(small_on_cores, go_to_the_one_that_is_awake) {
   const device cores(*find_backend("cpu")->ops, {"cpu", ""});
   device_model model = cores.model();
   model.compute_lanes = 2;
-  lane_set lanes(cores, model, 0);
+  lane_set lanes(cores, first_device, model, 0);
   const lane_demand one{.small = true};
   lane_slot *const first = lanes.find(one), *const second = lanes.find(one);
   ASSERT_NE(first, second) << "in turn";
@@ -149,7 +149,7 @@ TEST(expected_ends, begin_anew_with_each_end) {
   sg_backend_ops ops = *find_backend("sim")->ops;
   ops.poll = [](sg_backend_device *) {};
   const device asked(ops, {"sim", "h200"});
-  lane_set lanes(asked, asked.model(), 0);
+  lane_set lanes(asked, first_device, asked.model(), 0);
   lane_slot *const slot = lanes.find({});
   ASSERT_NE(nullptr, slot);
   constexpr std::int64_t hour = 3'600'000'000'000;
@@ -171,7 +171,7 @@ TEST(expected_ends, begin_anew_with_each_end) {
 
 TEST(expected_ends, are_unknown_where_nobody_asks) {
   const device plain(*find_backend("sim")->ops, {"sim", "h200"});
-  lane_set lanes(plain, plain.model(), 0);
+  lane_set lanes(plain, first_device, plain.model(), 0);
   lane_slot *const slot = lanes.find({});
   lanes.entered(*slot, 1);
   EXPECT_EQ(0, lanes.expect(*slot, 1'000'000));

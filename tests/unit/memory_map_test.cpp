@@ -25,9 +25,9 @@ TEST_F(memory_maps, finds_what_lies_in_one_piece) {
   map_.add(room_ + 24, 8, SG_MEMORY_PINNED);
   for (int again = 0; again < 2; ++again) {  // looked up, and remembered
     ASSERT_TRUE(find(8, 16));
-    EXPECT_EQ(SG_MEMORY_DEVICE, find(8, 16)->kind());
+    EXPECT_EQ(SG_MEMORY_DEVICE, find(8, 16)->space());
     ASSERT_TRUE(find(31, 1));
-    EXPECT_EQ(SG_MEMORY_PINNED, find(31, 1)->kind());
+    EXPECT_EQ(SG_MEMORY_PINNED, find(31, 1)->space());
     EXPECT_FALSE(find(7, 1));
     EXPECT_FALSE(find(7, 4));
     EXPECT_FALSE(find(8, 17)) << "a part of it is in the next piece";
@@ -61,7 +61,12 @@ TEST_F(memory_maps, nothing_found_before_a_removal_holds_after_it) {
   EXPECT_FALSE(holds(gone, 0, 4));
   EXPECT_FALSE(find(0, 32));
   ASSERT_TRUE(find(0, 4));
-  EXPECT_EQ(SG_MEMORY_PINNED, find(0, 4)->kind());
+  EXPECT_EQ(SG_MEMORY_PINNED, find(0, 4)->space());
+}
+
+TEST_F(memory_maps, knows_which_device_has_the_memory) {
+  map_.add(room_, 32, memory_space::of_device(device_index{3}));
+  EXPECT_EQ(memory_space::of_device(device_index{3}), find(4, 8)->space());
 }
 
 TEST_F(memory_maps, what_one_found_is_not_the_others) {

@@ -506,5 +506,20 @@ TEST(planner, dimensions_near_the_limits_do_not_overflow) {
   EXPECT_EQ(refusal({make(f)}, shipped_model("pcie3"), r, "more than 1000000 commands"), SG_STATUS_OUT_OF_MEMORY);
 }
 
+// Who plans names a device of the machine: its model and no other one counts.
+TEST(planner, plans_for_a_device_of_a_machine) {
+  const machine_model machine{{cores(2), h200()}, {}};
+  problem_form f;
+  f.m = f.n = f.k = 4096;
+  const std::vector<problem> problems{make(f)};
+  plan_request request;
+  request.device = device_index{1};
+  const auto on_second = make_plan(problems, machine, request);
+  EXPECT_EQ(make_plan(problems, h200(), {})->predicted_seconds, on_second->predicted_seconds);
+  EXPECT_EQ(make_plan(problems, cores(2), {})->predicted_seconds, make_plan(problems, machine, {})->predicted_seconds);
+  request.device = device_index{2};
+  EXPECT_THROW(make_plan(problems, machine, request), error);
+}
+
 }  // namespace
 }  // namespace sg::test

@@ -17,14 +17,41 @@ json calibration_of(sg_context *context) {
   return json::parse(model_of(context))["sources"].value("calibration", json());
 }
 
-// "cuda:1: PCIe; cuda:2: PCIe" as a list.
-json list_of(const std::string &peers) {
+const char *class_name(sg_link_class of) {
+  switch (of) {
+    case SG_LINK_HOST: return "host";
+    case SG_LINK_PCIE: return "pcie";
+    case SG_LINK_NVLINK: return "nvlink";
+    case SG_LINK_UNKNOWN: break;
+  }
+  return "unknown";
+}
+
+json peers_of(const sg_device_info &info) {
   json list = json::array();
-  for (std::size_t from = 0, to; from < peers.size(); from = to == peers.npos ? to : to + 2) {
-    to = peers.find("; ", from);
-    list.push_back(peers.substr(from, to == peers.npos ? to : to - from));
+  for (std::int32_t i = 0; i < info.peer_count; ++i) {
+    const sg_device_peer &peer = info.peers[i];
+    list.push_back({{"name", peer.name},
+                    {"index", peer.index},
+                    {"class", class_name(peer.link_class)},
+                    {"links", peer.links},
+                    {"bytes_per_second", peer.bytes_per_second}});
   }
   return list;
+}
+
+// "cuda:1: 18 NVLinks, 478 GB/s"
+std::string peer_text(const json &peer) {
+  const std::string name = peer["name"], link_class = peer["class"];
+  const int links = peer["links"];
+  std::string text = name + ": ";
+  if (link_class == "host")
+    text += "through the host";
+  else if (link_class == "nvlink")
+    text += std::to_string(links) + (links == 1 ? " NVLink" : " NVLinks");
+  else
+    text += link_class == "pcie" ? "PCIe" : "direct";
+  return peer["bytes_per_second"] > 0 ? text + ", " + format_rate(peer["bytes_per_second"], "B/s") : text;
 }
 
 json to_json(const sg_device_info &info) {
@@ -42,7 +69,7 @@ json to_json(const sg_device_info &info) {
           {"mig", info.mig},
           {"nvlinks", info.nvlinks},
           {"nvlink_bytes_per_second", info.nvlink_bytes_per_second},
-          {"peers", list_of(info.peers)}};
+          {"peers", peers_of(info)}};
 }
 
 json of_context(const std::string &device) {
@@ -98,7 +125,7 @@ void print_info_text(const json &all) {
       std::printf("        MIG %s, %s NVLinks", mig.c_str(), links < 0 ? "unknown" : std::to_string(links).c_str());
       if (device["nvlink_bytes_per_second"] > 0)
         std::printf(" of %s together", format_rate(device["nvlink_bytes_per_second"], "B/s").c_str());
-      for (const json &peer : device["peers"]) std::printf("; %s", peer.get<std::string>().c_str());
+      for (const json &peer : device["peers"]) std::printf("; %s", peer_text(peer).c_str());
       std::printf("\n");
     }
     if (device.contains("calibration"))

@@ -36,7 +36,7 @@ _Numpy: TypeAlias = npt.NDArray[Any]
 _Op: TypeAlias = Op | Literal["N", "T", "C", "n", "t", "c"]
 _Compute: TypeAlias = Compute | str
 _Activation: TypeAlias = Activation | str
-_Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device"]
+_Place: TypeAlias = MemoryKind | Literal["auto", "pageable", "pinned", "device", "peer"]
 _Order: TypeAlias = Literal["C", "F"]
 _Shape: TypeAlias = Sequence[int]
 
@@ -110,6 +110,13 @@ class MemoryKind(enum.IntEnum):
     PAGEABLE = 1
     PINNED = 2
     DEVICE = 3
+    PEER = 4
+
+class LinkClass(enum.IntEnum):
+    UNKNOWN = 0
+    HOST = 1
+    PCIE = 2
+    NVLINK = 3
 
 class WhenFull(enum.IntEnum):
     BLOCK = 0
@@ -123,6 +130,13 @@ class PlanFormat(enum.IntEnum):
 class _Record:
     def __getattr__(self, name: str) -> Any: ...  # what later versions of the library add
     def __eq__(self, other: object) -> bool: ...
+
+class DevicePeer(_Record):
+    name: str
+    bytes_per_second: float
+    index: int
+    link_class: LinkClass
+    links: int
 
 class DeviceInfo(_Record):
     name: str
@@ -139,7 +153,7 @@ class DeviceInfo(_Record):
     nvlink_bytes_per_second: float
     nvlinks: int
     mig: str
-    peers: str
+    peers: tuple[DevicePeer, ...]
 
 class BackendInfo(_Record):
     name: str

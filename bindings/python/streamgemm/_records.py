@@ -2,6 +2,7 @@
 """The info structs of the library as plain objects: whatever fields the header has."""
 
 from . import _raw
+from ._enums import LinkClass
 
 
 class Record:
@@ -12,6 +13,10 @@ class Record:
     def __init__(self, filled):
         for name in fields_of(self._struct):
             setattr(self, name, getattr(filled, name))
+        self._convert(filled)
+
+    def _convert(self, filled):
+        """Makes objects of fields that are none in C."""
 
     def __getattr__(self, name):
         raise AttributeError(f"{type(self).__name__} has no {name}; it has {', '.join(vars(self))}")
@@ -41,10 +46,22 @@ def fields_of(struct):
     )
 
 
+class DevicePeer(Record):
+    """Another device of the same backend, and the connection to it."""
+
+    _struct = _raw.sg_device_peer
+
+    def _convert(self, filled):
+        self.link_class = LinkClass(self.link_class)
+
+
 class DeviceInfo(Record):
     """What a device is and can do."""
 
     _struct = _raw.sg_device_info
+
+    def _convert(self, filled):
+        self.peers = tuple(DevicePeer(filled.peer(index)) for index in range(vars(self).pop("peer_count")))
 
 
 class BackendInfo(Record):

@@ -102,8 +102,8 @@ sg_status host_register(sg_backend_device *x, void *memory, std::uint64_t bytes)
   return of(x).host_register(memory, bytes);
 }
 sg_status host_unregister(sg_backend_device *x, void *memory) noexcept { return of(x).host_unregister(memory); }
-sg_memory_kind memory_kind(sg_backend_device *x, const void *memory, std::uint64_t bytes) noexcept {
-  return of(x).memory_kind(memory, bytes);
+sg_backend_space memory_space(sg_backend_device *x, const void *memory, std::uint64_t bytes) noexcept {
+  return of(x).memory_space(memory, bytes);
 }
 
 sg_status hand_out(sg_status status, stream *made, sg_backend_stream **out) noexcept {
@@ -233,7 +233,7 @@ constexpr sg_backend_ops table = {
     .host_free = host_free,
     .host_register = host_register,
     .host_unregister = host_unregister,
-    .memory_kind = memory_kind,
+    .memory_space = memory_space,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_wrap = stream_wrap,

@@ -54,7 +54,7 @@ class device {
   void host_free(void *memory) noexcept;
   sg_status host_register(void *memory, std::uint64_t bytes) noexcept;
   sg_status host_unregister(void *memory) noexcept;
-  sg_memory_kind memory_kind(const void *memory, std::uint64_t bytes) noexcept;
+  sg_backend_space memory_space(const void *memory, std::uint64_t bytes) noexcept;
 
   // An event's time on CLOCK_MONOTONIC, in ns; the event has happened. 0 when it cannot be told.
   std::int64_t time_of(cudaEvent_t event) noexcept;

@@ -91,8 +91,8 @@ sg_status host_unregister(sg_backend_device *device, void *memory) {
   return guarded([&] { device->memory().unpin(memory); });
 }
 
-sg_memory_kind memory_kind(sg_backend_device *device, const void *memory, uint64_t bytes) {
-  return device->memory().kind_of(memory, bytes);
+sg_backend_space memory_space(sg_backend_device *device, const void *memory, uint64_t bytes) {
+  return {device->memory().kind_of(memory, bytes), 0};
 }
 
 // All streams run beside each other; nothing here has priorities to obey.
@@ -158,7 +158,7 @@ constexpr sg_backend_ops table = {
     .host_free = host_free,
     .host_register = host_register,
     .host_unregister = host_unregister,
-    .memory_kind = memory_kind,
+    .memory_space = memory_space,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_wrap = nullptr,

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
+#include "base/device_index.hpp"
 #include "base/dtype.hpp"
+#include "base/memory_space.hpp"
 
 namespace sg {
 
@@ -16,8 +18,8 @@ struct operand {
   std::int64_t ld = 0;           // elements
   std::int64_t item_stride = 0;  // elements from one item of the batch to the next; 0 shares the operand (A and B only)
   sg_dtype type = SG_DTYPE_F32;
-  sg_memory_kind place = SG_MEMORY_DEVICE;  // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
-  bool pointer_array = false;               // items lie anywhere; item_stride is unused
+  memory_space place;          // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
+  bool pointer_array = false;  // items lie anywhere; item_stride is unused
 
   bool operator==(const operand &) const = default;
 };
@@ -63,6 +65,7 @@ struct problem {
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 struct plan_request {
+  device_index device{};  // of the machine, that computes it
   split_kind split = split_kind::automatic;
   // The submitter waits for the job next: independent parts for more than one core, shorter than a busy device should
   // have. Changes nothing where lanes are no cores.

@@ -52,20 +52,20 @@ schedule_builder::schedule_builder(std::span<const problem> problems) : problems
   s_.buffers.reserve(operands_of_problem * problems.size());
   for (const problem &p : problems_) {
     for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})
-      s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, !on_host(*x),
+      s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, x->place,
                             x->item_stride * size_of(x->type), 0, footprint(*x, p.batch)});
     s_.flops += p.flops();
   }
 }
 
 std::int32_t schedule_builder::add_device_buffer(sg_dtype type, std::int64_t bytes, std::int64_t item_stride) {
-  s_.buffers.push_back({buffer_kind::device, type, false, true, item_stride, s_.device_bytes, bytes});
+  s_.buffers.push_back({buffer_kind::device, type, false, SG_MEMORY_DEVICE, item_stride, s_.device_bytes, bytes});
   s_.device_bytes = checked_add(s_.device_bytes, round_up(bytes, 256), "device memory");
   return std::int32_t(s_.buffers.size() - 1);
 }
 
 std::int32_t schedule_builder::add_staging_buffer(sg_dtype type, std::int64_t bytes) {
-  s_.buffers.push_back({buffer_kind::staging, type, false, false, 0, s_.staging_bytes, bytes});
+  s_.buffers.push_back({buffer_kind::staging, type, false, SG_MEMORY_PINNED, 0, s_.staging_bytes, bytes});
   s_.staging_bytes = checked_add(s_.staging_bytes, round_up(bytes, 256), "staging memory");
   return std::int32_t(s_.buffers.size() - 1);
 }

@@ -59,7 +59,11 @@ std::int64_t count_of(const schedule &s, const operation &of) {
 
 double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_seconds / s.bound_seconds : 0; }
 
-std::string lane_text(lane where) { return text("%s %d", lane_name(where.kind), int(where.index)); }
+// Of a schedule for the first device, which is the only one today, without its number.
+std::string lane_text(lane where) {
+  const std::string name = text("%s %d", lane_name(where.kind), int(where.index));
+  return where.device == first_device ? name : text("device %zu ", number_of(where.device)) + name;
+}
 
 // a..z, A..Z, 0..9, over and over, by the number of the command within its row.
 char letter_of(std::size_t number) {

@@ -174,6 +174,9 @@ class checker {
     const region r = region_of(s_, v);
     const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
     if (b.bytes > 0 && (r.begin < base || r.end > base + b.bytes)) wrong("leaves its buffer");
+    const lane where = s_.commands[i].where;
+    if (where.kind == lane_kind::compute && b.space == SG_MEMORY_DEVICE && b.space.device() != where.device)
+      wrong("is in another device's memory");
   }
 
   void check_form(std::uint32_t i) {
@@ -191,11 +194,11 @@ class checker {
     if (const char *defect = operation_of(c).defect(s_.buffers, c)) report(i, i, defect);
   }
 
-  // Memory that can overlap: an operand is its own space, an arena is one.
+  // Memory that can overlap: an operand is its own space, an arena of a device is one.
   int space_of(std::int32_t index) const {
     switch (s_.buffers[index].kind) {
-      case buffer_kind::device: return -1;
-      case buffer_kind::staging: return -2;
+      case buffer_kind::staging: return -1;
+      case buffer_kind::device: return -2 - int(number_of(s_.buffers[index].space.device()));
       case buffer_kind::operand: break;
     }
     return index;

@@ -12,27 +12,34 @@ namespace sg {
 class lane_numbers {
  public:
   explicit lane_numbers(const schedule &s) : lane_numbers(s.commands) {}
-  // Of whatever has a lane, its member `where`.
+  // Of whatever has a lane, its member `where`. Device by device; of each, kind by kind.
   template <class Placed>
   explicit lane_numbers(const std::vector<Placed> &all) {
-    int width[lane_kinds] = {0, 0, 0, 0};
+    std::size_t devices = 1;
+    for (const Placed &x : all) devices = std::max(devices, number_of(x.where.device) + 1);
+    first_.resize(devices * lane_kinds + 1);
     for (const Placed &x : all) {
-      int &w = width[int(x.where.kind)];
-      w = std::max(w, x.where.index + 1);
+      int &width = first_[row_of(x.where) + 1];
+      width = std::max(width, x.where.index + 1);
     }
-    for (int kind = 0; kind < lane_kinds; ++kind) first_[kind + 1] = first_[kind] + width[kind];
+    for (std::size_t row = 1; row < first_.size(); ++row) first_[row] += first_[row - 1];
   }
 
-  int count() const noexcept { return first_[lane_kinds]; }
-  int of(lane where) const noexcept { return first_[int(where.kind)] + where.index; }
+  std::size_t devices() const noexcept { return first_.size() / lane_kinds; }
+  int count() const noexcept { return first_.back(); }
+  int of(lane where) const noexcept { return first_[row_of(where)] + where.index; }
   lane at(int number) const noexcept {
-    int kind = 0;
-    while (number >= first_[kind + 1]) ++kind;
-    return {lane_kind(kind), std::uint16_t(number - first_[kind])};
+    std::size_t row = 0;
+    while (number >= first_[row + 1]) ++row;
+    return {lane_kind(row % lane_kinds), std::uint16_t(number - first_[row]), device_index(row / lane_kinds)};
   }
 
  private:
-  int first_[lane_kinds + 1] = {0, 0, 0, 0, 0};
+  static std::size_t row_of(lane where) noexcept {
+    return number_of(where.device) * lane_kinds + std::size_t(where.kind);
+  }
+
+  std::vector<int> first_;
 };
 
 }  // namespace sg

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <queue>
+#include <span>
 
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
@@ -27,8 +28,11 @@ struct running {
 
 class simulation {
  public:
-  simulation(const schedule &s, const device_model &model)
-      : s_(s), model_(model), numbers_(s), dependents_(s), busy_workers_(std::size_t(model.staging_workers), false) {
+  // `models`: by device, or one for all.
+  simulation(const schedule &s, std::span<const device_model> models)
+      : s_(s), models_(models), numbers_(s), dependents_(s), devices_(numbers_.devices()) {
+    for (std::size_t d = 0; d < devices_.size(); ++d)
+      devices_[d].busy_workers.resize(std::size_t(model_of({lane_kind::staging, 0, device_index(d)}).staging_workers));
     const std::size_t count = s.commands.size();
     work_.resize(count);
     blockers_.resize(count);
@@ -36,6 +40,7 @@ class simulation {
     out_.commands.resize(count);
     double turn = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
+      const device_model &model = model_of(s.commands[i].where);
       work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), turn};
       turn += is_staging(i) ? model.staging_gap : model.launch_gap;
       blockers_[i] = s.commands[i].waits;
@@ -43,7 +48,7 @@ class simulation {
       if (!is_staging(i))
         queues_[numbers_.of(s.commands[i].where)].commands.push_back(i);
       else if (blockers_[i] == 0)
-        stageable_.push(i);
+        stageable_of(i).push(i);
     }
   }
 
@@ -66,6 +71,21 @@ class simulation {
     double free_since = -1;
   };
 
+  using command_queue = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;  // by index
+  // The staging of a device, and what the commands that run ask of it.
+  struct device_state {
+    command_queue stageable;  // by any free worker
+    std::vector<bool> busy_workers;
+    int in = 0, out = 0, workers = 0;
+    double chip = 0, memory = 0, kernel_speed = 1, staging_speed = 0;
+
+    bool has_idle_worker() const {
+      return std::find(busy_workers.begin(), busy_workers.end(), false) != busy_workers.end();
+    }
+  };
+
+  const device_model &model_of(lane where) const { return models_[models_.size() == 1 ? 0 : number_of(where.device)]; }
+  command_queue &stageable_of(std::uint32_t i) { return devices_[number_of(s_.commands[i].where.device)].stageable; }
   bool is_staging(std::uint32_t i) const { return s_.commands[i].where.kind == lane_kind::staging; }
 
   // Begins every command that nothing holds back; returns when the next one held back by its turn only may begin.
@@ -84,14 +104,17 @@ class simulation {
         const queue &q = queues_[l];
         if (q.busy || q.head == q.commands.size()) continue;
         const std::uint32_t i = q.commands[q.head];
-        if (blockers_[i] > 0 || engine_taken(s_.commands[i].where.kind) || !may_begin(i)) continue;
+        if (blockers_[i] > 0 || engine_taken(s_.commands[i].where) || !may_begin(i)) continue;
         // Lanes that compete for one engine get it in the order of the schedule.
         if (i < first) chosen = l, first = i;
       }
-      const auto worker = std::find(busy_workers_.begin(), busy_workers_.end(), false);
-      if (!stageable_.empty() && worker != busy_workers_.end() && stageable_.top() < first &&
-          may_begin(stageable_.top()))
-        stage(std::size_t(worker - busy_workers_.begin()));
+      device_state *staging = nullptr;
+      for (device_state &each : devices_) {
+        if (each.stageable.empty() || each.stageable.top() >= first || !each.has_idle_worker()) continue;
+        if (may_begin(each.stageable.top())) first = each.stageable.top(), staging = &each;
+      }
+      if (staging)
+        stage(*staging);
       else if (chosen >= 0)
         begin(queues_[chosen]);
       else
@@ -101,10 +124,12 @@ class simulation {
 
   static bool is_copy(lane_kind kind) noexcept { return kind == lane_kind::copy_in || kind == lane_kind::copy_out; }
 
-  bool engine_taken(lane_kind kind) const {
-    return model_.copy_engines == 1 && is_copy(kind) &&
-           std::any_of(active_.begin(), active_.end(),
-                       [&](const running &r) { return is_copy(s_.commands[r.index].where.kind); });
+  bool engine_taken(lane wanted) const {
+    return model_of(wanted).copy_engines == 1 && is_copy(wanted.kind) &&
+           std::any_of(active_.begin(), active_.end(), [&](const running &r) {
+             const lane where = s_.commands[r.index].where;
+             return is_copy(where.kind) && where.device == wanted.device;
+           });
   }
 
   void begin(queue &q) {
@@ -115,37 +140,48 @@ class simulation {
     active_.push_back({i, now_ + delay, work_[i].amount});
   }
 
-  void stage(std::size_t worker) {
-    const std::uint32_t i = stageable_.top();
-    stageable_.pop();
-    busy_workers_[worker] = true;
+  void stage(device_state &of) {
+    const std::uint32_t i = of.stageable.top();
+    of.stageable.pop();
+    const auto idle = std::find(of.busy_workers.begin(), of.busy_workers.end(), false);
+    const auto worker = idle - of.busy_workers.begin();
+    *idle = true;
     out_.commands[i].start = now_;
     out_.commands[i].where.index = std::uint16_t(worker);
     active_.push_back({i, now_, work_[i].amount});
   }
 
   void set_rates() {
-    int in = 0, out = 0, workers = 0;
-    double chip = 0, memory = 0;
+    for (device_state &each : devices_) {
+      each.in = each.out = each.workers = 0;
+      each.chip = each.memory = 0;
+    }
     for (const running &r : active_) {
       if (r.ready > now_) continue;
-      const lane_kind kind = s_.commands[r.index].where.kind;
-      in += kind == lane_kind::copy_in;
-      out += kind == lane_kind::copy_out;
-      workers += kind == lane_kind::staging;
-      chip += work_[r.index].chip_share;
-      memory += work_[r.index].memory_share;
+      const lane where = s_.commands[r.index].where;
+      device_state &of = devices_[number_of(where.device)];
+      of.in += where.kind == lane_kind::copy_in;
+      of.out += where.kind == lane_kind::copy_out;
+      of.workers += where.kind == lane_kind::staging;
+      of.chip += work_[r.index].chip_share;
+      of.memory += work_[r.index].memory_share;
     }
-    // Together, kernels that need more than the chip run in waves, as the tiles of one that is larger would.
-    const double kernel_speed = 1 / std::max({1.0, chip > 1 ? waves_of(chip) : 1.0, memory});
-    const double staging_speed = workers ? staging_rate_of(model_, workers) / workers : 0;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      device_state &of = devices_[d];
+      // Together, kernels that need more than the chip run in waves, as the tiles of one that is larger would.
+      of.kernel_speed = 1 / std::max({1.0, of.chip > 1 ? waves_of(of.chip) : 1.0, of.memory});
+      const device_model &model = model_of({lane_kind::staging, 0, device_index(d)});
+      of.staging_speed = of.workers ? staging_rate_of(model, of.workers) / of.workers : 0;
+    }
     for (running &r : active_) {
       const work &w = work_[r.index];
-      switch (s_.commands[r.index].where.kind) {
-        case lane_kind::copy_in: r.rate = (out ? w.both_ways : w.one_way) / std::max(1, in); break;
-        case lane_kind::copy_out: r.rate = (in ? w.both_ways : w.one_way) / std::max(1, out); break;
-        case lane_kind::staging: r.rate = staging_speed; break;
-        case lane_kind::compute: r.rate = kernel_speed; break;
+      const lane where = s_.commands[r.index].where;
+      const device_state &of = devices_[number_of(where.device)];
+      switch (where.kind) {
+        case lane_kind::copy_in: r.rate = (of.out ? w.both_ways : w.one_way) / std::max(1, of.in); break;
+        case lane_kind::copy_out: r.rate = (of.in ? w.both_ways : w.one_way) / std::max(1, of.out); break;
+        case lane_kind::staging: r.rate = of.staging_speed; break;
+        case lane_kind::compute: r.rate = of.kernel_speed; break;
       }
     }
   }
@@ -189,14 +225,14 @@ class simulation {
   void end(std::uint32_t i) {
     out_.commands[i].end = now_;
     if (is_staging(i)) {
-      busy_workers_[out_.commands[i].where.index] = false;
+      devices_[number_of(s_.commands[i].where.device)].busy_workers[out_.commands[i].where.index] = false;
     } else {
       queue &q = queues_[numbers_.of(s_.commands[i].where)];
       q.busy = false;
       q.free_since = now_;
     }
     for (const std::uint32_t d : dependents_.of(i))
-      if (--blockers_[d] == 0 && is_staging(d)) stageable_.push(d);
+      if (--blockers_[d] == 0 && is_staging(d)) stageable_of(d).push(d);
   }
 
   void finish() {
@@ -210,14 +246,13 @@ class simulation {
   }
 
   const schedule &s_;
-  const device_model &model_;
+  const std::span<const device_model> models_;
   lane_numbers numbers_;
   dependents dependents_;
   std::vector<work> work_;
   std::vector<std::uint32_t> blockers_;  // waits that have not ended
   std::vector<queue> queues_;
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> stageable_;  // by any free worker
-  std::vector<bool> busy_workers_;
+  std::vector<device_state> devices_;
   std::vector<running> active_;
   std::vector<std::uint32_t> ended_;
   double now_ = 0;
@@ -226,6 +261,7 @@ class simulation {
 
 }  // namespace
 
-timeline simulate(const schedule &s, const device_model &model) { return simulation(s, model).run(); }
+timeline simulate(const schedule &s, const device_model &model) { return simulation(s, {&model, 1}).run(); }
+timeline simulate(const schedule &s, const machine_model &machine) { return simulation(s, machine.devices).run(); }
 
 }  // namespace sg

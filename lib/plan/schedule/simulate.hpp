@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "plan/model/device_model.hpp"
+#include "plan/model/machine_model.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace sg {
@@ -24,6 +24,8 @@ struct timeline {
   double overlap_efficiency = 1;
 };
 
+// On a device of that model, or on several of them; on a machine that has the devices that the lanes name.
 timeline simulate(const schedule &s, const device_model &model);
+timeline simulate(const schedule &s, const machine_model &machine);
 
 }  // namespace sg

@@ -80,7 +80,7 @@ constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0},
 bool copies_padding(const operand &x) {
   constexpr std::int64_t smallest_page = 4096;
   const std::int64_t padding = x.ld - x.rows;
-  return x.place == SG_MEMORY_PINNED && padding > 0 && padding <= x.rows / 8 &&
+  return x.place.is_copied_directly() && padding > 0 && padding <= x.rows / 8 &&
          padding * size_of(x.type) < smallest_page;
 }
 

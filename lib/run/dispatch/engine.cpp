@@ -34,15 +34,15 @@ bool has_left_enough(std::int64_t weight_ns) noexcept {
 
 }  // namespace
 
-engine::engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
-               arena_pool &staging_memory, object &keeper)
-    : device_(on),
-      ops_(on.ops()),
-      coalesce_(how.coalesce && on.has_batches()),
+engine::engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
+               object &keeper)
+    : device_(device_memory.on()),
+      ops_(device_.ops()),
+      coalesce_(how.coalesce && device_.has_batches()),
       device_memory_(device_memory),
       staging_memory_(staging_memory),
-      lanes_(on, model, how.most_in_flight),
-      launcher_(on),
+      lanes_(device_, device_memory.index(), model, how.most_in_flight),
+      launcher_(device_),
       stager_(std::max(1, model.staging_workers), [this](inflight_command &f) { stage(f); }),
       pump_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory

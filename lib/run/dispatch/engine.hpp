@@ -37,15 +37,17 @@ class engine {
     std::int32_t most_in_flight = 0;  // commands; 0: as the kinds of product suggest
     bool coalesce = true;
   };
-  // `keeper` owns the engine and all that its jobs touch. Throws sg::error.
-  engine(const device &on, const device_model &model, const settings &how, arena_pool &device_memory,
-         arena_pool &staging_memory, object &keeper);
+  // Of one device of a machine, that of the arenas. `keeper` owns the engine and all that its jobs touch. Throws
+  // sg::error.
+  engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
+         object &keeper);
   ~engine();  // nothing is in flight
   engine(const engine &) = delete;
   engine &operator=(const engine &) = delete;
 
-  void push(job &ready) noexcept;  // takes over the engine's reference
-  void sweep() noexcept;           // some job was cancelled
+  device_index index() const noexcept { return device_memory_.index(); }  // of its device in the machine
+  void push(job &ready) noexcept;                                         // takes over the engine's reference
+  void sweep() noexcept;                                                  // some job was cancelled
   // Runs on this thread what of the job is in a lane and no thread has begun. Any thread that holds a reference to it.
   void help(const job &awaited) noexcept;
   void hurry() noexcept;  // somebody waits: what has gathered is to go out

@@ -30,8 +30,9 @@ lane_slot *unless_full(lane_slot *slot, std::int32_t depth) noexcept {
 
 }  // namespace
 
-lane_set::lane_set(const device &on, const device_model &model, std::int32_t most_in_flight)
+lane_set::lane_set(const device &on, device_index index, const device_model &model, std::int32_t most_in_flight)
     : device_(on),
+      index_(index),
       ops_(on.ops()),
       device_ordered_(!on.unified()),
       depth_(most_in_flight > 0 ? most_in_flight : std::max(1, model.lane_depth)),
@@ -59,6 +60,7 @@ lane_set::~lane_set() { destroy(); }
 lane_slot *lane_set::add(std::vector<std::unique_ptr<lane_slot>> &to, std::int32_t priority) {
   to.push_back(std::make_unique<lane_slot>());
   lane_slot &slot = *to.back();
+  slot.device = index_;
   slot.index = static_cast<std::uint32_t>(compute_.size() + others_.size() - 1);
   slot.stream = device_.stream_create(priority);
   if (device_ordered_) slot.tail = device_.event_create();
@@ -165,6 +167,7 @@ bool lane_set::admit(lane_slot &named) noexcept {
   const auto place = std::find(first, end, nullptr);
   if (place == end) return false;
   *place = &named;
+  named.device = index_;
   named.index = static_cast<std::uint32_t>(first_named + static_cast<std::size_t>(place - named_.begin()));
   return true;
 }

@@ -54,8 +54,9 @@ struct lane_demand {
 
 class lane_set {
  public:
-  lane_set(const device &on, const device_model &model, std::int32_t most_in_flight);  // Throws sg::error.
-  ~lane_set();                                                                         // nothing is in flight
+  lane_set(const device &on, device_index index, const device_model &model,
+           std::int32_t most_in_flight);  // Throws sg::error.
+  ~lane_set();                            // nothing is in flight
   lane_set(const lane_set &) = delete;
   lane_set &operator=(const lane_set &) = delete;
 
@@ -117,6 +118,7 @@ class lane_set {
   lane_slot *find_core(const lane_demand &wanted) noexcept;
 
   const device &device_;
+  const device_index index_;
   const sg_backend_ops &ops_;
   const bool device_ordered_;
   const std::int32_t depth_;  // of a core's lane

@@ -21,6 +21,7 @@ void job::begin() noexcept {
   kind = work_kind::marker;
   priority = 0;
   follows_on_device = admitted = writes_tracked = plain = may_help = false;
+  device = first_device;
   cancel_.store(false, std::memory_order_relaxed);
   dependency_failed_.store(false, std::memory_order_relaxed);
   state_.store(0, std::memory_order_relaxed);

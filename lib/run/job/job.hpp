@@ -220,6 +220,11 @@ class alignas(64) job final : public object {
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
   std::int16_t dependency_count_ = 0;
   bool has_label_ = false;  // never of a plain job
+
+ public:
+  device_index device{};  // of the machine, whose executor runs it
+
+ private:
   std::atomic<lane_bits> behind_{0};
   std::atomic<lane_bits> issued_lanes_{0};  // of this incarnation or of an earlier one
   std::atomic<std::int64_t> ready_ns_{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory and pinned host memory for runs of schedules. Blocks are kept after a run, because allocating them
-// takes longer than many a product.
+// A device's memory, and pinned host memory that it copies, for runs of schedules. Blocks are kept after a run, because
+// allocating them takes longer than many a product.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/device.hpp"
+#include "base/device_index.hpp"
 
 namespace sg {
 
@@ -16,10 +17,15 @@ class arena_pool {
  public:
   enum class memory { device, pinned };
 
-  arena_pool(const device &on, memory kind, std::int64_t limit) noexcept : device_(on), kind_(kind), limit_(limit) {}
+  // `index`: the device's in the machine.
+  arena_pool(const device &on, device_index index, memory kind, std::int64_t limit) noexcept
+      : device_(on), index_(index), kind_(kind), limit_(limit) {}
   ~arena_pool();
   arena_pool(const arena_pool &) = delete;
   arena_pool &operator=(const arena_pool &) = delete;
+
+  const device &on() const noexcept { return device_; }
+  device_index index() const noexcept { return index_; }
 
   // A block of at least `bytes`; 0 bytes give nullptr. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) when neither a kept
   // block nor the device has one within the limit.
@@ -40,6 +46,7 @@ class arena_pool {
   void free_block(char *start) const noexcept;
 
   const device &device_;
+  const device_index index_;
   const memory kind_;
   const std::int64_t limit_;
   std::int64_t held_ = 0, in_use_ = 0;  // bytes, of all blocks and of those taken

@@ -6,11 +6,11 @@
 
 namespace sg {
 
-void memory_map::add(const void *memory, std::uint64_t bytes, sg_memory_kind kind) {
+void memory_map::add(const void *memory, std::uint64_t bytes, memory_space space) {
   memo added;
   added.lo_ = reinterpret_cast<std::uintptr_t>(memory);
   added.hi_ = added.lo_ + std::max<std::uint64_t>(bytes, 1);
-  added.kind_ = kind;
+  added.space_ = space;
   const std::lock_guard lock(lock_);
   ranges_.insert_or_assign(added.lo_, added);
 }

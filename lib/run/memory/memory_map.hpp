@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose kind the library knows because it came from here, so that the device need not be asked, which takes
-// longer than all else of a submission.
+// Memory of which the library knows what it is because it came from here, so that the device need not be asked, which
+// takes longer than all else of a submission.
 #pragma once
-
-#include <streamgemm/types.h>
 
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
+
+#include "base/memory_space.hpp"
 
 namespace sg {
 
@@ -18,17 +18,17 @@ class memory_map {
   // What was found once; good until something is removed.
   class memo {
    public:
-    sg_memory_kind kind() const noexcept { return kind_; }
+    memory_space space() const noexcept { return space_; }
 
    private:
     friend memory_map;
     std::uint64_t state_ = 0;  // 0: nothing
     std::uintptr_t lo_ = 0, hi_ = 0;
-    sg_memory_kind kind_ = SG_MEMORY_PAGEABLE;
+    memory_space space_ = SG_MEMORY_PAGEABLE;
   };
 
-  void add(const void *memory, std::uint64_t bytes, sg_memory_kind kind);  // Throws std::bad_alloc.
-  void remove(const void *memory) noexcept;                                // before it is freed
+  void add(const void *memory, std::uint64_t bytes, memory_space space);  // Throws std::bad_alloc.
+  void remove(const void *memory) noexcept;                               // before it is freed
   // Whether `found` says where all of the bytes are. In place: submissions ask for each operand.
   bool holds(const memo &found, const void *memory, std::uint64_t bytes) const noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(memory);

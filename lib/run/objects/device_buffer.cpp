@@ -6,26 +6,31 @@
 namespace sg {
 
 device_buffer::device_buffer(ref<job_sink> owner, memory_map &known, arena_pool &kept, std::uint64_t bytes)
-    : object(object_type::buffer), owner_(std::move(owner)), known_(known), bytes_(bytes) {
+    : object(object_type::buffer),
+      owner_(std::move(owner)),
+      known_(known),
+      device_(kept.on()),
+      index_(kept.index()),
+      bytes_(bytes) {
   try {
-    data_ = owner_->on().mem_alloc(bytes);
+    data_ = device_.mem_alloc(bytes);
   } catch (const error &e) {
     if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
     owner_->free_unused_buffers();  // what was released and is not needed any more
     kept.trim();                    // what is kept for later runs
-    data_ = owner_->on().mem_alloc(bytes);
+    data_ = device_.mem_alloc(bytes);
   }
   try {
-    known_.add(data_, bytes, SG_MEMORY_DEVICE);
+    known_.add(data_, bytes, memory_space::of_device(index_));
   } catch (...) {
-    owner_->on().ops().mem_free(owner_->on().handle(), data_);
+    device_.ops().mem_free(device_.handle(), data_);
     throw;
   }
 }
 
 device_buffer::~device_buffer() {
   known_.remove(data_);
-  owner_->on().ops().mem_free(owner_->on().handle(), data_);
+  device_.ops().mem_free(device_.handle(), data_);
 }
 
 }  // namespace sg

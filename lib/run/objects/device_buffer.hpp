@@ -13,12 +13,14 @@ namespace sg {
 
 class device_buffer final : public object {
  public:
-  // `known` and `kept`: the context's; what is kept for runs is freed where the device has too little.
+  // Memory of the device that `kept` is of. `known` and `kept`: the context's; what is kept for runs is freed where the
+  // device has too little.
   device_buffer(ref<job_sink> owner, memory_map &known, arena_pool &kept, std::uint64_t bytes);  // Throws sg::error.
   ~device_buffer() override;
 
   void *data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return bytes_; }
+  device_index index() const noexcept { return index_; }  // of its device in the machine
   job_sink &owner() const noexcept { return *owner_; }
 
   // The context's, once the last reference has gone.
@@ -31,6 +33,8 @@ class device_buffer final : public object {
 
   const ref<job_sink> owner_;
   memory_map &known_;
+  const device &device_;
+  const device_index index_;
   const std::uint64_t bytes_;
   void *data_ = nullptr;
 };

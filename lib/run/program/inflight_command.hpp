@@ -7,13 +7,15 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/device_index.hpp"
+
 namespace sg {
 
 class engine;
 class job;
 struct batch;
 
-// Lanes of an engine, a bit for each.
+// Lanes of an engine, which is one device's, a bit for each.
 using lane_bits = std::uint64_t;
 inline lane_bits bit_of_lane(std::uint32_t index) noexcept { return lane_bits{1} << index; }
 
@@ -29,7 +31,8 @@ enum class lane_use : std::uint8_t {
 struct lane_slot {
   sg_backend_stream *stream = nullptr;
   sg_backend_event *tail = nullptr;  // to let another lane wait for what is in this one; where the device orders
-  std::uint32_t index = 0;           // its bit in job::behind()
+  std::uint32_t index = 0;           // its bit in job::behind(), among the lanes of its device
+  device_index device{};             // of the machine
   lane_use use = lane_use::any;
   std::atomic<std::int32_t> in_flight{0};  // commands
   std::atomic<std::int32_t> of_runs{0};    // of these, commands of schedules' runs

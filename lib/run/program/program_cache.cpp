@@ -23,7 +23,7 @@ class hash {
   }
   hash &operator<<(const operand &x) noexcept {
     return *this << x.rows << x.cols << x.ld << x.item_stride
-                 << (std::int64_t{x.type} | std::int64_t{x.place} << 8 | std::int64_t{x.pointer_array} << 16);
+                 << (std::int64_t{x.type} | std::int64_t{x.pointer_array} << 16 | std::int64_t{x.place.bits()} << 24);
   }
   hash &operator<<(const problem &p) noexcept {
     if (p.has_epilogue()) *this << p.bias << std::int64_t{p.activation};

@@ -2,6 +2,8 @@
 /* What goes wrong with the emulated GPU. */
 #pragma once
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,9 @@ int emulated_gpu_is_broken(void);
 long emulated_gpu_objects(void);
 /* Commands that were enqueued in streams of green contexts. */
 long emulated_gpu_commands_within(void);
+/* Zeroed memory of another GPU, of that index; NULL: there is none. */
+void *emulated_gpu_peer_memory(size_t bytes, int device);
+void emulated_gpu_free_peer_memory(void *memory);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,8 @@ cudaError_t reach(cudaStream_t in, std::initializer_list<const void *> memory) {
   const auto known = [&](const void *address) {
     if (address == nullptr || (in->captured_in && in->captured_in->into->has(address))) return true;
     const std::lock_guard lock(ranges::only().mutex);
-    return ranges::only().at(address) != ranges::only().all.end();
+    const auto found = ranges::only().at(address);
+    return found != ranges::only().all.end() && found->second.device == 0;  // only copies reach other GPUs
   };
   if (std::all_of(memory.begin(), memory.end(), known)) return cudaSuccess;
   std::fprintf(stderr, "a command uses memory that the emulated GPU does not reach\n");

@@ -98,8 +98,20 @@ API cudaError_t cudaDriverGetVersion(int *out) {
   *out = CUDART_VERSION;
   return cudaSuccess;
 }
+// SG_EMULATED_GPUS: so many are listed, for those who ask which there are; only the first one can be opened. Their
+// addresses are those of fake_nvml.c's.
+namespace {
+int listed_gpus() {
+  static const int count = [] {
+    const char *text = std::getenv("SG_EMULATED_GPUS");
+    return text ? std::atoi(text) : 1;
+  }();
+  return count;
+}
+}  // namespace
+
 API cudaError_t cudaGetDeviceCount(int *out) {
-  *out = 1;
+  *out = listed_gpus();
   return cudaSuccess;
 }
 
@@ -122,12 +134,13 @@ API cudaError_t cudaDeviceGetAttribute(int *out, cudaDeviceAttr name, int) {
   *out = name == cudaDevAttrClockRate ? 1000000 : name == cudaDevAttrMemoryClockRate ? 2000000 : 0;
   return cudaSuccess;
 }
-API cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int) {
-  std::snprintf(out, static_cast<std::size_t>(size), "ffff:00:00.0");
+API cudaError_t cudaDeviceGetPCIBusId(char *out, int size, int device) {
+  const bool alone = listed_gpus() == 1;
+  std::snprintf(out, static_cast<std::size_t>(size), "%04x:%02x:00.0", alone ? 0xffffu : 0u, unsigned(device + !alone));
   return cudaSuccess;
 }
-API cudaError_t cudaDeviceCanAccessPeer(int *out, int, int) {
-  *out = 0;
+API cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
+  *out = device < 3 && peer < 3;
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -322,6 +335,17 @@ API cudaError_t cudaHostUnregister(void *memory) {
   return ranges::only().remove(memory, cudaMemoryTypeHost) ? cudaSuccess : refuse(cudaErrorHostMemoryNotRegistered);
 }
 
+API void *emulated_gpu_peer_memory(std::size_t bytes, int device) {
+  void *const memory = std::calloc(1, bytes);
+  if (!ranges::only().add(memory, bytes, cudaMemoryTypeDevice)) return nullptr;
+  const std::lock_guard lock(ranges::only().mutex);
+  ranges::only().at(memory)->second.device = device;
+  return memory;
+}
+API void emulated_gpu_free_peer_memory(void *memory) {
+  if (ranges::only().remove(memory, cudaMemoryTypeDevice)) std::free(memory);
+}
+
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *address) {
   if (const cudaError_t error = enter(call::plain)) return error;
   const std::lock_guard lock(ranges::only().mutex);
@@ -331,6 +355,7 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void 
   out->type = known ? found->second.type : cudaMemoryTypeUnregistered;
   out->hostPointer = !known || out->type == cudaMemoryTypeHost ? const_cast<void *>(address) : nullptr;
   out->devicePointer = known ? const_cast<void *>(address) : nullptr;
+  out->device = known ? found->second.device : 0;
   return cudaSuccess;
 }
 

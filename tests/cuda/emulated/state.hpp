@@ -163,6 +163,7 @@ struct ranges {
   struct range {
     std::size_t bytes;
     cudaMemoryType type;
+    int device = 0;
   };
   std::mutex mutex;
   std::map<std::uintptr_t, range> all;

@@ -13,7 +13,7 @@ namespace {
 
 cudaMemcpyKind kind_of(const sg_backend_copy &what) noexcept {
   if (is_within_device(what)) return cudaMemcpyDeviceToDevice;
-  // The host's side may be another GPU's memory: the driver sees which.
+  // The driver sees whose the other end is: the host's, or another GPU's (SG_MEMORY_PEER).
   return cudaMemcpyDefault;
 }
 
@@ -23,7 +23,7 @@ cudaMemcpyKind kind_of(const sg_backend_copy &what) noexcept {
 bool is_narrow(const sg_backend_copy &what) noexcept {
   constexpr std::int64_t widest = 512, least_bytes = std::int64_t{64} << 10;
   return what.height > 1 && what.width <= widest && what.width * what.height >= least_bytes &&
-         what.dst_space.kind == SG_MEMORY_DEVICE && what.src_space.kind != SG_MEMORY_DEVICE;
+         what.dst_space.kind == SG_MEMORY_DEVICE && what.src_space.kind == SG_MEMORY_PINNED;
 }
 
 // Whether kernels can reach it: pinned, and mapped at the same address as the host has it.

@@ -135,26 +135,29 @@ sg_status device::host_unregister(void *memory) noexcept {
   return check(cudaHostUnregister(memory), "unpinning memory");
 }
 
-// A range counts as pinned when both its ends are. Memory of another GPU is copied from and to like pinned memory.
-sg_memory_kind device::memory_kind(const void *memory, std::uint64_t bytes) noexcept {
+// A range is pinned, or another GPU's, when both its ends are.
+sg_backend_space device::memory_space(const void *memory, std::uint64_t bytes) noexcept {
   const current here(context_);
-  const auto kind_at = [this](const void *where) {
+  const auto space_at = [this](const void *where) -> sg_backend_space {
     cudaPointerAttributes facts{};
     if (const cudaError_t error = cudaPointerGetAttributes(&facts, where); error != cudaSuccess) {
       check(error, "asking for the kind of memory");
       // Of a lost device's memory nobody can tell, so that nothing on the host may read it as its own.
-      return usable() == SG_STATUS_OK ? SG_MEMORY_PAGEABLE : SG_MEMORY_DEVICE;
+      return {usable() == SG_STATUS_OK ? SG_MEMORY_PAGEABLE : SG_MEMORY_DEVICE, 0};
     }
     switch (facts.type) {
-      case cudaMemoryTypeHost: return SG_MEMORY_PINNED;
-      case cudaMemoryTypeDevice: return facts.device == ordinal_ ? SG_MEMORY_DEVICE : SG_MEMORY_PINNED;
-      case cudaMemoryTypeManaged: return SG_MEMORY_DEVICE;
-      default: return SG_MEMORY_PAGEABLE;
+      case cudaMemoryTypeHost: return {SG_MEMORY_PINNED, 0};
+      case cudaMemoryTypeDevice:
+        if (facts.device != ordinal_) return {SG_MEMORY_PEER, facts.device};
+        return {SG_MEMORY_DEVICE, 0};
+      case cudaMemoryTypeManaged: return {SG_MEMORY_DEVICE, 0};
+      default: return {SG_MEMORY_PAGEABLE, 0};
     }
   };
-  const sg_memory_kind kind = kind_at(memory);
-  if (kind != SG_MEMORY_PINNED || bytes == 0) return kind;
-  return kind_at(static_cast<const char *>(memory) + bytes - 1) == kind ? kind : SG_MEMORY_PAGEABLE;
+  const sg_backend_space first = space_at(memory);
+  if ((first.kind != SG_MEMORY_PINNED && first.kind != SG_MEMORY_PEER) || bytes == 0) return first;
+  const sg_backend_space last = space_at(static_cast<const char *>(memory) + bytes - 1);
+  return last.kind == first.kind && last.device == first.device ? first : sg_backend_space{SG_MEMORY_PAGEABLE, 0};
 }
 
 }  // namespace sg::cuda

@@ -23,21 +23,20 @@ const char *profile_in(const char *name) noexcept {
   return found == nullptr ? nullptr : found + 5;
 }
 
-// "cuda:1: 18 NVLinks, 478 GB/s"
-void describe_peer(int ordinal, const pci_address &here, int peer, const nvml::gpu &own, char *text,
-                   std::size_t size) noexcept {
+sg_backend_peer peer_of(int ordinal, const pci_address &here, int other, const nvml::gpu &own) noexcept {
+  sg_backend_peer peer{};
+  peer.device = other;
   int reachable = 0;
-  const pci_address there(peer);
-  if (cudaDeviceCanAccessPeer(&reachable, ordinal, peer) != cudaSuccess) reachable = 0;
-  const int links = nvml::links_between(here.text, there.text);
-  if (reachable == 0)
-    std::snprintf(text, size, "cuda:%d: through the host", peer);
-  else if (links > 0 && own.bytes_per_second > 0)
-    std::snprintf(text, size, "cuda:%d: %d NVLinks, %.0f GB/s", peer, links, links * own.bytes_per_second / 1e9);
-  else if (links > 0)
-    std::snprintf(text, size, "cuda:%d: %d NVLinks", peer, links);
-  else
-    std::snprintf(text, size, "cuda:%d: %s", peer, links == 0 ? "PCIe" : "direct");
+  if (cudaDeviceCanAccessPeer(&reachable, ordinal, other) != cudaSuccess) reachable = 0;
+  if (reachable == 0) {
+    peer.link_class = SG_LINK_HOST;
+    return peer;
+  }
+  const int links = nvml::links_between(here.text, pci_address(other).text);
+  peer.link_class = links > 0 ? SG_LINK_NVLINK : links == 0 ? SG_LINK_PCIE : SG_LINK_UNKNOWN;
+  peer.links = links > 0 ? links : links == 0 ? 1 : 0;
+  peer.bytes_per_second = links > 0 ? links * own.bytes_per_second : 0;
+  return peer;
 }
 
 }  // namespace
@@ -55,16 +54,8 @@ void describe(int ordinal, const cudaDeviceProp &properties, sg_backend_facts &o
   out.nvlink_bytes_per_second = std::max(0, own.links) * own.bytes_per_second;
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
-  std::size_t used = 0;
-  for (int peer = 0; peer < count; ++peer) {
-    if (peer == ordinal) continue;
-    char text[80];
-    describe_peer(ordinal, here, peer, own, text, sizeof text);
-    const std::size_t needed = std::strlen(text) + (used > 0 ? 2 : 0);
-    if (used + needed >= sizeof out.peers) break;
-    std::snprintf(out.peers + used, sizeof out.peers - used, "%s%s", used > 0 ? "; " : "", text);
-    used += needed;
-  }
+  for (int other = 0; other < count && out.peer_count < SG_MAX_PEERS; ++other)
+    if (other != ordinal) out.peers[out.peer_count++] = peer_of(ordinal, here, other, own);
   cudaGetLastError();  // what went wrong here is nobody's failure
 }
 

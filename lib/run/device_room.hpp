@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a context has of each of its devices: arenas, the executor with its lanes, and the lanes that are used by name.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/model/device_model.hpp"
+#include "run/dispatch/engine.hpp"
+#include "run/memory/arena_pool.hpp"
+#include "run/objects/event_lanes.hpp"
+#include "run/objects/partitions.hpp"
+
+namespace sg {
+
+struct device_room {
+  // `keeper` owns it and all that its jobs touch. Throws sg::error.
+  device_room(const device &on, device_index index, const device_model &model, const engine::settings &how,
+              object &keeper)
+      : device_memory(on, index, arena_pool::memory::device, model.usable_memory()),
+        staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX),
+        executor(model, how, device_memory, staging_memory, keeper),
+        lanes_of_events(on, executor),
+        parts(on, model, executor) {}
+
+  arena_pool device_memory, staging_memory;
+  engine executor;
+  event_lanes lanes_of_events;
+  partitions parts;
+};
+
+}  // namespace sg
