@@ -86,7 +86,8 @@ ref<job> context::put_in_order(job &work, const submission_order &order, const a
       work.fail_dependency(before.pool == work.pool ? before.cause() : 0);
   }
   if (order.behind) work.order_after(*order.behind, order.behind->incarnation(), false);
-  if (!order.untracked) tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), untold());
+  if (!order.untracked)
+    tracker_.add(work, accesses, access_count, virtual_clock_ ? 0 : in_flight_.oldest(), unobserved());
   if (virtual_clock_) work.not_before(host_seen_ns_.load(std::memory_order_relaxed));
   return order.on ? order.on->append(work) : ref<job>();
 }
@@ -111,7 +112,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
   std::exception_ptr failure;
   ref<job> replaced;
   const auto enter_order = [&] {
-    work->generation = in_flight_.count_in();
+    work->epoch = in_flight_.count_in();
     try {
       replaced = put_in_order(*work, order, accesses, access_count);
     } catch (...) {
@@ -143,7 +144,7 @@ void context::submit_here(ref<job> given, const submission_order &order, const a
   std::exception_ptr failure;
   submission_lock_.run([&] {
     const bool beside_others = in_flight_.count() > here_.load(std::memory_order_relaxed);
-    work->generation = in_flight_.count_in();
+    work->epoch = in_flight_.count_in();
     try {
       put_in_order(*work, order, accesses, access_count);
       here = !beside_others && work->begin_here();
@@ -235,15 +236,15 @@ void context::synchronize() noexcept {
   }
 }
 
-bool context::count_ends(std::uint32_t generation, std::int64_t count) noexcept {
-  in_flight_.ended(generation, count);
+bool context::count_ends(std::uint32_t epoch, std::int64_t count) noexcept {
+  in_flight_.ended(epoch, count);
   return released_count_.load(std::memory_order_acquire) > 0;
 }
 
 void context::free_when_unused(device_buffer &released) noexcept {
   const auto keep = ref<context>::share(this);  // once in the list the buffer, which holds it too, may be freed
   submission_lock_.run([&] {
-    released.last_user_generation = in_flight_.present();
+    released.last_user_epoch = in_flight_.present();
     in_flight_.open_next();
     released.next_released = released_;
     released_ = &released;
@@ -259,14 +260,14 @@ void context::free_unused_buffers() noexcept {
   submission_lock_.run_here([&] {
     for (device_buffer **link = &released_; *link;) {
       device_buffer *const candidate = *link;
-      if (!in_flight_.ended_up_to(candidate->last_user_generation)) {
+      if (!in_flight_.ended_up_to(candidate->last_user_epoch)) {
         link = &candidate->next_released;
         continue;
       }
       *link = candidate->next_released;
       candidate->next_released = free_now;
       free_now = candidate;
-      if (!untold().none()) tracker_.forget(candidate->data(), candidate->size());
+      if (!unobserved().none()) tracker_.forget(candidate->data(), candidate->size());
     }
   });
   while (free_now) {
@@ -278,7 +279,7 @@ void context::free_unused_buffers() noexcept {
 }
 
 void context::forget_failures_in(const void *memory, std::uint64_t bytes) noexcept {
-  if (untold().none()) return;
+  if (unobserved().none()) return;
   submission_lock_.run([&] { tracker_.forget(memory, bytes); });
 }
 

@@ -15,7 +15,7 @@
 #include "run/device_room.hpp"
 #include "run/memory/memory_kinds.hpp"
 #include "run/memory/pinned_memory.hpp"
-#include "run/order/generations.hpp"
+#include "run/order/epochs.hpp"
 #include "run/order/job_sink.hpp"
 #include "run/program/program_cache.hpp"
 
@@ -93,7 +93,7 @@ class context final : public job_sink {
     for (device_room &each : rooms_) each.executor.hurry();
   }
   std::int64_t expected_end_ns() const noexcept;  // of what any of its devices was given, on CLOCK_MONOTONIC
-  bool count_ends(std::uint32_t generation, std::int64_t count) noexcept override;
+  bool count_ends(std::uint32_t epoch, std::int64_t count) noexcept override;
   void compute_here(job &work, ref<job> *kept) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   // Returns what is to be dropped without the submission lock.
@@ -108,7 +108,7 @@ class context final : public job_sink {
   const device_array<device_room> rooms_;  // of one device today, which is `device_`
   program_cache plans_;
   tracker tracker_;
-  generations in_flight_;              // guarded by the submission lock, but for what ends
+  epochs in_flight_;                   // guarded by the submission lock, but for what ends
   device_buffer *released_ = nullptr;  // buffers to free; guarded by the submission lock
   std::atomic<std::int32_t> released_count_{0};
   std::mutex freeing_lock_;

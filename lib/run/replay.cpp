@@ -50,15 +50,15 @@ void context::submit_parts(const ref<job> &whole, const submission_order &order,
   submission_lock_.run_here([&] {
     if (gate) {
       gate->add_ref_unshared();
-      gate->generation = in_flight_.count_in();
+      gate->epoch = in_flight_.count_in();
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
       parts[i]->add_ref_unshared();
       parts[i]->become_part(*whole, static_cast<std::int32_t>(i));
-      parts[i]->generation = in_flight_.count_in();
+      parts[i]->epoch = in_flight_.count_in();
     }
     whole->add_ref_unshared();
-    whole->generation = in_flight_.count_in();
+    whole->epoch = in_flight_.count_in();
     try {
       if (gate) replaced[0] = put_in_order(*gate, order, nullptr, 0);
       for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -19,7 +19,7 @@ struct traits {
   const char *name;
   std::size_t most_in_flight;
   int all_end_every;     // steps; 0: never
-  bool generations_end;  // the tracker is told which have
+  bool epochs_complete;  // the tracker is told which have
   std::uint64_t area;    // bytes that operands lie in
   int most_size_bits;    // of an operand
 };
@@ -76,10 +76,10 @@ class tracking : public testing::TestWithParam<traits> {
       if (conflict(all_[i], next, share_a_byte)) next.must.push_back(i);
       if (conflict(all_[i], next, overlap)) next.may.push_back(i);
     }
-    next.work->generation = static_cast<std::uint32_t>(all_.size() / 16);
+    next.work->epoch = static_cast<std::uint32_t>(all_.size() / 16);
     const auto oldest = static_cast<std::uint32_t>((in_flight_.empty() ? all_.size() : in_flight_.front()) / 16);
-    tracker_.add(*next.work, next.touched.data(), next.touched.size(), GetParam().generations_end ? oldest : 0,
-                 untold_);
+    tracker_.add(*next.work, next.touched.data(), next.touched.size(), GetParam().epochs_complete ? oldest : 0,
+                 unobserved_);
     in_flight_.push_back(all_.size());
     all_.push_back(std::move(next));
   }
@@ -125,7 +125,7 @@ class tracking : public testing::TestWithParam<traits> {
 
   const ref<context> home_ = context::create({.device = "sim:h200"});
   tracker tracker_;
-  untold_failures untold_;
+  unobserved_failures unobserved_;
   std::mt19937_64 random_{20};
   std::vector<known> all_;
   std::vector<std::size_t> in_flight_;  // the oldest first
@@ -151,8 +151,8 @@ TEST_P(tracking, orders_what_conflicts_and_nothing_else) {
 }
 
 constexpr traits all_traits[] = {
-    {"few_in_little_memory", 12, 0, true, 1 << 12, 10},       {"many_in_much_memory", 300, 0, true, 1 << 22, 16},
-    {"many_without_generations", 300, 0, false, 1 << 22, 16}, {"of_all_sizes", 100, 0, true, 1 << 26, 26},
+    {"few_in_little_memory", 12, 0, true, 1 << 12, 10},     {"many_in_much_memory", 300, 0, true, 1 << 22, 16},
+    {"many_without_epochs", 300, 0, false, 1 << 22, 16},    {"of_all_sizes", 100, 0, true, 1 << 26, 26},
     {"that_all_end_at_times", 100, 300, true, 1 << 18, 14},
 };
 

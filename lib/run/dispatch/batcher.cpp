@@ -196,7 +196,7 @@ void engine::release_batch(batch &b) noexcept {
   lanes_.left(*b.whole.lane, 0, b.whole.predicted_ns);
   complete_members(b, *keep);
   batches_.release(b);
-  lane_is_told();
+  lane_is_notified();
 }
 
 void engine::complete_members(batch &b, job_home &home) noexcept {

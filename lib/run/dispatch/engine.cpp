@@ -44,7 +44,7 @@ engine::engine(const device_model &model, const settings &how, arena_pool &devic
       lanes_(device_, device_memory.index(), model, how.most_in_flight),
       launcher_(device_),
       stager_(std::max(1, model.staging_workers), [this](inflight_command &f) { stage(f); }),
-      pump_([this] { step(); }, keeper) {
+      steps_([this] { step(); }, keeper) {
   for (auto &list : running_) list.reserve(most_running);  // starting a run needs no memory
   if (ops_.stop_when) ops_.stop_when(device_.handle(), is_cancelled);
 }
@@ -62,7 +62,7 @@ void engine::push(job &ready) noexcept {
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
   if (patient && saturated_.load() && !has_left_enough(weight)) return;
-  pump_.ask();
+  steps_.ask();
   // A chain that the device runs faster than it is told of: whoever makes it longer asks how far it has come.
   if (lane_full_.load(std::memory_order_relaxed) && ops_.poll) ops_.poll(device_.handle());
 }
@@ -71,7 +71,7 @@ void engine::hurry() noexcept {
   if (!saturated_.load()) return;  // nothing is held back
   saturated_.store(false);
   hurry_wanted_.store(true, std::memory_order_release);
-  pump_.ask();
+  steps_.ask();
 }
 
 void engine::help(const job &awaited) noexcept {
@@ -103,20 +103,20 @@ int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
 void engine::device_news() noexcept {
   saturated_.store(false);
   if (ops_.poll) let_submitter_look();
-  pump_.ask();
+  steps_.ask();
 }
 
 // Whoever has left something in the inbox may be about to submit again, and then looks there itself, on the core whose
 // caches hold it.
 void engine::let_submitter_look() const noexcept {
-  if (!inbox_.load(std::memory_order_relaxed) || pump_.is_working()) return;
+  if (!inbox_.load(std::memory_order_relaxed) || steps_.is_working()) return;
   for (const deadline next_submission(1000); inbox_.load(std::memory_order_relaxed) && !next_submission.passed();) {
   }
 }
 
 void engine::sweep() noexcept {
   sweep_wanted_.store(true, std::memory_order_release);
-  pump_.ask();
+  steps_.ask();
 }
 
 bool engine::admit(lane_slot &named) noexcept {
@@ -132,7 +132,7 @@ void engine::dismiss(lane_slot &named) noexcept {
 
 void engine::change_lanes(lane_change &wanted) noexcept {
   push_to(lane_changes_, wanted);
-  pump_.ask();
+  steps_.ask();
   while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
 }
 
@@ -166,10 +166,10 @@ void engine::inflight_ended(inflight_command &f) noexcept {
     f.owner->ran(f);
     f.owner->work_ended();
   }
-  lane_is_told();
+  lane_is_notified();
 }
 
-void engine::lane_is_told() noexcept {
+void engine::lane_is_notified() noexcept {
   device_news();
   lanes_.awake(nullptr);
 }
@@ -221,7 +221,7 @@ void engine::note_saturation() noexcept {
   if (!coalesce_ || saturated_.load(std::memory_order_relaxed) || !lanes_.busy_with_small()) return;
   if (ready_[1][computing].empty() && ready_[0][computing].empty()) return;
   saturated_.store(true);
-  // What was in flight may have ended before that, and pumped for the last time.
+  // Work in flight may have completed before that, with the last step.
   if (!lanes_.busy_with_small()) saturated_.store(false);
 }
 

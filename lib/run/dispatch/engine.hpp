@@ -21,9 +21,9 @@
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/oom_replan.hpp"
-#include "run/dispatch/pump.hpp"
 #include "run/dispatch/ready_jobs.hpp"
 #include "run/dispatch/stager.hpp"
+#include "run/dispatch/step_combiner.hpp"
 #include "run/job/job.hpp"
 #include "run/memory/arena_pool.hpp"
 #include "run/program/inflight_command.hpp"
@@ -80,7 +80,7 @@ class engine {
   void inflight_ended(inflight_command &f) noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
-  void lane_is_told() noexcept;  // by its thread, of a command that has ended there
+  void lane_is_notified() noexcept;  // by its thread, of a command that has ended there
 
   // ---- in its turn ----
   void step() noexcept;
@@ -127,8 +127,8 @@ class engine {
   std::atomic<inflight_command *> ended_{nullptr};
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
-  // Small products wait, and what is in flight will pump when it ends: submitters may leave theirs in the inbox. On
-  // cores: while each has what it may have ahead.
+  // Small products wait, and what is in flight will step_combiner when it ends: submitters may leave theirs in the
+  // inbox. On cores: while each has what it may have ahead.
   std::atomic<bool> saturated_{false};
   std::atomic<bool> hurry_wanted_{false};
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there
@@ -146,7 +146,7 @@ class engine {
   std::array<std::vector<job *>, priorities> running_;
   std::vector<sg_backend_event *> events_;  // unused ones
   stager stager_;
-  pump pump_;
+  step_combiner steps_;
 };
 
 }  // namespace sg

@@ -81,7 +81,7 @@ class alignas(64) job final : public object {
   void become_part(job &of, std::int32_t index) noexcept;
   // Names the job in messages, by as much of the text as is kept; "" names nothing.
   void set_label(const char *text) noexcept;
-  // What this job needs has failed. `cause`: in the context's untold failures; 0: it is not known there.
+  // What this job needs has failed. `cause`: in the context's unobserved failures; 0: it is not known there.
   void fail_dependency(std::uint64_t cause) noexcept {
     note_cause(cause);
     dependency_failed_.store(true, std::memory_order_relaxed);
@@ -191,7 +191,7 @@ class alignas(64) job final : public object {
   // Short enough for a waiting thread to run what of it no thread has begun. Set before the submission only: waiting
   // threads read it while the engine may replace the program by its low-memory variant.
   bool may_help = false;
-  std::uint32_t generation = 0;  // of context::synchronize
+  std::uint32_t epoch = 0;  // of context::synchronize
 
  private:
   std::atomic<std::uint16_t> incarnation_{0};

@@ -42,7 +42,7 @@ void job::fail_early(const char *when) noexcept {
 void job::fail_with_dependency(const char *consequence) noexcept {
   std::string first;
   try {
-    first = owner_->untold().text_of(cause());
+    first = owner_->unobserved().text_of(cause());
   } catch (const std::bad_alloc &) {
   }
   char text[sizeof message_];
@@ -54,11 +54,11 @@ void job::fail_with_dependency(const char *consequence) noexcept {
 // Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
 void job::leave_failure() noexcept {
   if (cause() == 0) {
-    if (whole && whole->cause() == 0) whole->note_cause(untold_failures::new_cause());
-    note_cause(whole ? whole->cause() : untold_failures::new_cause());
+    if (whole && whole->cause() == 0) whole->note_cause(unobserved_failures::new_cause());
+    note_cause(whole ? whole->cause() : unobserved_failures::new_cause());
   }
   if (whole) whole->note_cause(cause());
-  if (writes_tracked) owner_->untold().add({this, generation, incarnation()}, cause(), message_);
+  if (writes_tracked) owner_->unobserved().add({this, epoch, incarnation()}, cause(), message_);
 }
 
 void job::log_failure() const noexcept {
@@ -70,7 +70,7 @@ void job::log_failure() const noexcept {
 }
 
 void job::tell() const noexcept {
-  if (status_ != SG_STATUS_OK) owner_->untold().told(cause());
+  if (status_ != SG_STATUS_OK) owner_->unobserved().observed(cause());
 }
 
 void job::end_in_full(sg_status status) noexcept {

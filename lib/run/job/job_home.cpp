@@ -44,7 +44,7 @@ job_home::ends_together::~ends_together() {
     of_.jobs_.give_back(*first_unused_, *last_unused_);
     of_.drop_refs(unused_);
   }
-  if (count_ > 0) of_.announce_ends(generation_, count_);
+  if (count_ > 0) of_.announce_ends(epoch_, count_);
 }
 
 void job_home::take_back(job &unused) noexcept {
@@ -59,18 +59,17 @@ void job_home::take_back(job &unused) noexcept {
   ++all->unused_;
 }
 
-void job_home::announce_ends(std::uint32_t generation, std::int64_t count) noexcept {
-  if (count_ends(generation, count)) service_->wake();
+void job_home::announce_ends(std::uint32_t epoch, std::int64_t count) noexcept {
+  if (count_ends(epoch, count)) service_->wake();
   job_ends::announce();
 }
 
 void job_home::job_ended(const job &ended) noexcept {
   if (ended.admitted) limit_.leave();
   ends_together *const all = t_together;
-  if (!all || &all->of_ != this) return announce_ends(ended.generation, 1);
-  if (all->count_ > 0 && all->generation_ != ended.generation)
-    announce_ends(all->generation_, std::exchange(all->count_, 0));
-  all->generation_ = ended.generation;
+  if (!all || &all->of_ != this) return announce_ends(ended.epoch, 1);
+  if (all->count_ > 0 && all->epoch_ != ended.epoch) announce_ends(all->epoch_, std::exchange(all->count_, 0));
+  all->epoch_ = ended.epoch;
   ++all->count_;
 }
 

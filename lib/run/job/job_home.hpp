@@ -14,7 +14,7 @@
 #include "run/job/job.hpp"
 #include "run/job/job_limit.hpp"
 #include "run/job/job_pool.hpp"
-#include "run/job/untold_failures.hpp"
+#include "run/job/unobserved_failures.hpp"
 #include "run/program/run_pool.hpp"
 
 namespace sg {
@@ -25,7 +25,7 @@ class job_home : public object {
  public:
   const device &on() const noexcept { return *device_; }
   ref<job> new_job() { return jobs_.take(ref<job_home>::share(this)); }
-  untold_failures &untold() noexcept { return untold_; }
+  unobserved_failures &unobserved() noexcept { return unobserved_; }
 
   // --- Dispatch ---
   virtual void push(job &ready) noexcept = 0;  // takes over one reference of the job
@@ -55,7 +55,7 @@ class job_home : public object {
     friend job_home;
     job_home &of_;
     ends_together *const outer_;
-    std::uint32_t generation_ = 0;
+    std::uint32_t epoch_ = 0;
     std::int64_t count_ = 0;
     job *first_unused_ = nullptr, *last_unused_ = nullptr;  // records to recycle
     std::int64_t unused_ = 0;
@@ -98,8 +98,8 @@ class job_home : public object {
   // Unregisters it. The derived class's destructor calls it first.
   void close() noexcept;
   virtual void hurry() noexcept = 0;  // a thread waits: launch the gathered GEMMs
-  // `count` jobs of that generation have completed. True: a released buffer waits for jobs.
-  virtual bool count_ends(std::uint32_t generation, std::int64_t count) noexcept = 0;
+  // `count` jobs of that epoch have completed. True: a released buffer waits for jobs.
+  virtual bool count_ends(std::uint32_t epoch, std::int64_t count) noexcept = 0;
 
   service &helper() noexcept { return *service_; }
 
@@ -111,11 +111,11 @@ class job_home : public object {
  private:
   friend service;
   void last_ref_dropped() noexcept override;
-  void announce_ends(std::uint32_t generation, std::int64_t count) noexcept;
+  void announce_ends(std::uint32_t epoch, std::int64_t count) noexcept;
 
   run_pool runs_;
   job_pool jobs_;  // after runs_, which its jobs release their runs to
-  untold_failures untold_;
+  unobserved_failures unobserved_;
   bool registered_ = false;
   service *service_ = nullptr;
 };

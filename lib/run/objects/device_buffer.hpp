@@ -25,7 +25,7 @@ class device_buffer final : public object {
 
   // The context's, once the last reference has gone.
   device_buffer *next_released = nullptr;
-  std::uint32_t last_user_generation = 0;
+  std::uint32_t last_user_epoch = 0;
 
  private:
   // Jobs in flight may still use the memory: they name it by address.

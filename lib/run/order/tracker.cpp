@@ -24,7 +24,7 @@ void tracker::level::link(int shift) noexcept {
   for (std::uint32_t number = end - twice_unlinked_; number != end; number += 2) {
     entry &e = at(number);
     const auto enter = [&](std::uint32_t &head, std::uint32_t side) {
-      e.behind[side] = head - first_ < number + side - first_ ? head : nobody();  // both cells may share a bucket
+      e.behind[side] = head - first_ < number + side - first_ ? head : no_link();  // both cells may share a bucket
       head = number + side;
     };
     const std::uintptr_t first = e.bytes.lo >> shift, last = (e.bytes.hi - 1) >> shift;
@@ -34,9 +34,9 @@ void tracker::level::link(int shift) noexcept {
   twice_unlinked_ = 0;
 }
 
-// True when the latest generation has ended, and nobody is to hear of a failure.
+// True when the latest epoch has completed without unobserved failures.
 inline bool tracker::level::forget_all(const moment &now) noexcept {
-  if (static_cast<std::int32_t>(latest_generation_ - now.oldest) >= 0 || !now.untold.none()) return false;
+  if (static_cast<std::int32_t>(latest_epoch_ - now.oldest) >= 0 || !now.unobserved.none()) return false;
   first_ += twice_count_;
   twice_count_ = twice_unlinked_ = 0;
   lo_ = UINTPTR_MAX;
@@ -54,7 +54,7 @@ void tracker::level::make_room(const moment &now) {
   twice_unlinked_ = std::min(twice_unlinked_, twice_count_);
   if (size_ > 0 && twice_count_ <= size_) return;
   const auto stays = [&](const entry &e) {
-    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.ended()) || e.cause(now.untold) != 0);
+    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.ended()) || e.cause(now.unobserved) != 0);
   };
   std::uint32_t living = 0;
   for (std::uint32_t i = 0; i < twice_count_; i += 2) living += stays(at(first_ + i));
@@ -65,7 +65,7 @@ void tracker::level::make_room(const moment &now) {
     ring = std::make_unique_for_overwrite<entry[]>(size);
     heads = std::make_unique_for_overwrite<std::uint32_t[]>(size);
   } else {
-    std::fill_n(heads_.get(), size, nobody());
+    std::fill_n(heads_.get(), size, no_link());
   }
   // An entry moves towards the first, so the same ring will do.
   const std::uint32_t mask = size - 1, before = twice_count_;
@@ -81,7 +81,7 @@ void tracker::level::make_room(const moment &now) {
     ring_ = std::move(ring);
     heads_ = std::move(heads);
     size_ = size;
-    std::fill_n(heads_.get(), size, nobody());
+    std::fill_n(heads_.get(), size, no_link());
   }
   twice_count_ = twice_unlinked_ = kept - first_;
   lo_ = UINTPTR_MAX;
@@ -90,14 +90,14 @@ void tracker::level::make_room(const moment &now) {
 }
 
 // There is room.
-inline void tracker::level::insert(const footprint &bytes, job &who) noexcept {
+inline void tracker::level::insert(const footprint &bytes, job &accessor) noexcept {
   const std::uint32_t number = first_ + twice_count_;
   entry &e = at(number);
   __builtin_prefetch(&at(number + 4), 1);  // another submitter's core may have it
   e.bytes = bytes;
-  e.who = &who;
-  e.generation = latest_generation_ = who.generation;
-  e.incarnation = who.incarnation();
+  e.accessor = &accessor;
+  e.epoch = latest_epoch_ = accessor.epoch;
+  e.incarnation = accessor.incarnation();
   twice_count_ += 2;
   twice_unlinked_ += 2;
   reach(bytes);
@@ -109,7 +109,7 @@ inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
   for (std::uint32_t *link = &head; is_there(*link);) {
     entry &e = at(*link);
     std::uint32_t &next = e.behind[*link & 1];
-    if (!e.who || leaves(e))
+    if (!e.accessor || leaves(e))
       *link = next;
     else
       link = &next;
@@ -136,11 +136,11 @@ bool tracker::level::order(int shift, const demand &wanted) {
     const bool long_ended = e.is_before(wanted.now.oldest);
     const bool meets = overlap(e.bytes, wanted.bytes);
     if (!(long_ended || meets)) return false;
-    if (long_ended || e.ended() || !wanted.next.order_after(*e.who, e.incarnation, wanted.reads)) {
-      if (!long_ended) wanted.next.comes_after_end_of(*e.who, e.incarnation);
-      const std::uint64_t cause = e.cause(wanted.now.untold);
+    if (long_ended || e.ended() || !wanted.next.order_after(*e.accessor, e.incarnation, wanted.reads)) {
+      if (!long_ended) wanted.next.comes_after_end_of(*e.accessor, e.incarnation);
+      const std::uint64_t cause = e.cause(wanted.now.unobserved);
       if (cause == 0) {
-        e.who = nullptr;
+        e.accessor = nullptr;
         return true;
       }
       if (wanted.reads && meets) wanted.next.fail_dependency(cause);
@@ -154,7 +154,7 @@ bool tracker::level::order(int shift, const demand &wanted) {
 void tracker::level::remove_covered(int shift, const footprint &bytes, const job *but) noexcept {
   each_near(shift, bytes, [&](entry &e) {
     if ((but && e.is_of(but)) || !covers(bytes, e.bytes)) return false;
-    e.who = nullptr;
+    e.accessor = nullptr;
     return true;
   });
 }
@@ -169,7 +169,7 @@ inline bool tracker::table::order(const footprint &bytes, job &next, bool reads,
   return covered;
 }
 
-inline void tracker::table::insert(const footprint &bytes, job &who, const moment &now) {
+inline void tracker::table::insert(const footprint &bytes, job &accessor, const moment &now) {
   constexpr std::uintptr_t least = (std::uintptr_t{1} << (first_shift - 1)) - 1;
   const auto width = static_cast<int>(std::bit_width((bytes.hi - bytes.lo - 1) | least));
   const int shift = std::min(width + 1, last_shift) | 1;
@@ -178,7 +178,7 @@ inline void tracker::table::insert(const footprint &bytes, job &who, const momen
     here.make_room(now);
     used |= std::uint64_t{1} << shift;
   }
-  here.insert(bytes, who);
+  here.insert(bytes, accessor);
 }
 
 void tracker::table::remove_covered(const footprint &bytes, const job *but) noexcept {
@@ -189,8 +189,8 @@ void tracker::table::remove_covered(const footprint &bytes, const job *but) noex
 }
 
 void tracker::add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest,
-                  const untold_failures &untold) {
-  const moment now{oldest, untold};
+                  const unobserved_failures &unobserved) {
+  const moment now{oldest, unobserved};
   bool covers_writers = false, covers_readers = false;
   // What must have succeeded first: of two orders after the same job only the first is kept.
   for (const access *a = accesses; a != accesses + count; ++a)

@@ -2,18 +2,18 @@
 // Which jobs in flight touch which memory, so that a new one is ordered after those it conflicts with.
 //
 // Footprints are kept by size: level L, an odd number, holds those of 2^(L-3) < bytes <= 2^(L-1) in a hash table of
-// cells of 2^L bytes, so each lies in one cell or in two, and a look-up reads few. Writers and readers have tables of
-// their own: a reader asks the writers' only. A level's entries lie in a ring in the order that they came in, so those
-// of generations that have ended are forgotten together, without a look at them. Others go when they are met and have
-// ended, when a later job writes all of their bytes, or when the ring is full; those of jobs that failed stay until the
-// program knows of it.
+// cells of 2^L bytes, so each is in one cell or two, and a look-up reads few. Writers and readers have separate tables:
+// a reader looks up writers only. A level's entries are in a ring in order of submission, so entries of completed
+// epochs are removed together, without being read. Other entries are removed when a look-up finds their job completed,
+// when a later job writes all of their bytes, or when the ring is full; entries of failed jobs stay until the
+// application has observed the failure.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "run/job/job.hpp"
-#include "run/job/untold_failures.hpp"
+#include "run/job/unobserved_failures.hpp"
 #include "run/order/footprint.hpp"
 
 namespace sg {
@@ -30,36 +30,37 @@ struct access {
 class tracker {
  public:
   // Orders `next` after every job in flight that conflicts with `accesses`, and remembers them. `oldest`: all jobs of
-  // generations before this one have ended, and when on the device's clock does not matter; so they need no look, which
-  // would find them in no cache. `next` fails if it reads what a job of the untold failures was to write. Throws
+  // epochs before this one have ended, and when on the device's clock does not matter; so they need no look, which
+  // would find them in no cache. `next` fails if it reads what a job of the unobserved failures was to write. Throws
   // std::bad_alloc; the caller then drops the job, and what was remembered of it is swept like that of any job that has
   // ended.
-  void add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest, const untold_failures &untold);
+  void add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest,
+           const unobserved_failures &unobserved);
   // Forgets failed writers of that memory, which no job in flight uses.
   void forget(const void *memory, std::uint64_t bytes) noexcept;
 
  private:
-  // What is known when a job comes.
+  // State at a submission.
   struct moment {
     std::uint32_t oldest;
-    const untold_failures &untold;
+    const unobserved_failures &unobserved;
   };
 
   struct alignas(64) entry {  // without initialisers: rings are made of many
     footprint bytes;
-    job *who;                 // nullptr: nobody comes after it any more
+    job *accessor;            // nullptr: no later job is ordered after it
     std::uint32_t behind[2];  // links: what came before it in the bucket of its first cell, and of its second
-    std::uint32_t generation;
+    std::uint32_t epoch;
     std::uint16_t incarnation;
-    bool ended() const noexcept { return who->incarnation() != incarnation || who->done(); }
-    // All jobs of its generation have ended: known without a look at this one, which another core wrote last.
-    bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(generation - oldest) < 0; }
-    bool is_of(const job *one) const noexcept { return who == one && incarnation == one->incarnation(); }
-    std::uint64_t cause(const untold_failures &untold) const noexcept {  // of its failure; it has ended
-      return untold.none() ? 0 : untold.cause_of({who, generation, incarnation});
+    bool ended() const noexcept { return accessor->incarnation() != incarnation || accessor->done(); }
+    // All jobs of its epoch have ended: known without a look at this one, which another core wrote last.
+    bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(epoch - oldest) < 0; }
+    bool is_of(const job *one) const noexcept { return accessor == one && incarnation == one->incarnation(); }
+    std::uint64_t cause(const unobserved_failures &unobserved) const noexcept {  // of its failure; it has ended
+      return unobserved.none() ? 0 : unobserved.cause_of({accessor, epoch, incarnation});
     }
     bool is_forgotten(const moment &now) const noexcept {
-      return !who || (is_before(now.oldest) && cause(now.untold) == 0);
+      return !accessor || (is_before(now.oldest) && cause(now.unobserved) == 0);
     }
   };
   static_assert(sizeof(entry) == 64, "an entry is to be one cache line");
@@ -78,7 +79,7 @@ class tracker {
     bool is_apart_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
     bool is_full() const noexcept { return twice_count_ == 2 * size_; }
     void make_room(const moment &now);
-    void insert(const footprint &bytes, job &who) noexcept;
+    void insert(const footprint &bytes, job &accessor) noexcept;
     bool order(int shift, const demand &wanted);  // true: it covers others
     // Removes what is covered by `bytes` and is not of `but`.
     void remove_covered(int shift, const footprint &bytes, const job *but) noexcept;
@@ -87,7 +88,7 @@ class tracker {
     // Entries are numbered, by twos; a link is an entry's number and in its lowest bit which of its cells is meant.
     entry &at(std::uint32_t link) noexcept { return ring_[(link >> 1) & (size_ - 1)]; }
     bool is_there(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
-    std::uint32_t nobody() const noexcept { return first_ - 1; }
+    std::uint32_t no_link() const noexcept { return first_ - 1; }
     std::uint32_t &bucket(std::uintptr_t cell) noexcept;
     template <class Visit>
     void each_entry(std::uint32_t &head, Visit &&leaves);
@@ -106,7 +107,7 @@ class tracker {
     std::uint32_t first_ = 0u - 4096, twice_count_ = 0;
     std::uint32_t twice_unlinked_ = 0;  // the latest of them: in no bucket yet
     std::uint32_t size_ = 0;            // of the ring, and of the buckets: 0, or a power of two
-    std::uint32_t latest_generation_ = 0;
+    std::uint32_t latest_epoch_ = 0;
     std::unique_ptr<entry[]> ring_;
     std::unique_ptr<std::uint32_t[]> heads_;  // a link for each bucket, perhaps to an entry that is gone
   };
@@ -116,7 +117,7 @@ class tracker {
     level levels[last_shift + 1];
     std::uint64_t used = 0;  // bit s: levels[s] has ever had entries
     bool order(const footprint &bytes, job &next, bool reads, const moment &now);
-    void insert(const footprint &bytes, job &who, const moment &now);
+    void insert(const footprint &bytes, job &accessor, const moment &now);
     void remove_covered(const footprint &bytes, const job *but) noexcept;
   };
 

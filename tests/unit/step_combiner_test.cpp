@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who asks for a step gets one, and is let go however often others ask.
-#include "run/dispatch/pump.hpp"
+#include "run/dispatch/step_combiner.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,13 +23,13 @@ void wait_until(Condition &&holds) {
   while (!holds()) std::this_thread::yield();
 }
 
-TEST(pump, lets_who_asked_go_while_others_ask_without_end) {
+TEST(step_combiner, lets_who_asked_go_while_others_ask_without_end) {
   owner keeper;
   std::atomic<bool> without_end = true;
   std::atomic<int> steps_of_others = 0;
   const auto asking = std::this_thread::get_id();
   std::function<void()> ask;
-  pump tried(
+  step_combiner tried(
       [&] {
         if (std::this_thread::get_id() != asking) ++steps_of_others;
         if (without_end) ask();
@@ -48,10 +48,10 @@ TEST(pump, lets_who_asked_go_while_others_ask_without_end) {
   }
 }
 
-TEST(pump, a_step_begins_after_each_ask) {
+TEST(step_combiner, a_step_begins_after_each_ask) {
   owner keeper;
   std::atomic<int> news = 0, seen = 0, at_work = 0;
-  pump tried(
+  step_combiner tried(
       [&] {
         EXPECT_EQ(0, at_work++);
         seen = news.load();
@@ -72,10 +72,10 @@ TEST(pump, a_step_begins_after_each_ask) {
   EXPECT_EQ(threads * each, seen);
 }
 
-TEST(pump, works_on_the_spot_where_nobody_else_asks) {
+TEST(step_combiner, works_on_the_spot_where_nobody_else_asks) {
   owner keeper;
   std::vector<std::thread::id> where;
-  pump tried([&] { where.push_back(std::this_thread::get_id()); }, keeper);
+  step_combiner tried([&] { where.push_back(std::this_thread::get_id()); }, keeper);
   for (int i = 0; i < 3; ++i) tried.ask();
   EXPECT_EQ(std::vector(3, std::this_thread::get_id()), where);
 }

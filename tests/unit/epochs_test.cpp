@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for all jobs in flight is woken once they have ended: always, and not by every end.
-#include "run/order/generations.hpp"
+#include "run/order/epochs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,20 +20,20 @@ class jobs_in_flight {
  public:
   std::uint32_t begin() {
     const std::lock_guard lock(lock_);
-    return generations_.count_in();
+    return epochs_.count_in();
   }
-  void end(std::uint32_t generation, std::int64_t count = 1) { generations_.ended(generation, count); }
+  void end(std::uint32_t epoch, std::int64_t count = 1) { epochs_.ended(epoch, count); }
 
   // False: nobody has woken this thread in time.
   bool wait_for_all() {
     std::optional<std::uint32_t> mine;
     return sleep([&] {
-             if (!mine) mine = generations_.present();
-             return generations_.watch_closed(*mine);
+             if (!mine) mine = epochs_.present();
+             return epochs_.watch_closed(*mine);
            }) &&
-           sleep([&] { return generations_.watch_ended_up_to(*mine); });
+           sleep([&] { return epochs_.watch_ended_up_to(*mine); });
   }
-  std::uint32_t wakings() const { return generations_.wakings(); }
+  std::uint32_t wakings() const { return epochs_.wakings(); }
   int sleeps() const { return sleeps_.load(); }
 
  private:
@@ -44,16 +44,16 @@ class jobs_in_flight {
       const std::lock_guard lock(lock_);
       return watched();
     };
-    for (std::uint32_t seen = generations_.wakings(); !holds(); seen = generations_.wakings()) {
+    for (std::uint32_t seen = epochs_.wakings(); !holds(); seen = epochs_.wakings()) {
       sleeps_.fetch_add(1);
-      generations_.sleep(seen, until);
+      epochs_.sleep(seen, until);
       if (until.passed()) return false;  // even if all has ended: it should have been woken
     }
     return true;
   }
 
   std::mutex lock_;
-  generations generations_;
+  epochs epochs_;
   std::atomic<int> sleeps_{0};
 };
 
@@ -61,28 +61,28 @@ void sleep_until(const jobs_in_flight &all, int sleeps) {
   while (all.sleeps() < sleeps) std::this_thread::yield();
 }
 
-TEST(generations, nothing_in_flight_is_over_at_once) {
+TEST(epochs, nothing_in_flight_is_over_at_once) {
   jobs_in_flight all;
   EXPECT_TRUE(all.wait_for_all());
   EXPECT_EQ(0, all.sleeps());
 }
 
-TEST(generations, one_waking_for_all_that_end_in_order) {
+TEST(epochs, one_waking_for_all_that_end_in_order) {
   jobs_in_flight all;
   std::vector<std::uint32_t> jobs;
-  for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());  // of several generations
+  for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());  // of several epochs
   ASSERT_NE(jobs.front(), jobs.back());
   std::thread waits([&] { EXPECT_TRUE(all.wait_for_all()); });
   sleep_until(all, 1);
-  for (const std::uint32_t generation : jobs) {
+  for (const std::uint32_t epoch : jobs) {
     EXPECT_EQ(0u, all.wakings());
-    all.end(generation);
+    all.end(epoch);
   }
   waits.join();
   EXPECT_EQ(1u, all.wakings());
 }
 
-TEST(generations, those_that_end_in_no_order) {
+TEST(epochs, those_that_end_in_no_order) {
   jobs_in_flight all;
   std::vector<std::uint32_t> jobs;
   for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());
@@ -93,7 +93,7 @@ TEST(generations, those_that_end_in_no_order) {
   EXPECT_GE(static_cast<std::uint32_t>(jobs.back() - jobs.front() + 1), all.wakings());
 }
 
-TEST(generations, what_comes_later_is_not_waited_for) {
+TEST(epochs, what_comes_later_is_not_waited_for) {
   jobs_in_flight all;
   const std::uint32_t before = all.begin();
   std::thread waits([&] { EXPECT_TRUE(all.wait_for_all()); });
@@ -108,8 +108,8 @@ TEST(generations, what_comes_later_is_not_waited_for) {
   waits_too.join();
 }
 
-TEST(generations, more_threads_wait_than_there_are_generations) {
-  constexpr int threads = 100;  // more than generations
+TEST(epochs, more_threads_wait_than_there_are_epochs) {
+  constexpr int threads = 100;  // more than epochs
   jobs_in_flight all;
   const std::uint32_t job = all.begin();
   std::vector<std::thread> waiting;
@@ -124,9 +124,9 @@ TEST(generations, more_threads_wait_than_there_are_generations) {
   for (std::thread &thread : waiting) thread.join();
 }
 
-// A generation's place is used again after 64 more.
-TEST(generations, nobody_is_woken_who_does_not_sleep) {
-  generations all;
+// A epoch's place is used again after 64 more.
+TEST(epochs, nobody_is_woken_who_does_not_sleep) {
+  epochs all;
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(all.watch_closed(all.present()));
     const std::uint32_t job = all.count_in();
@@ -135,7 +135,7 @@ TEST(generations, nobody_is_woken_who_does_not_sleep) {
   EXPECT_EQ(0u, all.wakings());
 }
 
-TEST(generations, one_waking_each_in_a_place_used_again) {
+TEST(epochs, one_waking_each_in_a_place_used_again) {
   jobs_in_flight all;
   for (int i = 0; i < 200; ++i) {
     const std::uint32_t job = all.begin();
@@ -149,9 +149,9 @@ TEST(generations, one_waking_each_in_a_place_used_again) {
   }
 }
 
-// Who waits for a generation to be closed need not be the one that gets the next.
-TEST(generations, one_that_another_has_closed_is_closed) {
-  generations all;
+// The thread that waits for an epoch to close need not be the one that opens the next.
+TEST(epochs, one_that_another_has_closed_is_closed) {
+  epochs all;
   const std::uint32_t oldest = all.count_in();
   while (all.open_next()) all.count_in();
   const std::uint32_t full = all.present();
@@ -166,8 +166,8 @@ TEST(generations, one_that_another_has_closed_is_closed) {
   EXPECT_FALSE(all.watch_closed(all.present()));
 }
 
-TEST(generations, the_oldest_is_known_though_nobody_has_asked) {
-  generations all;
+TEST(epochs, the_oldest_is_known_though_nobody_has_asked) {
+  epochs all;
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(all.open_next());
   const std::uint32_t before = all.count_in();
   ASSERT_TRUE(all.open_next());
@@ -177,13 +177,13 @@ TEST(generations, the_oldest_is_known_though_nobody_has_asked) {
   EXPECT_TRUE(all.ended_up_to(before));
   EXPECT_FALSE(all.ended_up_to(after));
 
-  generations busy;
+  epochs busy;
   for (int i = 0; i < 20'000; ++i) busy.ended(busy.count_in(), 1);
   EXPECT_EQ(busy.present(), busy.oldest());
 }
 
 // One thread is about to sleep while the other's end is about to wake it.
-TEST(generations, no_waking_is_lost) {
+TEST(epochs, no_waking_is_lost) {
   constexpr int most_rounds = 100'000;
   const deadline enough(5'000'000'000);  // threads that share a core take long
   jobs_in_flight all;
@@ -213,7 +213,7 @@ TEST(generations, no_waking_is_lost) {
   EXPECT_TRUE(woken);
 }
 
-TEST(generations, many_threads_at_once) {
+TEST(epochs, many_threads_at_once) {
   constexpr int rounds = 20'000, submitters = 3, waiters = 3;
   jobs_in_flight all;
   const std::uint32_t first = all.begin();  // until all wait

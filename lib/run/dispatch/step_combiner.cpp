@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/dispatch/pump.hpp"
+#include "run/dispatch/step_combiner.hpp"
 
 #include <exception>
 
@@ -8,19 +8,19 @@
 namespace sg {
 
 namespace {
-// For so long, and to the end of a step, whoever asked works for others, too. On an H200 a flood of products in 48
+// For so long, and to the end of a step, the first caller works for others. On an H200 a flood of products in 48
 // parts each, whose launches take longer than the products, kept its first submitter for ever.
 constexpr std::int64_t patience_ns = 1'000'000;
 }  // namespace
 
-pump::~pump() {
+step_combiner::~step_combiner() {
   if (!thread_.joinable()) return;
   turn_.store(closing, std::memory_order_release);
   futex_wake_all(turn_);
   thread_.join();
 }
 
-void pump::ask() noexcept {
+void step_combiner::ask() noexcept {
   if (requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
   std::uint64_t served = 1;
   std::int64_t since_ns = 0;
@@ -37,7 +37,7 @@ void pump::ask() noexcept {
   }
 }
 
-bool pump::hand_over() noexcept {
+bool step_combiner::hand_over() noexcept {
   if (!thread_.joinable()) {
     try {
       thread_ = thread("sg-engine", [this] { relieve(); });
@@ -51,7 +51,7 @@ bool pump::hand_over() noexcept {
   return true;
 }
 
-void pump::relieve() noexcept {
+void step_combiner::relieve() noexcept {
   for (;;) {
     futex_wait(turn_, none, deadline(-1));
     std::uint32_t now = taken_over;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/job/untold_failures.hpp"
+#include "run/job/unobserved_failures.hpp"
 
 #include <new>
 
 namespace sg {
 
-void untold_failures::add(const use &failed, std::uint64_t cause, const char *message) noexcept {
+void unobserved_failures::add(const use &failed, std::uint64_t cause, const char *message) noexcept {
   const std::lock_guard lock(lock_);
   if (in_order_.size() == most) {
     drop(in_order_.front());
@@ -21,19 +21,19 @@ void untold_failures::add(const use &failed, std::uint64_t cause, const char *me
   }
 }
 
-std::uint64_t untold_failures::cause_of(const use &ended) const noexcept {
+std::uint64_t unobserved_failures::cause_of(const use &ended) const noexcept {
   const std::lock_guard lock(lock_);
   const auto found = cause_.find(ended);
   return found == cause_.end() ? 0 : found->second;
 }
 
-std::string untold_failures::text_of(std::uint64_t cause) const {
+std::string unobserved_failures::text_of(std::uint64_t cause) const {
   const std::lock_guard lock(lock_);
   const auto found = origins_.find(cause);
   return found == origins_.end() ? std::string() : found->second.text;
 }
 
-void untold_failures::told(std::uint64_t cause) noexcept {
+void unobserved_failures::observed(std::uint64_t cause) noexcept {
   if (none()) return;
   const std::lock_guard lock(lock_);
   if (origins_.erase(cause) == 0) return;
@@ -46,7 +46,7 @@ void untold_failures::told(std::uint64_t cause) noexcept {
   count_.store(cause_.size(), std::memory_order_release);
 }
 
-void untold_failures::drop(const use &one) noexcept {
+void unobserved_failures::drop(const use &one) noexcept {
   const auto found = cause_.find(one);
   if (found == cause_.end()) return;
   const auto from = origins_.find(found->second);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures of which the program has not been told, so that what reads the memory that was to be written fails too
-// instead of passing for good. A failure that others follow from is one cause: who is told of one of them is told of
-// it.
+// Failures that the application has not observed; they poison later reads of the memory that the failed jobs were to
+// write. A failure and those that follow from it have one cause: observing one of them observes the cause.
 #pragma once
 
 #include <atomic>
@@ -15,33 +14,32 @@ namespace sg {
 
 class job;
 
-// Any thread. Of very many only the latest are remembered.
-class untold_failures {
+// Any thread. Beyond a limit only the latest are remembered.
+class unobserved_failures {
  public:
   // One use of a job's record.
   struct use {
-    const job *who = nullptr;
-    std::uint32_t generation = 0;
+    const job *record = nullptr;
+    std::uint32_t epoch = 0;
     std::uint16_t incarnation = 0;
     bool operator==(const use &) const = default;
   };
 
   bool none() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
   static std::uint64_t new_cause() noexcept { return ++causes_made_; }
-  // Before the job is seen to have ended. Without memory for it the failure is the job's alone.
+  // Called before the job's completion is visible. Without memory for it the failure stays the job's alone.
   void add(const use &failed, std::uint64_t cause, const char *message) noexcept;
-  // 0: it has not failed, or the program knows.
+  // 0: the job has not failed, or the application has observed it.
   std::uint64_t cause_of(const use &ended) const noexcept;
-  // The first failure's own message; "" when the program knows, or nothing was to be written.
+  // The first failure's own message; "" when it is observed, or the job was to write nothing.
   std::string text_of(std::uint64_t cause) const;  // Throws std::bad_alloc.
-  void told(std::uint64_t cause) noexcept;
+  void observed(std::uint64_t cause) noexcept;
 
  private:
   static constexpr std::size_t most = 4096;
   struct hash {
     std::size_t operator()(const use &u) const noexcept {
-      return (reinterpret_cast<std::uintptr_t>(u.who) >> 6) * 0x9E3779B97F4A7C15ull ^ u.generation << 16 ^
-             u.incarnation;
+      return (reinterpret_cast<std::uintptr_t>(u.record) >> 6) * 0x9E3779B97F4A7C15ull ^ u.epoch << 16 ^ u.incarnation;
     }
   };
   struct origin {

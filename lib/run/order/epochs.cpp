@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/order/epochs.hpp"
+
+namespace sg {
+
+std::uint32_t epochs::count_in() noexcept {
+  if (++counted_ > most_jobs) open_next();
+  ++begun_[present_ % places];
+  return present_;
+}
+
+std::int64_t epochs::count() const noexcept {
+  std::int64_t all = 0;
+  for (std::uint32_t g = oldest_; g != present_ + 1; ++g) all += begun_[g % places] - ended_[g % places].count.load();
+  return all;
+}
+
+// Whoever sleeps has asked for a count before it looked at this one, and this thread looks at what is asked for after
+// it has counted: one of the two sees the other.
+void epochs::ended(std::uint32_t epoch, std::int64_t count) noexcept {
+  ends &here = ended_[epoch % places];
+  const std::int64_t now = here.count.fetch_add(count) + count;
+  std::int64_t awaited = here.awaited.load();
+  if (now < awaited) return;
+  here.awaited.compare_exchange_strong(awaited, no_waiter);  // or another end has, or asks for more
+  wakings_.fetch_add(1);
+  futex_wake_all(wakings_);
+}
+
+bool epochs::open_next() noexcept {
+  oldest();  // else it might fall behind by more epochs than there are places
+  if (!none_in_flight(present_ + 1)) return false;
+  ++present_;
+  counted_ = 0;
+  return true;
+}
+
+std::uint32_t epochs::oldest() noexcept {
+  while (oldest_ != present_ && none_in_flight(oldest_)) ++oldest_;
+  return oldest_;
+}
+
+bool epochs::ended_up_to(std::uint32_t epoch) noexcept {
+  if (static_cast<std::int32_t>(oldest() - epoch) > 0) return true;
+  return oldest_ == epoch && none_in_flight(epoch);
+}
+
+// A smaller awaited count stays: reaching it wakes all sleepers.
+bool epochs::watch_none_in_flight(std::uint32_t epoch) noexcept {
+  ends &here = ended_[epoch % places];
+  const std::int64_t all = begun_[epoch % places];
+  std::int64_t awaited = here.awaited.load();
+  while (all < awaited && !here.awaited.compare_exchange_weak(awaited, all)) {
+  }
+  return none_in_flight(epoch);
+}
+
+// Most end in the order of their submission, so the latest epoch is slept for first.
+bool epochs::watch_ended_up_to(std::uint32_t epoch) noexcept {
+  if (ended_up_to(epoch)) return true;
+  for (std::uint32_t g = epoch; g != oldest_ - 1; --g)
+    if (!none_in_flight(g) && !watch_none_in_flight(g)) return false;
+  return true;
+}
+
+bool epochs::watch_closed(std::uint32_t epoch) noexcept {
+  return present_ != epoch || open_next() || (watch_none_in_flight(present_ + 1) && open_next());
+}
+
+}  // namespace sg
