@@ -24,7 +24,7 @@
 
 SG_BEGIN_DECLS
 
-/** The operation of a recorded submission. More may follow. */
+/** The operation of a recorded submission. More may follow. Since 0.2. */
 typedef enum sg_operation {
   SG_OPERATION_MARKER = 0, /**< None: a marker has no operands, and sg_graph_update refuses it. */
   SG_OPERATION_GEMM = 1,   /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
@@ -32,7 +32,8 @@ typedef enum sg_operation {
   SG_OPERATION_AXPBY = 3   /**< sg_axpby_async. */
 } sg_operation;
 
-/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used. */
+/** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
+ * Since 0.2. */
 typedef struct sg_copy_desc {
   size_t struct_size; /**< sizeof(sg_copy_desc), set by SG_COPY_DESC_INIT. */
   void *dst;          /**< The destination. */
@@ -47,7 +48,8 @@ typedef struct sg_copy_desc {
 #define SG_COPY_DESC_INIT                                                                                             \
   { sizeof(sg_copy_desc), NULL, NULL, 0, 1, 0, 0 }
 
-/** An operation with its operands: the descriptor that the operation's own function takes. Unused pointers are NULL. */
+/** An operation with its operands: the descriptor that the operation's own function takes. Unused pointers are NULL.
+ * Since 0.2. */
 typedef struct sg_operation_desc {
   size_t struct_size;         /**< sizeof(sg_operation_desc), set by SG_OPERATION_DESC_INIT. */
   sg_operation operation;     /**< Selects one of the pointers below. SG_OPERATION_DESC_INIT sets the marker. */
@@ -103,12 +105,15 @@ SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operat
 
 /**
  * sg_graph_update of one GEMM.
+ * @param index,desc As in sg_graph_update; desc is what its `gemm` is to point to.
  * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);
 
 /**
  * sg_graph_update of a copy, whose sizes and pitches stay.
+ * @param index As in sg_graph_update.
+ * @param dst,src The new addresses; the caller owns the memory, as that of any recorded operand.
  * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_copy(sg_graph *graph, int32_t index, void *dst, const void *src);

@@ -33,7 +33,7 @@ class cached_gemm {
 
   // Whether `desc` differs from this GEMM in its addresses only.
   bool has_form_of(const context &on, const sg_gemm_desc &desc, bool latency = false) const noexcept;
-  // Where the operands of one of this form lie, and what it touches.
+  // Addresses of the operands of a GEMM of this form, and its accesses.
   struct instance {
     problem_binding where;
     access accesses[4];
@@ -43,7 +43,7 @@ class cached_gemm {
   int operand_count() const noexcept { return count_; }
   const std::shared_ptr<const sg::program> &program() const noexcept { return program_; }
 
-  // `product` is what `desc` was checked to be. False: its descriptor does not tell all of it.
+  // `product` is what `desc` was checked to be. False: its descriptor does not determine it.
   bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency = false);
   // Its program, which is one of the planner's own choice, and of those that are worth to be kept.
   void keep(const std::shared_ptr<const sg::program> &compiled) noexcept { program_ = compiled; }
@@ -54,7 +54,7 @@ class cached_gemm {
  private:
   std::uint64_t context_ = 0;  // its number; 0: none
   bool latency_ = false;
-  std::uint64_t mixed_ = 0;          // of its parts: tells most products apart
+  std::uint64_t mixed_ = 0;          // hash of its fields
   alignas(16) sg_gemm_desc form_{};  // its addresses mean nothing; read by vector instructions
   int count_ = 3;                    // operands: A, B and C of the column-major problem, and its bias if it has one
   instance at_null_;                 // as if each lay at address 0
@@ -77,7 +77,7 @@ class cached_group {
   // The next product of a group in the making, checked. Throws std::bad_alloc.
   void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product);
   // All have been added; their program is one of the planner's own choice. The calling thread remembers the group,
-  // unless its descriptors do not tell all of it, or it is a large one.
+  // unless its descriptors do not determine it, or it is a large one.
   static void remember(cached_group &&made, const std::shared_ptr<const sg::program> &compiled) noexcept;
 
  private:
@@ -87,7 +87,7 @@ class cached_group {
 
   std::vector<cached_gemm> distinct_;
   std::vector<std::uint8_t> which_;  // of them, by product
-  bool is_known_ = true;             // each product so far can be told by its descriptor
+  bool is_known_ = true;             // each GEMM so far is determined by its descriptor
   std::shared_ptr<const sg::program> program_;
 };
 

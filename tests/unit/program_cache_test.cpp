@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared map of programs: one for each problem, whoever asks at the same time, and one evicted at a time.
+// The shared map of programs: one for each problem, even for concurrent callers; entries are evicted one at a time.
 #include "run/program/program_cache.hpp"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ struct traits {
   const char *name;
   std::size_t most_in_flight;
   int all_end_every;     // steps; 0: never
-  bool epochs_complete;  // the tracker is told which have
+  bool epochs_complete;  // the tracker is given the oldest epoch in flight
   std::uint64_t area;    // bytes that operands lie in
   int most_size_bits;    // of an operand
 };

@@ -33,8 +33,8 @@ struct batch {
   batch *next = nullptr;   // in the pool
   std::vector<job *> members;
   std::vector<std::uint32_t> commands;  // of the run
-  // What they are for the backend: one GEMM with pointer arrays, where nothing but addresses tells them apart,
-  // otherwise a GEMM of each and its status.
+  // The backend's view: one GEMM with pointer arrays where the members differ in addresses only, otherwise a GEMM and a
+  // status for each.
   std::vector<const void *> a, b;
   std::vector<void *> c;
   std::vector<sg_backend_gemm> gemms;
@@ -57,7 +57,7 @@ struct batch {
   }
 };
 
-// Batches that are not in use. Any thread releases, one at a time acquires.
+// Unused batches. Any thread releases; one thread at a time acquires.
 class batch_pool {
  public:
   batch_pool() noexcept = default;

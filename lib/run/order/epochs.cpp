@@ -15,20 +15,20 @@ std::int64_t epochs::count() const noexcept {
   return all;
 }
 
-// Whoever sleeps has asked for a count before it looked at this one, and this thread looks at what is asked for after
-// it has counted: one of the two sees the other.
+// A sleeper stores its awaited count before it reads `count`; a completion reads `awaited` after it has counted: one of
+// the two sees the other.
 void epochs::ended(std::uint32_t epoch, std::int64_t count) noexcept {
   ends &here = ended_[epoch % places];
   const std::int64_t now = here.count.fetch_add(count) + count;
   std::int64_t awaited = here.awaited.load();
   if (now < awaited) return;
-  here.awaited.compare_exchange_strong(awaited, no_waiter);  // or another end has, or asks for more
+  here.awaited.compare_exchange_strong(awaited, no_waiter);  // or another completion has, or a sleeper awaits more
   wakings_.fetch_add(1);
   futex_wake_all(wakings_);
 }
 
 bool epochs::open_next() noexcept {
-  oldest();  // else it might fall behind by more epochs than there are places
+  oldest();  // otherwise it might fall behind by more epochs than there are places
   if (!none_in_flight(present_ + 1)) return false;
   ++present_;
   counted_ = 0;
@@ -55,7 +55,7 @@ bool epochs::watch_none_in_flight(std::uint32_t epoch) noexcept {
   return none_in_flight(epoch);
 }
 
-// Most end in the order of their submission, so the latest epoch is slept for first.
+// Most jobs complete in order of submission, so the sleeper awaits the latest epoch first.
 bool epochs::watch_ended_up_to(std::uint32_t epoch) noexcept {
   if (ended_up_to(epoch)) return true;
   for (std::uint32_t g = epoch; g != oldest_ - 1; --g)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs by problem: one map, shared by the threads of a context. A shape that is being planned is planned once;
-// other threads wait for it. The entry that was used least recently makes room for another.
+// other threads wait for it. The least recently used entry is evicted.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class program_cache {
                                              const device_model &model, bool check);
 
  private:
-  // What a thread asked for latest, found without the lock.
+  // A thread's latest program, found without the lock.
   struct memo {
     std::uint64_t cache = 0;  // number_ of the cache that it is of
     problem shape;

@@ -53,7 +53,7 @@ class program_run {
   std::vector<lane_slot *> slots;                // by command: the backend stream that it went to
   std::vector<sg_backend_event *> events;        // by command; nullptr where none is needed
   std::size_t ended = 0;
-  bool unbatched = false;  // a batch was refused: its products go out one by one, which tells whose fault it is
+  bool unbatched = false;  // a batch was refused: its GEMMs go out one by one, which shows the failing one
   std::int32_t in_flight = 0;
 
  private:
