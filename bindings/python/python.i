@@ -55,6 +55,7 @@
 
 /* Given a text of any length by plan_text below. */
 %ignore sg_plan_describe;
+%ignore sg_trace_export; /* trace_bytes below */
 %ignore sg_job_message; /* a Job keeps its message */
 %ignore sg_job_label; /* job_label below */
 %ignore sg_context_model; /* what `streamgemm info --model` prints */
@@ -73,6 +74,17 @@ static PyObject *plan_text(sg_plan *plan, sg_plan_format format) {
   return made;
 }
 
+static PyObject *trace_bytes(sg_trace *trace, sg_trace_format format) {
+  uint64_t size = 0;
+  sg_status status = sg_trace_export(trace, format, NULL, 0, &size);
+  PyObject *made = status == SG_STATUS_OK ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size) : NULL;
+  if (status == SG_STATUS_OK && !made) return NULL;
+  if (made) status = sg_trace_export(trace, format, PyBytes_AS_STRING(made), size, NULL);
+  if (status == SG_STATUS_OK) return made;
+  Py_XDECREF(made);
+  return raise_status(status, sg_last_error_message());
+}
+
 static PyObject *job_label(sg_job *job) {
   char text[SG_LABEL_SIZE];
   const sg_status status = sg_job_label(job, text, sizeof text);
@@ -82,6 +94,7 @@ static PyObject *job_label(sg_job *job) {
 %}
 PyObject *job_label(sg_job *job);
 PyObject *plan_text(sg_plan *plan, sg_plan_format format);
+PyObject *trace_bytes(sg_trace *trace, sg_trace_format format);
 
 %init %{
   if (!native_add(m)) return NULL;

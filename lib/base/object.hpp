@@ -9,7 +9,7 @@
 
 namespace sg {
 
-enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph };
+enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph, trace };
 
 // Whatever a handle can stand for. Born with one reference.
 class object {

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "plan/gemm/latency_parts.hpp"
 #include "run/dispatch/launcher.hpp"
+#include "run/dispatch/traced_commands.hpp"
 #include "run/job/completion_queue.hpp"
 #include "run/job/process.hpp"
 #include "run/job/service.hpp"
@@ -66,8 +67,8 @@ context::context(std::shared_ptr<device> opened, machine_model machine, const co
       memory_(*device_),
       pinned_(*device_, memory_.known()),
       rooms_(machine_.devices.size(),
-             [&](device_index index) { return device_room(*device_, index, model(index), settings.dispatch, *this); }) {
-}
+             [&](device_index index) { return device_room(*device_, index, model(index), settings.dispatch, *this); }),
+      plans_(number()) {}
 
 context::~context() { close(); }
 
@@ -92,6 +93,17 @@ ref<job> context::put_in_order(job &work, const submission_order &order, const a
   return order.on ? order.on->append(work) : ref<job>();
 }
 
+void context::trace_submission(trace::timed_event &call, job &work, const submission_order &order) noexcept {
+  work.trace_number = trace::new_job_number();
+  call.concerns(work.trace_number, order.on ? order.on->number() + 1 : 0);
+  if (*work.label()) trace::record_text(trace::event_kind::label, number(), work.trace_number, work.label());
+}
+
+void context::trace_part(job &part) noexcept {
+  part.trace_number = trace::new_job_number();
+  if (*part.label()) trace::record_text(trace::event_kind::label, number(), part.trace_number, part.label());
+}
+
 void context::come_after_native(stream &in) {
   submission_order order;
   order.on = &in;
@@ -100,6 +112,8 @@ void context::come_after_native(stream &in) {
 
 void context::submit(ref<job> given, const submission_order &order, const access *accesses, std::size_t access_count) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  trace::timed_event submitting(trace::event_kind::submission, number());
+  if (submitting.is_on()) trace_submission(submitting, *given, order);
   const bool in_event_lane = given->native != nullptr;
   const bool native = in_event_lane || (order.on && order.on->is_native());
   const bool taken = in_event_lane || (native && order.on->takes(*given));
@@ -139,6 +153,8 @@ void context::submit(ref<job> given, const submission_order &order, const access
 void context::submit_here(ref<job> given, const submission_order &order, const access *accesses,
                           std::size_t access_count, ref<job> *kept) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  trace::timed_event submitting(trace::event_kind::submission, number());
+  if (submitting.is_on()) trace_submission(submitting, *given, order);
   job *const work = given.release();
   bool here = false;
   std::exception_ptr failure;
@@ -172,13 +188,18 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     work.fail(status, device_->ops().last_message(device_->handle()));
     if (kept) *kept = ref<job>::share(&work);
   };
-  const bool is_asked_for = !work.has_one_ref();
+  const bool is_asked_for = !work.has_one_ref() || work.trace_number != 0;
   const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
+  const auto end_ns = [&]() -> std::int64_t {
+    const std::int64_t now_ns = is_asked_for ? monotonic_ns() : 0;
+    if (work.trace_number != 0 && trace::recording_is_on()) trace_here(work, start_ns, now_ns);
+    return now_ns;
+  };
   if (const std::size_t count = work.program->schedule->commands.size(); count == 1) {
     const sg_backend_gemm gemm = launcher::gemm_of(work, 0);
     const sg_backend_command *const one = &gemm.header;
     run(&one, 1, nullptr);
-    work.batch_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+    work.batch_ended(start_ns, end_ns(), 1);
   } else {
     std::array<sg_backend_gemm, most_latency_parts> parts;
     std::array<const sg_backend_command *, most_latency_parts> commands;
@@ -188,7 +209,7 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     }
     std::int64_t busy_ns = 0;
     run(commands.data(), count, is_asked_for ? &busy_ns : nullptr);
-    work.parts_ended(start_ns, is_asked_for ? monotonic_ns() : 0, busy_ns);
+    work.parts_ended(start_ns, end_ns(), busy_ns);
   }
 }
 
@@ -199,6 +220,7 @@ std::int64_t context::expected_end_ns() const noexcept {
 }
 
 void context::synchronize() noexcept {
+  const trace::timed_event waiting(trace::event_kind::wait, number());
   const auto holds = [this](auto &&condition) {
     bool result = false;
     submission_lock_.run([&] { result = condition(); });

@@ -18,6 +18,7 @@
 #include "run/order/epochs.hpp"
 #include "run/order/job_sink.hpp"
 #include "run/program/program_cache.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -52,7 +53,6 @@ class context final : public job_sink {
   void forget_failures_in(const void *memory, std::uint64_t bytes) noexcept;
 
   bool checks_hazards() const noexcept { return check_hazards_; }
-  std::uint64_t number() const noexcept { return plans_.number(); }  // no other context of the process has it
   std::shared_ptr<const program> plan_for(const problem *problems, std::size_t count, const plan_request &request);
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
@@ -94,6 +94,9 @@ class context final : public job_sink {
   }
   std::int64_t expected_end_ns() const noexcept;  // of what any of its devices was given, on CLOCK_MONOTONIC
   bool count_ends(std::uint32_t epoch, std::int64_t count) noexcept override;
+  // Gives the job a number in the trace, and the call that submits it.
+  void trace_submission(trace::timed_event &call, job &work, const submission_order &order) noexcept;
+  void trace_part(job &part) noexcept;  // of a graph's run
   void compute_here(job &work, ref<job> *kept) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   // Returns what is to be dropped without the submission lock.

@@ -6,6 +6,7 @@
 
 #include "plan/model/device_model.hpp"
 #include "run/dispatch/engine.hpp"
+#include "run/job/job_home.hpp"
 #include "run/memory/arena_pool.hpp"
 #include "run/objects/event_lanes.hpp"
 #include "run/objects/partitions.hpp"
@@ -15,9 +16,9 @@ namespace sg {
 struct device_room {
   // `keeper` owns it and all that its jobs touch. Throws sg::error.
   device_room(const device &on, device_index index, const device_model &model, const engine::settings &how,
-              object &keeper)
-      : device_memory(on, index, arena_pool::memory::device, model.usable_memory()),
-        staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX),
+              job_home &keeper)
+      : device_memory(on, index, arena_pool::memory::device, model.usable_memory(), keeper.number()),
+        staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX, keeper.number()),
         executor(model, how, device_memory, staging_memory, keeper),
         lanes_of_events(on, executor),
         parts(on, model, executor) {}

@@ -16,6 +16,8 @@ namespace sg {
 
 void context::submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
+  trace::timed_event submitting(trace::event_kind::submission, number());
+  if (submitting.is_on()) trace_submission(submitting, *whole, order);
   const bool native = order.on && order.on->is_native();
   if (native) come_after_native(*order.on);
   const std::vector<submission> &works = program.works;
@@ -33,6 +35,7 @@ void context::submit_parts(const ref<job> &whole, const submission_order &order,
     part.priority = work.priority != 0 ? work.priority : whole->priority;
     part.units = work.units;
     if (!work.label.empty()) part.set_label(work.label.c_str());
+    if (whole->trace_number != 0) trace_part(part);
     if (work.within) part.within = work.within->within();
     part.submitter = whole->submitter;
     if (work.stream >= 0) latest_of_stream.emplace(work.stream, nullptr);

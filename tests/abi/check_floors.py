@@ -9,7 +9,7 @@ import re
 import sys
 
 FLOORS = [
-    "base", "plan/model", "ops", "plan/schedule", "plan/gemm", "plan/streaming", "plan", "backend",
+    "base", "plan/model", "ops", "plan/schedule", "plan/gemm", "plan/streaming", "plan", "trace", "backend",
     "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run", "api",
 ]
 # Headers that only so many files include.
@@ -18,7 +18,7 @@ MOST_LINES, MOST_LINES_OF_PAIR = 350, 500
 # The public headers that a floor may use; those above it describe objects that it does not know.
 CORE = {"export.h", "status.h", "types.h", "version.h"}
 PUBLIC = {"ops": CORE | {"backend.h"}, "backend": CORE | {"backend.h"}}
-PUBLIC |= {floor: CORE for floor in FLOORS if floor == "base" or floor.startswith("plan")}
+PUBLIC |= {floor: CORE for floor in FLOORS if floor in ("base", "trace") or floor.startswith("plan")}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
 # A backend's one header for the registry.
 ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")

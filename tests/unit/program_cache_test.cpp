@@ -24,7 +24,7 @@ class programs : public testing::Test {
     return cache_.look_up(&p, 1, request, model_, false);
   }
   const device_model model_ = test::h200();
-  program_cache cache_;
+  program_cache cache_{1};
 };
 
 TEST_F(programs, are_one_for_each_problem_and_request) {

@@ -29,7 +29,7 @@ from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
-from ._enums import Activation, Compute, LinkClass, MemoryKind, Op, PlanFormat, Split, Status, WhenFull  # noqa: E402
+from ._enums import Activation, Compute, LinkClass, MemoryKind, Op, PlanFormat, Split, Status, TraceFormat, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
     Busy,
@@ -53,7 +53,8 @@ from ._matrix import Matrix  # noqa: E402
 from ._memory import Buffer, Pinned  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
 from ._streams import Event, Stream  # noqa: E402
-from ._records import BackendInfo, DeviceInfo, DevicePeer, Prediction, Statistics, backends, devices  # noqa: E402
+from ._records import BackendInfo, DeviceInfo, DevicePeer, Prediction, Statistics, TraceMetrics, backends, devices  # noqa: E402
+from ._trace import Trace  # noqa: E402
 
 _raw.install(
     error_of,
@@ -107,6 +108,9 @@ __all__ = [
     "Statistics",
     "Status",
     "Stream",
+    "Trace",
+    "TraceFormat",
+    "TraceMetrics",
     "Unsupported",
     "WhenFull",
     "backends",

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextvars
 import ctypes
 import enum
+import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, overload
 
@@ -127,6 +128,14 @@ class PlanFormat(enum.IntEnum):
     JSON = 1
     TIMELINE = 2
 
+class TraceFormat(enum.IntEnum):
+    AUTO = 0
+    JSON = 1
+    PERFETTO = 2
+    HTML = 3
+    SVG = 4
+    TEXT = 5
+
 class _Record:
     def __getattr__(self, name: str) -> Any: ...  # what later versions of the library add
     def __eq__(self, other: object) -> bool: ...
@@ -187,6 +196,33 @@ class Prediction(_Record):
     commands: int
     compute_lanes: int
     strategy: str
+
+class TraceMetrics(_Record):
+    events: int
+    dropped_events: int
+    jobs: int
+    failed_jobs: int
+    commands: int
+    bytes_in: int
+    bytes_out: int
+    span_seconds: float
+    busy_seconds: float
+    compute_seconds: float
+    copy_in_seconds: float
+    copy_out_seconds: float
+    staging_seconds: float
+    command_seconds: float
+    exposed_seconds: float
+    overlap_efficiency: float
+    idle_link_seconds: float
+    idle_staging_seconds: float
+    idle_submission_seconds: float
+    idle_dispatch_seconds: float
+    idle_no_work_seconds: float
+    latency_p50_seconds: float
+    latency_p90_seconds: float
+    latency_p99_seconds: float
+    latency_max_seconds: float
 
 def devices() -> list[DeviceInfo]: ...
 def backends() -> list[BackendInfo]: ...
@@ -315,6 +351,19 @@ class Plan(_Handle):
         bias: _Bias = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> _C: ...
+
+class Trace(_Handle):
+    def __init__(self, path: str | os.PathLike[str] | None = ..., *, max_events: int = ...) -> None: ...
+    def stop(self) -> None: ...
+    def write(self, path: str | os.PathLike[str], format: TraceFormat | str | int = ...) -> None: ...
+    def export(self, format: TraceFormat | str | int) -> bytes: ...
+    @property
+    def text(self) -> str: ...
+    def metrics(self, context: Context) -> TraceMetrics: ...
+    @overload
+    def overlap(self, first: Job[Any], second: Job[Any]) -> float: ...
+    @overload
+    def overlap(self, first: Stream, second: Stream) -> float: ...
 
 class Graph(_Handle):
     def __init__(self, context: Context) -> None: ...

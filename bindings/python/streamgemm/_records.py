@@ -76,6 +76,12 @@ class Statistics(Record):
     _struct = _raw.sg_job_statistics
 
 
+class TraceMetrics(Record):
+    """Figures of the trace of one context."""
+
+    _struct = _raw.sg_trace_metrics
+
+
 class Prediction(Record):
     """What the device model says of a plan."""
 

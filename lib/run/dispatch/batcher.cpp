@@ -9,8 +9,10 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "run/dispatch/engine.hpp"
+#include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
 #include "run/program/batching.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -200,6 +202,7 @@ void engine::release_batch(batch &b) noexcept {
 }
 
 void engine::complete_members(batch &b, job_home &home) noexcept {
+  if (trace::recording_is_on()) trace_batch(b, home.number());
   const job_home::ends_together counted(home);
   for (std::size_t i = 0; i < b.members.size(); ++i) {
     if (i + fetched_ahead < b.members.size()) b.members[i + fetched_ahead]->fetch_first_line();

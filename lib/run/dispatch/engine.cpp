@@ -7,7 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/linked_list.hpp"
+#include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -37,6 +39,7 @@ bool has_left_enough(std::int64_t weight_ns) noexcept {
 engine::engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
                object &keeper)
     : device_(device_memory.on()),
+      model_(model),
       ops_(device_.ops()),
       coalesce_(how.coalesce && device_.has_batches()),
       device_memory_(device_memory),
@@ -164,6 +167,7 @@ void engine::inflight_ended(inflight_command &f) noexcept {
     push_to(ended_, f);
   } else {
     f.owner->ran(f);
+    if (f.owner->trace_number != 0 && trace::recording_is_on()) trace_single(f);
     f.owner->work_ended();
   }
   lane_is_notified();

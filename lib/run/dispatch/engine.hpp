@@ -37,8 +37,8 @@ class engine {
     std::int32_t most_in_flight = 0;  // commands; 0: as the kinds of product suggest
     bool coalesce = true;
   };
-  // Of one device of a machine, that of the arenas. `keeper` owns the engine and all that its jobs touch. Throws
-  // sg::error.
+  // Of one device of a machine, that of the arenas. The model outlives it. `keeper` owns the engine and all that its
+  // jobs touch. Throws sg::error.
   engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
          object &keeper);
   ~engine();  // nothing is in flight
@@ -118,6 +118,7 @@ class engine {
   void stage(inflight_command &f) noexcept;
 
   const device &device_;
+  const device_model &model_;
   const sg_backend_ops &ops_;
   const bool coalesce_;
   arena_pool &device_memory_;

@@ -9,7 +9,9 @@
 #include "base/copy_past_caches.hpp"
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
+#include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -43,6 +45,8 @@ bool engine::start_run(job &ready) noexcept {
     ready.fail(status, last_error());  // advance() ends it
   }
   running.push_back(&ready);
+  if (ready.trace_number != 0 && trace::recording_is_on())
+    trace::note_schedule(ready.trace_number, ready.owner().number(), ready.program->schedule, model_);
   const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
   expected_end_ns_.store(end_ns, std::memory_order_relaxed);
   ready.expect_end(end_ns, predicted_ns);
@@ -220,6 +224,7 @@ void engine::command_ended(inflight_command &f) noexcept {
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
   if (f.batch) {
     running.add_time(f, running.ready_ns());
+    if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(f, running.ready_ns());
     return batches_.release(*f.batch);
   }
   add_time(running, f.index);
@@ -239,6 +244,7 @@ void engine::add_time(job &running, std::uint32_t index) noexcept {
     others_end_ns = std::max(others_end_ns, run.inflight[before].end_ns);
   }
   running.add_time(run.inflight[index], others_end_ns);
+  if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], others_end_ns);
 }
 
 void engine::end_run(job &running) noexcept {
@@ -263,6 +269,7 @@ void engine::stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
   if (f.owner->failed()) return end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  const std::int64_t traced_ns = f.owner->trace_number != 0 && trace::recording_is_on() ? monotonic_ns() : 0;
   try {
     const schedule &s = *f.owner->program->schedule;
     const command &c = s.commands[f.index];
@@ -286,6 +293,7 @@ void engine::stage(inflight_command &f) noexcept {
     status = SG_STATUS_OUT_OF_MEMORY;
     message = "out of host memory while staging";
   }
+  if (traced_ns != 0) trace_staging(f, traced_ns);
   end_calls(f, status, message, 0, 0, 1);
 }
 

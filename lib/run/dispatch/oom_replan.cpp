@@ -11,6 +11,7 @@
 #include "run/job/job.hpp"
 #include "run/job/job_home.hpp"
 #include "run/memory/arena_pool.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -95,6 +96,10 @@ void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
     try {
       adopt(ready, ready.owner().replan(*planned, request));
       log_replan(ready, refused, budget);
+      if (trace::recording_is_on()) {
+        trace::timed_event replanned(trace::event_kind::replan, ready.owner().number());
+        replanned.concerns(ready.trace_number);
+      }
     } catch (const error &e) {
       if (!is_out_of_memory(e)) throw;
       report(ready, planned->schedule->device_bytes, budget == 0 ? error(SG_STATUS_OUT_OF_MEMORY, "none is free") : e);

@@ -31,6 +31,7 @@ void job::begin() noexcept {
   program = nullptr;
   units = 0;
   tag = 0;
+  trace_number = 0;
   whole = nullptr;
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
   dependency_count_ = 0;
@@ -105,7 +106,8 @@ void job::not_before(std::int64_t device_ns) noexcept {
 
 bool job::looks_plain() const noexcept {
   return kind == work_kind::schedule && program->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
+         !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0 &&
+         trace_number == 0;
 }
 
 void job::submit() noexcept {

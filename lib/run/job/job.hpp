@@ -171,6 +171,7 @@ class alignas(64) job final : public object {
   }
   void leave_failure() noexcept;
   void log_failure() const noexcept;
+  void record_completion() const noexcept;
   void release_start() noexcept;
   void release_end() noexcept;
   bool looks_plain() const noexcept;
@@ -212,6 +213,7 @@ class alignas(64) job final : public object {
   std::uint32_t submitter = 0;                       // its stream, or its thread: a number to take turns by
   binding operands;
   std::uint64_t tag = 0;
+  std::uint64_t trace_number = 0;   // in a trace; 0: nothing of it is recorded
   std::int64_t deadline_at_ns = 0;  // on CLOCK_MONOTONIC; 0: none
   ref<completion_queue> queue;
   job *whole = nullptr;  // of a part of one; it cannot end before this

@@ -12,6 +12,7 @@
 #include "run/job/job_home.hpp"
 #include "run/program/device_graph.hpp"
 #include "run/program/program_run.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -73,6 +74,17 @@ void job::tell() const noexcept {
   if (status_ != SG_STATUS_OK) owner_->unobserved().observed(cause());
 }
 
+void job::record_completion() const noexcept {
+  if (!trace::recording_is_on()) return;
+  trace::event e(trace::event_kind::completion, owner_->number(), trace_number);
+  e.body.start_ns = start_ns_ == unset ? 0 : start_ns_;
+  e.body.end_ns = start_ns_ == unset ? 0 : end_ns();
+  e.body.value = static_cast<std::uint64_t>(monotonic_ns());
+  e.body.index = static_cast<std::uint32_t>(status_);
+  e.body.count = static_cast<std::uint32_t>(single.batch_size);
+  trace::record(e);
+}
+
 void job::end_in_full(sg_status status) noexcept {
   status_ = status;
   if (!run && commands_run_ > 0) add_time(single, ready_ns());
@@ -97,6 +109,7 @@ void job::finish() noexcept {
   const bool anonymous = has_one_ref();
   plain = plain && anonymous && status == SG_STATUS_OK;
   if (!plain) end_in_full(status);
+  if (trace_number != 0) record_completion();
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);
   } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts

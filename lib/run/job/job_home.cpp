@@ -6,23 +6,33 @@
 #include "run/job/job_ends.hpp"
 #include "run/job/process.hpp"
 #include "run/job/service.hpp"
+#include "trace/recorder.hpp"
+#include "trace/trace_file.hpp"
 
 namespace sg {
 
 namespace {
 thread_local job_home::ends_together *t_together = nullptr;
+std::atomic<std::uint64_t> g_homes_made{0};
 }  // namespace
 
 job_home::job_home(std::shared_ptr<device> opened, std::int64_t job_limit, bool refuse_when_full)
     : object(object_type::context),
       device_(std::move(opened)),
       virtual_clock_(device_->ops().stream_begin_at != nullptr),
-      limit_(job_limit, refuse_when_full) {}
+      limit_(job_limit, refuse_when_full),
+      number_(++g_homes_made) {}
 
 void job_home::open() {
   register_home(*this);
   registered_ = true;
   service_ = service::start(*this);
+  trace::start_by_variable();
+  if (trace::recording_is_on()) record_name();
+}
+
+void job_home::record_name() const noexcept {
+  trace::record_text(trace::event_kind::context, number_, 0, device_->name().c_str(), virtual_clock_ ? 1 : 0);
 }
 
 void job_home::close() noexcept {

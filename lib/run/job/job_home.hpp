@@ -87,6 +87,9 @@ class job_home : public object {
     return std::max(short_poll_ns, std::min(2 * left_ns, left_ns + long_poll_ns / 2));
   }
 
+  std::uint64_t number() const noexcept { return number_; }  // no other of the process has it
+  void record_name() const noexcept;                         // in the trace
+
   job_home *next_registered = nullptr, *previous_registered = nullptr;  // process.cpp's list
 
  protected:
@@ -113,6 +116,7 @@ class job_home : public object {
   void last_ref_dropped() noexcept override;
   void announce_ends(std::uint32_t epoch, std::int64_t count) noexcept;
 
+  const std::uint64_t number_;
   run_pool runs_;
   job_pool jobs_;  // after runs_, which its jobs release their runs to
   unobserved_failures unobserved_;

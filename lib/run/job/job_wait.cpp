@@ -5,12 +5,15 @@
 
 #include "run/job/job.hpp"
 #include "run/job/job_home.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
 // Sleeps until shortly before the predicted completion of the job, then polls the device. A completion that comes
 // before or after that wakes the thread.
 bool job::wait(const deadline &until) noexcept {
+  trace::timed_event waiting(trace::event_kind::wait, owner_->number(), !done());
+  if (waiting.is_on()) waiting.concerns(trace_number);
   // Not where it waits for a time only: memory that comes late would hold it up beyond that.
   if (until.is_forever() && may_help && !done()) owner_->help(*this);
   bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;

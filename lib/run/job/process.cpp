@@ -14,6 +14,8 @@
 #include "base/error.hpp"
 #include "base/handle.hpp"
 #include "run/job/job_home.hpp"
+#include "trace/recorder.hpp"
+#include "trace/trace_file.hpp"
 
 namespace sg {
 
@@ -39,6 +41,7 @@ void bring_to_rest() noexcept {
   if (g_process_exits.exchange(true)) return;
   const std::lock_guard lock(g_homes.lock);
   for (job_home *c = g_homes.first; c; c = c->next_registered) c->on().drain();
+  trace::write_by_variable();
 }
 
 void before_fork() noexcept { g_homes.lock.lock(); }
@@ -51,6 +54,7 @@ void after_fork_in_child() noexcept {
   fresh->known = known;
   // Where the parent exits, so does this library in the child: what it stands on may be destroyed by now.
   invalidate_all_handles();
+  trace::forget_recording();
 }
 
 // When the library is loaded: a fork beside the first context's registration would leave the lock taken in the child,
@@ -79,6 +83,11 @@ void register_home(job_home &created) {
   created.previous_registered = nullptr;
   if (all.first) all.first->previous_registered = &created;
   all.first = &created;
+}
+
+void record_names_of_homes() noexcept {
+  const std::lock_guard lock(g_homes.lock);
+  for (const job_home *c = g_homes.first; c; c = c->next_registered) c->record_name();
 }
 
 void unregister_home(job_home &retired) noexcept {

@@ -17,4 +17,7 @@ inline bool process_exits() noexcept { return g_process_exits.load(std::memory_o
 void register_home(job_home &created);
 void unregister_home(job_home &retired) noexcept;
 
+// Records the names of all contexts in the trace.
+void record_names_of_homes() noexcept;
+
 }  // namespace sg

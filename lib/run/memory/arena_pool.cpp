@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/log.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -26,6 +27,16 @@ void arena_pool::free_kept() noexcept {
     held_ -= b.bytes;
     return true;
   });
+  record_size();
+}
+
+void arena_pool::record_size() const noexcept {
+  if (!trace::recording_is_on()) return;
+  trace::event e(trace::event_kind::memory, context_, 0);
+  e.body.start_ns = e.body.end_ns = monotonic_ns();
+  e.body.value = static_cast<std::uint64_t>(held_);
+  e.body.lane = kind_ == memory::device ? 0 : 1;
+  trace::record(e);
 }
 
 arena_pool::block *arena_pool::best_kept(std::int64_t bytes) noexcept {
@@ -72,6 +83,7 @@ char *arena_pool::take(std::int64_t bytes) {
     }
     best = &blocks_.emplace_back(block{start, bytes, false});
     held_ += bytes;
+    record_size();
     if (logs(log_level::debug, log_area::memory))
       log_message(log_level::debug, log_area::memory, "%lld bytes of %s memory allocated on %s, %lld in all",
                   static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned", device_.name().c_str(),

@@ -17,9 +17,9 @@ class arena_pool {
  public:
   enum class memory { device, pinned };
 
-  // `index`: the device's in the machine.
-  arena_pool(const device &on, device_index index, memory kind, std::int64_t limit) noexcept
-      : device_(on), index_(index), kind_(kind), limit_(limit) {}
+  // `index`: the device's in the machine. `context`: the number of its context, for traces.
+  arena_pool(const device &on, device_index index, memory kind, std::int64_t limit, std::uint64_t context = 0) noexcept
+      : device_(on), index_(index), kind_(kind), limit_(limit), context_(context) {}
   ~arena_pool();
   arena_pool(const arena_pool &) = delete;
   arena_pool &operator=(const arena_pool &) = delete;
@@ -43,12 +43,14 @@ class arena_pool {
   };
   block *best_kept(std::int64_t bytes) noexcept;
   void free_kept() noexcept;
+  void record_size() const noexcept;  // in the trace
   void free_block(char *start) const noexcept;
 
   const device &device_;
   const device_index index_;
   const memory kind_;
   const std::int64_t limit_;
+  const std::uint64_t context_;
   std::int64_t held_ = 0, in_use_ = 0;  // bytes, of all blocks and of those taken
   std::vector<block> blocks_;
   std::mutex lock_;

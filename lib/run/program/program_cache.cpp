@@ -9,6 +9,7 @@
 #include "base/thread_owned.hpp"
 #include "plan/planner.hpp"
 #include "plan/schedule/hazard.hpp"
+#include "trace/recorder.hpp"
 
 namespace sg {
 
@@ -119,6 +120,7 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
   lock.unlock();
   try {
     std::vector<problem> all(problems, problems + count);
+    const trace::timed_event planning(trace::event_kind::planning, number_);
     auto made = make_plan(all, model, request);
     if (check) require_no_hazards(*made);
     auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);

@@ -23,11 +23,12 @@ class program_cache {
  public:
   static constexpr std::size_t most_entries = 4096;
 
+  // `context`: its number.
+  explicit program_cache(std::uint64_t context) noexcept : number_(context) {}
+
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
   std::shared_ptr<const sg::program> get(const problem *problems, std::size_t count, const plan_request &request,
                                          const device_model &model, bool check);
-  // No other cache of the process has it.
-  std::uint64_t number() const noexcept { return number_; }
   // The same by the shared table only: it touches nothing of the thread's own, whose first use may need memory.
   std::shared_ptr<const sg::program> look_up(const problem *problems, std::size_t count, const plan_request &request,
                                              const device_model &model, bool check);
@@ -43,8 +44,7 @@ class program_cache {
   struct memos;
   static memo *memo_of(const problem &shape) noexcept;  // nullptr when the thread has none (thread_owned)
 
-  inline static std::atomic<std::uint64_t> count_{0};
-  const std::uint64_t number_ = ++count_;
+  const std::uint64_t number_;
 
   // The cache owns a reference to each program; a program refers to no cache.
   struct entry {

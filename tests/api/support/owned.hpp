@@ -41,5 +41,6 @@ using buffer = owned<sg_buffer, sg_buffer_release>;
 using job = owned<sg_job, sg_job_release>;
 using queue = owned<sg_queue, sg_queue_release>;
 using plan = owned<sg_plan, sg_plan_release>;
+using trace = owned<sg_trace, sg_trace_release>;
 
 }  // namespace sg_test

@@ -17,6 +17,7 @@
 #include <streamgemm/queue.h>
 #include <streamgemm/status.h>
 #include <streamgemm/stream.h>
+#include <streamgemm/trace.h>
 #include <streamgemm/types.h>
 #include <streamgemm/version.h>
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trace: a recording as a context manager, its figures, its files, and what SG_TRACE writes."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import streamgemm as sg
+from support import DEVICE, DeviceTest
+
+try:
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace as PerfettoTrace
+except ImportError:
+    PerfettoTrace = None
+
+
+def slices_of(document):
+    return [each for each in document["traceEvents"] if each["ph"] == "X"]
+
+
+class Traces(DeviceTest):
+    def record(self, **options):
+        """A trace of two labelled jobs on two streams."""
+        a = np.ones((96, 96), np.float32)
+        with sg.Trace(**options) as trace:
+            streams = [self.context.stream(), self.context.stream()]
+            jobs = [self.context.gemm_async(a, a, stream=s, label=f"job {i}") for i, s in enumerate(streams)]
+            for job in jobs:
+                np.testing.assert_array_equal(job.result(300), a @ a)
+        self.addCleanup(trace.close)
+        return trace, jobs, streams
+
+    def test_figures(self):
+        trace, jobs, streams = self.record()
+        figures = trace.metrics(self.context)
+        self.assertEqual(2, figures.jobs)
+        self.assertEqual(0, figures.dropped_events)
+        self.assertGreater(figures.compute_seconds, 0)
+        self.assertLessEqual(figures.busy_seconds, figures.span_seconds)
+        self.assertGreaterEqual(trace.overlap(*jobs), 0)
+        self.assertAlmostEqual(trace.overlap(*jobs), trace.overlap(*streams))
+        self.assertGreater(trace.overlap(jobs[0], jobs[0]), 0)
+        with self.assertRaisesRegex(TypeError, "two Jobs, or two Streams"):
+            trace.overlap(jobs[0], streams[0])
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "run.json"
+            trace, _, _ = self.record(path=path)
+            document = json.loads(path.read_text())
+            labels = {each["args"].get("label") for each in slices_of(document)}
+            self.assertLessEqual({"job 0", "job 1"}, labels)
+            trace.write(path.with_suffix(".html"))
+            self.assertIn("job 1", path.with_suffix(".html").read_text())
+            trace.write(path.with_suffix(".other"), "text")
+            self.assertEqual(trace.text, path.with_suffix(".other").read_text())
+            with self.assertRaisesRegex(sg.InvalidArgument, "path is"):
+                trace.write(folder + "/none/run.json")
+            with self.assertRaisesRegex(sg.InvalidArgument, "format is 'pdf'"):
+                trace.write(path, "pdf")
+        self.assertTrue(trace._repr_html_().startswith("<svg"))
+        self.assertIn(DEVICE.partition(":")[2] or DEVICE, str(trace))
+
+    def test_one_at_a_time(self):
+        with sg.Trace() as trace:
+            with self.assertRaises(sg.Busy):
+                sg.Trace()
+        trace.close()
+        with self.assertRaises(sg.InvalidHandle):
+            trace.stop()
+        sg.Trace().close()
+
+    @unittest.skipUnless(PerfettoTrace, "the package perfetto is not installed")
+    def test_protobuf_is_what_perfetto_reads(self):
+        trace, _, _ = self.record()
+        read = PerfettoTrace.FromString(trace.export("perfetto"))
+        self.assertFalse(read.UnknownFields() if hasattr(read, "UnknownFields") else ())
+        slices = slices_of(json.loads(trace.export("json")))
+        begun, open_slices, names, tracks = 0, {}, set(), set()
+        for packet in read.packet:
+            if packet.HasField("track_descriptor"):
+                tracks.add(packet.track_descriptor.uuid)
+            if not packet.HasField("track_event"):
+                continue
+            event = packet.track_event
+            self.assertIn(event.track_uuid, tracks)
+            if event.type == event.TYPE_SLICE_BEGIN:
+                begun += 1
+                names.add(event.name)
+                open_slices[event.track_uuid] = open_slices.get(event.track_uuid, 0) + 1
+            elif event.type == event.TYPE_SLICE_END:
+                open_slices[event.track_uuid] -= 1
+                self.assertGreaterEqual(open_slices[event.track_uuid], 0)
+        self.assertEqual(len(slices), begun)
+        self.assertEqual({each["name"] for each in slices}, names)
+        self.assertFalse(any(open_slices.values()))
+
+    def run_program(self, code, trace_file, status=0):
+        done = subprocess.run(
+            [sys.executable, "-c", "import numpy as np, streamgemm as sg\n" + code.replace("DEVICE", repr(DEVICE))],
+            env={**os.environ, "SG_TRACE": str(trace_file)}, capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        self.assertEqual(status, done.returncode, done.stderr)
+        return done.stderr
+
+    def test_variable_records_any_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "run.json"
+            work = "c = sg.Context(DEVICE)\na = np.ones((64, 64))\nfor _ in range(3): c.gemm(a, a, label='by hand')\n"
+            self.assertEqual("", self.run_program(work, path))
+            slices = slices_of(json.loads(path.read_text()))
+            self.assertEqual(3, sum(each["name"] == "submit" for each in slices))
+            path.unlink()
+            self.assertEqual("", self.run_program(work + "c.close()", path))
+            self.assertTrue(path.exists(), "closed contexts are in the trace too")
+            # In a fork's child nothing is recorded, and the parent's file is left alone.
+            path.unlink()
+            self.run_program(work + "import os\npid = os.fork()\nif pid == 0: raise SystemExit(0)\nos.waitpid(pid, 0)", path)
+            self.assertEqual(3, sum(each["name"] == "submit" for each in slices_of(json.loads(path.read_text()))))
+
+    def test_variable_that_names_no_file(self):
+        message = self.run_program("sg.Context(DEVICE).close()", "/tmp/trace")
+        self.assertIn('SG_TRACE is "/tmp/trace"', message)
+        message = self.run_program("sg.Context(DEVICE).close()", "/nowhere/at/all.json")
+        self.assertIn('SG_TRACE is "/nowhere/at/all.json"', message)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/dispatch/traced_commands.hpp"
+
+#include <algorithm>
+
+#include "run/job/job_home.hpp"
+#include "run/program/device_graph.hpp"
+#include "trace/command_event.hpp"
+#include "trace/recorder.hpp"
+
+namespace sg {
+
+namespace {
+
+trace::event command_of(const job &owner, trace::event_kind kind = trace::event_kind::command) noexcept {
+  return {kind, owner.owner().number(), owner.trace_number};
+}
+
+void in_lane(trace::event &e, const inflight_command &f, std::int64_t not_before_ns) noexcept {
+  e.body.start_ns = std::max(f.start_ns, not_before_ns);
+  e.body.end_ns = std::max(f.end_ns, e.body.start_ns);
+  e.body.lane = f.lane ? static_cast<std::uint16_t>(f.lane->index) : trace::no_lane;
+}
+
+void describe(trace::event &e, const job &owner, std::uint32_t index) noexcept {
+  const schedule &s = *owner.program->schedule;
+  trace::describe_command(e.body, s.buffers, s.commands[index]);
+  e.body.index = index;
+}
+
+}  // namespace
+
+void trace_single(const inflight_command &f) noexcept {
+  const job &owner = *f.owner;
+  if (f.end_ns == 0) return;  // it did not run, or the backend does not time
+  trace::event e = command_of(owner);
+  in_lane(e, f, owner.ready_ns());
+  switch (owner.kind) {
+    case work_kind::schedule: describe(e, owner, 0); break;
+    case work_kind::copy:
+      trace::describe_copy(
+          e.body, owner.copy.dst_space.kind == SG_MEMORY_DEVICE, owner.copy.src_space.kind == SG_MEMORY_DEVICE,
+          static_cast<std::uint64_t>(owner.copy.width) * static_cast<std::uint64_t>(owner.copy.height));
+      break;
+    case work_kind::device_graph:
+      e.body.operation = trace::graph_operation;
+      e.body.lane_kind = static_cast<std::uint8_t>(lane_kind::compute);
+      e.body.count = owner.graph ? static_cast<std::uint32_t>(std::max(1, owner.graph->commands)) : 1;
+      break;
+    default:
+      e.body.operation = trace::marker_operation;
+      e.body.lane_kind = static_cast<std::uint8_t>(lane_kind::compute);
+      break;
+  }
+  trace::record(e);
+}
+
+void trace_of_run(const inflight_command &f, std::int64_t not_before_ns) noexcept {
+  if (!f.lane || f.end_ns == 0) return;  // staging is recorded on its thread
+  trace::event e = command_of(*f.owner);
+  describe(e, *f.owner, f.index);
+  in_lane(e, f, not_before_ns);
+  if (f.commands > 1) e.body.count = static_cast<std::uint32_t>(f.commands);
+  trace::record(e);
+}
+
+void trace_batch(const batch &b, std::uint64_t context) noexcept {
+  const auto traced =
+      std::find_if(b.members.begin(), b.members.end(), [](const job *x) { return x->trace_number != 0; });
+  if (traced == b.members.end() || b.whole.end_ns == 0) return;
+  trace::event e(trace::event_kind::command, context, 0);
+  describe(e, **traced, 0);
+  in_lane(e, b.whole, 0);
+  e.body.count = static_cast<std::uint32_t>(b.members.size());
+  trace::record(e);
+}
+
+void trace_staging(const inflight_command &f, std::int64_t start_ns) noexcept {
+  trace::event e = command_of(*f.owner, trace::event_kind::staging);
+  describe(e, *f.owner, f.index);
+  e.body.start_ns = start_ns;
+  e.body.end_ns = monotonic_ns();
+  e.body.lane = trace::no_lane;
+  trace::record(e);
+}
+
+void trace_here(const job &work, std::int64_t start_ns, std::int64_t end_ns) noexcept {
+  trace::event e = command_of(work);
+  describe(e, work, 0);
+  e.body.start_ns = start_ns;
+  e.body.end_ns = end_ns;
+  e.body.lane = trace::no_lane;
+  e.body.count = static_cast<std::uint32_t>(work.program->schedule->commands.size());
+  trace::record(e);
+}
+
+}  // namespace sg

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/metrics.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/command.hpp"
+
+namespace sg::trace {
+
+namespace {
+
+template <class Wanted>
+interval_set times_of(const history &from, Wanted &&wanted) {
+  std::vector<time_interval> found;
+  for (const activity &each : from.activities)
+    if (wanted(each)) found.push_back({each.start_ns, each.end_ns});
+  return interval_set(std::move(found));
+}
+
+// When commands of such jobs ran. A job of a batch has no command of its own: its time is the batch's.
+template <class Wanted>
+interval_set times_of_jobs(const history &from, Wanted &&wanted) {
+  std::vector<time_interval> found;
+  for (const activity &each : from.activities) {
+    const traced_job *job = each.kind == event_kind::command ? from.job(each.job) : nullptr;
+    if (job && wanted(*job)) found.push_back({each.start_ns, each.end_ns});
+  }
+  for (const traced_job &each : from.jobs)
+    if (each.batch_size > 1 && wanted(each)) found.push_back({each.started_ns, each.ended_ns});
+  return interval_set(std::move(found));
+}
+
+// The lane kind of a command: that of its track, or, on the submitting thread, compute.
+lane_kind lane_of(const history &from, const activity &command) noexcept {
+  const track &where = from.tracks[command.track];
+  return where.kind == track_kind::device_lane ? where.lane : lane_kind::compute;
+}
+
+latency latency_of(std::vector<std::int64_t> all) {
+  if (all.empty()) return {};
+  std::sort(all.begin(), all.end());
+  // The smallest one that so many percent do not exceed.
+  const auto at = [&](std::size_t percent) { return all[(all.size() * percent + 99) / 100 - 1]; };
+  return {at(50), at(90), at(99), all.back()};
+}
+
+// Gives each instant of `idle` to the first cause that holds.
+void explain(std::array<std::int64_t, idle_causes> &out, interval_set idle,
+             const std::array<interval_set, idle_causes> &causes) {
+  for (const idle_cause cause : {idle_cause::link, idle_cause::staging, idle_cause::submission, idle_cause::dispatch}) {
+    const auto index = static_cast<std::size_t>(cause);
+    out[index] = idle.and_also(causes[index]).length_ns();
+    idle = idle.without(causes[index]);
+  }
+  out[static_cast<std::size_t>(idle_cause::no_work)] = idle.length_ns();
+}
+
+}  // namespace
+
+const char *name_of(idle_cause cause) noexcept {
+  switch (cause) {
+    case idle_cause::link: return "link";
+    case idle_cause::staging: return "staging";
+    case idle_cause::submission: return "submission";
+    case idle_cause::dispatch: return "dispatch";
+    case idle_cause::no_work: return "no work";
+  }
+  return "unknown";
+}
+
+double context_metrics::overlap_efficiency() const noexcept {
+  return transfer_ns > 0 ? 1 - double(exposed_ns) / double(transfer_ns) : 1;
+}
+
+double context_metrics::parallelism() const noexcept { return span_ns > 0 ? double(command_ns) / double(span_ns) : 0; }
+
+context_metrics metrics_of_context(const history &from, std::size_t context) {
+  context_metrics m;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+  for (const activity &each : from.activities) {
+    if (each.context != context || each.kind != event_kind::command) continue;
+    ++m.commands;
+    first = std::min(first, each.start_ns);
+    last = std::max(last, each.end_ns);
+    m.command_ns += each.end_ns - each.start_ns;
+    const lane_kind lane = lane_of(from, each);
+    if (lane == lane_kind::copy_in) m.bytes_in += each.bytes;
+    if (lane == lane_kind::copy_out) m.bytes_out += each.bytes;
+  }
+  std::vector<std::int64_t> latencies;
+  std::vector<time_interval> in_flight;
+  for (const traced_job &job : from.jobs) {
+    if (job.context != context) continue;
+    if (job.submitted_ns < 0) continue;  // a child of a graph's run, or submitted before the recording
+    ++m.jobs;
+    m.failed_jobs += job.status != 0 ? 1 : 0;
+    if (job.completed_ns < 0) continue;
+    latencies.push_back(job.completed_ns - job.submitted_ns);
+    in_flight.push_back({job.submitted_ns, job.completed_ns});
+  }
+  m.of_jobs = latency_of(std::move(latencies));
+  if (m.commands == 0) return m;
+  m.start_ns = first;
+  m.span_ns = last - first;
+
+  const auto commands_in = [&](auto &&wanted) {
+    return times_of(from, [&](const activity &each) {
+      return each.context == context && each.kind == event_kind::command && wanted(lane_of(from, each));
+    });
+  };
+  const interval_set compute = commands_in([](lane_kind lane) { return lane == lane_kind::compute; });
+  const interval_set in = commands_in([](lane_kind lane) { return lane == lane_kind::copy_in; });
+  const interval_set out = commands_in([](lane_kind lane) { return lane == lane_kind::copy_out; });
+  const interval_set transfers =
+      commands_in([](lane_kind lane) { return lane == lane_kind::copy_in || lane == lane_kind::copy_out; });
+  const interval_set any = commands_in([](lane_kind) { return true; });
+  m.busy_ns = any.length_ns();
+  m.compute_ns = compute.length_ns();
+  m.copy_in_ns = in.length_ns();
+  m.copy_out_ns = out.length_ns();
+  m.transfer_ns = transfers.length_ns();
+  m.exposed_ns = transfers.without(compute).length_ns();
+
+  const auto on_host = [&](auto &&wanted) {
+    return times_of(from, [&](const activity &each) { return each.context == context && wanted(each.kind); });
+  };
+  std::array<interval_set, idle_causes> causes;
+  const auto cause = [&](idle_cause which) -> interval_set & { return causes[static_cast<std::size_t>(which)]; };
+  cause(idle_cause::link) = transfers;
+  // Threads have the world's clock, which says nothing about a virtual one.
+  if (from.contexts[context].is_virtual) {
+    cause(idle_cause::dispatch) = interval_set({{first, last}});
+  } else {
+    const interval_set staging = on_host([](event_kind kind) { return kind == event_kind::staging; });
+    m.staging_ns = staging.length_ns();
+    cause(idle_cause::staging) = staging;
+    cause(idle_cause::submission) =
+        on_host([](event_kind kind) { return kind == event_kind::submission || kind == event_kind::planning; });
+    cause(idle_cause::dispatch) = interval_set(std::move(in_flight));
+  }
+  explain(m.idle_ns, interval_set({{first, last}}).without(compute), causes);
+  return m;
+}
+
+std::vector<context_metrics> metrics_of(const history &from) {
+  std::vector<context_metrics> made;
+  for (std::size_t context = 0; context < from.contexts.size(); ++context)
+    made.push_back(metrics_of_context(from, context));
+  return made;
+}
+
+std::int64_t overlap_of_jobs_ns(const history &from, std::uint64_t first, std::uint64_t second) {
+  const auto of = [&](std::uint64_t job) {
+    return times_of_jobs(from, [&](const traced_job &x) { return x.number == job; });
+  };
+  return of(first).and_also(of(second)).length_ns();
+}
+
+std::int64_t overlap_of_streams_ns(const history &from, std::int64_t first, std::int64_t second) {
+  const auto of = [&](std::int64_t stream) {
+    return times_of_jobs(from, [&](const traced_job &x) { return x.stream == stream; });
+  };
+  return of(first).and_also(of(second)).length_ns();
+}
+
+}  // namespace sg::trace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What activities, bytes and times are called in the exports.
+#include <cstdio>
+#include <string>
+
+#include "ops/operation.hpp"
+#include "trace/history.hpp"
+
+namespace sg::trace {
+
+const char *name_of_operation(std::uint8_t operation) noexcept {
+  if (operation < operation_count) return operations()[operation]->name;
+  switch (operation) {
+    case marker_operation: return "marker";
+    case graph_operation: return "graph";
+    case device_copy_operation: return "copy";
+    default: return "command";
+  }
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  char text[32];
+  if (bytes < 1000)
+    std::snprintf(text, sizeof text, "%llu B", static_cast<unsigned long long>(bytes));
+  else if (bytes < 1000000)
+    std::snprintf(text, sizeof text, "%.1f KB", double(bytes) * 1e-3);
+  else if (bytes < 1000000000)
+    std::snprintf(text, sizeof text, "%.1f MB", double(bytes) * 1e-6);
+  else
+    std::snprintf(text, sizeof text, "%.2f GB", double(bytes) * 1e-9);
+  return text;
+}
+
+std::string ns_text(std::int64_t ns) {
+  char text[32];
+  const double us = double(ns) * 1e-3;
+  if (us < 1000)
+    std::snprintf(text, sizeof text, "%.2f us", us);
+  else if (us < 1e6)
+    std::snprintf(text, sizeof text, "%.3f ms", us * 1e-3);
+  else
+    std::snprintf(text, sizeof text, "%.3f s", us * 1e-6);
+  return text;
+}
+
+std::string activity::name() const {
+  switch (kind) {
+    case event_kind::submission: return "submit";
+    case event_kind::planning: return "plan";
+    case event_kind::wait: return job != 0 ? "wait" : "synchronize";
+    case event_kind::replan: return "plan for less memory";
+    default: break;
+  }
+  std::string text = name_of_operation(operation);
+  if (m != 0) {
+    char shape[48];
+    std::snprintf(shape, sizeof shape, " %ux%ux%u", m, n, k);
+    text += shape;
+    if (count > 1) text += " x " + std::to_string(count);
+  } else if (bytes != 0) {
+    text += " " + bytes_text(bytes);
+  } else if (count > 1) {
+    text += " x " + std::to_string(count);
+  }
+  return text;
+}
+
+}  // namespace sg::trace

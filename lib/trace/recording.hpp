@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recording has collected.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan/model/device_model.hpp"
+#include "plan/schedule/schedule.hpp"
+#include "trace/event.hpp"
+
+namespace sg::trace {
+
+struct recorded_thread {
+  std::uint16_t number = 0;  // event::thread
+  std::int32_t id = 0;       // the system's
+  std::string name;
+};
+
+struct recorded_schedule {
+  std::uint64_t job = 0;
+  std::uint32_t context = 0;
+  std::shared_ptr<const schedule> runs;
+  std::shared_ptr<const device_model> model;  // shared by those of one context
+};
+
+struct recording {
+  std::int64_t start_ns = 0, end_ns = 0;  // CLOCK_MONOTONIC
+  std::vector<event> events;              // each thread's in order
+  std::vector<recorded_thread> threads;
+  std::vector<recorded_schedule> schedules;
+  std::uint64_t dropped = 0;  // events for which a ring, or the recording, had no room
+};
+
+}  // namespace sg::trace
