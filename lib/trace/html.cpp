@@ -104,8 +104,8 @@ class script {
     separate();
     out_ += "{\"title\":";
     put(out_, title_of(what_.contexts[index]));
-    out_ += ",\"first\":";
-    put(out_, m.start_ns);
+    out_ += ",\"virtual\":";
+    out_ += what_.contexts[index].is_virtual ? "true" : "false";
     out_ += ",\"span\":";
     put(out_, m.span_ns);
     out_ += ",\"figures\":{";
