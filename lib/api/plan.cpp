@@ -11,6 +11,7 @@
 #include "plan/schedule/describe.hpp"
 #include "plan/schedule/simulate.hpp"
 #include "run/objects/prepared_plan.hpp"
+#include "trace/exporters.hpp"
 
 namespace sg {
 namespace {
@@ -63,6 +64,8 @@ std::string text_of(const prepared_plan &plan, sg_plan_format format) {
     case SG_PLAN_TEXT: return describe_text(s, model);
     case SG_PLAN_JSON: return describe_json(s, model);
     case SG_PLAN_TIMELINE: return timeline_text(s, simulate(s, model));
+    case SG_PLAN_HTML: return trace::html(trace::history_of(s, model, model.name));
+    case SG_PLAN_SVG: return trace::svg(trace::history_of(s, model, model.name));
   }
   throw error(SG_STATUS_INVALID_ARGUMENT, "format is %d, which is no format", int{format});
 }

@@ -271,7 +271,8 @@ TEST_P(queues, released_with_an_untaken_completion) {
   }
   // The threads end after the last release has returned.
   // The others may hold a descriptor for a moment.
-  for (int i = 0; i < 1000 && (entries_of("/proc/self/task") > threads || entries_of("/proc/self/fd") > descriptors); ++i)
+  for (int i = 0; i < 1000 && (entries_of("/proc/self/task") > threads || entries_of("/proc/self/fd") > descriptors);
+       ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(entries_of("/proc/self/task"), threads);
   EXPECT_LE(entries_of("/proc/self/fd"), descriptors);

@@ -24,6 +24,7 @@ using job_handle = std::unique_ptr<sg_job, releaser<sg_job_release>>;
 using plan_handle = std::unique_ptr<sg_plan, releaser<sg_plan_release>>;
 using queue_handle = std::unique_ptr<sg_queue, releaser<sg_queue_release>>;
 using stream_handle = std::unique_ptr<sg_stream, releaser<sg_stream_release>>;
+using trace_handle = std::unique_ptr<sg_trace, releaser<sg_trace_release>>;
 using buffer_handle = std::unique_ptr<sg_buffer, releaser<sg_buffer_release>>;
 
 // Throws what a failed status means to the user; `attempt` says what was tried.

@@ -16,11 +16,24 @@ void print_json(const json &value) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+// What runs is recorded from the option on.
+static trace_handle start_trace() {
+  sg_trace *made = nullptr;
+  check(sg_trace_start(nullptr, &made), "tracing");
+  return trace_handle(made);
+}
+
 static exit_code run(int argc, char **argv) {
   CLI::App app{"Asynchronous matrix multiplication on the CPU and on GPUs, real and simulated."};
   app.name("streamgemm");
   app.set_version_flag("--version", sg_version_string());
   app.require_subcommand(1);
+  app.fallthrough();  // so that --trace may follow the verb
+  std::string trace_file;
+  trace_handle trace;
+  app.add_option("--trace", trace_file,
+                 "Record what runs, and write it here: .json, .pftrace, .html, .svg or .txt (docs/tracing.md)")
+      ->each([&](const std::string &) { trace = start_trace(); });
   app.footer(
       "Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong.\n"
       "SG_LOG=info shows what the library chooses and why: docs/logging.md.");
@@ -35,6 +48,7 @@ static exit_code run(int argc, char **argv) {
   } catch (const CLI::ParseError &stop) {  // --help and --version are answers, not errors
     if (app.exit(stop) != 0) return exit_code::usage;
   }
+  if (trace) check(sg_trace_write(trace.get(), trace_file.c_str(), SG_TRACE_AUTO), "writing the trace");
   return exit_code::ok;
 }
 

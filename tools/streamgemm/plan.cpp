@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // streamgemm plan: what a product would cost on a device, without running it and without having the device.
 #include <cstdio>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/measure.hpp"
@@ -27,6 +29,7 @@ struct plan_arguments {
   context_request where;
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   double beta = 0;
+  std::string html;  // a file
   bool json = false, schedule = false, run = false;
 };
 
@@ -57,6 +60,11 @@ plan_handle make_plan(sg_context *context, const plan_arguments &given) {
   sg_plan *plan = nullptr;
   check(sg_plan_create(context, &desc, &given.options, &plan), "plan");
   return plan_handle(plan);
+}
+
+void write_text(const std::string &path, const std::string &content) {
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << content) || !file.flush()) throw failure(exit_code::failed, path + ": cannot be written");
 }
 
 // What running a plan took: medians of several runs after one for warming up.
@@ -135,6 +143,7 @@ json to_json(sg_context *context, sg_plan *plan, const plan_arguments &given) {
 void run(const plan_arguments &given) {
   const context_handle context = open_context(given.where);
   const plan_handle plan = make_plan(context.get(), given);
+  if (!given.html.empty()) write_text(given.html, describe(plan.get(), SG_PLAN_HTML));
   if (given.json) {
     print_json(to_json(context.get(), plan.get(), given));
     return;
@@ -177,6 +186,7 @@ void add_plan(CLI::App &app) {
   verb->add_option("--tile-n", given->options.tile_n, "Columns of a tile of C")->check(CLI::NonNegativeNumber);
   verb->add_option("--tile-k", given->options.tile_k, "Depth of a panel")->check(CLI::NonNegativeNumber);
   verb->add_flag("--schedule", given->schedule, "Add the library's own JSON of the schedule");
+  verb->add_option("--html", given->html, "Write the simulated timeline here, as a page");
   verb->add_flag("--run", given->run, "Run it too, on operands of this program's own, and compare");
   verb->add_flag("--json", given->json, "Print JSON");
   verb->callback([given] {

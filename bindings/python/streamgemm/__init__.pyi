@@ -127,6 +127,8 @@ class PlanFormat(enum.IntEnum):
     TEXT = 0
     JSON = 1
     TIMELINE = 2
+    HTML = 3
+    SVG = 4
 
 class TraceFormat(enum.IntEnum):
     AUTO = 0
@@ -313,6 +315,8 @@ class Plan(_Handle):
     def text(self) -> str: ...
     @property
     def timeline(self) -> str: ...
+    @property
+    def html(self) -> str: ...
     @property
     def commands(self) -> dict[str, Any]: ...
     @overload

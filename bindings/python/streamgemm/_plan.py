@@ -82,6 +82,14 @@ class Plan(Handle):
         return _raw.plan_text(self._open(), PlanFormat.TIMELINE)
 
     @property
+    def html(self):
+        """The simulated timeline as a page without other files."""
+        return _raw.plan_text(self._open(), PlanFormat.HTML)
+
+    def _repr_html_(self):
+        return _raw.plan_text(self._open(), PlanFormat.SVG).partition("?>\n")[2]
+
+    @property
     def commands(self):
         """The whole schedule with the start and end of each command, as Python's own objects."""
         return json.loads(_raw.plan_text(self._open(), PlanFormat.JSON))

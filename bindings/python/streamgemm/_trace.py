@@ -37,7 +37,7 @@ class Trace(Handle):
         _raw.sg_trace_stop(self._open())
 
     def write(self, path, format="auto"):
-        """Replaces the file. format: TraceFormat or its name; "auto" goes by the file's name."""
+        """Replaces the file `path`. format: TraceFormat or its name; "auto" goes by the file's name."""
         _raw.sg_trace_write(self._open(), os.fspath(path), value_of(TraceFormat, format, "format"))
 
     def export(self, format):
@@ -54,7 +54,7 @@ class Trace(Handle):
         return TraceMetrics._read(_raw.sg_trace_get_metrics, self._open(), context._open())
 
     def overlap(self, first, second):
-        """For how many seconds two Jobs, or jobs of two Streams, ran side by side."""
+        """For how many seconds `first` and `second` ran side by side: two Jobs, or the jobs of two Streams."""
         if isinstance(first, Job) != isinstance(second, Job):
             raise TypeError(f"first is a {type(first).__name__} and second a {type(second).__name__}: two Jobs, or two Streams")
         if isinstance(first, Job):

@@ -38,7 +38,9 @@ typedef struct sg_plan_prediction {
 typedef enum sg_plan_format {
   SG_PLAN_TEXT = 0,    /**< A few lines: strategy, tiles, lanes, prediction, bound, ratio. */
   SG_PLAN_JSON = 1,    /**< One JSON object with the same, and with every command, its start and its end. */
-  SG_PLAN_TIMELINE = 2 /**< A row for each lane and host worker, a column for each time slot. */
+  SG_PLAN_TIMELINE = 2,/**< A row for each lane and host worker, a column for each time slot. */
+  SG_PLAN_HTML = 3,    /**< The simulated timeline as a page without other files, like SG_TRACE_HTML. Since 0.2. */
+  SG_PLAN_SVG = 4      /**< The same as a picture. Since 0.2. */
 } sg_plan_format;
 
 /**

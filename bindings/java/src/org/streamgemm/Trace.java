@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import org.streamgemm.internal.Native;
+
+/**
+ * A recording of all contexts of the process: what ran when, what overlapped, and why a device was idle. A process
+ * records one trace at a time. Closing a trace ends its recording. Safe for use by several threads.
+ */
+public final class Trace extends NativeObject {
+  private Trace(long handle) {
+    super(handle, Native::sg_trace_release);
+  }
+
+  /**
+   * Starts recording.
+   *
+   * @return the trace
+   * @throws StreamGemmException.Busy if a trace is being recorded
+   */
+  public static Trace start() {
+    return start(new TraceOptions());
+  }
+
+  /**
+   * Starts recording.
+   *
+   * @param options how much to keep
+   * @return the trace
+   * @throws StreamGemmException.Busy if a trace is being recorded
+   */
+  public static Trace start(TraceOptions options) {
+    return new Trace(options.with(Native::sg_trace_start));
+  }
+
+  /** Ends the recording; work in flight goes on. Once is enough. */
+  public void stop() {
+    try {
+      Native.sg_trace_stop(handle());
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Writes the trace; the format follows from the file's name: .json, .pftrace, .html, .svg or .txt.
+   *
+   * @param file replaced
+   */
+  public void write(Path file) {
+    write(file, TraceFormat.AUTO);
+  }
+
+  /**
+   * Writes the trace.
+   *
+   * @param file replaced
+   * @param format of the file
+   */
+  public void write(Path file, TraceFormat format) {
+    try {
+      Native.sg_trace_write(handle(), file.toString(), format.value);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * The trace in memory.
+   *
+   * @param format any but AUTO
+   * @return the content of such a file
+   */
+  public byte[] export(TraceFormat format) {
+    try {
+      long size = Native.sg_trace_export(handle(), format.value, 0, 0);
+      ByteBuffer content = ByteBuffer.allocateDirect(Math.toIntExact(size));
+      Native.sg_trace_export(handle(), format.value, Native.address(content), size);
+      byte[] bytes = new byte[(int) size];
+      content.get(bytes);
+      return bytes;
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Figures of one context.
+   *
+   * @param context whose
+   * @return the figures
+   */
+  public TraceMetrics metrics(Context context) {
+    try {
+      return TraceMetrics.from(struct -> Native.sg_trace_get_metrics(handle(), context.handle(), struct));
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(context);
+    }
+  }
+
+  /**
+   * For how long jobs of two streams ran side by side.
+   *
+   * @param first a stream
+   * @param second another
+   * @return seconds
+   */
+  public double overlap(Stream first, Stream second) {
+    try {
+      return Double.longBitsToDouble(
+          Native.sg_trace_overlap_streams(handle(), first.handle(), second.handle()));
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(first);
+      reachabilityFence(second);
+    }
+  }
+}
