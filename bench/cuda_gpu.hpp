@@ -24,7 +24,7 @@ struct types {
   cublasComputeType_t compute;
   std::size_t size;
 };
-bool types_of(const gpu_product &p, types &out);
+bool types_of(const gpu_gemm &p, types &out);
 
 // Scalars in the type that the arithmetic wants.
 struct scalars {
@@ -43,7 +43,7 @@ class gpu {
   gpu();
 
   char *memory(std::size_t bytes);  // on the device; only grows; nullptr where there is not enough
-  void multiply(const gpu_product &p, const types &t, const void *a, const void *b, void *c);
+  void multiply(const gpu_gemm &p, const types &t, const void *a, const void *b, void *c);
   double by_events(const std::function<void()> &work);
 
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
@@ -71,13 +71,13 @@ struct lane {
   cudaEvent_t event = nullptr;
   void *workspace = nullptr;
 };
-void call(const lane &on, const gpu_product &p, const types &t);
+void call(const lane &on, const gpu_gemm &p, const types &t);
 
 // No exception leaves the module: what fails is told and is no figure.
 void tell_failure(const char *what) noexcept;
 
 // gpu_peer_table's functions for many products: cuda_many.cpp.
-void *many_prepare(gpu_way way, std::int32_t streams, const gpu_product *products, std::int32_t count);
+void *many_prepare(gpu_way way, std::int32_t streams, const gpu_gemm *products, std::int32_t count);
 double many_run(void *many);
 void many_release(void *many);
 

@@ -13,7 +13,7 @@ namespace {
 // Large products on one stream, as many at a time as there are.
 class flood {
  public:
-  flood(const gpu_product *all, std::int32_t count, const types &t, std::int32_t units)
+  flood(const gpu_gemm *all, std::int32_t count, const types &t, std::int32_t units)
       : all_(all, all + count), types_(t), ends_(all_.size()) {
     CHECK(cublasSetSmCountTarget(on_.blas, units));
     for (cudaEvent_t &end : ends_) CHECK(cudaEventCreateWithFlags(&end, cudaEventDisableTiming));
@@ -36,7 +36,7 @@ class flood {
   std::size_t ended() const { return ended_; }
 
  private:
-  const std::vector<gpu_product> all_;
+  const std::vector<gpu_gemm> all_;
   const types types_;
   lane on_;
   std::vector<cudaEvent_t> ends_;

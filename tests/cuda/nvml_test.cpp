@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of the management library's answers: fake_nvml.c's, or, with SG_TEST_NVML=absent, none.
+// How the plugin reads the management library: fake_nvml.c, or, with SG_TEST_NVML=absent, none.
 #include "backends/cuda/properties/nvml.hpp"
 
 #include <dlfcn.h>
@@ -54,7 +54,7 @@ TEST_F(management, links_between_two) {
   EXPECT_EQ(4, links_between("0000:04:00.0", "0000:05:00.0")) << "the others lead elsewhere";
 }
 
-TEST_F(management, an_address_that_it_does_not_know) {
+TEST_F(management, an_unknown_pci_address) {
   if (absent()) GTEST_SKIP();
   EXPECT_EQ(-1, facts_of("0000:77:00.0").links);
   EXPECT_EQ(-1, facts_of("").mig_mode);

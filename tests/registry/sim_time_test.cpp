@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time through the backend's table: the textbook case, engines, gaps, lateness, sizes that no machine holds.
+// Virtual time through the backend's table: the textbook case, engines, gaps, late copies, sizes that no machine holds.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -63,7 +63,7 @@ TEST(SimTime, TextbookCase) {
 TEST(SimTime, OneCopyEngineServesBothDirections) {
   const temporary_file model(unit_model(1));
   sim_device device(model.path());
-  // In 0-1, in 1-2, out 2-3, out 3-4: the same end, but no copy beside a copy the other way.
+  // In 0-1, in 1-2, out 2-3, out 3-4: the same completion, but no concurrent copies in both directions.
   const auto times = two_batches(device, 2);
   EXPECT_EQ(units(times[0].out.start_ns), 2);
   EXPECT_EQ(units(times[1].out.end_ns), 4);
@@ -111,7 +111,7 @@ TEST(SimTime, BeginAtAndEventsHoldAStreamBack) {
   ASSERT_EQ(ops.event_create(device.handle(), &event), SG_STATUS_OK);
   completion first, second, third, marker;
   ASSERT_EQ(ops.stream_begin_at(held.handle(), 7 * unit_ns), SG_STATUS_OK);
-  ASSERT_EQ(ops.stream_begin_at(held.handle(), 5 * unit_ns), SG_STATUS_OK);  // anew, not later
+  ASSERT_EQ(ops.stream_begin_at(held.handle(), 5 * unit_ns), SG_STATUS_OK);  // once more, not later
   ASSERT_EQ(enqueue(held.handle(), in[0].header, first.done()), SG_STATUS_OK);
   ASSERT_EQ(ops.event_record(event, held.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_wait(after.handle(), event), SG_STATUS_OK);
@@ -163,7 +163,7 @@ TEST(SimTime, SizesThatNoMachineHolds) {
     EXPECT_EQ(out_end.wait().status, SG_STATUS_OK);
     const double flops = 2.0 * side * side * side;
     const double rate = flops / (double(gemm_end.wait().end_ns - gemm_end.wait().start_ns) * 1e-9);
-    EXPECT_GT(rate, 40e12);  // an H200 does 51e12 in f32
+    EXPECT_GT(rate, 40e12);  // an H200 reaches 51e12 in f32
     EXPECT_LT(rate, 60e12);
     const double in_rate = double(bytes) / (double(in_end.wait().end_ns) * 1e-9);
     EXPECT_GT(in_rate, 50e9);
@@ -193,7 +193,7 @@ TEST(SimTimeline, GapsAreFilledAndMergedAndForgotten) {
   EXPECT_EQ(engine.first_gap(5, 6), 40);
   engine.occupy({7, 7});
   EXPECT_FALSE(engine.busy_at(7));
-  // Spans that never touch: the oldest are forgotten, and with them the gaps between them.
+  // Disjoint spans: the oldest are forgotten, and with them the gaps between them.
   for (std::int64_t i = 0; i < 10000; ++i) engine.occupy({100 + 10 * i, 105 + 10 * i});
   EXPECT_GT(engine.first_gap(0, 1), 10000);
   EXPECT_EQ(engine.first_gap(100 + 10 * 9998, 5), 105 + 10 * 9998);
@@ -214,8 +214,8 @@ TEST(SimTimeline, PartsOfAnEngineWorkBesideEachOther) {
   EXPECT_EQ(occupy(170, 5, 100), 171) << "more than there is means all";
 }
 
-// Half of the chip is slower, and leaves the other half to whoever comes at the same time.
-TEST(SimTime, LimitedProductsLeaveTheRestToOthers) {
+// Half of the chip is slower, and leaves the other half to concurrent commands.
+TEST(SimTime, AComputeUnitLimitLeavesUnitsForOtherStreams) {
   const std::int64_t size = 2048;
   const auto run = [&](std::int32_t units, std::int64_t &ended, std::int64_t &both_ended) {
     sim_device device("h200?timing-only");

@@ -51,6 +51,6 @@ def apply(op, matrix):
     return [[complex(x).conjugate() if op == "C" and isinstance(x, complex) else x for x in row] for row in zip(*matrix)]
 
 
-def product(a, b):
+def matmul(a, b):
     columns = list(zip(*b))
     return [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in a]

@@ -37,7 +37,7 @@ TEST(devices, a_memory_space_names_its_device) {
   EXPECT_FALSE(own.is_copied_directly() || memory_space(SG_MEMORY_PAGEABLE).is_copied_directly());
 }
 
-TEST(devices, an_object_for_each) {
+TEST(devices, an_array_has_one_object_per_device) {
   static int alive = 0;
   struct counted {
     explicit counted(device_index i) : index(i) { ++alive; }
@@ -81,7 +81,7 @@ TEST(devices, lanes_of_each_have_numbers_of_their_own) {
   }
 }
 
-// A copy in and a product on each of two devices.
+// A copy in and a GEMM on each of two devices.
 schedule one_on_each() {
   problem_form f;
   f.m = f.n = f.k = 2048;
@@ -122,7 +122,7 @@ TEST(devices, each_has_the_rates_of_its_model) {
   EXPECT_EQ(second, both.commands.back().where.device);
 }
 
-TEST(devices, a_product_on_memory_of_another_one_is_a_defect) {
+TEST(devices, a_gemm_on_memory_of_another_device_is_a_defect) {
   schedule s = one_on_each();
   EXPECT_TRUE(check_hazards(s).empty());
   s.buffers[int(operand_name::a)].space = memory_space::of_device(second);
@@ -134,7 +134,7 @@ TEST(devices, a_product_on_memory_of_another_one_is_a_defect) {
 TEST(devices, arenas_of_two_do_not_overlap) {
   schedule s = one_on_each();
   s.device_bytes = std::int64_t(1) << 30;
-  // Both products write the first bytes of an arena, with nothing between them.
+  // Both GEMMs write the first bytes of an arena, with nothing between them.
   for (std::size_t i = 0; i < s.commands.size(); ++i) {
     view &c = s.commands[i].views[ops::gemm::c];
     buffer &b = s.buffers[std::size_t(c.buffer)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's parts by themselves: what a value of SG_LOG asks for, and how text is escaped.
+// Parts of the log: how a value of SG_LOG is parsed, and how text is escaped.
 #include "base/log.hpp"
 
 #include <gtest/gtest.h>

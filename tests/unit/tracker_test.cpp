@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker against a plain list of everything in flight: each job runs after those it conflicts with, however many
-// and of whatever size, and after nobody else.
+// The tracker against a plain list of everything in flight: each job runs after the jobs it conflicts with, however
+// many and of whatever size, and after no others.
 #include "run/order/tracker.hpp"
 
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ struct traits {
   int most_size_bits;    // of an operand
 };
 
-// Jobs that do nothing: one ends once it has been let go and all those it was ordered after have ended.
+// Jobs without work: a job completes once it is released and all its predecessors have completed.
 class tracking : public testing::TestWithParam<traits> {
  protected:
   struct known {
     ref<job> work;
     std::vector<access> touched;
-    std::vector<std::size_t> must, may;  // in flight when it came: share a byte with it; are not known to share none
+    std::vector<std::size_t> must, may;  // in flight when it came: share a byte with it; may share one
     bool let_go = false, ended = false;
   };
 
@@ -97,7 +97,7 @@ class tracking : public testing::TestWithParam<traits> {
     if (!held.empty()) let_go(held[below(held.size())]);
   }
 
-  // What is to have ended has, and nothing that comes after what has not.
+  // The expected jobs have completed, and none of the later ones.
   void settle() {
     const auto have_ended = [&](const std::vector<std::size_t> &jobs) {
       return std::all_of(jobs.begin(), jobs.end(),
@@ -112,7 +112,7 @@ class tracking : public testing::TestWithParam<traits> {
       ASSERT_TRUE(!one.ended || (one.let_go && have_ended(one.must))) << "job " << i << " overtook another";
     }
     std::erase_if(in_flight_, [&](std::size_t i) {
-      if (all_[i].ended) all_[i].work = {};  // the record may be another job's from now on
+      if (all_[i].ended) all_[i].work = {};  // the record may be reused from now on
       return all_[i].ended;
     });
   }
@@ -131,7 +131,7 @@ class tracking : public testing::TestWithParam<traits> {
   std::vector<std::size_t> in_flight_;  // the oldest first
 };
 
-TEST_P(tracking, orders_what_conflicts_and_nothing_else) {
+TEST_P(tracking, orders_exactly_the_conflicting_jobs) {
   constexpr int steps = 40'000;
   bool growing = true;
   for (int step = 1; step <= steps && !HasFatalFailure(); ++step) {

@@ -148,7 +148,7 @@ Enum named(const choices<Enum> &names, const std::string &name) {
 
 // Scales each rate by what the model said a product would take and what it took: in that the model's own account of
 // tiles and units is contained. Returns what was measured by size, with what the new rates predict.
-json measure_products(json &model, probe &measure) {
+json measure_gemms(json &model, probe &measure) {
   json &kernels = model["kernels"];
   const double gap_before = kernels["launch_gap_seconds"];
   const double idle = std::max(kernels["launch_latency_seconds"].get<double>(), gap_before);
@@ -163,7 +163,7 @@ json measure_products(json &model, probe &measure) {
     const std::int64_t largest = size_for(model, row, dtype);
     double scale = 0;
     for (std::int64_t size = largest; size >= std::max<std::int64_t>(128, largest / 4); size /= 2) {
-      const probe::product_times times = measure.product(dtype, compute, size, lanes);
+      const probe::gemm_times times = measure.product(dtype, compute, size, lanes);
       if (times.measured <= 0) break;
       const double expected = std::max(1e-9, times.predicted - idle), took = std::max(1e-9, times.measured - gap);
       if (scale == 0) scale = expected / took;
@@ -238,7 +238,7 @@ void run(const calibrate_arguments &given) {
       measure_link(model, measure, virtual_time);
       copies = measure_copies(model["link"], measure);
     }
-    products = measure_products(model, measure);
+    products = measure_gemms(model, measure);
   }
   model["sources"].erase("calibration");
   model["sources"]["calibrated"] =

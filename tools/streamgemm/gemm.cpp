@@ -171,7 +171,7 @@ void run(const gemm_arguments &given) {
   matrix c = make_matrix(out, SG_LAYOUT_ROW_MAJOR, m, n);
   matrix bias;
   if (!given.bias.empty()) bias = load_bias(given.bias, c);
-  const product_end end{given.bias.empty() ? nullptr : &bias, given.activation};
+  const epilogue end{given.bias.empty() ? nullptr : &bias, given.activation};
   std::vector<std::unique_ptr<pinning>> pins;
   if (given.pinned)
     for (matrix *x : {&a, &b, &c}) pins.push_back(std::make_unique<pinning>(context.get(), *x));
@@ -184,8 +184,8 @@ void run(const gemm_arguments &given) {
   if (given.verify) {
     progress line("verifying");
     const verification check =
-        verify_product(a, given.op_a, b, given.op_b, c, end, given.compute, std::max(1, result.statistics.commands),
-                       [&](double f) { line.fraction(f); });
+        verify_gemm(a, given.op_a, b, given.op_b, c, end, given.compute, std::max(1, result.statistics.commands),
+                    [&](double f) { line.fraction(f); });
     right = check.passed();
     all["verify"] = {{"passed", right},
                      {"elements", check.elements},

@@ -34,7 +34,7 @@ sg_matrix matrix_of(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_lay
   return {nullptr, rows, cols, 0, dtype, layout};
 }
 
-sg_gemm_desc describe_product(const plan_arguments &given) {
+sg_gemm_desc describe_gemm(const plan_arguments &given) {
   const bool flip_a = given.op_a != SG_OP_N, flip_b = given.op_b != SG_OP_N;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = matrix_of(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
@@ -53,7 +53,7 @@ sg_gemm_desc describe_product(const plan_arguments &given) {
 }
 
 plan_handle make_plan(sg_context *context, const plan_arguments &given) {
-  const sg_gemm_desc desc = describe_product(given);
+  const sg_gemm_desc desc = describe_gemm(given);
   sg_plan *plan = nullptr;
   check(sg_plan_create(context, &desc, &given.options, &plan), "plan");
   return plan_handle(plan);
@@ -67,7 +67,7 @@ struct run_times {
 
 run_times run_plan(sg_context *context, sg_plan *plan, const plan_arguments &given) {
   constexpr int runs = 5;
-  sg_gemm_desc desc = describe_product(given);
+  sg_gemm_desc desc = describe_gemm(given);
   const auto bytes = [&](const sg_matrix &x) {
     std::int64_t all = 0;
     if (__builtin_mul_overflow(x.rows * x.cols, given.batch * std::int64_t(sg_dtype_size(x.dtype)), &all))

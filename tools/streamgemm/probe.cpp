@@ -303,7 +303,7 @@ std::optional<double> probe::predicted(sg_dtype dtype, sg_compute compute, std::
   return says.predicted_seconds;
 }
 
-probe::product_times probe::product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes) {
+probe::gemm_times probe::product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes) {
   tell_(std::string(sg_dtype_name(dtype)) + " products");
   const auto expected = predicted(dtype, compute, size);
   if (!expected) return {};

@@ -46,10 +46,10 @@ class probe {
 
   // Seconds of a cubic product with each of `lanes` busy with one, and what the context's model predicts for one that
   // finds its lane idle; both 0 when the device has no such product.
-  struct product_times {
+  struct gemm_times {
     double measured = 0, predicted = 0;
   };
-  product_times product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes);
+  gemm_times product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes);
 
  private:
   struct timed_job {

@@ -20,16 +20,15 @@ struct verification {
 };
 
 // What ends the product: a row with a value for each column of C, or a column with one for each row; NULL: none.
-struct product_end {
+struct epilogue {
   const matrix *bias = nullptr;
   sg_activation activation = SG_ACTIVATION_NONE;
 };
 
 // C = activation(op_a(A) * op_b(B) + bias), computed under `compute` as at most `pieces` partial sums for an element.
 // `tell` hears of progress, 0 to 1, on the calling thread.
-verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c,
-                            const product_end &end, sg_compute compute, int pieces,
-                            const std::function<void(double)> &tell);
+verification verify_gemm(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c, const epilogue &end,
+                         sg_compute compute, int pieces, const std::function<void(double)> &tell);
 
 // How far an f32 result of that depth may be from the product, relative to that of the magnitudes; its parts are at
 // most `pieces`.

@@ -143,7 +143,7 @@ class accuracy_suite {
     ours("streamgemm, exact", SG_COMPUTE_EXACT);
     for (const auto &[variant, compute] :
          {std::pair{"cublasGemmEx", SG_COMPUTE_EXACT}, {"cublasGemmEx, tf32", SG_COMPUTE_TF32}}) {
-      const gpu_product product = x.product(compute);
+      const gpu_gemm product = x.product(compute);
       if (!peers_ || peers_->resident(0, &product, 1) < 0) continue;
       add(variant, compute, [=, this](int count) { return peers_->resident(0, &product, count); });
     }
@@ -166,7 +166,7 @@ class accuracy_suite {
       desc.compute = compute;
       return desc;
     }
-    gpu_product product(sg_compute compute) const {
+    gpu_gemm product(sg_compute compute) const {
       return {of.m, of.n, of.k, SG_DTYPE_F32, compute, SG_OP_N, SG_OP_N, of.m, of.k, of.m, a(), b(), c()};
     }
   };

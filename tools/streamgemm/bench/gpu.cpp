@@ -61,8 +61,8 @@ struct operands {
     desc.compute = of.compute;
     return desc;
   }
-  gpu_product product() const {
-    gpu_product product{
+  gpu_gemm product() const {
+    gpu_gemm product{
         of.m,          of.n, of.k, of.dtype, of.compute, of.op_a, of.op_b, of.rows_a() + of.pad, of.rows_b() + of.pad,
         of.m + of.pad, a,    b,    c};
     product.outputs = of.outputs;
@@ -115,12 +115,12 @@ class seen_sample {
     std::vector<double> now;
     for (int i = 0; i < count; ++i) now.push_back(value(at(i)));
     if (first_.empty()) first_ = now;
-    const double per_product = x_.of.dtype == SG_DTYPE_F64         ? 1e-14
-                               : x_.of.dtype != SG_DTYPE_F32       ? 2e-2
-                               : x_.of.compute == SG_COMPUTE_EXACT ? 1e-5
-                                                                   : 3e-3;
+    const double per_gemm = x_.of.dtype == SG_DTYPE_F64         ? 1e-14
+                            : x_.of.dtype != SG_DTYPE_F32       ? 2e-2
+                            : x_.of.compute == SG_COMPUTE_EXACT ? 1e-5
+                                                                : 3e-3;
     for (int i = 0; i < count; ++i)
-      if (!(std::abs(now[i] - first_[i]) <= per_product * std::sqrt(double(x_.of.k)) * 4))
+      if (!(std::abs(now[i] - first_[i]) <= per_gemm * std::sqrt(double(x_.of.k)) * 4))
         throw failure(exit_code::verification, variant + " and the library disagree at " + x_.of.label + ": " +
                                                    std::to_string(now[i]) + ", " + std::to_string(first_[i]));
   }
@@ -282,7 +282,7 @@ class gpu_suite {
                                return seconds;
                              }});
     if (peers_) {
-      const gpu_product product = at.product();
+      const gpu_gemm product = at.product();
       what.bound_seconds = bound(x, peers_->arithmetic(&product));
       for (std::int32_t peer = 0; peer < peers_->host_count(); ++peer) {
         const std::string name = peers_->host_name(peer);
@@ -327,7 +327,7 @@ class gpu_suite {
 
   void add_resident_peers(bench_case &what, const operands &at, int times) {
     if (!peers_) return;
-    const gpu_product product = at.product();
+    const gpu_gemm product = at.product();
     what.variants.push_back({"cublasGemmEx", [=, this] { return peers_->resident(0, &product, times); }});
     // The best of cublasLt's candidates, found by one timed run of each.
     std::int32_t best = 0;

@@ -13,7 +13,7 @@ namespace sg::cli {
 class suite_run;
 
 // C = op(A) * op(B) + beta * C, column major; C has A's type. `batch` of them at strides in elements.
-struct gpu_product {
+struct gpu_gemm {
   std::int64_t m, n, k;
   sg_dtype dtype;
   sg_compute compute;
@@ -39,7 +39,7 @@ enum class gpu_way : std::int32_t {
 
 // An urgent product every millisecond on a stream of its own, beside large ones that always wait on another.
 struct gpu_trickle {
-  const gpu_product *urgent, *large;  // each in turn
+  const gpu_gemm *urgent, *large;  // each in turn
   std::int32_t urgent_count, large_count;
   std::int32_t high_priority;              // of the urgent ones' stream: 1 or 0
   std::int32_t urgent_units, large_units;  // multiprocessors that cuBLAS is to plan for; 0: all
@@ -58,16 +58,16 @@ struct gpu_peer_table {
   // From host to host, by each peer; seconds, or negative where the peer has no such product.
   std::int32_t (*host_count)();
   const char *(*host_name)(std::int32_t peer);
-  double (*host)(std::int32_t peer, const gpu_product *what);
+  double (*host)(std::int32_t peer, const gpu_gemm *what);
   // Operands on the device. `way` 0: cublasGemmEx; from 1 on: cublasLt's candidates, best first. Seconds of one of
   // `times` products in a row, or negative where there is no such candidate.
-  double (*resident)(std::int32_t way, const gpu_product *what, std::int32_t times);
+  double (*resident)(std::int32_t way, const gpu_gemm *what, std::int32_t times);
   // The arithmetic alone of a product whose operands lie on the host; negative where they do not fit the device.
-  double (*arithmetic)(const gpu_product *what);
+  double (*arithmetic)(const gpu_gemm *what);
   // Many products, prepared once and run often. Preparation keeps what a careful user would: a handle with a workspace
   // for each stream, arrays of pointers on the device, an instantiated graph. nullptr where they cannot be sent that
   // way. With more than one stream the products must be independent.
-  void *(*many_prepare)(gpu_way way, std::int32_t streams, const gpu_product *products, std::int32_t count);
+  void *(*many_prepare)(gpu_way way, std::int32_t streams, const gpu_gemm *products, std::int32_t count);
   double (*many_run)(void *many);  // seconds until the last has ended; negative after a failure
   void (*many_release)(void *many);
   // Writes at most `capacity` latencies in seconds, and how many of the large products ended meanwhile. The number of
@@ -81,6 +81,6 @@ const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr witho
 void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);
 
 // What cuBLAS is asked for to get the same as from a row-major submission of ours.
-gpu_product gpu_product_of(const sg_gemm_desc &desc);
+gpu_gemm gpu_gemm_of(const sg_gemm_desc &desc);
 
 }  // namespace sg::cli

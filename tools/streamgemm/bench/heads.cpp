@@ -10,11 +10,11 @@ constexpr int heads = 12;
 
 // `items` sequences; a head's matrices lie together, or those of a sequence do, as a model leaves them.
 void measure_heads(small_suite &suite, const shape &size, int items, bool by_sequence) {
-  const product_kind kind{SG_DTYPE_BF16, suite.on_host() ? SG_DTYPE_F32 : SG_DTYPE_BF16, SG_OP_T};
+  const gemm_kind kind{SG_DTYPE_BF16, suite.on_host() ? SG_DTYPE_F32 : SG_DTYPE_BF16, SG_OP_T};
   const std::string name = std::to_string(items) + " x " + std::to_string(heads) + " heads, " + size.text() + " bf16" +
                            (by_sequence ? ", interleaved" : "");
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), std::vector(std::size_t(items * heads), size), kind);
+  gemm_set set(suite.context(), std::vector(std::size_t(items * heads), size), kind);
   submissions each_head;
   for (int h = 0; h < heads; ++h)
     each_head.push_back(by_sequence ? set.batch(h, items, heads) : set.batch(h * items, items));

@@ -41,9 +41,9 @@ using data_type = dnnl::memory::data_type;
 using tag = dnnl::memory::format_tag;
 
 // The matmul primitive, made once, with memory objects whose pointers change from call to call.
-class onednn_product {
+class onednn_gemm {
  public:
-  onednn_product(std::int64_t m, std::int64_t n, std::int64_t k, sg_op op_b, data_type in, data_type out)
+  onednn_gemm(std::int64_t m, std::int64_t n, std::int64_t k, sg_op op_b, data_type in, data_type out)
       : engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
         a_(memory(m, k, in, tag::ab)),
@@ -86,9 +86,9 @@ multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dt
     case SG_DTYPE_I8: in = data_type::s8, out = data_type::s32; break;
     default: return {};
   }
-  std::shared_ptr<onednn_product> product;
+  std::shared_ptr<onednn_gemm> product;
   try {
-    product = std::make_shared<onednn_product>(m, n, k, op_b, in, out);
+    product = std::make_shared<onednn_gemm>(m, n, k, op_b, in, out);
   } catch (const dnnl::error &failed) {
     if (failed.status == dnnl_unimplemented) return {};  // this processor has no such product
     throw;

@@ -206,7 +206,7 @@ struct scene {
   }
 
   void peer_slice(const mode &way, mode_outcome &to) const {
-    const std::vector<gpu_product> urgent = gpu_products_of(small), flooding = gpu_products_of(large);
+    const std::vector<gpu_gemm> urgent = gpu_gemms_of(small), flooding = gpu_gemms_of(large);
     const gpu_trickle how{.urgent = urgent.data(),
                           .large = flooding.data(),
                           .urgent_count = std::int32_t(urgent.size()),
@@ -243,8 +243,8 @@ void run_beside(small_suite &suite, const suite_request &request, sg_dtype type,
   if (!suite.wants(name)) return;
 
   constexpr int waiting = 16, in_turn = 64, slices = 5;
-  product_set floods(suite.context(), std::vector(waiting, large), {type, type});
-  product_set urgents(suite.context(), std::vector(in_turn, small), {type, type});
+  gemm_set floods(suite.context(), std::vector(waiting, large), {type, type});
+  gemm_set urgents(suite.context(), std::vector(in_turn, small), {type, type});
   const submissions all_large = floods.one_by_one(), all_small = urgents.one_by_one();
   for (const auto &[set, all] : {std::pair{&floods, &all_large}, {&urgents, &all_small}}) {
     set->reset();

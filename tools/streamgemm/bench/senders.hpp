@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "gemm_set.hpp"
 #include "gpu_peers.hpp"
 #include "measure.hpp"
 #include "peers.hpp"
-#include "product_set.hpp"
 #include "suite.hpp"
 
 namespace sg::cli {
@@ -26,7 +26,7 @@ round_fn send_recorded(sg_context *context, const submissions &all);            
 round_fn send_over_streams(sg_context *context, submissions all, int streams);  // in turn
 round_fn send_by_threads(sg_context *context, submissions all, int threads);    // each its part of them
 
-std::vector<gpu_product> gpu_products_of(const submissions &all);
+std::vector<gpu_gemm> gpu_gemms_of(const submissions &all);
 
 // Empty where the peer cannot.
 round_fn send_to_gpu_peer(const gpu_peer_table &peers, gpu_way way, int streams, const submissions &all);
@@ -48,11 +48,11 @@ class small_suite {
 
   // Adds a variant whose sample is the median of a burst of rounds, having verified one round by `set`. Nothing is
   // added when `round` is empty.
-  void add(bench_case &to, product_set &set, const std::string &name, const round_fn &round) const;
-  void add_gpu_peer(bench_case &to, product_set &set, const std::string &name, gpu_way way, int streams,
+  void add(bench_case &to, gemm_set &set, const std::string &name, const round_fn &round) const;
+  void add_gpu_peer(bench_case &to, gemm_set &set, const std::string &name, gpu_way way, int streams,
                     const submissions &all) const;
   // Each library in a loop, with all cores and with one.
-  void add_cpu_peers(bench_case &to, product_set &set, const submissions &all) const;
+  void add_cpu_peers(bench_case &to, gemm_set &set, const submissions &all) const;
 
  private:
   suite_run &out_;

@@ -36,7 +36,7 @@ std::string over_streams(int streams) {
 
 void measure_ways(small_suite &suite, const small_case &x) {
   if (!suite.wants(x.name)) return;
-  product_set set(suite.context(), x.shapes);
+  gemm_set set(suite.context(), x.shapes);
   const submissions all = set.one_by_one();
   bench_case what{x.name, set.flops(), {}};
   what.products = set.count();
@@ -52,7 +52,7 @@ void measure_ways(small_suite &suite, const small_case &x) {
   }
   suite.add(what, set, "streamgemm, recorded graph", send_recorded(suite.context(), all));
   // A device's memory belongs to one context.
-  product_set apart(suite.without_coalescing(), x.shapes);
+  gemm_set apart(suite.without_coalescing(), x.shapes);
   suite.add(what, apart, "streamgemm, no coalescing", send_one_by_one(suite.without_coalescing(), apart.one_by_one()));
 
   suite.add_gpu_peer(what, set, "cuBLAS, synchronous", gpu_way::synchronous, 1, all);
@@ -71,7 +71,7 @@ void measure_ways(small_suite &suite, const small_case &x) {
 void measure_submission(small_suite &suite, const small_case &x) {
   const std::string name = "one submission of " + x.name;
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), x.shapes);
+  gemm_set set(suite.context(), x.shapes);
   const submissions all = set.one_by_one();
   sg_context *const context = suite.context();
   const int rounds = suite.quick() ? 1 : (20000 + set.count() - 1) / set.count();
@@ -107,7 +107,7 @@ void measure_submission(small_suite &suite, const small_case &x) {
 void measure_alone(small_suite &suite, const shape &size) {
   const std::string name = "one gemm f32 " + size.text() + " alone";
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), {size});
+  gemm_set set(suite.context(), {size});
   const submissions all = set.one_by_one();
   bench_case what{name, set.flops(), {}};
   suite.add(what, set, own_variant, [context = suite.context(), desc = all[0]] {

@@ -14,7 +14,7 @@ namespace sg::cli {
 
 using submissions = std::vector<sg_gemm_desc>;
 
-struct product_kind {
+struct gemm_kind {
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   sg_op op_b = SG_OP_N;
   bool one_sum = false;  // all products are added up in one C, one after another
@@ -22,9 +22,9 @@ struct product_kind {
 
 // Row major and tight. The operands are small integers, so that every way of computing the products gives the same
 // bits.
-class product_set {
+class gemm_set {
  public:
-  product_set(sg_context *context, std::vector<shape> shapes, const product_kind &kind = {});
+  gemm_set(sg_context *context, std::vector<shape> shapes, const gemm_kind &kind = {});
 
   int count() const { return int(shapes_.size()); }
   double flops() const;
@@ -48,7 +48,7 @@ class product_set {
 
   sg_context *context_;
   std::vector<shape> shapes_;
-  product_kind kind_;
+  gemm_kind kind_;
   std::vector<offsets> at_;
   std::unique_ptr<sg_buffer, releaser<sg_buffer_release>> buffer_;
   std::byte *data_ = nullptr;
