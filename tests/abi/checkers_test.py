@@ -182,7 +182,7 @@ class Layers(unittest.TestCase):
 
 
 class Headers(unittest.TestCase):
-    def test_a_header_that_leans_on_another(self):
+    def test_a_header_that_needs_another(self):
         include, compiler, language = sys.argv[1], sys.argv[2:], "c"
         good = check_headers.program("types.h", [])
         self.assertEqual("", check_headers.compile_alone(compiler, language, include, good))
@@ -215,12 +215,12 @@ class Frozen(unittest.TestCase):
     def problems(self, today):
         return list(check_frozen.problems(public_api.parse(GOOD), public_api.parse(today)))
 
-    def test_additions_are_welcome(self):
+    def test_additions_are_accepted(self):
         today = GOOD.replace("  int32_t count; ", "  int32_t count; /**< . */\n  int32_t more; ")
         today = today.replace("SG_KIND_B = 1 ", "SG_KIND_B = 1, /**< . */\n  SG_KIND_C = 2 ")
         self.assertEqual([], self.problems(today))
 
-    def test_changes_are_not(self):
+    def test_changes_are_reported(self):
         for old, new in [
             ("SG_KIND_A = 0", "SG_KIND_A = 7"),
             ("SG_KIND_B = 1 ", "SG_KIND_D = 1 "),
@@ -258,7 +258,7 @@ typedef struct sg_padded {
         self.folder = pathlib.Path(folder.name)
 
     def dump(self, text):
-        """Of a header with that text."""
+        """The interface of a header with that text."""
         shutil.rmtree(self.folder / "streamgemm", ignore_errors=True)
         (self.folder / "streamgemm").mkdir()
         head = "#ifndef T_H\n#define T_H\n#include <stddef.h>\n#include <stdint.h>\n#define SG_API\ntypedef int sg_status;\n"
@@ -268,7 +268,7 @@ typedef struct sg_padded {
     def problems(self, today):
         return list(check_abi.problems(self.dump(GOOD + self.MORE), self.dump(today)))
 
-    def test_additions_are_welcome(self):
+    def test_additions_are_accepted(self):
         good = GOOD + self.MORE
         for old, new in [
             ("", ""),
@@ -280,7 +280,7 @@ typedef struct sg_padded {
             self.assertIn(old, good)
             self.assertEqual([], self.problems(good.replace(old, new)), old)
 
-    def test_each_change_is_noticed(self):
+    def test_each_change_is_reported(self):
         good = GOOD + self.MORE
         for old, new, named in [
             ("SG_KIND_B = 1 ", "SG_KIND_B = 2 ", "SG_KIND_B"),

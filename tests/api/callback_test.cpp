@@ -62,7 +62,7 @@ TEST_P(callbacks, called_once_with_the_status) {
   for (callback *seen : {&before, &twice, &after}) {
     EXPECT_EQ(1, seen->calls());
     EXPECT_EQ(SG_STATUS_OK, seen->status());
-    EXPECT_NE(std::this_thread::get_id(), seen->thread()) << "on a thread of the library, even when the job has ended";
+    EXPECT_NE(std::this_thread::get_id(), seen->thread()) << "on a library thread, even if the job has completed";
   }
   EXPECT_EQ(before.thread(), after.thread());
 }

@@ -73,8 +73,8 @@ TEST_P(deadlines, behind_more_jobs_than_run_at_once) {
   ASSERT_OK(sg_gemm_async(context_, &d, &options, late.out()));
   sleep_for_ms(40);
   for (const auto &each : held) each->open();
-  const sg_status ended = sg_job_wait(late, SG_FOREVER);
-  EXPECT_TRUE(ended == SG_STATUS_DEADLINE_EXCEEDED || (ended == SG_STATUS_OK && c_ == 21)) << sg_status_name(ended);
+  const sg_status status = sg_job_wait(late, SG_FOREVER);
+  EXPECT_TRUE(status == SG_STATUS_DEADLINE_EXCEEDED || (status == SG_STATUS_OK && c_ == 21)) << sg_status_name(status);
 }
 
 TEST_P(deadlines, of_copies_and_of_graphs) {
@@ -155,7 +155,7 @@ TEST_F(deadlines_in_one_lane, drop_queued_jobs) {
 TEST_F(deadlines_in_one_lane, fire_while_a_callback_waits) {
   struct waiting {
     job late;
-    std::atomic<sg_status> ended{SG_STATUS_NOT_READY};
+    std::atomic<sg_status> status{SG_STATUS_NOT_READY};
   } what;
   job before, in_lane;
   submit(&c_, 0, before);
@@ -169,11 +169,11 @@ TEST_F(deadlines_in_one_lane, fire_while_a_callback_waits) {
       before,
       [](sg_job *, sg_status, void *user) {
         auto &own = *static_cast<waiting *>(user);
-        own.ended = sg_job_wait(own.late, 30'000 * ms);
+        own.status = sg_job_wait(own.late, 30'000 * ms);
       },
       &what));
-  while (what.ended == SG_STATUS_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, what.ended);
+  while (what.status == SG_STATUS_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, what.status);
   gated.open();
   EXPECT_OK(sg_job_wait(in_lane, SG_FOREVER));
   EXPECT_EQ(-1, d_);

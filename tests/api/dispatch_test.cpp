@@ -98,11 +98,11 @@ TEST(dispatch, gemms_queued_for_a_device_form_a_batch) {
   auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n, *x = results + count,
        *y = x + count;
   // With their own scalars they are single GEMMs in one batch, with equal scalars one batched GEMM.
-  std::int32_t most_apart = 0, most_alike = 0;
-  for (int attempt = 0; attempt < 100 && std::min(most_apart, most_alike) < 10; ++attempt) {
-    const bool apart = most_apart < 10;
-    std::int32_t &most = apart ? most_apart : most_alike;
-    const auto alpha = [&](std::size_t i) { return apart ? double(i) : 3.0; };
+  std::int32_t most_unbatched = 0, most_batched = 0;
+  for (int attempt = 0; attempt < 100 && std::min(most_unbatched, most_batched) < 10; ++attempt) {
+    const bool unbatched = most_unbatched < 10;
+    std::int32_t &most = unbatched ? most_unbatched : most_batched;
+    const auto alpha = [&](std::size_t i) { return unbatched ? double(i) : 3.0; };
     std::fill(host.begin(), host.end(), 2.0);
     for (std::size_t i = 0; i < 2 * count; ++i) host[3 * n * n + count + i] = double(1 + i % 7);
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
@@ -128,8 +128,8 @@ TEST(dispatch, gemms_queued_for_a_device_form_a_batch) {
       ASSERT_EQ(double(1 + i % 7) * double(1 + (count + i) % 7) * alpha(i), host[3 * n * n + i]);
     ASSERT_EQ(4.0 * n, host[2 * n * n]);
   }
-  EXPECT_GE(most_apart, 10);
-  EXPECT_GE(most_alike, 10);
+  EXPECT_GE(most_unbatched, 10);
+  EXPECT_GE(most_batched, 10);
 }
 
 // GEMMs of great depth, which one call would not spread over idle units; one in `in_turn` of all GEMMs.
@@ -206,16 +206,16 @@ void expect_turns(std::uint32_t flags) {
   std::thread(submit, flood, few).join();
   gated.open();
   ASSERT_OK(sg_context_synchronize(in));
-  const auto ended = [&](std::size_t i) {
+  const auto end_of = [&](std::size_t i) {
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
     return seen.end_ns;
   };
   std::int64_t last_of_few = 0;
-  for (std::size_t i = flood; i < flood + few; ++i) last_of_few = std::max(last_of_few, ended(i));
+  for (std::size_t i = flood; i < flood + few; ++i) last_of_few = std::max(last_of_few, end_of(i));
   std::size_t before = 0;
-  for (std::size_t i = 0; i < flood; ++i) before += ended(i) < last_of_few;
-  EXPECT_LT(before, flood / 4) << "of the flood ended before the last of the few";
+  for (std::size_t i = 0; i < flood; ++i) before += end_of(i) < last_of_few;
+  EXPECT_LT(before, flood / 4) << "of the flood completed before the last of the few";
 }
 
 // Fair share holds from whichever thread the few come.

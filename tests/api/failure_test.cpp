@@ -81,7 +81,7 @@ TEST_P(failures, readers_of_readers_fail) {
   ASSERT_OK(sg_context_synchronize(context_));
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_gemm(context_, &second, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cancelled before it started")) << sg_last_error_message();
-  EXPECT_OK(read(&d)) << "one failure, told once";
+  EXPECT_OK(read(&d)) << "one failure, reported once";
 }
 
 TEST_P(failures, every_status_query_observes_the_failure) {

@@ -52,7 +52,7 @@ class flood {
   flood(const flood &) = delete;
   flood &operator=(const flood &) = delete;
 
-  std::int64_t ended() const { return ended_; }
+  std::int64_t completed() const { return completed_; }
 
  private:
   void submit(std::uint64_t tag) {
@@ -66,7 +66,7 @@ class flood {
       std::int32_t count = 0;
       ASSERT_OK(sg_queue_next_batch(queue_, &done, 1, SG_FOREVER, &count));
       EXPECT_STATUS(SG_STATUS_OK, done.status) << done.message;
-      ++ended_;
+      ++completed_;
       stopping_ ? void(--left) : submit(done.tag);
     }
   }
@@ -76,7 +76,7 @@ class flood {
   sg_submit options_;
   queue queue_;
   std::atomic<bool> stopping_{false};
-  std::atomic<std::int64_t> ended_{0};
+  std::atomic<std::int64_t> completed_{0};
   std::thread feeder_;
 };
 
@@ -101,19 +101,20 @@ class fair_share : public on_each_device {
   // One by one, without a wait call that the library could notice: each within a minute, though it takes microseconds.
   template <class Submit>
   static void expect_progress(sg_context *in, const flood &beside, const char *what, Submit &&one) {
-    queue ends;
-    ASSERT_OK(sg_queue_create(in, ends.out()));
+    queue completions;
+    ASSERT_OK(sg_queue_create(in, completions.out()));
     sg_submit options = SG_SUBMIT_INIT;
-    options.queue = ends;
-    while (beside.ended() < std::int64_t{in_turn}) std::this_thread::yield();
+    options.queue = completions;
+    while (beside.completed() < std::int64_t{in_turn}) std::this_thread::yield();
     for (int i = 0; i < submissions; ++i) {
-      const std::int64_t before = beside.ended();
+      const std::int64_t before = beside.completed();
       options.tag = static_cast<std::uint64_t>(i);
       ASSERT_OK(one(options));
       sg_completion done;
       std::int32_t count = 0;
-      ASSERT_OK(sg_queue_next_batch(ends, &done, 1, minute, &count))
-          << what << ' ' << i << " waits though " << beside.ended() - before << " of another submitter have ended";
+      ASSERT_OK(sg_queue_next_batch(completions, &done, 1, minute, &count))
+          << what << ' ' << i << " waits though " << beside.completed() - before
+          << " of another submitter have completed";
       EXPECT_STATUS(SG_STATUS_OK, done.status) << done.message;
       EXPECT_EQ(options.tag, done.tag);
     }

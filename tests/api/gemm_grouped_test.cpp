@@ -222,8 +222,8 @@ class one_launch : public testing::Test {
       descs.push_back(make_gemm(data + at(0, i), data + at(1, i), data + at(2, i), rows(i), cols(i), depth(i)));
     job all;
     EXPECT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(count), nullptr, all.out()));
-    const sg_status ended = sg_job_wait(all, SG_FOREVER);
-    if (ended != SG_STATUS_OK) return ended;
+    const sg_status status = sg_job_wait(all, SG_FOREVER);
+    if (status != SG_STATUS_OK) return status;
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(all, &seen));
     EXPECT_EQ(std::int32_t{count}, seen.commands_run);
@@ -241,7 +241,7 @@ class one_launch : public testing::Test {
             sum += host[at(0, p) + std::size_t(i * depth(p) + l)] * host[at(1, p) + std::size_t(l * cols(p) + j)];
           EXPECT_EQ(sum, result[p * room + std::size_t(i * cols(p) + j)]) << p;
         }
-    return ended;
+    return status;
   }
   static std::int64_t rows(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 5; }
   static std::int64_t cols(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 7; }
@@ -260,9 +260,9 @@ TEST_F(one_launch, not_without_coalescing) {
 }
 TEST_F(one_launch, takes_the_time_of_one) {
   ASSERT_OK(run("sim:h200", SG_CONTEXT_NO_COALESCING));
-  const double apart = seconds_;
+  const double unbatched = seconds_;
   ASSERT_OK(run("sim:h200", 0));
-  EXPECT_LT(seconds_ * 20, apart);
+  EXPECT_LT(seconds_ * 20, unbatched);
 }
 
 // One launch would give each GEMM's depth to one unit while the others idle.

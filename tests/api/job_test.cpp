@@ -139,10 +139,10 @@ TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
 
 TEST_P(jobs, too_late_to_cancel) {
   double c = 0;
-  job ended = submit(&c);
-  ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(ended));
-  EXPECT_OK(sg_job_query(ended));
+  job completed = submit(&c);
+  ASSERT_OK(sg_job_wait(completed, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(completed));
+  EXPECT_OK(sg_job_query(completed));
 }
 
 // A running command completes first; then the job is either cancelled or complete, and it completes in any case.
@@ -267,7 +267,7 @@ TEST_P(jobs, wait_any) {
   gated.open();
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
   EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
-  EXPECT_EQ(0, index) << "both have ended: the lowest";
+  EXPECT_EQ(0, index) << "both have completed: the lowest index";
 }
 
 TEST_P(jobs, wait_any_wakes_for_a_job_that_completes_later) {
@@ -312,9 +312,9 @@ TEST_P(jobs, after_jobs_of_another_context_and_completed_jobs) {
   const context other = open_context("cpu", 1);
   gated_job gated(other);
   SKIP_WITHOUT_GATE(gated);
-  job ended = submit(&d);
-  ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
-  sg_job *const before[] = {gated.get(), ended};
+  job completed = submit(&d);
+  ASSERT_OK(sg_job_wait(completed, SG_FOREVER));
+  sg_job *const before[] = {gated.get(), completed};
   sg_submit options = SG_SUBMIT_INIT;
   options.after = before;
   options.after_count = 2;

@@ -83,7 +83,7 @@ TEST_P(partitions, only_where_a_limit_asks_for_them) {
   ASSERT_OK(sg_stream_create(context_, 0, whole.out()));
   EXPECT_FALSE(is_partition(whole));
   EXPECT_FALSE(is_partition(limited(0)));
-  EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "all of them are nobody's part";
+  EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "a limit of all units is no partition";
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_is_partition(whole, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "out_is_partition")) << sg_last_error_message();
   std::int32_t answer = 7;
@@ -97,7 +97,7 @@ TEST_P(partitions, are_disjoint_and_released) {
   SKIP_WITHOUT_PARTITIONS();
   std::vector<stream> held = all_free();
   ASSERT_GE(held.size(), 2u);
-  ASSERT_LT(held.size(), enough) << "there is no end of them";
+  ASSERT_LT(held.size(), enough) << "partitions never run out";
   std::int32_t sum = 0;
   for (std::size_t i = 0; i + 1 < held.size(); ++i) {
     const std::int32_t units = units_of(held[i]);
@@ -105,7 +105,7 @@ TEST_P(partitions, are_disjoint_and_released) {
     EXPECT_LE(units, half());
     sum += units;
   }
-  EXPECT_EQ(half(), units_of(held.back())) << "what is not set aside is as wished";
+  EXPECT_EQ(half(), units_of(held.back())) << "without a partition the limit is the requested one";
   if (std::string(GetParam()).find("cuda") == 0) {
     EXPECT_LE(sum, 2 * half() + 1);
   }

@@ -34,7 +34,7 @@ TEST_P(plans, predictions) {
   EXPECT_EQ(2.0 * n * n * n, prediction.flops);
   EXPECT_GT(prediction.predicted_seconds, 0);
   EXPECT_GT(prediction.bound_seconds, 0);
-  EXPECT_GE(prediction.predicted_seconds, prediction.bound_seconds * (1 - 1e-9)) << "nothing beats the bound";
+  EXPECT_GE(prediction.predicted_seconds, prediction.bound_seconds * (1 - 1e-9)) << "the bound is a lower bound";
   EXPECT_GE(prediction.serial_seconds, prediction.predicted_seconds * (1 - 1e-9));
   EXPECT_GE(prediction.commands, 1);
   EXPECT_GE(prediction.compute_lanes, 1);

@@ -213,7 +213,7 @@ TEST_P(streams, native_events_do_not_exist_here) {
   EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_event_native(own, &found));
   EXPECT_EQ(nullptr, found);
   EXPECT_NE(std::string::npos, std::string(sg_last_error_message()).find("native events")) << sg_last_error_message();
-  EXPECT_OK(sg_event_record(own, first_)) << "nothing has changed for it";
+  EXPECT_OK(sg_event_record(own, first_)) << "its stream is unchanged";
   EXPECT_OK(sg_event_wait(own, SG_FOREVER));
 }
 

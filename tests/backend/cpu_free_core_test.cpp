@@ -154,13 +154,13 @@ TEST_F(a_woken_worker, runs_anywhere_if_there_are_fewer_workers_than_cores) {
 }
 
 TEST_F(a_woken_worker, stays_within_its_mask) {
-  worker apart(core_);
+  worker pinned(core_);
   const cpu_set_t others = all_but(here_);
-  ASSERT_EQ(0, sched_setaffinity(apart.id(), sizeof others, &others));
+  ASSERT_EQ(0, sched_setaffinity(pinned.id(), sizeof others, &others));
   stay_here();
   occupy(others);
-  core_.lead(apart.id(), cores_, awake_);
-  EXPECT_TRUE(equal(others, mask_of(apart.id())));
+  core_.lead(pinned.id(), cores_, awake_);
+  EXPECT_TRUE(equal(others, mask_of(pinned.id())));
 }
 
 TEST_F(a_woken_worker, keeps_an_affinity_mask_set_by_others) {

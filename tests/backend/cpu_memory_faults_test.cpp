@@ -61,14 +61,14 @@ const sg_backend_ops &ops = *sg_cpu_backend();
 struct outcome {
   std::mutex mutex;
   std::condition_variable changed;
-  bool told = false;
+  bool notified = false;
   sg_status status = SG_STATUS_OK;
 
   sg_backend_done done() {
     return {[](void *self, const sg_backend_result *result) {
               auto &own = *static_cast<outcome *>(self);
               const std::lock_guard lock(own.mutex);
-              own.told = true;
+              own.notified = true;
               own.status = result->status;
               own.changed.notify_all();
             },
@@ -76,7 +76,7 @@ struct outcome {
   }
   sg_status wait() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return told; });
+    changed.wait(lock, [this] { return notified; });
     return status;
   }
 };

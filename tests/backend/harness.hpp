@@ -65,13 +65,13 @@ class listener {
     return heard_.wait_for(lock, std::chrono::minutes(10), [&] { return results_.size() >= count; });
   }
 
-  struct told {
+  struct outcome {
     sg_status status;
     std::string message;
     std::int64_t start_ns, end_ns;
     std::thread::id thread;
   };
-  std::vector<told> results() {
+  std::vector<outcome> results() {
     const std::lock_guard lock(mutex_);
     return results_;
   }
@@ -86,7 +86,7 @@ class listener {
 
   std::mutex mutex_;
   std::condition_variable heard_;
-  std::vector<told> results_;
+  std::vector<outcome> results_;
 };
 
 // A stream; waits for its commands before it is destroyed.

@@ -35,13 +35,13 @@ struct busy_device {
       }
     }
   }
-  int enqueue(int count, listener &told) {
+  int enqueue(int count, listener &done) {
     int accepted = 0;
     for (int i = 0; i < count; ++i) {
       const auto first = static_cast<std::size_t>(3 * (i % 2));
       const sg_backend_gemm x =
           data[i % 2].command(places[first]->data(), places[first + 1]->data(), places[first + 2]->data());
-      accepted += test::enqueue(*on, *in[static_cast<std::size_t>(i % 2)], x, told.done()) == SG_STATUS_OK;
+      accepted += test::enqueue(*on, *in[static_cast<std::size_t>(i % 2)], x, done.done()) == SG_STATUS_OK;
     }
     return accepted;
   }
@@ -58,7 +58,7 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
   const bool drops = GetParam().rfind("cuda", 0) != 0;
   const std::unique_ptr<gate, void (*)(gate *)> held(drops ? gate_new(8) : nullptr, gate_free);
   if (drops && !held) GTEST_SKIP() << "userfaultfd is not available here";
-  listener told, first, refused;
+  listener done, first, refused;
   busy_device busy(dev());
   if (drops) {
     const sg_backend_copy slow =
@@ -66,7 +66,7 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
     ASSERT_EQ(enqueue(*dev(), *busy.in[0], slow, first.done()), SG_STATUS_OK);
     ASSERT_EQ(gate_reached(held.get(), 300000), 1);
   }
-  const int accepted = busy.enqueue(60, told);
+  const int accepted = busy.enqueue(60, done);
   EXPECT_EQ(accepted, 60);
   std::thread opener([&] {
     if (!drops) return;
@@ -75,20 +75,20 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
   });
   ops().drain(handle());
   opener.join();
-  ASSERT_TRUE(told.wait(60));
-  ASSERT_EQ(told.results().size(), 60u);
-  int ended = 0, dropped = 0;
-  for (const listener::told &x : told.results()) {
-    ended += x.status == SG_STATUS_OK;
+  ASSERT_TRUE(done.wait(60));
+  ASSERT_EQ(done.results().size(), 60u);
+  int completed = 0, dropped = 0;
+  for (const listener::outcome &x : done.results()) {
+    completed += x.status == SG_STATUS_OK;
     dropped += x.status == SG_STATUS_SHUTDOWN;
   }
-  EXPECT_EQ(ended + dropped, 60);
+  EXPECT_EQ(completed + dropped, 60);
   if (drops) {
     EXPECT_GE(dropped, 30) << "what stood behind the gate";
     ASSERT_TRUE(first.wait(1));
     EXPECT_EQ(first.results()[0].status, SG_STATUS_OK) << "it ran";
   }
-  EXPECT_EQ(busy.enqueue(2, told), 0);
+  EXPECT_EQ(busy.enqueue(2, done), 0);
 }
 
 std::shared_ptr<device> *exiting = nullptr;
@@ -110,10 +110,10 @@ TEST_P(process, exits_cleanly_with_work_in_flight) {
 TEST_P(process, a_child_of_fork_may_open_a_device) {
   if (!unified()) GTEST_SKIP() << "drivers of devices need not survive fork";
   if (sg_test::sanitized) GTEST_SKIP() << "a sanitizer's own locks do not survive fork beside other threads";
-  listener told;
+  listener done;
   busy_device busy(dev());
   for (int round = 0; round < 10; ++round) {
-    ASSERT_EQ(busy.enqueue(6, told), 6);
+    ASSERT_EQ(busy.enqueue(6, done), 6);
     // New shapes meanwhile, so that code is being generated during the fork.
     stream generating(dev());
     std::thread other([&] {
@@ -140,7 +140,7 @@ TEST_P(process, a_child_of_fork_may_open_a_device) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round << ": " << status;
   }
-  ASSERT_TRUE(told.wait(60));
+  ASSERT_TRUE(done.wait(60));
 }
 
 TEST_P(process, a_worker_takes_no_signal) {

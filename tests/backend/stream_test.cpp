@@ -24,13 +24,13 @@ TEST_P(streams, commands_of_a_stream_run_in_order) {
   std::vector<char> data((steps + 1) * 64, 0);
   std::memset(data.data(), 42, 64);
   ring.write(in, data.data());
-  listener ends;
+  listener completions;
   // Each copies the result of the previous one.
   for (int i = 0; i < steps; ++i) {
     const sg_backend_copy step = within(ring.data() + (i + 1) * 64, ring.data() + i * 64, 64);
-    ASSERT_EQ(enqueue(*dev(), in, step, ends.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), in, step, completions.done()), SG_STATUS_OK);
   }
-  ASSERT_TRUE(ends.wait(steps));
+  ASSERT_TRUE(completions.wait(steps));
   ring.read(in, data.data());
   EXPECT_EQ(data, std::vector<char>(data.size(), 42));
 }
@@ -183,13 +183,13 @@ TEST_P(streams, of_several_threads_run_beside_each_other) {
   constexpr int threads = 4, rounds = 200;
   std::vector<std::unique_ptr<event>> tokens;
   for (int i = 0; i < threads; ++i) tokens.push_back(std::make_unique<event>(dev()));
-  std::atomic<int> told = 0;
+  std::atomic<int> completed = 0;
   std::vector<std::thread> workers;
   for (int i = 0; i < threads; ++i)
     workers.emplace_back([&, i] {
       stream in(dev());
       const sg_backend_done done = {
-          [](void *count, const sg_backend_result *) { ++*static_cast<std::atomic<int> *>(count); }, &told};
+          [](void *count, const sg_backend_result *) { ++*static_cast<std::atomic<int> *>(count); }, &completed};
       for (int round = 0; round < rounds; ++round) {
         EXPECT_EQ(ops().stream_wait(in.handle(), tokens[static_cast<std::size_t>((i + 1) % threads)]->handle()),
                   SG_STATUS_OK);
@@ -198,7 +198,7 @@ TEST_P(streams, of_several_threads_run_beside_each_other) {
       }
     });
   for (std::thread &x : workers) x.join();
-  EXPECT_EQ(told.load(), threads * rounds);
+  EXPECT_EQ(completed.load(), threads * rounds);
 }
 
 SG_CONFORMANCE(streams);

@@ -68,7 +68,7 @@ struct work {
       if (v != expected) return false;
     return true;
   }
-  static void ended(sg_job *, sg_status status, void *user) {
+  static void completed(sg_job *, sg_status status, void *user) {
     const std::unique_ptr<work> self(static_cast<work *>(user));
     if (expect(status, "a job", SG_STATUS_OK, SG_STATUS_CANCELLED) && status == SG_STATUS_OK && !self->right())
       fail("a wrong result in a callback", status);
@@ -153,7 +153,7 @@ void cancel_at_once(shared &s, sg_test::random_source &) {
   const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
-  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_on_complete(job, work::completed, w.release()));
   expect(sg_job_cancel(job), "sg_job_cancel", SG_STATUS_OK, SG_STATUS_BUSY);
   OK(sg_job_release(job));
   finished.wait(0);
@@ -167,7 +167,7 @@ void callbacks_only(shared &s, sg_test::random_source &random) {
     const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
     sg_job *job = nullptr;
     if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
-    OK(sg_job_on_complete(job, work::ended, w.release()));
+    OK(sg_job_on_complete(job, work::completed, w.release()));
     OK(sg_job_release(job));
   }
   for (int seen; (seen = finished.load()) < count;) finished.wait(seen);
@@ -263,13 +263,13 @@ void replay_a_graph(shared &s, sg_test::random_source &random) {
     sg_job *run = nullptr;
     if (!OK(sg_graph_run_async(graph, nullptr, &run))) break;
     if (cancels) expect(sg_job_cancel(run), "cancel of a graph's run", SG_STATUS_OK, SG_STATUS_BUSY);
-    const sg_status ended = sg_job_wait(run, SG_FOREVER);
+    const sg_status status = sg_job_wait(run, SG_FOREVER);
     if (cancels)
-      expect(ended, "a cancelled run", SG_STATUS_OK, SG_STATUS_CANCELLED, SG_STATUS_DEPENDENCY_FAILED);
+      expect(status, "a cancelled run", SG_STATUS_OK, SG_STATUS_CANCELLED, SG_STATUS_DEPENDENCY_FAILED);
     else
-      OK(ended);
-    if (ended == SG_STATUS_OK && (c != matrix(n * n, 2 * n * x) || d != matrix(n * n, 4.0 * n * n * x)))
-      fail("a wrong result of a graph", ended);
+      OK(status);
+    if (status == SG_STATUS_OK && (c != matrix(n * n, 2 * n * x) || d != matrix(n * n, 4.0 * n * n * x)))
+      fail("a wrong result of a graph", status);
     OK(sg_job_release(run));
     std::fill(c.begin(), c.end(), -1.0);
     std::fill(d.begin(), d.end(), -1.0);
@@ -299,7 +299,7 @@ void share_a_job(shared &s, sg_test::random_source &random) {
   const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
-  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_on_complete(job, work::completed, w.release()));
   sg_job_release(slot.exchange(job));
 }
 void use_a_shared_job(shared &s, sg_test::random_source &random) {
@@ -332,7 +332,7 @@ void post_to_the_queue(shared &s, sg_test::random_source &) {
   sg_job *job = nullptr;
   s.posted++;
   if (!OK(sg_gemm_async(s.context, &desc, &submit, &job))) return;
-  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_on_complete(job, work::completed, w.release()));
   OK(sg_job_release(job));
   finished.wait(0);
 }
@@ -382,7 +382,7 @@ void last_reference_in_a_callback(shared &, sg_test::random_source &random) {
     sg_context *context = open();
     matrix a = matrix(n * n, 1.0), b = a, c = a;
     std::atomic<int> gone{0};
-    static void ended(sg_job *job, sg_status status, void *user) {
+    static void completed(sg_job *job, sg_status status, void *user) {
       auto *self = static_cast<last *>(user);
       expect(status, "a last job", SG_STATUS_OK);
       OK(sg_job_release(job));
@@ -395,7 +395,7 @@ void last_reference_in_a_callback(shared &, sg_test::random_source &random) {
   const sg_gemm_desc desc = make_gemm(l->a, l->b, l->c);
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(l->context, &desc, nullptr, &job))) return;
-  OK(sg_job_on_complete(job, last::ended, l.get()));
+  OK(sg_job_on_complete(job, last::completed, l.get()));
   l->gone.wait(0);
 }
 

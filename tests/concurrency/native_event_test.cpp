@@ -214,12 +214,12 @@ TEST_F(native_events, many_at_once) {
       native_event reached;
       native_stream own;
       stream ours;
-      event over_reached, ended;
+      event over_reached, completed;
       ASSERT_OK(sg_stream_create(context_, 0, ours.out()));
       ASSERT_OK(sg_event_wrap(context_, reached.get(), over_reached.out()));
-      ASSERT_OK(sg_event_create(context_, ended.out()));
-      void *native_ended = nullptr;
-      ASSERT_OK(sg_event_native(ended, &native_ended));
+      ASSERT_OK(sg_event_create(context_, completed.out()));
+      void *native_completed = nullptr;
+      ASSERT_OK(sg_event_native(completed, &native_completed));
       matrix x = all(1), y = all(-1), seen = all(-1);
       for (int i = 0; i < rounds; ++i) {
         x = all(i);
@@ -227,8 +227,8 @@ TEST_F(native_events, many_at_once) {
         own.record(reached.get());
         EXPECT_OK(sg_stream_wait_event(ours, over_reached));
         twice(x, y, ours);
-        EXPECT_OK(sg_event_record(ended, ours));
-        own.wait(native_ended);
+        EXPECT_OK(sg_event_record(completed, ours));
+        own.wait(native_completed);
         own.copy(seen, x);
         own.finish();
         EXPECT_EQ(all(2 * i), seen);

@@ -47,7 +47,7 @@ TEST_F(native_streams, work_goes_between_the_callers_own) {
   native_.finish();
   EXPECT_EQ(all(4), seen);
   EXPECT_OK(sg_job_wait(two, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(one, 0)) << "it ended before the other";
+  EXPECT_OK(sg_job_wait(one, 0)) << "it completed before the other";
 }
 
 // Jobs without a stream whose operands overlap run before and after, as submitted.
@@ -59,7 +59,7 @@ TEST_F(native_streams, other_work_is_ordered_by_its_operands) {
   const job one = twice(before, first, nullptr);
   const job two = twice(middle, before, &options);
   const job three = twice(after, middle, nullptr);
-  EXPECT_OK(sg_job_wait(one, SG_FOREVER)) << "the native stream is nothing to it";
+  EXPECT_OK(sg_job_wait(one, SG_FOREVER)) << "it does not depend on the native stream";
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(three, 1000000));
   native_.release();
   EXPECT_OK(sg_job_wait(three, SG_FOREVER));

@@ -80,7 +80,7 @@ sg_status stream_wait(sg_backend_stream *stream, sg_backend_event *event) {
   return sg_cpu_backend()->stream_wait(stream, event);
 }
 
-void tell_early_times(void *user, const sg_backend_result *result) {
+void report_early_times(void *user, const sg_backend_result *result) {
   const std::unique_ptr<sg_backend_done> done(static_cast<sg_backend_done *>(user));
   // Early by half of the time since the machine was started, which keeps the times positive.
   sg_backend_result early = *result;
@@ -98,18 +98,18 @@ sg_status with_its_start(sg_backend_stream *stream, sg_backend_done done, Enqueu
     waited = known().waiting.erase(stream) != 0;
   }
   if (!waited || done.fn == nullptr) return enqueue(done);
-  auto told = std::make_unique<sg_backend_done>(done);
-  const sg_status status = enqueue({tell_early_times, told.get()});
-  if (status == SG_STATUS_OK) told.release();
+  auto notified = std::make_unique<sg_backend_done>(done);
+  const sg_status status = enqueue({report_early_times, notified.get()});
+  if (status == SG_STATUS_OK) notified.release();
   return status;
 }
 
 sg_status enqueue(sg_backend_stream *stream, const sg_backend_command *const *commands, std::int32_t count,
                   sg_status *statuses, sg_backend_done done) {
-  const auto hand_on = [&](sg_backend_done told) {
-    return sg_cpu_backend()->enqueue(stream, commands, count, statuses, told);
+  const auto forward = [&](sg_backend_done notified) {
+    return sg_cpu_backend()->enqueue(stream, commands, count, statuses, notified);
   };
-  return count > 1 || commands[0]->kind == SG_BACKEND_MARKER ? hand_on(done) : with_its_start(stream, done, hand_on);
+  return count > 1 || commands[0]->kind == SG_BACKEND_MARKER ? forward(done) : with_its_start(stream, done, forward);
 }
 
 sg_status event_create(sg_backend_device *device, sg_backend_event **out) {

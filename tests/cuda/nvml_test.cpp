@@ -43,7 +43,7 @@ TEST_F(management, mode_and_links_of_a_gpu) {
   EXPECT_EQ(26562e6, one.bytes_per_second);
   EXPECT_EQ(0, three.bytes_per_second);
   EXPECT_EQ(25781e6, four.bytes_per_second);
-  EXPECT_EQ(0, five.bytes_per_second) << "not told";
+  EXPECT_EQ(0, five.bytes_per_second) << "unknown";
 }
 
 TEST_F(management, links_between_two) {

@@ -232,15 +232,17 @@ struct caller {
     if (shared) g_shared[which] = out;
   }
 
-  static void on_job(sg_job *ended, sg_status, void *user) {
+  static void on_job(sg_job *completed, sg_status, void *user) {
     std::int32_t index = 0;
     switch (reinterpret_cast<std::uintptr_t>(user) % 6) {
-      case 0: require(sg_job_wait(ended, SG_FOREVER) != SG_STATUS_OK, "a wait for oneself", SG_STATUS_OK); break;
-      case 1: CALL(sg_job_release(ended)); break;
-      case 2: CALL(sg_job_query(ended)); break;
-      case 3: CALL(sg_job_cancel(ended)); break;
-      case 4: CALL(sg_job_wait_any(&ended, 1, 0, &index)); break;
-      default: CALL(sg_job_retain(ended)); CALL(sg_job_release(ended));
+      case 0:
+        require(sg_job_wait(completed, SG_FOREVER) != SG_STATUS_OK, "a wait for its own job", SG_STATUS_OK);
+        break;
+      case 1: CALL(sg_job_release(completed)); break;
+      case 2: CALL(sg_job_query(completed)); break;
+      case 3: CALL(sg_job_cancel(completed)); break;
+      case 4: CALL(sg_job_wait_any(&completed, 1, 0, &index)); break;
+      default: CALL(sg_job_retain(completed)); CALL(sg_job_release(completed));
     }
   }
   static void on_event(sg_event *happened, sg_status, void *) { CALL(sg_event_query(happened)); }

@@ -49,7 +49,7 @@ inline string output_of(const fs::path &program, strings variables, strings argu
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text += "ended with status " + std::to_string(status);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text += "exited with status " + std::to_string(status);
   return text;
 }
 

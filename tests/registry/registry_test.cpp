@@ -63,7 +63,7 @@ TEST(Processes, AChildUsesWhatItsParentLoaded) {
 TEST(Processes, AChildForkedWhileLoadingFindsAllBackends) {
   const string text = output_of(report_program, {plugin_path(plugin("slow"))}, {"--fork-while-loading", "tiny:a100"});
   expect_in(text, "device tiny:a100\n");
-  expect_not_in(text, "ended with");
+  expect_not_in(text, "exited with");
 }
 
 TEST(Processes, APluginMayForkWhileItIsLoaded) {

@@ -21,19 +21,19 @@ std::vector<batch_times> two_batches(sim_device &device, int stream_count) {
   sim_memory memory(device, 4 * unit_bytes);
   std::vector<std::unique_ptr<sim_stream>> streams;
   for (int i = 0; i < stream_count; ++i) streams.push_back(std::make_unique<sim_stream>(device));
-  completion ends[2][3];
+  completion completions[2][3];
   for (int i = 0; i < 2; ++i) {
     sg_backend_stream *stream = streams[i % stream_count]->handle();
     void *input = memory.at(2 * i * unit_bytes), *output = memory.at((2 * i + 1) * unit_bytes);
     const sg_backend_copy in = copy_in(input, host.data(), unit_bytes);
     const sg_backend_gemm gemm = square_gemm(unit_size, input, input, output);
     const sg_backend_copy out = copy_out(results.data() + i * unit_size * unit_size, output, unit_bytes);
-    EXPECT_EQ(enqueue(stream, in.header, ends[i][0].done()), SG_STATUS_OK);
-    EXPECT_EQ(enqueue(stream, gemm.header, ends[i][1].done()), SG_STATUS_OK);
-    EXPECT_EQ(enqueue(stream, out.header, ends[i][2].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, in.header, completions[i][0].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, gemm.header, completions[i][1].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, out.header, completions[i][2].done()), SG_STATUS_OK);
   }
   std::vector<batch_times> times;
-  for (auto &each : ends) times.push_back({each[0].wait(), each[1].wait(), each[2].wait()});
+  for (auto &each : completions) times.push_back({each[0].wait(), each[1].wait(), each[2].wait()});
   return times;
 }
 
@@ -132,11 +132,11 @@ TEST(SimTime, LateCopiesAreLateInVirtualTime) {
   std::vector<char> host(unit_bytes);
   const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
   sim_stream stream(device);
-  completion ends[3];
-  for (completion &each : ends) ASSERT_EQ(enqueue(stream.handle(), in.header, each.done()), SG_STATUS_OK);
-  EXPECT_EQ(units(ends[0].wait().end_ns), 1);
-  EXPECT_EQ(units(ends[1].wait().end_ns), 5);
-  EXPECT_EQ(units(ends[2].wait().end_ns), 6);
+  completion completions[3];
+  for (completion &each : completions) ASSERT_EQ(enqueue(stream.handle(), in.header, each.done()), SG_STATUS_OK);
+  EXPECT_EQ(units(completions[0].wait().end_ns), 1);
+  EXPECT_EQ(units(completions[1].wait().end_ns), 5);
+  EXPECT_EQ(units(completions[2].wait().end_ns), 6);
 }
 
 // A, B and C of 2^40 bytes each: no byte of them exists, on either side.
@@ -208,7 +208,7 @@ TEST(SimTimeline, PartsOfAnEngineWorkBesideEachOther) {
   EXPECT_EQ(occupy(0, 50, 4), 0) << "there was room beside it";
   EXPECT_EQ(occupy(0, 60, 5), 100) << "nor beside the first, nor behind the second";
   EXPECT_EQ(occupy(0, 50, 4), 50);
-  EXPECT_EQ(occupy(0, 10, 0), 160) << "all of it is free when everything has ended";
+  EXPECT_EQ(occupy(0, 10, 0), 160) << "all of it is free once all commands have completed";
   EXPECT_EQ(occupy(100, 60, 5), 100);
   EXPECT_EQ(occupy(100, 1, 1), 170);
   EXPECT_EQ(occupy(170, 5, 100), 171) << "more than there is means all";
@@ -217,7 +217,7 @@ TEST(SimTimeline, PartsOfAnEngineWorkBesideEachOther) {
 // Half of the chip is slower, and leaves the other half to concurrent commands.
 TEST(SimTime, AComputeUnitLimitLeavesUnitsForOtherStreams) {
   const std::int64_t size = 2048;
-  const auto run = [&](std::int32_t units, std::int64_t &ended, std::int64_t &both_ended) {
+  const auto run = [&](std::int32_t units, std::int64_t &end_ns, std::int64_t &both_end_ns) {
     sim_device device("h200?timing-only");
     sim_memory memory(device, static_cast<std::uint64_t>(3 * size * size) * sizeof(float));
     sim_stream one(device), other(device);
@@ -226,8 +226,8 @@ TEST(SimTime, AComputeUnitLimitLeavesUnitsForOtherStreams) {
     completion first, second;
     EXPECT_EQ(enqueue(one.handle(), gemm.header, first.done()), SG_STATUS_OK);
     EXPECT_EQ(enqueue(other.handle(), gemm.header, second.done()), SG_STATUS_OK);
-    ended = first.wait().end_ns;
-    both_ended = std::max(ended, second.wait().end_ns);
+    end_ns = first.wait().end_ns;
+    both_end_ns = std::max(end_ns, second.wait().end_ns);
   };
   std::int64_t whole, both_whole, half, both_half;
   run(0, whole, both_whole);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and what it does with bad files.
+"""Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and its errors for bad files.
 
 usage: cli_test.py STREAMGEMM FAKE_PEERS [TEST...]     --but CLASS...: all but the tests of these classes
 """
@@ -196,7 +196,7 @@ class Gemm(Program):
         self.assertIn("f8 operands", self.complaint("gemm", a, b, "--compute", "f8"))
 
     def test_rounding_to_f8(self):
-        """Ties go to even, subnormals are kept, what is out of range is what the format has for it."""
+        """Ties round to even, subnormals are kept, values out of range become the format's infinity or NaN."""
         given = (1.0, 1.0625, 1.1875, -17.0, -19.0, 0.013671875, 2.0**-10, 2.0**-17, 448.0, 464.0, 465.0, 61440.0)
         inf, nan = float("inf"), float("nan")
         wanted = {
@@ -259,7 +259,7 @@ class Gemm(Program):
 
 
 class Prediction(Program):
-    """What was predicted beside what was measured: on a simulated device, in virtual time, they agree."""
+    """Predicted against measured times: on a simulated device, in virtual time, they agree."""
 
     size = ("--m", 8192, "--n", 8192, "--k", 8192)
 
@@ -302,7 +302,7 @@ class Calibrate(Program):
         return json.loads(self.run_program("info", "--model", "--device", device).stdout)
 
     def distorted(self, device="sim:h200"):
-        """The device's model with every rate and gap far off, as if it had been measured."""
+        """The device's model with every rate and gap wrong, as if it had been measured."""
         model = self.model_of(device)
         def change(value, path=""):
             for key, inner in list(value.items()) if isinstance(value, dict) else enumerate(value):
@@ -335,7 +335,7 @@ class Calibrate(Program):
             self.assertEqual(measured, truth, path)
 
     def test_reproduces_a_simulated_device(self):
-        """From a model that is far off, measuring finds what the simulated device is really like."""
+        """Calibration from a wrong model finds the simulated device's true model."""
         truth = self.model_of()
         os.environ["SG_CALIBRATION"] = str(self.write(self.distorted()))
         off = self.model_of()
@@ -649,7 +649,7 @@ class Bench(Program):
                     self.assertTrue(0 < row["rms_error"] <= row["largest_error"] < 1e-5, (variant, row))
 
     def test_peers(self):
-        """What the peers are handed is what the library is handed: their results are compared too."""
+        """The peers get the same GEMMs as the library: their results are compared too."""
         peers = ("--peers", FAKE_PEERS)
         several = {"cuBLAS, synchronous", "cuBLAS, one stream", *(f"cuBLAS, {n} streams" for n in (4, 8, 16, 32)),
                    "cuBLAS, strided batch", "cuBLAS, grouped", "CUDA graph, one stream", "CUDA graph, 32 streams"}
@@ -667,13 +667,13 @@ class Bench(Program):
         self.assertLessEqual(flooded | {"cuBLAS, alone"}, set(latencies))
         self.assertLessEqual(flooded, set(rates))
 
-    def test_peers_that_are_not_there(self):
+    def test_absent_peers(self):
         for suite in ("accuracy", "small", "heads", "priority", "graph"):
             self.complaint("bench", suite, "--quick", "--device", "cpu", "--peers", "/nonexistent.so")
             self.complaint("bench", suite, "--quick", "--device", "cuda:99", exits=NO_DEVICE)
             self.complaint("bench", suite, "--quick", "--device", "cpu", "--only", "no such case")
 
-    def test_wrong_results_are_noticed(self):
+    def test_wrong_results_are_reported(self):
         """A simulated device that keeps time but computes nothing."""
         for suite in ("accuracy", "small", "heads", "priority", "graph"):
             said = self.complaint("bench", suite, "--quick", "--device", "sim:h200?timing-only", exits=VERIFICATION)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices as lists of rows, and .npy files of them, without NumPy: what the tests of the program compare with."""
+"""Matrices as lists of rows, and .npy files of them, without NumPy: the reference of the program's tests."""
 import itertools
 import pathlib
 import re

@@ -88,17 +88,17 @@ TEST(cost, a_batch_does_not_split_the_depth) {
   EXPECT_EQ(1u, min_batch_size(h200(), cube(4096))) << "it fills the chip by itself";
   device_model cores = h200();
   cores.lanes_are_cores = true;
-  EXPECT_EQ(1u, min_batch_size(cores, deep)) << "nobody to share the depth with";
+  EXPECT_EQ(1u, min_batch_size(cores, deep)) << "no other core shares the depth";
 }
 
 // On a chip a bias or an activation is another kernel, which reads the sums once; not on cores, where they are in
 // cache.
 TEST(cost, epilogues_take_time_on_a_chip) {
-  gemm_shape plain = cube(4096), ended = plain;
-  ended.has_epilogue = true;
+  gemm_shape plain = cube(4096), with_epilogue = plain;
+  with_epilogue.has_epilogue = true;
   const double pass = 2 * 4.0 * 4096 * 4096 / h200().memory_rate;
-  EXPECT_NEAR(gemm_cost(h200(), ended).seconds - gemm_cost(h200(), plain).seconds, pass, pass / 1e6);
-  EXPECT_NEAR(gemm_seconds(h200(), ended) - gemm_seconds(h200(), plain), pass + h200().launch_gap, pass / 1e6);
+  EXPECT_NEAR(gemm_cost(h200(), with_epilogue).seconds - gemm_cost(h200(), plain).seconds, pass, pass / 1e6);
+  EXPECT_NEAR(gemm_seconds(h200(), with_epilogue) - gemm_seconds(h200(), plain), pass + h200().launch_gap, pass / 1e6);
   // One kernel applies the epilogue to all GEMMs of a call.
   const std::vector<gemm_shape> plain_ones(64, gemm_shape{64, 64, 64}), ended_ones = [&] {
     std::vector<gemm_shape> list = plain_ones;
@@ -110,7 +110,7 @@ TEST(cost, epilogues_take_time_on_a_chip) {
   EXPECT_LT(more, 2 * h200().launch_gap);
   device_model cores = h200();
   cores.lanes_are_cores = true;
-  EXPECT_EQ(gemm_seconds(cores, ended), gemm_seconds(cores, plain));
+  EXPECT_EQ(gemm_seconds(cores, with_epilogue), gemm_seconds(cores, plain));
 }
 
 TEST(cost, thin_gemms_are_bound_by_memory) {

@@ -107,10 +107,10 @@ schedule one_on_each() {
 TEST(devices, work_of_one_does_not_slow_the_other) {
   const device_model model = shipped_model("h200");
   schedule s = one_on_each();
-  const double apart = simulate(s, model).seconds;
+  const double separate = simulate(s, model).seconds;
   for (command &c : s.commands) c.where.device = first_device;
   const double together = simulate(s, model).seconds;
-  EXPECT_GT(together, 1.5 * apart);
+  EXPECT_GT(together, 1.5 * separate);
 }
 
 TEST(devices, each_has_the_rates_of_its_model) {

@@ -190,7 +190,7 @@ TEST(epochs, no_wake_is_lost) {
   jobs_in_flight all;
   std::atomic<int> round{0};
   std::atomic<std::uint32_t> job{0};
-  std::thread ends([&] {
+  std::thread completer([&] {
     for (int done = 0; done < most_rounds;) {
       const int now = round.load();
       if (now == done) {
@@ -210,7 +210,7 @@ TEST(epochs, no_wake_is_lost) {
     woken = all.wait_for_all();
   }
   round.store(-1);
-  ends.join();
+  completer.join();
   EXPECT_TRUE(woken);
 }
 

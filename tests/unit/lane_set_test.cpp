@@ -107,7 +107,7 @@ TEST(busy_with_small, on_cores_while_each_has_what_it_may_have_ahead) {
   EXPECT_TRUE(lanes.busy_with_small());
   for (lane_slot *slot : taken) {
     lanes.left(*slot, 0, 0);
-    EXPECT_FALSE(lanes.busy_with_small()) << "a core has room: nobody else may look for it";
+    EXPECT_FALSE(lanes.busy_with_small()) << "a core has room, and only one thread may look for it";
   }
 }
 
@@ -134,11 +134,11 @@ TEST_F(spared_units, the_next_one_fills_the_last_wave_of_a_brief_one) {
   lanes_.entered(*first, 1);
   EXPECT_NE(first, lanes_.find(brief));
   EXPECT_EQ(first, lanes_.find(lasting)) << "two would take each other's cache for long";
-  EXPECT_EQ(first, lanes_.find({})) << "a recorded graph, or a copy: nobody knows how long it takes";
+  EXPECT_EQ(first, lanes_.find({})) << "a recorded graph or a copy, of unknown duration";
   lane_slot *const second = lanes_.find(brief);
   ASSERT_NE(nullptr, second);
   lanes_.entered(*second, 1);
-  EXPECT_EQ(nullptr, lanes_.find(brief)) << "one runs and one is there when it ends";
+  EXPECT_EQ(nullptr, lanes_.find(brief)) << "one runs and one is queued behind it";
   lanes_.left(*first, 1, 0);
   EXPECT_EQ(first, lanes_.find(brief));
   lanes_.left(*second, 1, 0);
@@ -166,7 +166,7 @@ TEST(expected_completions, restart_at_each_completion) {
   slot->begun_ns.fetch_sub(3 * hour);
   EXPECT_NEAR(1, enter(), 0.1) << "the others are late: this one takes its time all the same";
   for (int i = 0; i < 3; ++i) lanes.left(*slot, 1, hour);
-  EXPECT_NEAR(1, enter(), 0.1) << "nothing is before it";
+  EXPECT_NEAR(1, enter(), 0.1) << "the lane is empty";
 }
 
 TEST(expected_completions, are_unknown_without_polling) {
@@ -196,7 +196,7 @@ TEST_F(small_on_a_device, gather_while_it_is_busy) {
   EXPECT_NE(nullptr, find({.waiting = 1000}));
   EXPECT_NE(nullptr, find({.waiting = 1000}));
   EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough is in flight";
-  EXPECT_NE(nullptr, find({.urgent = true})) << "for which somebody waits: it goes behind what is there";
+  EXPECT_NE(nullptr, find({.urgent = true})) << "a thread waits for it, so it is queued at once";
   EXPECT_EQ(nullptr, find({.urgent = true}));
 }
 

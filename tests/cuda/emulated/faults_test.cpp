@@ -115,9 +115,9 @@ class small_gemms {
       return sg_copy_async(context_, c_.data(), item(2), c_.size() * sizeof(double), nullptr, out);
     });
     for (const job &each : jobs) {  // all of them, or the next ones would use freed memory
-      const std::string ended = failure(sg_job_wait(each, patience), "sg_job_wait");
-      EXPECT_EQ(std::string::npos, ended.find("SG_STATUS_TIMEOUT")) << "it hangs";
-      if (seen.empty()) seen = ended;
+      const std::string outcome = failure(sg_job_wait(each, patience), "sg_job_wait");
+      EXPECT_EQ(std::string::npos, outcome.find("SG_STATUS_TIMEOUT")) << "it hangs";
+      if (seen.empty()) seen = outcome;
     }
     return seen;
   }
@@ -152,9 +152,9 @@ std::vector<gemm_case> cases() {
   batch.form = batch_form::pointers;
   batch.batch = 5;
   batch.place_a = batch.place_b = batch.place_c = SG_MEMORY_DEVICE;
-  gemm_case &ended = add(SG_DTYPE_F32, SG_DTYPE_F32, 20);
-  ended.has_bias = true;
-  ended.activation = SG_ACTIVATION_RELU;
+  gemm_case &with_epilogue = add(SG_DTYPE_F32, SG_DTYPE_F32, 20);
+  with_epilogue.has_bias = true;
+  with_epilogue.activation = SG_ACTIVATION_RELU;
   add(SG_DTYPE_F16, SG_DTYPE_F16, 20).beta = {0.5, 0};
   add(SG_DTYPE_I8, SG_DTYPE_I32, 21);
   add(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, 18);
