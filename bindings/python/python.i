@@ -40,7 +40,7 @@
 }
 %typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "free((void *)$1);"
 
-/* Outputs are what a call gives; OK by itself is None, an answer such as SG_STATUS_NOT_READY its number. */
+/* Outputs are the return value; OK without outputs is None, another status such as SG_STATUS_NOT_READY its number. */
 %typemap(out) sg_status {
   if ((int)$1 < 0) {
     raise_status($1, sg_last_error_message());
@@ -53,7 +53,7 @@
   }
 }
 
-/* Given a text of any length by plan_text below. */
+/* Replaced by plan_text below, for text of any length. */
 %ignore sg_plan_describe;
 %ignore sg_job_message; /* a Job keeps its message */
 %ignore sg_job_label; /* job_label below */

@@ -7,9 +7,9 @@ using StreamGemm.Internal;
 
 namespace StreamGemm {
   /// <summary>
-  /// Submissions recorded once and run with one call. The order between them is the one that they would have had: by their
-  /// streams, and by operands that overlap. Runs of one graph follow each other. What is recorded stays pinned and alive as
-  /// long as the graph has it, or a run with it is in flight.
+  /// Submissions recorded once and run with one call. They are ordered as separate submissions would be: by their
+  /// streams, and by overlapping operands. Runs of one graph are sequential. Recorded operands stay pinned and alive as
+  /// long as the graph has them, or a run with them is in flight.
   /// </summary>
   public sealed unsafe class GemmGraph : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_graph_release;
@@ -17,7 +17,7 @@ namespace StreamGemm {
     readonly GemmContext context;
     readonly Completions completions;
     readonly Handle handle;
-    readonly List<Recorded> parts = new List<Recorded>();  // also the lock: the library's parts and these change together
+    readonly List<Recorded> parts = new List<Recorded>();  // also the lock: the library's list and this one change together
 
     internal GemmGraph(GemmContext context, Completions completions, long token) {
       this.context = context;
@@ -32,7 +32,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Records a product instead of running it.</summary>
+    /// <summary>Records a GEMM instead of running it.</summary>
     /// <param name="a">As in <see cref="GemmContext.Gemm(in Matrix, in Matrix, in Matrix, GemmOptions)"/>.</param>
     /// <param name="b">The same for B.</param>
     /// <param name="c">The same for C.</param>
@@ -59,7 +59,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded product, for runs submitted
+    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded GEMM, for runs submitted
     /// after this call.</summary>
     public void Update(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = GemmContext.Check(a, b, c, options);
@@ -85,7 +85,7 @@ namespace StreamGemm {
     }
 
     /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
-    /// runs a product. The first run, and the first after a change, takes longer.</summary>
+    /// runs a GEMM. The first run, and the first after a change, takes longer.</summary>
     public Task RunAsync(SubmitOptions options = null, CancellationToken cancellationToken = default(CancellationToken)) {
       if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
       var pending = new Pending(completions, cancellationToken);
@@ -99,7 +99,7 @@ namespace StreamGemm {
       return pending.Submitted(status, job);
     }
 
-    /// <summary>As <see cref="RunAsync"/>, with a handle of the job.</summary>
+    /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(SubmitOptions options = null) {
       var pending = new Pending(completions, CancellationToken.None);
       long job = 0;
@@ -152,7 +152,7 @@ namespace StreamGemm {
     static bool SameShape(in Matrix x, in Matrix y) =>
       x.Rows == y.Rows && x.Cols == y.Cols && x.Ld == y.Ld && x.DType == y.DType && x.Layout == y.Layout;
 
-    /// <summary>Gives the graph back. Its runs in flight go on.</summary>
+    /// <summary>Releases the graph. Its runs in flight continue.</summary>
     public void Dispose() {
       lock (parts) {
         handle.Dispose();

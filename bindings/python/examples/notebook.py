@@ -17,8 +17,8 @@ context = sg.Context(device)
 context.device
 
 # %% [markdown]
-# All distances at once: |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and the x.y of all pairs are one product. It is submitted in
-# blocks of rows. While one block is being multiplied, NumPy classifies those that are ready: `as_completed` is Python's
+# All distances at once: |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and the x.y of all pairs are one GEMM. It is submitted in
+# blocks of rows. While one block is being multiplied, NumPy classifies the completed ones: `as_completed` is Python's
 # own.
 
 # %%

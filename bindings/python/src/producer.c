@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-/* Waits, without the GIL, until what was queued on a CUDA stream has run. The driver is the one that the operand's
+/* Waits, without the GIL, until the work queued on a CUDA stream has completed. Uses the driver that the operand's
  * producer has loaded; this library links none. */
 PyObject *synchronize_producer(PyObject *self, PyObject *args) {
   typedef int retain_fn(void **, int);

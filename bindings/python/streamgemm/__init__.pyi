@@ -395,7 +395,7 @@ class Event(_Handle):
     def wait(self, timeout: float | None = ...) -> bool: ...
     def seconds_since(self, start: Event) -> float: ...
 
-class _Product(TypedDict, total=False):
+class _Gemm(TypedDict, total=False):
     a: Required[_Operand]
     b: Required[_Operand]
     c: _Operand | None
@@ -407,7 +407,7 @@ class _Product(TypedDict, total=False):
     bias: _Bias
     activation: _Activation | None
 
-_Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Product
+_Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Gemm
 
 class Context(_Handle):
     def __init__(

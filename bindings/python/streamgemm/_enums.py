@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enums of the public headers. Wherever one is asked for, its name in lower case does too: compute="tf32"."""
+"""The enums of the public headers. Its lower-case name may be used instead: compute="tf32"."""
 
 import enum
 import operator
@@ -23,7 +23,7 @@ def _enum(name, prefix, doc):
 
 
 Status = _enum("Status", "SG_STATUS_", "What a call or a job answers.")
-Op = _enum("Op", "SG_OP_", "What is applied to an operand before the product.")
+Op = _enum("Op", "SG_OP_", "The operation applied to an operand before the multiplication.")
 Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that the caller allows.")
 Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each element of a result.")
 Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
@@ -62,7 +62,7 @@ def set_field(struct, name, value):
 
 
 def value_of(kind, given, argument):
-    """The value of an enumerator that was given by itself, by number or by name."""
+    """The value of an enumerator, given as the enumerator, a number or a name."""
     if isinstance(given, int):
         return int(given)
     try:

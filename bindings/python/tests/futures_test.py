@@ -82,7 +82,7 @@ class Futures(DeviceTest):
         gate.open()
         self.assertTrue(eventually(lambda: len(results) == 3))
 
-    def test_a_callback_that_raises_harms_nobody(self):
+    def test_a_callback_that_raises_has_no_effect_on_others(self):
         gate = self.gate()
         job, after = self.held_job(gate), threading.Event()
 
@@ -113,7 +113,7 @@ class Futures(DeviceTest):
         gate, told = self.gate(), []
         self.held_job(gate).add_done_callback(lambda _: (called.set(), go_on.wait(300)))
         gate.open()
-        self.assertTrue(called.wait(300))  # nobody else's callback runs meanwhile
+        self.assertTrue(called.wait(300))  # no other callback runs meanwhile
         first = self.submit()
         first.add_done_callback(lambda _: told.append(True))
         stream, gate = self.context.stream(), self.gate()
@@ -126,10 +126,10 @@ class Futures(DeviceTest):
         self.submit(after=[first], untracked=True).result(300)
         self.assertTrue(first.done() and not first.cancelled() and "ok" in repr(first))
         self.assertTrue(dropped.done() and dropped.cancelled())
-        self.assertEqual((told, cf.wait([first], timeout=0).done), ([], set()))  # these are told together
+        self.assertEqual((told, cf.wait([first], timeout=0).done), ([], set()))  # these are notified together
         np.testing.assert_array_equal(first.result(0), self.wanted)
         self.assertRaises(sg.Cancelled, dropped.result, 0)
-        self.assertEqual(told, [True, True])  # by who waited
+        self.assertEqual(told, [True, True])  # by the waiters
 
     def test_cancel(self):
         stream = self.context.stream()
@@ -145,7 +145,7 @@ class Futures(DeviceTest):
         self.assertIsInstance(raised.exception, cf.CancelledError)
         self.assertEqual(raised.exception.status_name, "SG_STATUS_CANCELLED")
         self.assertTrue(job.cancelled() and job.done() and told.wait(300))
-        self.assertTrue(job.cancel())  # as concurrent.futures has it of one that is cancelled
+        self.assertTrue(job.cancel())  # as concurrent.futures does for a cancelled future
         before.result()
         self.assertFalse(before.cancel())
 
@@ -237,7 +237,7 @@ class Futures(DeviceTest):
         cf.wait([job])
         self.assertEqual(seen, [])
 
-    def test_a_signal_ends_a_wait(self):
+    def test_a_signal_interrupts_a_wait(self):
         class Rang(Exception):
             pass
 
@@ -256,7 +256,7 @@ class Futures(DeviceTest):
         gate.open()
         job.result()
 
-    def test_waiting_frees_the_interpreter(self):
+    def test_waiting_releases_the_gil(self):
         gate, waits = self.gate(), threading.Event()
 
         def beside():

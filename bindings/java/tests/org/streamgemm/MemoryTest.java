@@ -34,7 +34,7 @@ public class MemoryTest {
     }
   }
 
-  /** A view is all that is left of the memory. */
+  /** Only a view refers to the memory. */
   private static FloatBuffer viewOfDropped(Context context) {
     ByteBuffer whole = context.allocatePinned(1 << 20);
     FloatBuffer view = whole.duplicate().position(4096).slice().order(ByteOrder.nativeOrder()).asFloatBuffer();
@@ -77,7 +77,7 @@ public class MemoryTest {
   }
 
   @Test
-  public void memoryThatIsKeptCanBeFreed() throws Exception {
+  public void pooledMemoryCanBeFreed() throws Exception {
     try (Context context = Context.open("cpu")) {
       int n = 3000;
       float[] a = new float[n * n];
@@ -122,7 +122,7 @@ public class MemoryTest {
     }
   }
 
-  /** A direct buffer of 1 GiB times a small one: what the VM holds before and after. */
+  /** A direct buffer of 1 GiB times a small one: the VM's memory before and after. */
   public static final class OneGiB {
     public static void main(String[] arguments) throws Exception {
       int rows = 1 << 20;
