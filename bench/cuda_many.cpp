@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many resident products, sent in each of the ways that CUDA and cuBLAS offer.
+// Many resident GEMMs, sent in each of the ways that CUDA and cuBLAS offer.
 #include <algorithm>
 #include <exception>
 #include <memory>
@@ -11,7 +11,7 @@
 namespace sg::cli {
 namespace {
 
-// Made once and never released: at the end of the process CUDA may be gone before.
+// Created once and never released: at process exit CUDA may be gone before.
 lane &lane_at(std::size_t i) {
   static auto &all = *new std::vector<std::unique_ptr<lane>>;
   while (all.size() <= i) all.push_back(std::make_unique<lane>());
@@ -28,15 +28,15 @@ class many {
 
 class by_calls : public many {
  public:
-  by_calls(std::vector<gpu_gemm> products, const types &t, int streams, bool wait_each)
-      : products_(std::move(products)), types_(t), wait_each_(wait_each) {
+  by_calls(std::vector<gpu_gemm> gemms, const types &t, int streams, bool wait_each)
+      : gemms_(std::move(gemms)), types_(t), wait_each_(wait_each) {
     for (int i = 0; i < streams; ++i) lanes_.push_back(&lane_at(std::size_t(i)));
   }
 
   void send() {
-    for (std::size_t i = 0; i < products_.size(); ++i) {
+    for (std::size_t i = 0; i < gemms_.size(); ++i) {
       const lane &on = *lanes_[i % lanes_.size()];
-      call(on, products_[i], types_);
+      call(on, gemms_[i], types_);
       if (wait_each_) CHECK(cudaStreamSynchronize(on.stream));
     }
   }
@@ -50,7 +50,7 @@ class by_calls : public many {
   const std::vector<lane *> &lanes() const { return lanes_; }
 
  private:
-  const std::vector<gpu_gemm> products_;
+  const std::vector<gpu_gemm> gemms_;
   const types types_;
   const bool wait_each_;
   std::vector<lane *> lanes_;
@@ -59,14 +59,14 @@ class by_calls : public many {
 class by_graph : public many {
  public:
   explicit by_graph(by_calls calls) {
-    calls.run();  // what cuBLAS loads at its first call cannot be captured
+    calls.run();  // cuBLAS loads modules at its first call, which cannot be captured
     lane &first = *calls.lanes().front();
     CHECK(cudaStreamBeginCapture(first.stream, cudaStreamCaptureModeThreadLocal));
     cudaGraph_t graph = nullptr;
     try {
       record(calls, first);
     } catch (...) {
-      cudaStreamEndCapture(first.stream, &graph);  // the stream is of use to others again
+      cudaStreamEndCapture(first.stream, &graph);  // the stream can be used again
       throw;
     }
     CHECK(cudaStreamEndCapture(first.stream, &graph));
@@ -102,7 +102,7 @@ class by_graph : public many {
   cudaStream_t stream_ = nullptr;
 };
 
-// One product with `batch` items that is the same as all of them, where they lie at one distance.
+// One batched GEMM that equals all of them, if they are at a constant stride.
 bool as_strided(const std::vector<gpu_gemm> &all, std::size_t size, gpu_gemm &one) {
   one = all.front();
   if (all.size() == 1) return true;
@@ -126,7 +126,7 @@ bool as_strided(const std::vector<gpu_gemm> &all, std::size_t size, gpu_gemm &on
   return true;
 }
 
-// Products sorted by shape, with the arrays that cuBLAS reads: those of pointers on the device, the others here.
+// GEMMs sorted by shape, with the arrays that cuBLAS reads: pointer arrays on the device, the others here.
 class by_arrays : public many {
  public:
   by_arrays(std::vector<gpu_gemm> all, const types &t, bool grouped) : types_(t), grouped_(grouped) {
@@ -195,7 +195,7 @@ std::unique_ptr<many> prepare(gpu_way way, int streams, std::vector<gpu_gemm> al
   if (all.empty() || streams < 1) return nullptr;
   for (const gpu_gemm &p : all)
     if (!types_of(p, t) || p.dtype != all.front().dtype || !plain_scalars(p)) return nullptr;
-  the_gpu();  // the device is chosen
+  the_gpu();  // selects the device
   const bool single = std::all_of(all.begin(), all.end(), [](const gpu_gemm &p) { return p.batch == 1; });
   gpu_gemm one{};
   switch (way) {
@@ -220,9 +220,9 @@ std::unique_ptr<many> prepare(gpu_way way, int streams, std::vector<gpu_gemm> al
 
 }  // namespace
 
-void *many_prepare(gpu_way way, std::int32_t streams, const gpu_gemm *products, std::int32_t count) {
+void *many_prepare(gpu_way way, std::int32_t streams, const gpu_gemm *gemms, std::int32_t count) {
   try {
-    return prepare(way, streams, std::vector(products, products + count)).release();
+    return prepare(way, streams, std::vector(gemms, gemms + count)).release();
   } catch (const std::exception &e) {
     tell_failure(e.what());
     return nullptr;

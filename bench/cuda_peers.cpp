@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers of the suites on a GPU: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls. Many
-// products at once: cuda_many.cpp.
+// The peers of the suites on a GPU: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls. Many GEMMs
+// at once: cuda_many.cpp.
 #include <cublasXt.h>
 
 #include <algorithm>
@@ -54,8 +54,8 @@ bool is_pinned(const void *memory) {
   return facts.type == cudaMemoryTypeHost;
 }
 
-// What one would write by hand for pinned memory: a panel of B's columns and all of A come in, then B's other panels,
-// while each panel's product is formed, and each panel of C goes home as soon as it is.
+// A hand-written pipeline for pinned memory: a panel of B's columns and all of A are copied in, then B's other panels
+// during the GEMM of each panel, and each panel of C is copied out as soon as it is computed.
 double by_panels(const gpu_gemm &p) {
   constexpr int panels = 32;
   types t;
@@ -96,8 +96,8 @@ double by_panels(const gpu_gemm &p) {
   });
 }
 
-// The driver clears what is freed with the copy engines, and 5 GB, which cuBLASXt frees after a call with blocks of
-// 8192, took it 15 ms: a copy of 40 MB meanwhile took 1.78 ms instead of 0.72 (a trace of which no record is kept).
+// The driver clears freed memory with the copy engines; 5 GB, which cuBLASXt frees after a call with blocks of 8192,
+// took it 15 ms: a copy of 40 MB meanwhile took 1.78 ms instead of 0.72 (from a trace, not recorded).
 constexpr std::chrono::milliseconds to_clear_memory{50};
 
 double by_xt(const gpu_gemm &p, int block, bool pin) {
@@ -178,28 +178,28 @@ gpu_link_rates link() {
   return found;
 }
 
-// cublasLt's choices for a product, best first; kept for the latest product.
+// cublasLt's choices for a GEMM, best first; kept for the latest GEMM.
 struct candidates {
   gpu_gemm of{};
-  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatmulDesc_t matmul = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   std::vector<cublasLtMatmulHeuristicResult_t> found;
 
   bool fit(const gpu_gemm &p) const {
-    return product != nullptr && p.m == of.m && p.n == of.n && p.k == of.k && p.dtype == of.dtype &&
+    return matmul != nullptr && p.m == of.m && p.n == of.n && p.k == of.k && p.dtype == of.dtype &&
            p.compute == of.compute && p.a == of.a && p.op_a == of.op_a && p.op_b == of.op_b;
   }
 
   void find(const gpu_gemm &p, const types &t) {
-    if (product != nullptr) {
-      cublasLtMatmulDescDestroy(product);
+    if (matmul != nullptr) {
+      cublasLtMatmulDescDestroy(matmul);
       for (auto layout : {a, b, c}) cublasLtMatrixLayoutDestroy(layout);
     }
     of = p;
     const auto op_a = op_of(p.op_a), op_b = op_of(p.op_b);
-    CHECK(cublasLtMatmulDescCreate(&product, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
-    CHECK(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
-    CHECK(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
+    CHECK(cublasLtMatmulDescCreate(&matmul, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
+    CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
+    CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
     CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_OP_N ? p.m : p.k, p.op_a == SG_OP_N ? p.k : p.m, p.lda));
     CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_OP_N ? p.k : p.n, p.op_b == SG_OP_N ? p.n : p.k, p.ldb));
     CHECK(cublasLtMatrixLayoutCreate(&c, t.data, p.m, p.n, p.ldc));
@@ -210,7 +210,7 @@ struct candidates {
         cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
     found.resize(8);
     int count = 0;
-    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, product, a, b, c, c, preference, 8, found.data(), &count) != 0)
+    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, matmul, a, b, c, c, preference, 8, found.data(), &count) != 0)
       count = 0;
     found.resize(std::size_t(count));
     cublasLtMatmulPreferenceDestroy(preference);
@@ -230,9 +230,9 @@ double resident(std::int32_t way, const gpu_gemm &p, std::int32_t times) {
              if (way == 0)
                g.multiply(p, t, p.a, p.b, c);
              else
-               CHECK(cublasLtMatmul(g.lt, lt.product, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), c,
-                                    lt.c, c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace,
-                                    gpu::workspace_bytes, g.stream));
+               CHECK(cublasLtMatmul(g.lt, lt.matmul, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), c, lt.c,
+                                    c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace, gpu::workspace_bytes,
+                                    g.stream));
            }
            CHECK(cudaStreamSynchronize(g.stream));
          }) /

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Urgent products beside a flood of large ones, as a program does it with streams of two priorities.
+// Urgent GEMMs beside a flood of large ones, as a program would do it with streams of two priorities.
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -10,7 +10,7 @@
 namespace sg::cli {
 namespace {
 
-// Large products on one stream, as many at a time as there are.
+// Large GEMMs on one stream, as many at a time as there are.
 class flood {
  public:
   flood(const gpu_gemm *all, std::int32_t count, const types &t, std::int32_t units)
@@ -50,7 +50,7 @@ std::int32_t trickle(const gpu_trickle *how, double *latencies, std::int32_t cap
   try {
     types t;
     if (!types_of(*how->urgent, t)) return -1;
-    the_gpu();  // the device is chosen
+    the_gpu();  // selects the device
     int least = 0, most = 0;
     CHECK(cudaDeviceGetStreamPriorityRange(&least, &most));
     const lane urgent(how->high_priority ? most : least);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Blocking products of NumPy arrays on the cpu, small ones first, beside NumPy's matmul: both in one process, by turns, on the
+"""Blocking GEMMs of NumPy arrays on the cpu, small ones first, beside NumPy's matmul: both in one process, alternately, on the
 same OpenBLAS where NumPy uses the system's. Prints a table, and a record with --json.
 
 usage: numpy_calls.py [--json FILE [--commit COMMIT]] [--rounds N]

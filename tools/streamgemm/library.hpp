@@ -26,7 +26,7 @@ using queue_handle = std::unique_ptr<sg_queue, releaser<sg_queue_release>>;
 using stream_handle = std::unique_ptr<sg_stream, releaser<sg_stream_release>>;
 using buffer_handle = std::unique_ptr<sg_buffer, releaser<sg_buffer_release>>;
 
-// Throws what a failed status means to the user; `attempt` says what was tried.
+// Throws the exception for a failed status; `attempt` names the operation.
 void check(sg_status status, const std::string &attempt);
 
 struct context_request {

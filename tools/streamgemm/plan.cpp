@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// streamgemm plan: what a product would cost on a device, without running it and without having the device.
+// streamgemm plan: the predicted cost of a GEMM on a device, without running it and without having the device.
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -19,7 +19,7 @@ namespace {
 struct plan_arguments {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   sg_dtype dtype = SG_DTYPE_F32;
-  sg_dtype output = {};  // 0: the natural one
+  sg_dtype output = {};  // 0: the default
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_layout layout = SG_LAYOUT_ROW_MAJOR;
@@ -59,7 +59,7 @@ plan_handle make_plan(sg_context *context, const plan_arguments &given) {
   return plan_handle(plan);
 }
 
-// What running a plan took: medians of several runs after one for warming up.
+// Measured times of a plan: medians of several runs after one for warming up.
 struct run_times {
   double device_seconds = 0;  // first command to last, on the device's clock
   double seconds = 0;         // of the caller
@@ -153,7 +153,7 @@ void run(const plan_arguments &given) {
 
 void add_plan(CLI::App &app) {
   auto given = std::make_shared<plan_arguments>();
-  CLI::App *verb = app.add_subcommand("plan", "Predict a product on a device without running it");
+  CLI::App *verb = app.add_subcommand("plan", "Predict a GEMM on a device without running it");
   verb->add_option("--m", given->m, "Rows of C")->required()->check(CLI::PositiveNumber);
   verb->add_option("--n", given->n, "Columns of C")->required()->check(CLI::PositiveNumber);
   verb->add_option("--k", given->k, "Summed dimension")->required()->check(CLI::PositiveNumber);
@@ -169,7 +169,7 @@ void add_plan(CLI::App &app) {
   verb->add_option("--device", given->where.device, "Device or device model (default auto)");
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));
-  add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
+  add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
   verb->add_option("--parts", given->options.parts, "Parts of the split")->check(CLI::NonNegativeNumber);
   verb->add_option("--streams", given->options.streams, "Compute streams to use at most")
       ->check(CLI::NonNegativeNumber);

@@ -131,7 +131,7 @@ void gemm_set::verify(const std::string &variant) {
   const auto differs = [&](const std::string &where) {
     throw failure(exit_code::verification, variant + " computed something else" + where);
   };
-  constexpr int looks = 16;  // at each C
+  constexpr int looks = 16;  // of each C
   for (int i = 0; i < (kind_.one_sum ? 1 : count()); ++i)
     for (int look = 0; look < looks; ++look) {
       const shape &x = shapes_[std::size_t(i)];
@@ -143,8 +143,7 @@ void gemm_set::verify(const std::string &variant) {
           now.data() + at_[std::size_t(i)].c - begin_c_ + (row * x.n + col) * sg_dtype_size(kind_.out);
       if (!(found(at) == wanted))
         differs(": " + std::to_string(found(at)) + " instead of " + std::to_string(wanted) + " at (" +
-                std::to_string(row) + ", " + std::to_string(col) + ") of product " + std::to_string(i) + ", " +
-                x.text());
+                std::to_string(row) + ", " + std::to_string(col) + ") of GEMM " + std::to_string(i) + ", " + x.text());
     }
   if (first_.empty()) first_ = now;
   if (first_ != now) differs(" than the first variant");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `graph`: submissions recorded once and replayed, beside the same ones made each time.
+// The suite `graph`: submissions recorded once and replayed, beside separate submissions each time.
 #include <algorithm>
 
 #include "senders.hpp"
@@ -31,7 +31,7 @@ void replay_independent(small_suite &suite, const shape &size, int count) {
   suite.run(what);
 }
 
-// Each product is added to what the ones before left in C.
+// Each GEMM is added to the result of the previous ones in C.
 void replay_chain(small_suite &suite, const shape &size, int count) {
   const std::string name = "chain of " + std::to_string(count) + " gemm f32 " + size.text() + ", recorded";
   if (!suite.wants(name)) return;

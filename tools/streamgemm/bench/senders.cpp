@@ -18,7 +18,7 @@ void submit(sg_context *context, const sg_gemm_desc &desc, const sg_submit *opti
 
 void wait_for_all(sg_context *context) { check(sg_context_synchronize(context), "sg_context_synchronize"); }
 
-// Threads that wait for the next round; its start and its end are theirs together.
+// Threads that wait for the next round; they start and finish it together.
 class crew {
  public:
   crew(int size, std::function<void(int)> work)
@@ -158,14 +158,14 @@ round_fn send_by_threads(sg_context *context, submissions all, int threads) {
 }
 
 std::vector<gpu_gemm> gpu_gemms_of(const submissions &all) {
-  std::vector<gpu_gemm> products;
-  for (const sg_gemm_desc &desc : all) products.push_back(gpu_gemm_of(desc));
-  return products;
+  std::vector<gpu_gemm> gemms;
+  for (const sg_gemm_desc &desc : all) gemms.push_back(gpu_gemm_of(desc));
+  return gemms;
 }
 
 round_fn send_to_gpu_peer(const gpu_peer_table &peers, gpu_way way, int streams, const submissions &all) {
-  const std::vector<gpu_gemm> products = gpu_gemms_of(all);
-  const std::shared_ptr<void> ready(peers.many_prepare(way, streams, products.data(), std::int32_t(products.size())),
+  const std::vector<gpu_gemm> gemms = gpu_gemms_of(all);
+  const std::shared_ptr<void> ready(peers.many_prepare(way, streams, gemms.data(), std::int32_t(gemms.size())),
                                     [&peers](void *many) { peers.many_release(many); });
   if (!ready) return {};
   return [&peers, ready] {
