@@ -188,7 +188,7 @@ TEST_P(blocking, large_gemms_match_the_reference) {
 
 // The calling thread and idle cores compute the first call; a busy device may compute the next one.
 TEST_P(blocking, give_the_same_bits_beside_other_jobs) {
-  if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "a lane that stands still may hold up all others";
+  if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "a blocked lane may block all others";
   const context context = open_context(GetParam(), 2);
   for (const size &s : sizes) {
     large_gemm x(s);
@@ -296,7 +296,7 @@ TEST_P(blocking, large_gemms_are_computed_on_several_cores) {
   large_gemm x({128, 128, 128});
   ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));
   const std::uint64_t before = run_time_of_workers();
-  if (before == 0) GTEST_SKIP() << "the kernel does not tell the threads' times";
+  if (before == 0) GTEST_SKIP() << "the kernel does not report the threads' times";
   constexpr std::uint64_t enough_ns = 20'000'000;  // wake-ups alone take some microseconds each
   std::uint64_t run_ns = 0;
   for (int calls = 0; calls < 20000 && run_ns < enough_ns; ++calls) {

@@ -69,7 +69,7 @@ TEST_P(failures, observing_the_reader_observes_the_writer) {
   WITH_GATES();
   failed_writer(c_).reset();
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(c_));
-  EXPECT_OK(read(c_)) << "the program knows, and has put there what it wants";
+  EXPECT_OK(read(c_)) << "the application has observed the failure and rewritten the memory";
 }
 
 TEST_P(failures, readers_of_readers_fail) {
@@ -152,7 +152,7 @@ TEST_P(failures, memory_that_is_written_again_can_be_read) {
   write(&c_[1], 2);
   double d = 0;
   EXPECT_OK(read(&ones_[0], &d));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[0])) << "a part of it was written";
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[0])) << "some bytes were written";
   failed_writer(c_, 4).reset();
   write(c_, 4);
   EXPECT_OK(read(&c_[3], &d));

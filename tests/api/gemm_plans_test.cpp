@@ -292,7 +292,7 @@ TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
     ahead = sg_job_wait(jobs[others - 1], 0) == SG_STATUS_TIMEOUT;
     for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}));
   }
-  EXPECT_TRUE(ahead) << "it had to wait for all of them every time";
+  EXPECT_TRUE(ahead) << "it waited for all of them every time";
 }
 
 TEST(gemm_memory_limits, a_limit_that_no_tile_fits) {

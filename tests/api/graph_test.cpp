@@ -261,7 +261,7 @@ TEST_P(graphs, wrong_submissions_are_refused) {
 
 // The run is submitted behind a blocked job on its stream; it posts one completion and can be cancelled.
 TEST_P(graphs, a_run_is_a_job_like_others) {
-  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate holds up a worker of the cpu";
+  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate blocks a worker of the cpu";
   stream in;
   ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit options = SG_SUBMIT_INIT;
@@ -325,7 +325,7 @@ TEST(graph_failures, a_run_fails_like_its_first_failed_child) {
   EXPECT_EQ(-1, c[2]);
   job again;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, again.out()));
-  EXPECT_OK(sg_job_wait(again, SG_FOREVER)) << "only the second launch was to fail";
+  EXPECT_OK(sg_job_wait(again, SG_FOREVER)) << "only the second launch should fail";
   EXPECT_EQ(54, c[2]);
   EXPECT_OK(sg_graph_release(graph));
 }

@@ -296,7 +296,7 @@ TEST_P(graph_updates, a_refused_update_leaves_the_graph_unchanged) {
 }
 
 TEST_P(graph_updates, runs_in_flight_keep_their_operands) {
-  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate holds up a worker of the cpu";
+  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate blocks a worker of the cpu";
   stream in;
   ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit options = SG_SUBMIT_INIT;

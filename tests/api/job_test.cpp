@@ -224,7 +224,8 @@ TEST_P(jobs, wait_all) {
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_all(handles.data(), 6, 10 * ms));
   sg_job *stale = all[2].get();
   all[2].reset();
-  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER)) << "or this waits for ever";
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER))
+      << "otherwise this waits for ever";
   handles.erase(std::find(handles.begin(), handles.end(), stale));
   gated.open();
   EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER));
@@ -299,7 +300,7 @@ TEST_P(jobs, after_orders_jobs_without_common_data) {
   job later, beside;
   ASSERT_OK(sg_gemm_async(wide, &ordered, &options, later.out()));
   ASSERT_OK(sg_gemm_async(wide, &free, nullptr, beside.out()));
-  EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "what names no predecessor runs beside the gated job";
+  EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "a job without predecessors runs concurrently with the gated job";
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(later));
   EXPECT_EQ(0, c);
   gated.open();

@@ -151,17 +151,17 @@ TEST_P(labels, of_recorded_submissions) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   sg_job *const first = gated.get();
-  sg_submit behind = named("whole");
+  sg_submit behind = named("parent");
   behind.after = &first;
   behind.after_count = 1;
   job run;
   ASSERT_OK(sg_graph_run_async(recorded, &behind, run.out()));
-  EXPECT_EQ("whole", label_of(run));
+  EXPECT_EQ("parent", label_of(run));
   ASSERT_OK(sg_job_cancel(run));
   gated.open();
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(run, SG_FOREVER));
   const std::string message = message_of(run);
-  EXPECT_EQ(0u, message.find("job \"whole\": ")) << message;
+  EXPECT_EQ(0u, message.find("job \"parent\": ")) << message;
   EXPECT_TRUE(message.find("job \"first half\": ") != std::string::npos ||
               message.find("job \"second half\": ") != std::string::npos)
       << message;

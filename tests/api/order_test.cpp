@@ -264,7 +264,7 @@ class priorities : public testing::TestWithParam<const char *> {
       ASSERT_OK(sg_job_get_statistics(other, &late));
       before += late.end_ns <= early.end_ns;
     }
-    EXPECT_LT(before, waiting / 2) << "some may have been handed to the lane before; the rest must wait";
+    EXPECT_LT(before, waiting / 2) << "the lane may have some already; the rest must wait";
   }
 
   context context_;

@@ -29,7 +29,7 @@ class partitions : public testing::TestWithParam<const char *> {
       if (total_ >= most) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ASSERT_GE(total_, most) << "partitions of an earlier test are not given back";
+    ASSERT_GE(total_, most) << "partitions of an earlier test are not released";
     most = total_;
   }
 
@@ -76,7 +76,7 @@ class partitions : public testing::TestWithParam<const char *> {
 };
 
 #define SKIP_WITHOUT_PARTITIONS() \
-  if (total_ == 0) GTEST_SKIP() << GetParam() << " sets no compute units aside"
+  if (total_ == 0) GTEST_SKIP() << GetParam() << " reserves no compute units"
 
 TEST_P(partitions, only_where_a_limit_asks_for_them) {
   stream whole;
@@ -130,7 +130,7 @@ TEST_P(partitions, are_released_when_their_jobs_have_completed) {
   EXPECT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   ASSERT_TRUE(gated.running());
   EXPECT_OK(busy.reset());
-  EXPECT_FALSE(is_partition(limited(half()))) << "its multiprocessors compute still";
+  EXPECT_FALSE(is_partition(limited(half()))) << "its multiprocessors are still in use";
   gated.open();
   EXPECT_OK(sg_context_synchronize(context_));
   EXPECT_EQ(6, c);

@@ -38,7 +38,7 @@ TEST_P(plans, predictions) {
   EXPECT_GE(prediction.serial_seconds, prediction.predicted_seconds * (1 - 1e-9));
   EXPECT_GE(prediction.commands, 1);
   EXPECT_GE(prediction.compute_lanes, 1);
-  EXPECT_EQ(0u, prediction.bytes_in) << "without pointers the operands are said to lie on the device";
+  EXPECT_EQ(0u, prediction.bytes_in) << "without pointers the operands count as device memory";
   EXPECT_STRNE("", prediction.strategy);
 }
 

@@ -90,7 +90,7 @@ TEST(staging, a_blocked_worker_does_not_block_the_link) {
   constexpr std::int64_t m = 2048, n = 16, k = 1536;
   const std::size_t bytes = m * k * sizeof(double), last_fifth = bytes / 5 * 4 / page * page;
   late_memory a(bytes, 1);
-  if (!a.usable()) GTEST_SKIP() << "userfaultfd is not to be had here";
+  if (!a.usable()) GTEST_SKIP() << "userfaultfd is not available here";
   a.fill(page, last_fifth - page);
   ASSERT_TRUE(a.make_late(0, page));
   ASSERT_TRUE(a.make_late(last_fifth, bytes - last_fifth));

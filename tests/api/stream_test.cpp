@@ -265,7 +265,7 @@ TEST_P(streams, an_event_completes_after_earlier_work) {
   gated.open();
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
   EXPECT_OK(sg_event_query(event_));
-  EXPECT_OK(sg_job_query(gated.get())) << "the event came before the job it stands behind";
+  EXPECT_OK(sg_job_query(gated.get())) << "the event completed before the job in front of it";
 }
 
 TEST_P(streams, a_stream_waits_for_the_event_of_another) {

@@ -84,7 +84,7 @@ TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
   }
   EXPECT_EQ(completed + dropped, 60);
   if (drops) {
-    EXPECT_GE(dropped, 30) << "what stood behind the gate";
+    EXPECT_GE(dropped, 30) << "the contents of the gate";
     ASSERT_TRUE(first.wait(1));
     EXPECT_EQ(first.results()[0].status, SG_STATUS_OK) << "it ran";
   }
@@ -167,7 +167,7 @@ TEST_P(process, a_device_of_another_name_is_refused) {
   const std::string backend = GetParam().substr(0, GetParam().find(':'));
   try {
     open_device((backend + ":no-such-device").c_str());
-    FAIL() << "it was opened";
+    FAIL() << "the gate was opened";
   } catch (const error &e) {
     EXPECT_LT(e.status(), 0);
     EXPECT_STRNE(e.what(), "");

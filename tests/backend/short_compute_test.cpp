@@ -125,7 +125,8 @@ TEST_P(short_compute, long_sums_lose_a_tenth_of_what_one_part_loses) {
       run(x);
       if (HasFatalFailure()) return;
       const errors worst = errors_of(x, s.part);
-      EXPECT_GT(worst.of_one_part, std::ldexp(real(0.5L), -s.part.precision)) << "the operands were to be awkward";
+      EXPECT_GT(worst.of_one_part, std::ldexp(real(0.5L), -s.part.precision))
+          << "the operands should have irregular padding";
       EXPECT_LE(worst.seen, worst.of_one_part / 10) << x.shape.text();
     }
 }

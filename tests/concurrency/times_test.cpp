@@ -57,7 +57,7 @@ TEST(times, of_commands_of_one_job) {
   EXPECT_GE(seen.commands_run, 3);
   EXPECT_GT(seen.busy_seconds, 0);
   EXPECT_LE(seen.busy_seconds, 2 * double(seen.end_ns - seen.start_ns) * 1e-9) << "two streams";
-  EXPECT_LT(seen.end_ns - seen.start_ns, seen.end_ns / 4) << "of which the time that it was reported too early is none";
+  EXPECT_LT(seen.end_ns - seen.start_ns, seen.end_ns / 4) << "which excludes the time of the early report";
 }
 
 }  // namespace

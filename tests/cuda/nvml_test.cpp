@@ -21,7 +21,7 @@ class management : public testing::Test {
 
 TEST_F(management, without_the_library_nothing_is_known) {
   if (!absent()) GTEST_SKIP() << "it is there";
-  if (dlopen("libnvidia-ml.so.1", RTLD_NOW) != nullptr) GTEST_SKIP() << "this machine has one";
+  if (dlopen("libnvidia-ml.so.1", RTLD_NOW) != nullptr) GTEST_SKIP() << "this machine has a GPU";
   const gpu known = facts_of("0000:01:00.0");
   EXPECT_EQ(-1, known.mig_mode);
   EXPECT_EQ(-1, known.links);

@@ -38,7 +38,7 @@ TEST(proposals, are_looked_at_where_the_first_is_not_the_best) {
   EXPECT_EQ(1, proposals_to_look_at(gemm, 9)) << "not measured";
   gemm.op_b = SG_OP_N;
   gemm.compute_units = 66;
-  EXPECT_EQ(1, proposals_to_look_at(gemm, 9)) << "how often it fills the rest of the device is not known";
+  EXPECT_EQ(1, proposals_to_look_at(gemm, 9)) << "the number of waves on the rest of the device is unknown";
   gemm.compute_units = 0;
   gemm.in_type = SG_DTYPE_F32;
   EXPECT_EQ(1, proposals_to_look_at(gemm, 9));

@@ -38,12 +38,12 @@ void expect_free(sg_context *context, std::uint64_t bytes) {
 TEST(oom_replan, a_resident_gemm_is_tiled) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");  // 496 KiB remain of the planned memory
   const sg_plan_prediction planned = plan_of(context, exact_case());
-  ASSERT_GE(planned.device_bytes, 3 * matrix_bytes) << "the plan would fit without further ado";
+  ASSERT_GE(planned.device_bytes, 3 * matrix_bytes) << "the plan would fit without replanning";
   for (int i = 0; i < 6; ++i) {
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     ASSERT_EQ("", run_gemm_case(context, exact_case(), &did)) << i;
     EXPECT_EQ(did.commands, did.commands_run);
-    EXPECT_GT(did.commands, planned.commands) << "it was cut no further";
+    EXPECT_GT(did.commands, planned.commands) << "it was not split further";
   }
   expect_free(context, 496 << 10);
 }
@@ -51,8 +51,8 @@ TEST(oom_replan, a_resident_gemm_is_tiled) {
 TEST(oom_replan, a_streaming_gemm_gets_smaller_tiles) {
   const context context = open_context("sim:h200?memory=768KiB&taken=400KiB");
   const sg_plan_prediction planned = plan_of(context, exact_case());
-  ASSERT_LT(planned.device_bytes, 3 * matrix_bytes) << "it was not to be streamed";
-  ASSERT_GT(planned.device_bytes, 368u << 10) << "the plan would fit without further ado";
+  ASSERT_LT(planned.device_bytes, 3 * matrix_bytes) << "it should not be streamed";
+  ASSERT_GT(planned.device_bytes, 368u << 10) << "the plan would fit without replanning";
   gemm_case g = exact_case();
   g.beta = {1, 0};
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
@@ -103,7 +103,7 @@ TEST(oom_replan, the_pool_is_emptied_first) {
   const gemm_case larger = exact_case(250);              // 1465 KiB, too large for that block
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
   ASSERT_EQ("", run_gemm_case(context, larger, &did));
-  EXPECT_EQ(did.commands, plan_of(context, larger).commands) << "it was cut smaller than it had to be";
+  EXPECT_EQ(did.commands, plan_of(context, larger).commands) << "the tiles are smaller than necessary";
 }
 
 // Jobs in order are replanned too.
@@ -187,9 +187,9 @@ TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   plan made;
   ASSERT_OK(sg_plan_create(context, &desc, nullptr, made.out()));
   ASSERT_OK(sg_plan_predict(made, &planned));
-  ASSERT_GT(planned.commands, 1) << "it was to be summed in parts";
+  ASSERT_GT(planned.commands, 1) << "it should be summed in parts";
   EXPECT_EQ(1, commands_of_run());
-  EXPECT_EQ(1, commands_of_run()) << "what is known by then";
+  EXPECT_EQ(1, commands_of_run()) << "results known at that time";
   others = buffer();
   ASSERT_OK(sg_context_synchronize(context));
   for (int i = 0; i < 200 && commands_of_run() == 1; ++i) {

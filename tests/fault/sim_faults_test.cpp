@@ -75,7 +75,7 @@ class round_of_work {
     if (first) faults += first_failed = judged(first, c_, 6.0 * n, "first");
     if (dependent && first_failed) {
       EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, end_of(dependent).status);
-      EXPECT_EQ(std::vector<double>(n * n, -1.0), d_) << "it ran all the same";
+      EXPECT_EQ(std::vector<double>(n * n, -1.0), d_) << "it ran nevertheless";
     } else if (dependent) {
       faults += judged(dependent, d_, 18.0 * n * n, "dependent");
     }
@@ -131,7 +131,7 @@ TEST_P(sim_faults, each_in_turn) {
   const bool refuses_memory = std::string(GetParam()) == "fail-alloc=";
   int reported = 0, unharmed = 0;
   for (int n = 1;; ++n) {
-    ASSERT_LT(n, 2000) << "the work never ran out of things to fail";
+    ASSERT_LT(n, 2000) << "the number of operations that can fail is unbounded";
     SCOPED_TRACE(testing::Message() << GetParam() << n);
     const std::string device = std::string("sim:h200?") + GetParam() + std::to_string(n);
     sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
@@ -151,12 +151,12 @@ TEST_P(sim_faults, each_in_turn) {
     if (unharmed == (refuses_memory ? 8 : 1)) break;
     if (!faults) continue;
     EXPECT_EQ(1, faults) << "one fault, one job";
-    EXPECT_EQ(0, work.run()) << "the fault is over";
+    EXPECT_EQ(0, work.run()) << "the fault occurs once";
     if (testing::Test::HasFailure()) return;
     ++reported;
   }
   // A device allocation that is refused once is retried; a pinned one is not.
-  EXPECT_GE(reported, refuses_memory ? 1 : 2) << "hardly anything was tested";
+  EXPECT_GE(reported, refuses_memory ? 1 : 2) << "too few faults were injected";
   RecordProperty("reported", reported);
 }
 
@@ -176,7 +176,7 @@ TEST(sim_faults_and_memory, failed_jobs_release_their_memory) {
     g.options.tile_m = 50;
     const std::string first = run_gemm_case(context, g);
     if (first.empty()) {
-      EXPECT_GT(n, 3) << "hardly anything was tested";
+      EXPECT_GT(n, 3) << "too few faults were injected";
       break;
     }
     EXPECT_NE(std::string::npos, first.find("SG_STATUS_BACKEND_FAILURE")) << first;

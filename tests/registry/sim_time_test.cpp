@@ -206,7 +206,7 @@ TEST(SimTimeline, PartsOfAnEngineWorkBesideEachOther) {
   };
   EXPECT_EQ(occupy(0, 100, 6), 0);
   EXPECT_EQ(occupy(0, 50, 4), 0) << "there was room beside it";
-  EXPECT_EQ(occupy(0, 60, 5), 100) << "nor beside the first, nor behind the second";
+  EXPECT_EQ(occupy(0, 60, 5), 100) << "neither concurrent with the first, nor queued behind the second";
   EXPECT_EQ(occupy(0, 50, 4), 50);
   EXPECT_EQ(occupy(0, 10, 0), 160) << "all of it is free once all commands have completed";
   EXPECT_EQ(occupy(100, 60, 5), 100);

@@ -93,7 +93,7 @@ TEST(combining_mutex, sections_bound_to_their_thread_are_not_combined) {
       [&](const outcome &now) {
         return now.executor[0] == own && now.executor[1] != own && now.executor[2] == now.executor[1];
       }))
-      << "it then executes those behind it";
+      << "it then executes the queued sections";
 }
 
 TEST(combining_mutex, the_holder_hands_over_at_its_limit) {

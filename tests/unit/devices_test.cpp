@@ -57,7 +57,7 @@ TEST(devices, an_array_has_one_object_per_device) {
     return counted(i);
   };
   EXPECT_THROW((device_array<counted>(3, fail_late)), std::runtime_error);
-  EXPECT_EQ(0, alive) << "what was made is destroyed";
+  EXPECT_EQ(0, alive) << "created objects are destroyed";
 }
 
 struct placed {
@@ -171,7 +171,7 @@ TEST(devices, copies_name_the_peer) {
   c.views[ops::copy_in::from] = view{1, 0, 1, 0, 8, 8, 8};
   lower_copy(s.buffers, c, where, copies);
   EXPECT_EQ(SG_MEMORY_PEER, copies[0].dst_space.kind);
-  EXPECT_EQ(-1, copies[0].dst_space.device) << "which one is not known";
+  EXPECT_EQ(-1, copies[0].dst_space.device) << "the GEMM is unknown";
   EXPECT_NE(std::string::npos, operation_of(c).describe(s.buffers, c).find("of a peer"));
 }
 

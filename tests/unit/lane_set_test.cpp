@@ -133,7 +133,7 @@ TEST_F(spared_units, the_next_one_fills_the_last_wave_of_a_brief_one) {
   ASSERT_NE(nullptr, first);
   lanes_.entered(*first, 1);
   EXPECT_NE(first, lanes_.find(brief));
-  EXPECT_EQ(first, lanes_.find(lasting)) << "two would take each other's cache for long";
+  EXPECT_EQ(first, lanes_.find(lasting)) << "two long ones would evict each other's cache";
   EXPECT_EQ(first, lanes_.find({})) << "a recorded graph or a copy, of unknown duration";
   lane_slot *const second = lanes_.find(brief);
   ASSERT_NE(nullptr, second);
@@ -164,7 +164,7 @@ TEST(expected_completions, restart_at_each_completion) {
   lanes.left(*slot, 1, hour);
   EXPECT_NEAR(2, enter(), 0.1) << "the second one has just begun, whenever the first one did";
   slot->begun_ns.fetch_sub(3 * hour);
-  EXPECT_NEAR(1, enter(), 0.1) << "the others are late: this one takes its time all the same";
+  EXPECT_NEAR(1, enter(), 0.1) << "the others are late: this one still takes its full time";
   for (int i = 0; i < 3; ++i) lanes.left(*slot, 1, hour);
   EXPECT_NEAR(1, enter(), 0.1) << "the lane is empty";
 }
@@ -195,7 +195,7 @@ TEST_F(small_on_a_device, gather_while_it_is_busy) {
   EXPECT_EQ(nullptr, find({}));
   EXPECT_NE(nullptr, find({.waiting = 1000}));
   EXPECT_NE(nullptr, find({.waiting = 1000}));
-  EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough is in flight";
+  EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough commands are in flight";
   EXPECT_NE(nullptr, find({.urgent = true})) << "a thread waits for it, so it is queued at once";
   EXPECT_EQ(nullptr, find({.urgent = true}));
 }
@@ -217,7 +217,7 @@ TEST_F(small_on_a_device, use_another_lane_than_a_run) {
   lanes_.entered(*first, 0);
   EXPECT_EQ(nullptr, next_of_run(lane_kind::compute));
   for (lane_slot *const slot : taken) lanes_.left_of_run(*slot);
-  EXPECT_NE(nullptr, next_of_run(lane_kind::compute)) << "what others have there is not the run's";
+  EXPECT_NE(nullptr, next_of_run(lane_kind::compute)) << "memory of other users does not belong to the run";
 }
 
 // In a run's lane it would come behind commands that wait for the run's GEMMs.

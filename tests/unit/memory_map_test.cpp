@@ -54,7 +54,7 @@ TEST_F(memory_maps, a_removal_invalidates_memos) {
   const memory_map::memo gone = *find(0, 32), lasting = *find(32, 8);
   map_.remove(room_);
   EXPECT_FALSE(holds(gone, 0, 32));
-  EXPECT_FALSE(holds(lasting, 32, 8)) << "it is asked for again";
+  EXPECT_FALSE(holds(lasting, 32, 8)) << "the allocation is retried";
   EXPECT_FALSE(find(0, 32));
   EXPECT_TRUE(find(32, 8));
   map_.add(room_, 4, SG_MEMORY_PINNED);

@@ -149,7 +149,7 @@ TEST_F(ready, no_submitter_starves) {
     waiting[like_it] -= taken.size();
     if (waiting[like_it] == 0) waits_for[like_it] = 0;
   }
-  EXPECT_GE(longest, 8u) << "they hardly wait for each other here";
+  EXPECT_GE(longest, 8u) << "few waits occur here";
   EXPECT_LE(longest, 2 * (submitters - 1));
 }
 

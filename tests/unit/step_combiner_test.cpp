@@ -42,7 +42,7 @@ TEST(step_combiner, a_caller_returns_while_others_keep_requesting) {
     tried.ask();
     wait_until([&] { return steps_of_others > before + 100; });
     EXPECT_TRUE(tried.is_working());
-    EXPECT_FALSE(keeper.has_one_ref()) << "what it works on is kept";
+    EXPECT_FALSE(keeper.has_one_ref()) << "its operands are kept";
     without_end = false;
     wait_until([&] { return !tried.is_working() && keeper.has_one_ref(); });
   }

@@ -173,7 +173,7 @@ TEST(stream, small_padding_is_copied) {
       stream_layout tight = panel_layout(p, choice), least = tight;
       tight.a.keeps_pitch = tight.b.keeps_pitch = false;
       const std::int64_t limit = fit_slots(p, tight, 1);
-      EXPECT_EQ(fit_slots(p, least, limit), limit) << "padding asks for no memory that there is not";
+      EXPECT_EQ(fit_slots(p, least, limit), limit) << "padding must not require memory that does not exist";
     }
 }
 

@@ -106,7 +106,8 @@ class tracking : public testing::TestWithParam<traits> {
     for (const std::size_t i : in_flight_) {
       known &one = all_[i];
       if (one.released && have_completed(one.may)) {
-        ASSERT_TRUE(one.work->wait(deadline(60'000'000'000))) << "job " << i << " waits for one that it does not meet";
+        ASSERT_TRUE(one.work->wait(deadline(60'000'000'000)))
+            << "job " << i << " waits for a job that it does not conflict with";
       }
       one.completed = one.work->done();
       ASSERT_TRUE(!one.completed || (one.released && have_completed(one.must))) << "job " << i << " overtook another";

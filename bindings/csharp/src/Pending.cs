@@ -40,9 +40,9 @@ namespace StreamGemm {
     }
 
     /// <summary>Holds the operands of a graph's children.</summary>
-    internal void Hold(Recorded[] parts) {
-      foreach (Recorded part in parts) part.Hold();
-      shared = parts;
+    internal void Hold(Recorded[] children) {
+      foreach (Recorded child in children) child.Hold();
+      shared = children;
     }
 
     /// <summary>Takes the outcome of a submission that returns a task: a failure completes the task.</summary>

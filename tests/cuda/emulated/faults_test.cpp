@@ -228,7 +228,7 @@ TEST_P(emulated_faults, each_in_turn) {
     }
     emulated_gpu_break(EMULATED_NONE, 0, 0);
     if (opened == SG_STATUS_OK && !stays_lost) {
-      EXPECT_EQ(0, work(context)) << "the fault is over";
+      EXPECT_EQ(0, work(context)) << "the fault occurs once";
     }
     EXPECT_OK(context.reset());
     if (!stays_lost) {
@@ -239,7 +239,7 @@ TEST_P(emulated_faults, each_in_turn) {
   }
   const context healthy = open_context("cuda:0");
   EXPECT_EQ(0, work(healthy)) << "another context";
-  EXPECT_GT(reported, 30 / p.steps / stride()) << "hardly anything was tested";
+  EXPECT_GT(reported, 30 / p.steps / stride()) << "too few faults were injected";
   if (p.how == EMULATED_NO_MEMORY && p.more == 0 && stride() == 1) {
     EXPECT_GT(survived, 0) << "no allocation was tried again";
   }

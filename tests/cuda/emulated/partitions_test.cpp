@@ -52,7 +52,7 @@ TEST_F(emulated_partitions, whole_groups_that_are_free) {
     EXPECT_OK(sg_stream_create_limited(other, 0, 2, of_other.out()));
     std::int32_t is_partition = -1;
     EXPECT_OK(sg_stream_is_partition(of_other, &is_partition));
-    EXPECT_EQ(0, is_partition) << "another context has them all";
+    EXPECT_EQ(0, is_partition) << "another context has all of them";
   }
   const stream five = limited(5, 4), nine = limited(9, 8), none = limited(9, 0);
 }
