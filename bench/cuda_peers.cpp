@@ -49,9 +49,9 @@ double copy_multiply_copy(const gpu_gemm &p) {
 }
 
 bool is_pinned(const void *memory) {
-  cudaPointerAttributes facts{};
-  CHECK(cudaPointerGetAttributes(&facts, memory));
-  return facts.type == cudaMemoryTypeHost;
+  cudaPointerAttributes attributes{};
+  CHECK(cudaPointerGetAttributes(&attributes, memory));
+  return attributes.type == cudaMemoryTypeHost;
 }
 
 // A hand-written pipeline for pinned memory: a panel of B's columns and all of A are copied in, then B's other panels

@@ -11,7 +11,7 @@ program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
 export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 
-run() { # what it is called, and the command
+run() { # its name, and the command
   name=$1
   shift
   "$@" >"$log" 2>&1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* streamgemm._raw: the C API as it is, handles as integers, and what native.h adds. Internal: streamgemm is the package. */
+/* streamgemm._raw: the C API unchanged, handles as integers, and the functions of native.h. Internal: streamgemm is the package. */
 %module _raw
 %include <typemaps.i>
 
@@ -57,7 +57,7 @@
 %ignore sg_plan_describe;
 %ignore sg_job_message; /* a Job keeps its message */
 %ignore sg_job_label; /* job_label below */
-%ignore sg_context_model; /* what `streamgemm info --model` prints */
+%ignore sg_context_model; /* printed by `streamgemm info --model` */
 
 %include "streamgemm.i"
 

@@ -79,10 +79,10 @@ class Docs(unittest.TestCase):
             self.assertIn(name, found[0])
 
     def test_each_missing_statement_is_reported(self):
-        facts = ("@return", "Never blocks. ", "Any\n * thread. ", "Since 0.1.", "@param[out] out_thing One reference.")
-        for fact in facts:
-            self.assertIn(fact, GOOD)
-            self.assertEqual(1, len(docs(GOOD.replace(fact, ""))), fact)
+        statements = ("@return", "Never blocks. ", "Any\n * thread. ", "Since 0.1.", "@param[out] out_thing One reference.")
+        for statement in statements:
+            self.assertIn(statement, GOOD)
+            self.assertEqual(1, len(docs(GOOD.replace(statement, ""))), statement)
 
     def test_an_undocumented_function(self):
         self.assertEqual(1, len(docs(GOOD + "SG_API sg_status sg_thing_use(sg_thing *thing);\n")))

@@ -234,7 +234,7 @@ TEST_P(queues, several_consumers_share_the_completions) {
   for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(1, seen[i]) << i;
 }
 
-// Jobs in flight keep the queue until they have posted; nobody is left to read it, which is no error.
+// Jobs in flight keep the queue until they have posted; it has no reader left, which is no error.
 TEST_P(queues, released_before_its_jobs_have_completed) {
   const sg_submit options = posting(1);
   gated_job gated(context_, &options);

@@ -116,12 +116,12 @@ TEST_P(short_compute, long_sums_lose_a_tenth_of_what_one_part_loses) {
       gemm_case x(shape(k, s.compute));
       std::mt19937_64 random(11);
       const int steps = 1 << (s.part.precision - 1);
-      const auto awkward = [&] {
+      const auto irregular = [&] {
         return 1 + (real(random() % static_cast<std::uint64_t>(steps)) + real(0.4375L)) / steps;
       };
       for (host_operand *operand : {&x.a, &x.b})
         for (std::int64_t j = 0; j < operand->cols; ++j)
-          for (std::int64_t i = 0; i < operand->rows; ++i) operand->set(0, i, j, awkward());
+          for (std::int64_t i = 0; i < operand->rows; ++i) operand->set(0, i, j, irregular());
       run(x);
       if (HasFatalFailure()) return;
       const errors worst = errors_of(x, s.part);

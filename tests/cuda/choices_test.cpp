@@ -59,9 +59,9 @@ class choices_file : public testing::Test {
 TEST_F(choices_file, outlives_its_process) {
   choices(path_, chip).keep(key, choice);
   EXPECT_TRUE(known());
-  struct stat facts;
-  ASSERT_EQ(0, stat(path_.c_str(), &facts));
-  EXPECT_EQ(0600u, facts.st_mode & 0777);
+  struct stat status;
+  ASSERT_EQ(0, stat(path_.c_str(), &status));
+  EXPECT_EQ(0600u, status.st_mode & 0777);
 }
 
 TEST_F(choices_file, is_of_one_chip_and_version) {

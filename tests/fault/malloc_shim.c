@@ -2,7 +2,7 @@
 /*
  * Preloaded: counts the allocations and thread starts of the process and refuses the chosen one. Some requests are let
  * through: those on behalf of libgomp and of the dynamic linker, which abort by their own policy, and of oneDNN (2.6),
- * which uses what it was refused without a look.
+ * which does not check for refused requests.
  */
 #define _GNU_SOURCE
 #include "malloc_shim.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a test asks of the preloaded shim: to let one allocation, or the start of one thread, of the whole process fail.
- * The test looks the functions up by name at run time, so that it can also say that it runs without the shim.
+ * The tests' interface to the preloaded shim: lets one allocation, or the start of one thread, of the whole process
+ * fail. The test looks the functions up by name at run time, so that it can also say that it runs without the shim.
  */
 #ifndef SG_TEST_MALLOC_SHIM_H
 #define SG_TEST_MALLOC_SHIM_H

@@ -347,7 +347,7 @@ class Calibrate(Program):
             del model["sources"]
         self.assertEqual(measured.pop("calibrated")["device"], "sim:h200")
         self.assert_alike(measured, truth)
-        # It is a model like any other, and predicts what the device takes.
+        # It is a valid model, and predicts the device's times.
         del os.environ["SG_CALIBRATION"]
         for place in ("pinned", "device"):
             size = ("--m", 8192, "--n", 8192, "--k", 8192, "--compute", "tf32", "--from", place)

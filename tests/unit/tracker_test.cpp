@@ -20,7 +20,7 @@ struct traits {
   std::size_t most_in_flight;
   int all_end_every;     // steps; 0: never
   bool epochs_complete;  // the tracker is given the oldest epoch in flight
-  std::uint64_t area;    // bytes that operands lie in
+  std::uint64_t area;    // bytes that contain all operands
   int most_size_bits;    // of an operand
 };
 

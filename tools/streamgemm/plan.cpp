@@ -165,7 +165,7 @@ void add_plan(CLI::App &app) {
   add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
   add_choice(*verb, "--layout", given->layout, layouts, "Layout of all three (default row)");
   verb->add_option("--beta", given->beta, "C = A*B + beta*C (default 0)");
-  add_choice(*verb, "--from", given->from, places, "Where the operands lie (default pinned)");
+  add_choice(*verb, "--from", given->from, places, "Memory space of the operands (default pinned)");
   verb->add_option("--device", given->where.device, "Device or device model (default auto)");
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));

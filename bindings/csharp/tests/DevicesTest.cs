@@ -17,7 +17,7 @@ static class DevicesTest {
     Expect.True(cpu.Available && cpu.Reason == "" && cpu.Origin == "built in", "the cpu backend");
     DeviceInfo device = context.Device;
     Expect.Equal(Harness.Device, device.Name, "name");
-    Expect.True(device.MemoryBytes > 1 << 20 && device.ComputeUnits > 0 && device.Description.Length > 0, "facts");
+    Expect.True(device.MemoryBytes > 1 << 20 && device.ComputeUnits > 0 && device.Description.Length > 0, "properties");
     Expect.Equal(Harness.Device == "cpu", device.UnifiedMemory, "unified memory");
   }
 
@@ -40,7 +40,7 @@ static class DevicesTest {
     using (GemmStream stream = context.CreateStream(), limited = context.CreateStream(0, 1)) {
       Expect.Equal(0, stream.ComputeUnits, "compute units");
       Expect.Equal(1, limited.ComputeUnits, "compute units");
-      Expect.True(!limited.IsPartition, "cores are set aside for nobody");
+      Expect.True(!limited.IsPartition, "cores are never reserved");
       Expect.Equal(4096L * 4, buffer.Bytes, "bytes");
       Expect.True(buffer.Address != IntPtr.Zero, "address");
       var onStream = new SubmitOptions { Stream = stream };
@@ -140,7 +140,7 @@ static class DevicesTest {
         Expect.True(says.PredictedSeconds >= says.BoundSeconds && says.BoundSeconds > 0, "no faster than the bound");
         Expect.True(says.SerialSeconds > says.PredictedSeconds, "overlap");
         Expect.Equal(2L * 8192 * 8192 * 4, says.BytesIn, "bytes in");
-        Expect.True(says.Commands > 1 && says.Strategy.Length > 0 && says.DeviceBytes > 0, "facts");
+        Expect.True(says.Commands > 1 && says.Strategy.Length > 0 && says.DeviceBytes > 0, "properties");
         Expect.True(plan.Describe().Contains("ms") || plan.Describe().Contains(" s"), plan.Describe());
         Expect.True(plan.Describe(PlanFormat.Json).StartsWith("{") && plan.Describe(PlanFormat.Json).TrimEnd().EndsWith("}"), "JSON");
         Expect.True(plan.Describe(PlanFormat.Timeline).Split('\n').Length > 3, "timeline");

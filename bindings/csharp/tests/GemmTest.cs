@@ -113,7 +113,7 @@ static class GemmTest {
         Expect.Equal(expected, result[10 + i * 20 + j], "element " + i + ", " + j);
         result[10 + i * 20 + j] = 0;
       }
-    foreach (float untouched in result) Expect.Equal(0, untouched, "what lies between");
+    foreach (float untouched in result) Expect.Equal(0, untouched, "the gap");
   }
 
   public static async Task OfEveryElementType() {

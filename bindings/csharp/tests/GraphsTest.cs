@@ -53,7 +53,7 @@ static class GraphsTest {
       Expect.Throws<ArgumentException>(() => graph.Update(0, y, e));
       Expect.Throws<ArgumentException>(() => graph.Record(x, x, y));
       await graph.RunAsync();
-      Expect.Equal(2 * twice[4, 6], e[4, 6], "what was refused changed nothing");
+      Expect.Equal(2 * twice[4, 6], e[4, 6], "a refused update changes nothing");
     }
   }
 

@@ -6,7 +6,7 @@ import re
 import sys
 
 NOT_PASSED = ("struct_size", "reserved")
-STRUCTS = {"sg_gemm_desc": "d", "sg_submit": "s(?:ubmit)?"}  # and what flat.h calls its variables
+STRUCTS = {"sg_gemm_desc": "d", "sg_submit": "s(?:ubmit)?"}  # and their variables in flat.h
 
 
 def main():

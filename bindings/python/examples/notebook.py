@@ -38,7 +38,7 @@ print(f"one nearest neighbour, leave one out: {accuracy:.6f} (known: 0.988314)")
 assert f"{accuracy:.6f}" == "0.988314"
 
 # %% [markdown]
-# What would a million such digits cost on a GPU that is not here? Nothing is allocated: a plan is arithmetic.
+# What would a million such digits cost on a GPU that is not present? Nothing is allocated: a plan is arithmetic.
 
 # %%
 with sg.Context("sim:h200") as h200:

@@ -51,7 +51,7 @@ static bool take_tensor(matrix_object *m, const dl_tensor *t) {
   m->of.device_id = t->device.id;
   m->of.place = t->device.type == ON_CUDA_HOST ? ON_HOST : t->device.type;
   if (m->of.place != ON_HOST && m->of.place != ON_CUDA)
-    return raise_argument("a tensor lies on a device of DLPack's type %d; the host (1) and CUDA devices (2) are known",
+    return raise_argument("a tensor is on a device of DLPack's type %d; the host (1) and CUDA devices (2) are known",
                           (int)t->device.type);
   return sound(&m->of, "a tensor");
 }
@@ -110,7 +110,7 @@ PyObject *matrix_export(PyObject *self, PyObject *args) {
   int versioned;
   if (!PyArg_ParseTuple(args, "p", &versioned)) return NULL;
   if (m->of.place != ON_HOST && m->of.place != ON_CUDA)
-    return PyErr_Format(PyExc_BufferError, "this memory lies on a device that DLPack does not know");
+    return PyErr_Format(PyExc_BufferError, "this memory is on a device that DLPack does not know");
   if (!versioned && m->of.readonly)
     return PyErr_Format(PyExc_BufferError, "DLPack before 1.0 cannot say that memory is read-only");
   exported *e = calloc(1, sizeof *e);

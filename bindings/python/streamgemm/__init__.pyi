@@ -128,7 +128,7 @@ class PlanFormat(enum.IntEnum):
     TIMELINE = 2
 
 class _Record:
-    def __getattr__(self, name: str) -> Any: ...  # what later versions of the library add
+    def __getattr__(self, name: str) -> Any: ...  # additions of later library versions
     def __eq__(self, other: object) -> bool: ...
 
 class DevicePeer(_Record):

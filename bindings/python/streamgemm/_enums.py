@@ -27,7 +27,7 @@ Op = _enum("Op", "SG_OP_", "The operation applied to an operand before the multi
 Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that the caller allows.")
 Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each element of a result.")
 Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
-MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "Where memory lies, as seen from a context's device.")
+MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "The memory space of an address, as seen from a context's device.")
 LinkClass = _enum("LinkClass", "SG_LINK_", "Class of the connection between two devices.")
 WhenFull = _enum(
     "WhenFull", "SG_WHEN_FULL_", "What a submission does when as many jobs are in flight as the context allows."

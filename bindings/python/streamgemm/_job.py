@@ -142,7 +142,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
 
     def set_result(self, result):
         """Raises InvalidStateError, whatever the `result`: only the library completes a job."""
-        raise InvalidStateError("the library ends a job, and nobody else")
+        raise InvalidStateError("only the library completes a job")
 
     def set_exception(self, exception):
         """Raises InvalidStateError, whatever the `exception`: only the library completes a job."""

@@ -114,18 +114,18 @@ class Matrix(Uncopied, _raw.MatrixBase):
     @property
     def __array_interface__(self):
         if self._place[0] != ON_HOST:
-            raise AttributeError("this memory does not lie on the host")
+            raise AttributeError("this memory is not on the host")
         return self._interface({"version": 3})
 
     @property
     def __cuda_array_interface__(self):
         if self._place[0] != ON_CUDA:
-            raise AttributeError("this memory does not lie on a CUDA device")
+            raise AttributeError("this memory is not on a CUDA device")
         return self._interface({"version": 3, "stream": None})  # the result of a completed job may be read at once
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
-            raise BufferError("a Matrix is exported where it lies, without a copy")
+            raise BufferError("a Matrix is exported in place, without a copy")
         return self._export(max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self):

@@ -69,5 +69,5 @@ def make_result(like, shape, dtype):
         if like._memory != MemoryKind.AUTO:
             return Matrix.placeholder(shape, dtype, place=like._memory)
         if like._place[0] != ON_HOST:
-            raise InvalidArgument("a lies in device memory: c must be given")
+            raise InvalidArgument("a is in device memory: c must be given")
     return empty(shape, dtype, like)

@@ -20,7 +20,7 @@ class Copies(DeviceTest):
             on_c = buffer.matrix((30, 10), offset=3200)
             self.context.copy_async(on_a, a)
             self.context.copy_async(on_b, b)
-            job = self.context.gemm_async(on_a, on_b, on_c)  # ordered behind the copies by what it reads
+            job = self.context.gemm_async(on_a, on_b, on_c)  # ordered behind the copies by its operands
             back = np.empty((30, 10), np.float32)
             self.assertIs(self.context.copy_async(back, on_c, after=[job]).result(300), back)
         np.testing.assert_array_equal(back, a @ b)

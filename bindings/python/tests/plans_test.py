@@ -73,9 +73,9 @@ class Facts(DeviceTest):
 
     def test_statistics(self):
         job = self.context.gemm_async(np.ones((100, 100)), np.ones((100, 100)))
-        facts = job.statistics
-        self.assertEqual(facts.flops, 2e6)
-        self.assertGreaterEqual(facts.end_ns, facts.start_ns)
+        statistics = job.statistics
+        self.assertEqual(statistics.flops, 2e6)
+        self.assertGreaterEqual(statistics.end_ns, statistics.start_ns)
 
     def test_enums_are_the_headers(self):
         self.assertEqual(sg.Compute.TF32, _raw.SG_COMPUTE_TF32)

@@ -3,7 +3,7 @@
  * A gate: memory whose first use blocks the thread that touches it until the test opens the gate. An operand in a gate
  * holds a job in mid-flight for as long as a test wants, with no guess at how long any work takes.
  *
- * It is userfaultfd(2) on an anonymous mapping: a page that nobody has filled yet stops its reader or writer in user
+ * It is userfaultfd(2) on an anonymous mapping: a page that has not been filled blocks its reader or writer in user
  * mode.
  */
 #ifndef SG_TEST_GATE_H

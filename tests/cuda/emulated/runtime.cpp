@@ -297,7 +297,7 @@ API cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
 API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *out) {
   if (const cudaError_t error = enter(call::plain)) return error;
   const std::lock_guard lock(ranges::only().mutex);
-  *static_cast<std::uint64_t *>(out) = ranges::only().device_bytes;  // reserved is what is used
+  *static_cast<std::uint64_t *>(out) = ranges::only().device_bytes;  // all reserved memory is used
   return cudaSuccess;
 }
 

@@ -134,7 +134,7 @@ public final class Context extends NativeObject {
   /**
    * Submits a GEMM.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @return a future of C
    */
   public Job<Matrix> gemmAsync(Gemm product) {
@@ -144,7 +144,7 @@ public final class Context extends NativeObject {
   /**
    * Submits a GEMM.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @param submit order, priority, planning
    * @return a future of C (of the first item's, for a batch)
    */
@@ -208,7 +208,7 @@ public final class Context extends NativeObject {
   /**
    * Computes a GEMM; blocks until C is complete.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @return C
    */
   public Matrix gemm(Gemm product) {
@@ -218,7 +218,7 @@ public final class Context extends NativeObject {
   /**
    * Computes a GEMM; blocks until C is complete.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @param submit order, priority, planning
    * @return C
    */
@@ -280,7 +280,7 @@ public final class Context extends NativeObject {
   }
 
   static void checkCopy(Matrix to, Matrix from) {
-    if (to.readOnly) throw new StreamGemmException.InvalidArgument("to lies in a read-only buffer");
+    if (to.readOnly) throw new StreamGemmException.InvalidArgument("to is in a read-only buffer");
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
   }

@@ -242,7 +242,7 @@ public final class Gemm {
 
   private static void writable(Matrix m, String name) {
     Objects.requireNonNull(m, name);
-    if (m.readOnly) throw invalid(name + " lies in a read-only buffer");
+    if (m.readOnly) throw invalid(name + " is in a read-only buffer");
   }
 
   private static void alike(List<Matrix> items, String name) {

@@ -74,7 +74,7 @@ public final class Graph extends NativeObject {
   /**
    * Records a GEMM.
    *
-   * @param product what each run is to compute
+   * @param product the GEMM of each run
    * @return its index
    */
   public int record(Gemm product) {
@@ -84,7 +84,7 @@ public final class Graph extends NativeObject {
   /**
    * Records a GEMM.
    *
-   * @param product what each run is to compute
+   * @param product the GEMM of each run
    * @param submit its stream, priority and planning
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run

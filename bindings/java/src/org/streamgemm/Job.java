@@ -169,13 +169,13 @@ public final class Job<T> extends Stage<T> {
       }
     }
     operands = null;
-    CompletableFuture<Void> told;
+    CompletableFuture<Void> done;
     synchronized (this) {
       settled = true;
-      told = released;
+      done = released;
     }
     finish(result, failure);
-    if (told != null) told.complete(null);
+    if (done != null) done.complete(null);
   }
 
   /**

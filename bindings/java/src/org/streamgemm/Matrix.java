@@ -51,7 +51,7 @@ public final class Matrix {
     this.owner = owner;
     if (rows < 0 || cols < 0) throw invalid("a matrix of " + rows + " x " + cols);
     if (ld < Math.max(1, inner()))
-      throw invalid("ld is " + ld + ", less than the " + inner() + " elements that lie together");
+      throw invalid("ld is " + ld + ", less than the " + inner() + " elements of a contiguous run");
     if (span(1, 0) > available)
       throw invalid("a matrix of " + rows + " x " + cols + " with ld " + ld + " needs " + span(1, 0) + " elements, and "
           + available + " are there");
@@ -109,7 +109,7 @@ public final class Matrix {
     Objects.requireNonNull(dtype, "dtype");
     if (!buffer.isDirect())
       throw invalid(
-          "the buffer lies on the Java heap; use a direct one (Context.allocatePinned, ByteBuffer.allocateDirect), or"
+          "the buffer is on the Java heap; use a direct one (Context.allocatePinned, ByteBuffer.allocateDirect), or"
           + " Matrix.of(array, ...), which copies");
     int size = Native.sg_dtype_size(dtype.value);
     ByteOrder order = orderOf(buffer);

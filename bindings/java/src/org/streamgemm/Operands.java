@@ -128,9 +128,9 @@ final class Operands {
    * bandwidth.
    */
   private static void copy(Object array, int offset, long address, long elements, boolean in) {
-    int pieces = (int) ((elements + PIECE - 1) / PIECE);
-    IntStream all = IntStream.range(0, pieces);
-    (pieces > 1 ? all.parallel() : all).forEach(piece -> {
+    int chunks = (int) ((elements + PIECE - 1) / PIECE);
+    IntStream all = IntStream.range(0, chunks);
+    (chunks > 1 ? all.parallel() : all).forEach(piece -> {
       long from = (long) piece * PIECE;
       copyPiece(array, (int) (offset + from), address, from, (int) Math.min(PIECE, elements - from), in);
     });

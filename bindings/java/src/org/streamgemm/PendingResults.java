@@ -33,7 +33,7 @@ final class PendingResults {
     for (long[] pending : ranges.getOrDefault(array, List.of()))
       if (from < pending[1] && pending[0] < to)
         throw new StreamGemmException.InvalidArgument(name
-            + " lies in an array where work in flight will write its result;"
+            + " is in an array that a job in flight will write;"
             + " wait for that job, or use direct buffers, whose order is kept");
   }
 }

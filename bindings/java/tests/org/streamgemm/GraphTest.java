@@ -73,8 +73,8 @@ public class GraphTest {
       assertArrayEquals(ab, Support.content(first), 0);
       for (int i = 0; i < N * N; ++i) assertEquals(3 * ab[i], copy.get(i), 0);
       Matrix small = Matrix.of(Support.direct(1), 1, 1);
-      Matrix apart = Matrix.of(Support.direct(1), 1, 1);
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, apart));
+      Matrix disjoint = Matrix.of(Support.direct(1), 1, 1);
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, disjoint));
       assertThrows(StreamGemmException.InvalidArgument.class,
           () -> graph.update(gemm, Gemm.of(small, small, Matrix.of(Support.direct(1), 1, 1))));
       assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(7, square(copy), square(first)));

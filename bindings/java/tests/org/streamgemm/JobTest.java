@@ -211,9 +211,9 @@ public class JobTest {
       for (int i = 0; i < 200; ++i) { // also when the job completes before the submission has returned
         Job<Matrix> job = context.gemmAsync(Gemm.of(a, a, context.pinnedMatrix(DType.F32, n, n)), asked);
         job.join();
-        JobStatistics told = job.statistics().get();
-        assertEquals(2.0 * n * n * n, told.flops(), 0);
-        assertTrue(told.toString(), told.endNs() > told.startNs());
+        JobStatistics statistics = job.statistics().get();
+        assertEquals(2.0 * n * n * n, statistics.flops(), 0);
+        assertTrue(statistics.toString(), statistics.endNs() > statistics.startNs());
       }
       Job<Matrix> plain = context.gemmAsync(TWO, TWO, one());
       plain.join();

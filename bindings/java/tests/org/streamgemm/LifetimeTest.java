@@ -153,22 +153,22 @@ public class LifetimeTest {
   }
 
   /** Everything is dropped: the context, the job, the operands. */
-  private static WeakReference<Context> dropEverything(String device, Gate gate, AtomicBoolean told) {
+  private static WeakReference<Context> dropEverything(String device, Gate gate, AtomicBoolean completed) {
     Context context = Context.open(device);
     Matrix c = filled(context, 64, Float.NaN);
-    context.gemmAsync(gate.matrix(64, 64), filled(context, 64, 2), c).thenAccept(m -> told.set(first(m) == 128));
+    context.gemmAsync(gate.matrix(64, 64), filled(context, 64, 2), c).thenAccept(m -> completed.set(first(m) == 128));
     return new WeakReference<>(context);
   }
 
   @Test(timeout = Support.LIMIT)
   public void everythingIsDroppedWithWorkInFlight() throws Exception {
     for (String name : DEVICES) try (Gate gate = gatedOnes(64)) {
-        AtomicBoolean told = new AtomicBoolean();
-        WeakReference<Context> context = dropEverything(name, gate, told);
+        AtomicBoolean completed = new AtomicBoolean();
+        WeakReference<Context> context = dropEverything(name, gate, completed);
         Support.collectUntil("the dropped context is collected", () -> context.get() == null);
-        assertFalse(told.get());
+        assertFalse(completed.get());
         gate.open();
-        Support.collectUntil("the stage runs", told::get);
+        Support.collectUntil("the stage runs", completed::get);
       }
   }
 

@@ -150,11 +150,11 @@ public class MemoryTest {
 
   @Test
   public void aBufferOf1GiBIsMultipliedWithoutACopy() throws Exception {
-    String[] told =
+    String[] bytes =
         Support.inOtherVm(OneGiB.class, List.of("-Xmx256m", "-XX:MaxDirectMemorySize=1200m")).trim().split(" ");
-    long grown = Long.parseLong(told[1]) - Long.parseLong(told[0]);
-    System.out.println("1 GiB direct buffer: resident memory grew by " + (grown >> 10) + " KiB (" + told[0] + " to "
-        + told[1] + " bytes)");
+    long grown = Long.parseLong(bytes[1]) - Long.parseLong(bytes[0]);
+    System.out.println("1 GiB direct buffer: resident memory grew by " + (grown >> 10) + " KiB (" + bytes[0] + " to "
+        + bytes[1] + " bytes)");
     assertTrue("grew by " + grown, grown < (1L << 30) / 20);
   }
 }

@@ -22,7 +22,7 @@ public final class Soak {
 
   private Soak() {}
 
-  /** A job and what its result must be. */
+  /** A job and its expected result. */
   private static final class Expected {
     final Job<Matrix> job;
     final float[] wanted;
