@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Compares two builds of this library on one device: suites of `streamgemm bench`, without peers, by the build before
-# and the build after in turn (A B, B A, A B ...), each run a process of its own. What seems slower is then measured
-# again, in turns of its own. Prints before_after.py's table; exits with 1 when a row is slower both times by more than
-# that allows.
+# and the build after alternately (A B, B A, A B ...), each run a process of its own. Rows that seem slower are then
+# measured again, in rounds of their own. Prints before_after.py's table; exits with 1 when a row is slower both times
+# by more than that allows.
 #
 # Usage: before_after.sh BEFORE AFTER DEVICE OUT SUITE[=TEXT]...
 # BEFORE and AFTER are build folders, OUT is where the records go, TEXT is for --only. Variables: TURNS, runs of each
-# build (4; twice as many of what is measured again); CASE_SECONDS, for --seconds (0.1, which takes the fewest samples);
-# LIMIT, seconds: no turn begins that would end later, and the first turns end in two thirds of it (none).
+# build (4; twice as many in the second measurement); CASE_SECONDS, for --seconds (0.1, which takes the fewest samples);
+# LIMIT, seconds: no run starts that would finish later, and the first runs finish within two thirds of it (none).
 set -u
 before=$1 after=$2 device=$3 out=$4
 shift 4
@@ -22,7 +22,7 @@ file() { find "$(cd "$1" && pwd)" -name "$2" ! -path '*/emulated/*' ! -type d | 
 measure() { # which build, its folder, the record, SUITE[=TEXT]
   case $4 in *=*) text=${4#*=} ;; *) text= ;; esac
   seconds=${CASE_SECONDS:-0.1}
-  [ "${4%%=*}" = priority ] && seconds=3 # shared by five scenes, and a percentile wants many samples
+  [ "${4%%=*}" = priority ] && seconds=3 # shared by five scenes, and a percentile needs many samples
   program=$(find "$2" -type f -name streamgemm | head -1)
   mkdir -p "$(dirname "$3")" "$out/cache/$1"
   LD_LIBRARY_PATH="$(dirname "$(file "$2" 'libstreamgemm.so.0')")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
@@ -33,7 +33,7 @@ measure() { # which build, its folder, the record, SUITE[=TEXT]
   exit 2
 }
 
-turns() { # folder for the records, how many turns, seconds by which they end; the suites, one a line, on stdin
+turns() { # folder for the records, number of runs, seconds by which they finish; the suites, one a line, on stdin
   suites=$(cat)
   first=$(date +%s)
   turn=1

@@ -17,7 +17,7 @@ double timed(const std::function<void()> &work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool types_of(const gpu_product &p, types &out) {
+bool types_of(const gpu_gemm &p, types &out) {
   switch (p.dtype) {
     case SG_DTYPE_F64: out = {CUDA_R_64F, CUBLAS_COMPUTE_64F, 8}; return true;
     case SG_DTYPE_F32:
@@ -50,7 +50,7 @@ char *gpu::memory(std::size_t bytes) {
   return memory_;
 }
 
-void gpu::multiply(const gpu_product &p, const types &t, const void *a, const void *b, void *c) {
+void gpu::multiply(const gpu_gemm &p, const types &t, const void *a, const void *b, void *c) {
   CHECK(cublasGemmEx_64(blas, op_of(p.op_a), op_of(p.op_b), p.m, p.n, p.k, constants.one(t), a, t.data, p.lda, b,
                         t.data, p.ldb, constants.zero(t), c, t.data, p.ldc, t.compute, CUBLAS_GEMM_DEFAULT));
 }
@@ -87,7 +87,7 @@ lane::~lane() {
   cudaStreamDestroy(stream);
 }
 
-void call(const lane &on, const gpu_product &p, const types &t) {
+void call(const lane &on, const gpu_gemm &p, const types &t) {
   if (p.batch == 1)
     CHECK(cublasGemmEx_64(on.blas, op_of(p.op_a), op_of(p.op_b), p.m, p.n, p.k, constants.one(t), p.a, t.data, p.lda,
                           p.b, t.data, p.ldb, scalar(t, p.beta), p.c, t.data, p.ldc, t.compute, CUBLAS_GEMM_DEFAULT));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the peers on a GPU share: the checks, the types in cuBLAS's words, and everything that a careful user makes
-// once.
+// Shared by the peers on a GPU: checks, types as cuBLAS names them, and objects that a careful user creates once.
 #pragma once
 
 #include <cublasLt.h>
@@ -24,9 +23,9 @@ struct types {
   cublasComputeType_t compute;
   std::size_t size;
 };
-bool types_of(const gpu_product &p, types &out);
+bool types_of(const gpu_gemm &p, types &out);
 
-// Scalars in the type that the arithmetic wants.
+// Scalars in the type of the arithmetic.
 struct scalars {
   double f64[2] = {1, 0};
   float f32[2] = {1, 0};
@@ -42,8 +41,8 @@ class gpu {
  public:
   gpu();
 
-  char *memory(std::size_t bytes);  // on the device; only grows; nullptr where there is not enough
-  void multiply(const gpu_product &p, const types &t, const void *a, const void *b, void *c);
+  char *memory(std::size_t bytes);  // on the device; only grows; nullptr if there is not enough
+  void multiply(const gpu_gemm &p, const types &t, const void *a, const void *b, void *c);
   double by_events(const std::function<void()> &work);
 
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
@@ -60,9 +59,9 @@ class gpu {
 
 gpu &the_gpu();
 
-// A stream with a handle and a workspace of its own, so that changing streams costs a caller nothing.
+// A stream with its own handle and workspace, so that switching streams costs a caller nothing.
 struct lane {
-  explicit lane(int priority = 0);  // as CUDA counts: the least number is the most urgent
+  explicit lane(int priority = 0);  // CUDA's numbers: the lowest is the most urgent
   ~lane();
   lane(const lane &) = delete;
   lane &operator=(const lane &) = delete;
@@ -71,13 +70,13 @@ struct lane {
   cudaEvent_t event = nullptr;
   void *workspace = nullptr;
 };
-void call(const lane &on, const gpu_product &p, const types &t);
+void call(const lane &on, const gpu_gemm &p, const types &t);
 
-// No exception leaves the module: what fails is told and is no figure.
+// No exception leaves the module: a failure is reported and gives no figure.
 void tell_failure(const char *what) noexcept;
 
-// gpu_peer_table's functions for many products: cuda_many.cpp.
-void *many_prepare(gpu_way way, std::int32_t streams, const gpu_product *products, std::int32_t count);
+// gpu_peer_table's functions for many GEMMs: cuda_many.cpp.
+void *many_prepare(gpu_way way, std::int32_t streams, const gpu_gemm *gemms, std::int32_t count);
 double many_run(void *many);
 void many_release(void *many);
 

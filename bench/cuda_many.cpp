@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many resident products, sent in each of the ways that CUDA and cuBLAS offer.
+// Many resident GEMMs, sent in each of the ways that CUDA and cuBLAS offer.
 #include <algorithm>
 #include <exception>
 #include <memory>
@@ -11,14 +11,14 @@
 namespace sg::cli {
 namespace {
 
-// Made once and never released: at the end of the process CUDA may be gone before.
+// Created once and never released: at process exit CUDA may be gone before.
 lane &lane_at(std::size_t i) {
   static auto &all = *new std::vector<std::unique_ptr<lane>>;
   while (all.size() <= i) all.push_back(std::make_unique<lane>());
   return *all[i];
 }
 
-bool plain_scalars(const gpu_product &p) { return p.beta == 0 || p.beta == 1; }
+bool plain_scalars(const gpu_gemm &p) { return p.beta == 0 || p.beta == 1; }
 
 class many {
  public:
@@ -28,15 +28,15 @@ class many {
 
 class by_calls : public many {
  public:
-  by_calls(std::vector<gpu_product> products, const types &t, int streams, bool wait_each)
-      : products_(std::move(products)), types_(t), wait_each_(wait_each) {
+  by_calls(std::vector<gpu_gemm> gemms, const types &t, int streams, bool wait_each)
+      : gemms_(std::move(gemms)), types_(t), wait_each_(wait_each) {
     for (int i = 0; i < streams; ++i) lanes_.push_back(&lane_at(std::size_t(i)));
   }
 
   void send() {
-    for (std::size_t i = 0; i < products_.size(); ++i) {
+    for (std::size_t i = 0; i < gemms_.size(); ++i) {
       const lane &on = *lanes_[i % lanes_.size()];
-      call(on, products_[i], types_);
+      call(on, gemms_[i], types_);
       if (wait_each_) CHECK(cudaStreamSynchronize(on.stream));
     }
   }
@@ -50,7 +50,7 @@ class by_calls : public many {
   const std::vector<lane *> &lanes() const { return lanes_; }
 
  private:
-  const std::vector<gpu_product> products_;
+  const std::vector<gpu_gemm> gemms_;
   const types types_;
   const bool wait_each_;
   std::vector<lane *> lanes_;
@@ -59,14 +59,14 @@ class by_calls : public many {
 class by_graph : public many {
  public:
   explicit by_graph(by_calls calls) {
-    calls.run();  // what cuBLAS loads at its first call cannot be captured
+    calls.run();  // cuBLAS loads modules at its first call, which cannot be captured
     lane &first = *calls.lanes().front();
     CHECK(cudaStreamBeginCapture(first.stream, cudaStreamCaptureModeThreadLocal));
     cudaGraph_t graph = nullptr;
     try {
       record(calls, first);
     } catch (...) {
-      cudaStreamEndCapture(first.stream, &graph);  // the stream is of use to others again
+      cudaStreamEndCapture(first.stream, &graph);  // the stream can be used again
       throw;
     }
     CHECK(cudaStreamEndCapture(first.stream, &graph));
@@ -102,14 +102,14 @@ class by_graph : public many {
   cudaStream_t stream_ = nullptr;
 };
 
-// One product with `batch` items that is the same as all of them, where they lie at one distance.
-bool as_strided(const std::vector<gpu_product> &all, std::size_t size, gpu_product &one) {
+// One batched GEMM that equals all of them, if they are at a constant stride.
+bool as_strided(const std::vector<gpu_gemm> &all, std::size_t size, gpu_gemm &one) {
   one = all.front();
   if (all.size() == 1) return true;
   const auto distance = [size](const void *from, const void *to) {
     return (static_cast<const char *>(to) - static_cast<const char *>(from)) / std::int64_t(size);
   };
-  const auto shape = [](const gpu_product &p) {
+  const auto shape = [](const gpu_gemm &p) {
     return std::tuple(p.m, p.n, p.k, p.op_a, p.op_b, p.lda, p.ldb, p.ldc, p.beta, p.batch);
   };
   one.batch = std::int64_t(all.size());
@@ -117,7 +117,7 @@ bool as_strided(const std::vector<gpu_product> &all, std::size_t size, gpu_produ
   one.stride_b = distance(one.b, all[1].b);
   one.stride_c = distance(one.c, all[1].c);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const gpu_product &p = all[i];
+    const gpu_gemm &p = all[i];
     const auto n = std::int64_t(i);
     if (p.batch != 1 || shape(p) != shape(all.front()) || distance(one.a, p.a) != n * one.stride_a ||
         distance(one.b, p.b) != n * one.stride_b || distance(one.c, p.c) != n * one.stride_c)
@@ -126,17 +126,15 @@ bool as_strided(const std::vector<gpu_product> &all, std::size_t size, gpu_produ
   return true;
 }
 
-// Products sorted by shape, with the arrays that cuBLAS reads: those of pointers on the device, the others here.
+// GEMMs sorted by shape, with the arrays that cuBLAS reads: pointer arrays on the device, the others here.
 class by_arrays : public many {
  public:
-  by_arrays(std::vector<gpu_product> all, const types &t, bool grouped) : types_(t), grouped_(grouped) {
-    const auto shape = [](const gpu_product &p) {
-      return std::tuple(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.op_a, p.op_b);
-    };
+  by_arrays(std::vector<gpu_gemm> all, const types &t, bool grouped) : types_(t), grouped_(grouped) {
+    const auto shape = [](const gpu_gemm &p) { return std::tuple(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.op_a, p.op_b); };
     std::stable_sort(all.begin(), all.end(), [&](const auto &x, const auto &y) { return shape(x) < shape(y); });
     std::vector<const void *> pointers;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const gpu_product &p = all[i];
+      const gpu_gemm &p = all[i];
       if (i > 0 && shape(p) == shape(all[i - 1])) {
         ++sizes_.back();
         continue;
@@ -149,9 +147,9 @@ class by_arrays : public many {
       alpha32_.push_back(1), beta32_.push_back(float(p.beta));
       alpha64_.push_back(1), beta64_.push_back(p.beta);
     }
-    for (const gpu_product &p : all) pointers.push_back(p.a);
-    for (const gpu_product &p : all) pointers.push_back(p.b);
-    for (const gpu_product &p : all) pointers.push_back(p.c);
+    for (const gpu_gemm &p : all) pointers.push_back(p.a);
+    for (const gpu_gemm &p : all) pointers.push_back(p.b);
+    for (const gpu_gemm &p : all) pointers.push_back(p.c);
     count_ = all.size();
     CHECK(cudaMalloc(&pointers_, pointers.size() * sizeof(void *)));
     CHECK(cudaMemcpy(pointers_, pointers.data(), pointers.size() * sizeof(void *), cudaMemcpyHostToDevice));
@@ -165,7 +163,7 @@ class by_arrays : public many {
       const void *const *a = pointers_, *const *b = a + count_;
       void *const *c = const_cast<void *const *>(b + count_);
       const bool wide = types_.size == 8;
-      const gpu_product &p = first_.front();
+      const gpu_gemm &p = first_.front();
       if (grouped_)
         CHECK(cublasGemmGroupedBatchedEx_64(
             on.blas, op_a_.data(), op_b_.data(), m_.data(), n_.data(), k_.data(),
@@ -184,7 +182,7 @@ class by_arrays : public many {
   const types types_;
   const bool grouped_;
   std::size_t count_ = 0;
-  std::vector<gpu_product> first_;  // of each shape
+  std::vector<gpu_gemm> first_;  // of each shape
   std::vector<cublasOperation_t> op_a_, op_b_;
   std::vector<std::int64_t> m_, n_, k_, lda_, ldb_, ldc_, sizes_;
   std::vector<float> alpha32_, beta32_;
@@ -192,14 +190,14 @@ class by_arrays : public many {
   const void **pointers_ = nullptr;
 };
 
-std::unique_ptr<many> prepare(gpu_way way, int streams, std::vector<gpu_product> all) {
+std::unique_ptr<many> prepare(gpu_way way, int streams, std::vector<gpu_gemm> all) {
   types t;
   if (all.empty() || streams < 1) return nullptr;
-  for (const gpu_product &p : all)
+  for (const gpu_gemm &p : all)
     if (!types_of(p, t) || p.dtype != all.front().dtype || !plain_scalars(p)) return nullptr;
-  the_gpu();  // the device is chosen
-  const bool single = std::all_of(all.begin(), all.end(), [](const gpu_product &p) { return p.batch == 1; });
-  gpu_product one{};
+  the_gpu();  // selects the device
+  const bool single = std::all_of(all.begin(), all.end(), [](const gpu_gemm &p) { return p.batch == 1; });
+  gpu_gemm one{};
   switch (way) {
     case gpu_way::synchronous: return std::make_unique<by_calls>(std::move(all), t, 1, true);
     case gpu_way::streams: return std::make_unique<by_calls>(std::move(all), t, streams, false);
@@ -222,9 +220,9 @@ std::unique_ptr<many> prepare(gpu_way way, int streams, std::vector<gpu_product>
 
 }  // namespace
 
-void *many_prepare(gpu_way way, std::int32_t streams, const gpu_product *products, std::int32_t count) {
+void *many_prepare(gpu_way way, std::int32_t streams, const gpu_gemm *gemms, std::int32_t count) {
   try {
-    return prepare(way, streams, std::vector(products, products + count)).release();
+    return prepare(way, streams, std::vector(gemms, gemms + count)).release();
   } catch (const std::exception &e) {
     tell_failure(e.what());
     return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers of the suites on a GPU: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls. Many
-// products at once: cuda_many.cpp.
+// The peers of the suites on a GPU: cuBLAS between plain copies, cuBLASXt, single cuBLAS and cuBLASLt calls. Many GEMMs
+// at once: cuda_many.cpp.
 #include <cublasXt.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ double median(std::vector<double> values) {
 
 struct footprints {
   std::size_t a, b, c;
-  footprints(const gpu_product &p, std::size_t size)
+  footprints(const gpu_gemm &p, std::size_t size)
       : a(std::size_t(p.lda) * (p.op_a == SG_OP_N ? p.k : p.m) * size),
         b(std::size_t(p.ldb) * (p.op_b == SG_OP_N ? p.n : p.k) * size),
         c(std::size_t(p.ldc) * p.n * size) {}
@@ -30,7 +30,7 @@ struct footprints {
 };
 
 // The same leading dimensions on the device, so that each operand is one contiguous copy.
-double copy_multiply_copy(const gpu_product &p) {
+double copy_multiply_copy(const gpu_gemm &p) {
   types t;
   if (!types_of(p, t)) return -1;
   gpu &g = the_gpu();
@@ -49,14 +49,14 @@ double copy_multiply_copy(const gpu_product &p) {
 }
 
 bool is_pinned(const void *memory) {
-  cudaPointerAttributes facts{};
-  CHECK(cudaPointerGetAttributes(&facts, memory));
-  return facts.type == cudaMemoryTypeHost;
+  cudaPointerAttributes attributes{};
+  CHECK(cudaPointerGetAttributes(&attributes, memory));
+  return attributes.type == cudaMemoryTypeHost;
 }
 
-// What one would write by hand for pinned memory: a panel of B's columns and all of A come in, then B's other panels,
-// while each panel's product is formed, and each panel of C goes home as soon as it is.
-double by_panels(const gpu_product &p) {
+// A hand-written pipeline for pinned memory: a panel of B's columns and all of A are copied in, then B's other panels
+// during the GEMM of each panel, and each panel of C is copied out as soon as it is computed.
+double by_panels(const gpu_gemm &p) {
   constexpr int panels = 32;
   types t;
   if (!types_of(p, t) || p.op_b != SG_OP_N || p.n % panels != 0 || !is_pinned(p.a)) return -1;
@@ -73,7 +73,7 @@ double by_panels(const gpu_product &p) {
   char *a = g.memory(bytes.all());
   if (a == nullptr) return -1;
   char *b = a + footprints::padded(bytes.a), *c = b + footprints::padded(bytes.b);
-  gpu_product panel = p;
+  gpu_gemm panel = p;
   panel.n = p.n / panels;
   const std::size_t bytes_b = std::size_t(p.ldb * panel.n) * t.size, bytes_c = std::size_t(p.ldc * panel.n) * t.size;
   const auto follow = [](cudaStream_t later, cudaStream_t earlier, cudaEvent_t by) {
@@ -96,11 +96,11 @@ double by_panels(const gpu_product &p) {
   });
 }
 
-// The driver clears what is freed with the copy engines, and 5 GB, which cuBLASXt frees after a call with blocks of
-// 8192, took it 15 ms: a copy of 40 MB meanwhile took 1.78 ms instead of 0.72 (a trace of which no record is kept).
+// The driver clears freed memory with the copy engines; 5 GB, which cuBLASXt frees after a call with blocks of 8192,
+// took it 15 ms: a copy of 40 MB meanwhile took 1.78 ms instead of 0.72 (from a trace, not recorded).
 constexpr std::chrono::milliseconds to_clear_memory{50};
 
-double by_xt(const gpu_product &p, int block, bool pin) {
+double by_xt(const gpu_gemm &p, int block, bool pin) {
   if (p.compute != SG_COMPUTE_EXACT || (p.dtype != SG_DTYPE_F32 && p.dtype != SG_DTYPE_F64)) return -1;
   static cublasXtHandle_t xt = [] {
     cublasXtHandle_t fresh;
@@ -128,20 +128,20 @@ double by_xt(const gpu_product &p, int block, bool pin) {
 
 struct host_peer {
   const char *name;
-  std::function<double(const gpu_product &)> run;
+  std::function<double(const gpu_gemm &)> run;
 };
 const std::vector<host_peer> &host_peers() {
   static const std::vector<host_peer> all = {
       {"copy, cuBLAS, copy", copy_multiply_copy},
       {"CUDA, 32 panels", by_panels},
-      {"cuBLASXt 2048", [](const gpu_product &p) { return by_xt(p, 2048, false); }},
-      {"cuBLASXt 4096", [](const gpu_product &p) { return by_xt(p, 4096, false); }},
-      {"cuBLASXt 8192", [](const gpu_product &p) { return by_xt(p, 8192, false); }},
-      {"cuBLASXt 4096, pinning", [](const gpu_product &p) { return by_xt(p, 4096, true); }}};
+      {"cuBLASXt 2048", [](const gpu_gemm &p) { return by_xt(p, 2048, false); }},
+      {"cuBLASXt 4096", [](const gpu_gemm &p) { return by_xt(p, 4096, false); }},
+      {"cuBLASXt 8192", [](const gpu_gemm &p) { return by_xt(p, 8192, false); }},
+      {"cuBLASXt 4096, pinning", [](const gpu_gemm &p) { return by_xt(p, 4096, true); }}};
   return all;
 }
 
-double arithmetic(const gpu_product &p) {
+double arithmetic(const gpu_gemm &p) {
   types t;
   if (!types_of(p, t)) return -1;
   gpu &g = the_gpu();
@@ -178,28 +178,28 @@ gpu_link_rates link() {
   return found;
 }
 
-// cublasLt's choices for a product, best first; kept for the latest product.
+// cublasLt's choices for a GEMM, best first; kept for the latest GEMM.
 struct candidates {
-  gpu_product of{};
-  cublasLtMatmulDesc_t product = nullptr;
+  gpu_gemm of{};
+  cublasLtMatmulDesc_t matmul = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   std::vector<cublasLtMatmulHeuristicResult_t> found;
 
-  bool fit(const gpu_product &p) const {
-    return product != nullptr && p.m == of.m && p.n == of.n && p.k == of.k && p.dtype == of.dtype &&
+  bool fit(const gpu_gemm &p) const {
+    return matmul != nullptr && p.m == of.m && p.n == of.n && p.k == of.k && p.dtype == of.dtype &&
            p.compute == of.compute && p.a == of.a && p.op_a == of.op_a && p.op_b == of.op_b;
   }
 
-  void find(const gpu_product &p, const types &t) {
-    if (product != nullptr) {
-      cublasLtMatmulDescDestroy(product);
+  void find(const gpu_gemm &p, const types &t) {
+    if (matmul != nullptr) {
+      cublasLtMatmulDescDestroy(matmul);
       for (auto layout : {a, b, c}) cublasLtMatrixLayoutDestroy(layout);
     }
     of = p;
     const auto op_a = op_of(p.op_a), op_b = op_of(p.op_b);
-    CHECK(cublasLtMatmulDescCreate(&product, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
-    CHECK(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
-    CHECK(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
+    CHECK(cublasLtMatmulDescCreate(&matmul, t.compute, t.size == 8 ? CUDA_R_64F : CUDA_R_32F));
+    CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
+    CHECK(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
     CHECK(cublasLtMatrixLayoutCreate(&a, t.data, p.op_a == SG_OP_N ? p.m : p.k, p.op_a == SG_OP_N ? p.k : p.m, p.lda));
     CHECK(cublasLtMatrixLayoutCreate(&b, t.data, p.op_b == SG_OP_N ? p.k : p.n, p.op_b == SG_OP_N ? p.n : p.k, p.ldb));
     CHECK(cublasLtMatrixLayoutCreate(&c, t.data, p.m, p.n, p.ldc));
@@ -210,14 +210,14 @@ struct candidates {
         cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
     found.resize(8);
     int count = 0;
-    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, product, a, b, c, c, preference, 8, found.data(), &count) != 0)
+    if (cublasLtMatmulAlgoGetHeuristic(the_gpu().lt, matmul, a, b, c, c, preference, 8, found.data(), &count) != 0)
       count = 0;
     found.resize(std::size_t(count));
     cublasLtMatmulPreferenceDestroy(preference);
   }
 };
 
-double resident(std::int32_t way, const gpu_product &p, std::int32_t times) {
+double resident(std::int32_t way, const gpu_gemm &p, std::int32_t times) {
   types t;
   if (!types_of(p, t)) return -1;
   gpu &g = the_gpu();
@@ -230,9 +230,9 @@ double resident(std::int32_t way, const gpu_product &p, std::int32_t times) {
              if (way == 0)
                g.multiply(p, t, p.a, p.b, c);
              else
-               CHECK(cublasLtMatmul(g.lt, lt.product, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), c,
-                                    lt.c, c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace,
-                                    gpu::workspace_bytes, g.stream));
+               CHECK(cublasLtMatmul(g.lt, lt.matmul, constants.one(t), p.a, lt.a, p.b, lt.b, constants.zero(t), c, lt.c,
+                                    c, lt.c, &lt.found[std::size_t(way - 1)].algo, g.workspace, gpu::workspace_bytes,
+                                    g.stream));
            }
            CHECK(cudaStreamSynchronize(g.stream));
          }) /
@@ -270,10 +270,10 @@ constexpr gpu_peer_table table = {
     .host_count = [] { return std::int32_t(host_peers().size()); },
     .host_name = [](std::int32_t peer) { return host_peers()[std::size_t(peer)].name; },
     .host = [](std::int32_t peer,
-               const gpu_product *p) { return guarded([&] { return host_peers()[std::size_t(peer)].run(*p); }); },
-    .resident = [](std::int32_t way, const gpu_product *p,
+               const gpu_gemm *p) { return guarded([&] { return host_peers()[std::size_t(peer)].run(*p); }); },
+    .resident = [](std::int32_t way, const gpu_gemm *p,
                    std::int32_t times) { return guarded([&] { return resident(way, *p, times); }); },
-    .arithmetic = [](const gpu_product *p) { return guarded([&] { return arithmetic(*p); }); },
+    .arithmetic = [](const gpu_gemm *p) { return guarded([&] { return arithmetic(*p); }); },
     .many_prepare = many_prepare,
     .many_run = many_run,
     .many_release = many_release,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Urgent products beside a flood of large ones, as a program does it with streams of two priorities.
+// Urgent GEMMs beside a flood of large ones, as a program would do it with streams of two priorities.
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -10,10 +10,10 @@
 namespace sg::cli {
 namespace {
 
-// Large products on one stream, as many at a time as there are.
+// Large GEMMs on one stream, as many at a time as there are.
 class flood {
  public:
-  flood(const gpu_product *all, std::int32_t count, const types &t, std::int32_t units)
+  flood(const gpu_gemm *all, std::int32_t count, const types &t, std::int32_t units)
       : all_(all, all + count), types_(t), ends_(all_.size()) {
     CHECK(cublasSetSmCountTarget(on_.blas, units));
     for (cudaEvent_t &end : ends_) CHECK(cudaEventCreateWithFlags(&end, cudaEventDisableTiming));
@@ -36,7 +36,7 @@ class flood {
   std::size_t ended() const { return ended_; }
 
  private:
-  const std::vector<gpu_product> all_;
+  const std::vector<gpu_gemm> all_;
   const types types_;
   lane on_;
   std::vector<cudaEvent_t> ends_;
@@ -50,7 +50,7 @@ std::int32_t trickle(const gpu_trickle *how, double *latencies, std::int32_t cap
   try {
     types t;
     if (!types_of(*how->urgent, t)) return -1;
-    the_gpu();  // the device is chosen
+    the_gpu();  // selects the device
     int least = 0, most = 0;
     CHECK(cudaDeviceGetStreamPriorityRange(&least, &most));
     const lane urgent(how->high_priority ? most : least);

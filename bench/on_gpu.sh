@@ -10,9 +10,9 @@ for suite in ${SUITES:-host outofcore resident accuracy split small heads priori
   case $suite in
     host) seconds=0.6 ;;
     outofcore | accuracy) seconds=1 ;;
-    small) seconds=4 ;; # many variants share it; their bursts are slow or quick as the host's cores are
+    small) seconds=4 ;; # shared by many variants, whose bursts vary with the host's cores
     resident) seconds=5 ;; # its ratios are of a few percent, and a card that heats up differs by as much from run to run
-    priority) seconds=5 ;; # shared by nine scenes, and a percentile wants many samples
+    priority) seconds=5 ;; # shared by nine scenes, and a percentile needs many samples
     *) seconds=0.5 ;;
   esac
   streamgemm bench "$suite" --device cuda:0 --peers "$PEERS" --seconds "$seconds" --json "$out/$suite.json" || exit 1

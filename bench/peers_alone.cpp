@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peers of `streamgemm bench cpu` in a process that never loads this library. Their figures here and there must
 // agree: then measuring them beside this library, which keeps OpenBLAS at one thread for itself, does not slow them
-// down. usage: peers_alone [size of the large products]
+// The peers of `streamgemm bench cpu` in a process that never loads this library. Their figures here and there must
+// agree: then this library, which keeps OpenBLAS at one thread for itself, does not slow them down. usage: peers_alone
+// [size of the large GEMMs]
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -13,7 +15,7 @@
 namespace sg::cli {
 
 static void run(std::int64_t m, std::int64_t n, std::int64_t k, int count, sg_dtype dtype, const char *name) {
-  const std::vector<double> a(count * m * k, 1.0), b(count * k * n, 1.0);  // wide enough for either type
+  const std::vector<double> a(count * m * k, 1.0), b(count * k * n, 1.0);  // large enough for either type
   std::vector<double> c(count * m * n);
   const std::int64_t size = dtype == SG_DTYPE_F64 ? 8 : 4;
   const int cores = int(std::thread::hardware_concurrency());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds PyTorch's rows to a record of `streamgemm bench host`: the same products from host memory to host memory, copied
+"""Adds PyTorch's rows to a record of `streamgemm bench host`: the same GEMMs from host memory to host memory, copied
 in, multiplied and copied out by PyTorch on its current stream. Usage: torch_host.py RECORD.json"""
 import json
 import os
@@ -22,8 +22,8 @@ def measure(m, n, k, dtype, pinned):
 
     def once():
         start = time.perf_counter()
-        product = a.to("cuda", non_blocking=True) @ b.to("cuda", non_blocking=True)
-        c.copy_(product, non_blocking=True)
+        result = a.to("cuda", non_blocking=True) @ b.to("cuda", non_blocking=True)
+        c.copy_(result, non_blocking=True)
         torch.cuda.synchronize()
         return time.perf_counter() - start
 
@@ -57,7 +57,7 @@ def main():
         record["rows"].append({**row, "variant": "PyTorch", "seconds": statistics.median(seconds), "samples": SAMPLES,
                                "min": min(seconds), "max": max(seconds)})
         print(f"{row['case']}: PyTorch {statistics.median(seconds) * 1e3:.2f} ms, streamgemm {row['seconds'] * 1e3:.2f} ms")
-        with open(sys.argv[1] + ".new", "w") as file:  # after each: a run that is cut short has what it measured
+        with open(sys.argv[1] + ".new", "w") as file:  # after each: an interrupted run keeps its measurements
             json.dump(record, file, indent=2)
             file.write("\n")
         os.replace(sys.argv[1] + ".new", sys.argv[1])

@@ -3,9 +3,9 @@
  * Flat forms of the calls that take descriptors, for wrappers of managed languages: every argument is a scalar, a
  * handle or a 64-bit address, so that one submission is one cheap call and no struct has to be mirrored in another
  * language. Static functions over the public ABI, compiled into each wrapper. Addresses are int64_t; statuses, outputs
- * and rules are those of the function that each one names.
+ * and rules are those of the function named in each comment.
  *
- * The lists of arguments exist once, as macros: SG_FLAT_PRODUCT follows sg_gemm_desc, SG_FLAT_SUBMIT follows sg_submit.
+ * The lists of arguments exist once, as macros: SG_FLAT_GEMM follows sg_gemm_desc, SG_FLAT_SUBMIT follows sg_submit.
  * A field that is added there is added here, and every function below takes it.
  */
 #ifndef STREAMGEMM_BINDINGS_FLAT_H
@@ -21,12 +21,12 @@
 #define SG_FLAT_MATRIX_NAMES(x) x, x##_rows, x##_cols, x##_ld, x##_dtype, x##_layout
 
 /* The fields of an sg_gemm_desc. a_array, b_array and c_array are addresses of arrays of addresses, or 0. */
-#define SG_FLAT_PRODUCT                                                                                               \
+#define SG_FLAT_GEMM                                                                                                  \
   SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(b), SG_FLAT_MATRIX(c), int32_t op_a, int32_t op_b, int32_t compute, double alpha, \
       double alpha_im, double beta, double beta_im, int64_t batch, int64_t stride_a, int64_t stride_b,                \
       int64_t stride_c, int64_t a_array, int64_t b_array, int64_t c_array, int64_t bias, int64_t stride_bias,         \
       int32_t bias_shape, int32_t activation
-#define SG_FLAT_PRODUCT_NAMES                                                                                       \
+#define SG_FLAT_GEMM_NAMES                                                                                          \
   SG_FLAT_MATRIX_NAMES(a), SG_FLAT_MATRIX_NAMES(b), SG_FLAT_MATRIX_NAMES(c), op_a, op_b, compute, alpha, alpha_im,  \
       beta, beta_im, batch, stride_a, stride_b, stride_c, a_array, b_array, c_array, bias, stride_bias, bias_shape, \
       activation
@@ -48,7 +48,7 @@ static inline sg_matrix sg_flat_matrix(SG_FLAT_MATRIX(x)) {
   return m;
 }
 
-static inline sg_gemm_desc sg_flat_product(SG_FLAT_PRODUCT) {
+static inline sg_gemm_desc sg_flat_gemm_desc(SG_FLAT_GEMM) {
   sg_gemm_desc d = SG_GEMM_DESC_INIT;
   d.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
   d.b = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(b));
@@ -92,27 +92,27 @@ static inline sg_submit sg_flat_submit(SG_FLAT_SUBMIT) {
 #endif /* SWIG */
 
 /* sg_gemm_async. */
-static inline sg_status sg_flat_gemm_async(sg_context *context, SG_FLAT_PRODUCT, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_flat_gemm_async(sg_context *context, SG_FLAT_GEMM, SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   return sg_gemm_async(context, &desc, &submit, out_job);
 }
 
 /* sg_gemm. Blocks. */
-static inline sg_status sg_flat_gemm(sg_context *context, SG_FLAT_PRODUCT, SG_FLAT_SUBMIT) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_flat_gemm(sg_context *context, SG_FLAT_GEMM, SG_FLAT_SUBMIT) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   return sg_gemm(context, &desc, &submit);
 }
 
-/* Room for the products of a group, to be filled by sg_flat_group_set and freed by sg_flat_group_free; 0: no memory. */
+/* Room for the GEMMs of a group, to be filled by sg_flat_group_set and freed by sg_flat_group_free; 0: no memory. */
 static inline int64_t sg_flat_group_alloc(int32_t count) {
   return (int64_t)(intptr_t)calloc(count > 0 ? (size_t)count : 1, sizeof(sg_gemm_desc));
 }
 
-/* Product `index` of a group. */
-static inline void sg_flat_group_set(int64_t group, int32_t index, SG_FLAT_PRODUCT) {
-  ((sg_gemm_desc *)sg_flat_at(group))[index] = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+/* GEMM `index` of a group. */
+static inline void sg_flat_group_set(int64_t group, int32_t index, SG_FLAT_GEMM) {
+  ((sg_gemm_desc *)sg_flat_at(group))[index] = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
 }
 
 /* Frees the room; 0 is a no-op. A group is read during a submission only. */
@@ -126,15 +126,15 @@ static inline sg_status sg_flat_gemm_grouped_async(sg_context *context, int64_t 
 }
 
 /* sg_plan_create. */
-static inline sg_status sg_flat_plan_create(sg_context *context, SG_FLAT_PRODUCT, const sg_plan_options *options,
+static inline sg_status sg_flat_plan_create(sg_context *context, SG_FLAT_GEMM, const sg_plan_options *options,
                                             sg_plan **out_plan) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   return sg_plan_create(context, &desc, options, out_plan);
 }
 
 /* sg_plan_run_async. */
-static inline sg_status sg_flat_plan_run_async(sg_plan *plan, SG_FLAT_PRODUCT, SG_FLAT_SUBMIT, sg_job **out_job) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_flat_plan_run_async(sg_plan *plan, SG_FLAT_GEMM, SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   return sg_plan_run_async(plan, &desc, &submit, out_job);
 }
@@ -156,8 +156,8 @@ static inline sg_status sg_flat_copy_2d_async(sg_context *context, int64_t dst, 
 }
 
 /* sg_gemm_async into a graph. */
-static inline sg_status sg_flat_record_gemm(sg_context *context, sg_graph *graph, SG_FLAT_PRODUCT, SG_FLAT_SUBMIT) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_flat_record_gemm(sg_context *context, sg_graph *graph, SG_FLAT_GEMM, SG_FLAT_SUBMIT) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   submit.graph = graph;
   return sg_gemm_async(context, &desc, &submit, NULL);
@@ -174,8 +174,8 @@ static inline sg_status sg_flat_record_copy_2d(sg_context *context, sg_graph *gr
 }
 
 /* sg_graph_set_gemm. */
-static inline sg_status sg_flat_graph_set_gemm(sg_graph *graph, int32_t index, SG_FLAT_PRODUCT) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_flat_graph_set_gemm(sg_graph *graph, int32_t index, SG_FLAT_GEMM) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   return sg_graph_set_gemm(graph, index, &desc);
 }
 
@@ -185,7 +185,7 @@ static inline sg_status sg_flat_graph_run_async(sg_graph *graph, SG_FLAT_SUBMIT,
   return sg_graph_run_async(graph, &submit, out_job);
 }
 
-/* sg_queue_next_batch into raw memory, which the caller reads by the layout that the functions below tell. */
+/* sg_queue_next_batch into raw memory, which the caller reads by the layout that the functions below return. */
 static inline sg_status sg_flat_next_batch(sg_queue *queue, int64_t completions, int32_t capacity, int64_t timeout_ns,
                                            int32_t *out_count) {
   return sg_queue_next_batch(queue, (sg_completion *)sg_flat_at(completions), capacity, timeout_ns, out_count);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every language's wrapper shares. A language's own file (python/python.i, ...) names the module, defines the
+/* Shared by the wrappers of all languages. A language's own file (python/python.i, ...) names the module, defines the
  * typemaps below for its types, and includes this one. The public headers are the source: a new function, enumerator,
  * struct or handle needs nothing here.
  *
  * A language defines, before it includes this file:
  *
  *   void *SG_ADDRESS           in, out: a handle or an address as a 64-bit integer, 0 for NULL. Users never see it.
- *   void **SG_OUT_ADDRESS      an output: what the call stores, as a 64-bit integer.
+ *   void **SG_OUT_ADDRESS      an output: the stored pointer, as a 64-bit integer.
  *   void *const *SG_ADDRESSES, int32_t SG_COUNT   in: an array of handles, NULL and 0 when empty.
  *   int32_t *OUTPUT, int64_t *OUTPUT, uint64_t *OUTPUT, double *OUTPUT   outputs; most come with SWIG's typemaps.i.
  *   sg_status                  out: throws the language's exception for a negative status, with its name and
- *                              sg_last_error_message(); gives the value of the others (SG_STATUS_NOT_READY is an answer).
+ *                              sg_last_error_message(); returns the other statuses (such as SG_STATUS_NOT_READY).
  *   int64_t, uint64_t, size_t  the language's 64-bit integer, where SWIG's own choice is narrower or boxed.
  *
  * and may define SG_QUICK(function) and SG_BLOCKS(function), which are called for each function: whether it may be called
  * while a lock of the language's runtime is held.
  *
- * Ownership: a handle that a call gives out is one reference; the layer on top gives it back by sg_..._release, once. Nothing
- * generated owns a handle. The info and option structs are proxies; a new one holds its SG_..._INIT.
+ * Ownership: a returned handle is one reference; the layer on top releases it by sg_..._release, once. Nothing generated owns
+ * a handle. The info and option structs are proxies; a new one holds its SG_..._INIT.
  */
 %{
 #include <stdlib.h>
@@ -48,7 +48,7 @@
 %apply void *SG_ADDRESS { void *, const void *, void *const *, const float *, const double *, float *c, double *c };
 %apply void **SG_OUT_ADDRESS { void ** };
 
-/* A struct that begins with its size: a new one is the header's initial value; what the wrapper duplicated goes with it. */
+/* A struct that begins with its size: a new one has the header's initial value; the wrapper's copies are freed with it. */
 %define SG_STRUCT(TYPE, INITIAL, RELEASE_STRINGS)
 %extend TYPE {
   TYPE() {
@@ -64,7 +64,7 @@
 }
 %enddef
 
-/* An array of structs in a struct: the entries one by one, in a proxy that is good as long as that of the whole. */
+/* An array of structs in a struct: the entries one by one, in a proxy that is valid as long as that of the struct. */
 %define SG_STRUCT_ARRAY(TYPE, ENTRY, ARRAY, ONE)
 %ignore TYPE::ARRAY;
 %extend TYPE {

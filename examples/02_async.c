@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many jobs at once: order that follows from the data, order that is asked for, and a completion queue. */
+/* Many jobs at once: order that follows from the data, explicit order, and a completion queue. */
 #include "check.h"
 
 enum { size = 64, jobs = 8 };
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
   int i;
 
   /* A cyclic shift: its eighth power shifts by eight. Powers depend on each other, so the jobs run one after another;
-   * the library sees that from their operands. Nobody waits for the ones before the last. */
+   * the library derives that from their operands. Only the last job is waited for. */
   for (i = 0; i < size; ++i) a[i * size + (i + 1) % size] = power[0][i * size + i] = 1.0f;
   check(sg_queue_create(context, &queue), "sg_queue_create");
   for (i = 0; i < jobs; ++i) {
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     check(multiply(context, power[i], a, power[i + 1], &submit, NULL), "sg_sgemm_async");
   }
 
-  /* The queue tells of each job as it ends. An event loop would watch sg_queue_fd instead of blocking here. */
+  /* The queue returns each job as it completes. An event loop would watch sg_queue_fd instead of blocking here. */
   for (i = 0; i < jobs;) {
     sg_completion done[jobs];
     int32_t count, j;
@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   }
   expect(power[jobs][0 * size + jobs] == 1.0f && power[jobs][3 * size + 3 + jobs] == 1.0f, "a^8 shifts by 8");
 
-  /* `after` names jobs to wait for when the data does not show it. */
+  /* `after` names jobs to wait for when the data does not order them. */
   {
     sg_job *first, *second;
     sg_submit submit = SG_SUBMIT_INIT;
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
     submit.after_count = 1;
     check(multiply(context, a, power[0], power[2], &submit, &second), "sg_sgemm_async");
     check(sg_job_wait(second, SG_FOREVER), "sg_job_wait");
-    expect(sg_job_query(first) == SG_STATUS_OK, "the job named in `after` ended before");
+    expect(sg_job_query(first) == SG_STATUS_OK, "the job named in `after` completed before");
     sg_job_release(first);
     sg_job_release(second);
   }

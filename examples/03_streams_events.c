@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams, events and device memory: two streams each copy in, multiply and copy out, so that one's copies run beside
+/* Streams, events and device memory: two streams each copy in, multiply and copy out, so that one's copies overlap
  * the other's arithmetic; events measure them on the device's clock. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many products in one job: items at a fixed stride, items anywhere, and products of different shapes. */
+/* Many GEMMs in one job: items at a fixed stride, items at arbitrary addresses, and GEMMs of different shapes. */
 #include "check.h"
 
 enum { items = 16, m = 8, n = 4, k = 32 };
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
   for (p = 0; p < k; ++p)
     for (j = 0; j < n; ++j) b[p][j] = (float)(j + 1);
 
-  /* Sixteen products with one B: a stride of 0 shares it. */
+  /* Sixteen GEMMs with one B: a stride of 0 shares it. */
   desc.a = view(a, m, k, SG_DTYPE_F32);
   desc.b = view(b, k, n, SG_DTYPE_F32);
   desc.c = view(c, m, n, SG_DTYPE_F32);
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
   check(sg_gemm(context, &desc, NULL), "strided batch");
   expect_sums();
 
-  /* The same with the items wherever they lie; the arrays of pointers are read during the call only. */
+  /* The same with items at arbitrary addresses; the arrays of pointers are read during the call only. */
   for (i = 0; i < items; ++i) {
     a_items[i] = a[i];
     b_items[i] = b;
@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
   check(sg_gemm(context, &desc, NULL), "batch of pointers");
   expect_sums();
 
-  /* Products of different shapes, one job. */
+  /* GEMMs of different shapes, one job. */
   for (i = 0; i < 100; ++i) tall[i][0] = wide[1][i] = 1, tall[i][1] = wide[0][i] = 2;
   group[0].a = view(tall, 100, 2, SG_DTYPE_F64);
   group[0].b = view(wide, 2, 100, SG_DTYPE_F64);
@@ -68,8 +68,8 @@ int main(int argc, char **argv) {
   group[1].c = view(inner, 2, 2, SG_DTYPE_F64);
   check(sg_gemm_grouped_async(context, group, 2, NULL, &job), "sg_gemm_grouped_async");
   check(sg_job_wait(job, SG_FOREVER), "sg_job_wait");
-  expect(outer[99][99] == 4 && inner[0][0] == 200 && inner[0][1] == 400 && inner[1][0] == 100, "the grouped products");
-  printf("%d products in a strided batch, %d by pointers, 2 in a group\n", items, items);
+  expect(outer[99][99] == 4 && inner[0][0] == 200 && inner[0][1] == 400 && inner[1][0] == 100, "the grouped GEMMs");
+  printf("%d GEMMs in a strided batch, %d by pointers, 2 in a group\n", items, items);
   sg_job_release(job);
   sg_context_release(context);
   return 0;

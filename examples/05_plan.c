@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What would a product cost on a GPU that is not here? A plan on a simulated device predicts it; nothing is multiplied.
+/* What would a GEMM cost on a GPU that is not present? A plan on a simulated device predicts it; nothing is computed.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library without its header and without linking it: how a language with nothing but dlopen calls it. Handles are
+/* The library without its header and without linking it, for languages that can only dlopen. Handles are
  * pointers, statuses and enumerators are ints, 0 is success. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ typedef const char *message_fn(void);
 
 static void *library;
 
-/* C has no cast from an object pointer to a function's; POSIX says that copying one is right. */
+/* C has no cast from an object pointer to a function pointer; POSIX allows copying one. */
 static void find(const char *name, void *function) {
   void *symbol = dlsym(library, name);
   if (!symbol) {

@@ -2,7 +2,7 @@
 /* Which digit is it? All-pairs nearest neighbours over the 1797 handwritten digits of data/digits.csv.
  *
  * |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and all the x.y are one matrix product, X * X^T. It is submitted in blocks of
- * rows, a job each; as soon as a block is ready its digits are classified on the host, while the next blocks are
+ * rows, a job each; as soon as a block is complete its digits are classified on the host, while the next blocks are
  * multiplied and copied. The accuracies must be the known ones (data/README.md). Usage: 07_nearest_neighbour
  * data/digits.csv [device] */
 #define _POSIX_C_SOURCE 200809L
@@ -85,7 +85,7 @@ static sg_matrix rows_of(float *data, int rows, int cols) {
 
 static int rows_in(int b) { return b + 1 < blocks ? block : samples - b * block; }
 
-/* Submits one job a block and returns; the queue will tell which are ready. */
+/* Submits one job a block and returns; the queue delivers the completed ones. */
 static void submit_all(sg_context *context, float *x, float *products, sg_queue *queue, sg_job **jobs) {
   int b;
   for (b = 0; b < blocks; ++b) {

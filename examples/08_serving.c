@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server in miniature: every thread has requests of mixed sizes and keeps all of them in flight, each a product of
- * its own. Nobody gathers them: the library sends those that wait at the same time out as one call. Prints throughput
+/* A server in miniature: every thread has requests of mixed sizes and keeps all of them in flight, each a GEMM of
+ * its own. The library batches the GEMMs that are queued at the same time. Prints throughput
  * and latencies with and without that, on one stream, and with a stream for each request. usage: 08_serving [device]
  * [seconds] [threads] */
 #define _POSIX_C_SOURCE 200809L

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the examples do with a status: go on, or say what failed and stop. */
+/* Status checks of the examples: continue, or print the failure and stop. */
 #ifndef EXAMPLES_CHECK_H
 #define EXAMPLES_CHECK_H
 

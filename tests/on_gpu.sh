@@ -11,7 +11,7 @@ program() { find "$build" -type f -name "$1" ! -path '*/emulated/*' | head -1; }
 export SG_TEST_DEVICE="$device" SG_TEST_DEVICES="$device"
 export SG_PLUGIN_PATH="${SG_PLUGIN_PATH:-$(program libstreamgemm-cuda.so)}"
 
-run() { # what it is called, and the command
+run() { # its name, and the command
   name=$1
   shift
   "$@" >"$log" 2>&1
@@ -28,12 +28,13 @@ run() { # what it is called, and the command
 }
 
 run conformance "$(program conformance)"
-for topic in axpby bad_input bad_product blocking callback copy deadline dispatch epilogue failure gemm_grouped gemm_plans \
-  gemm_rules gemm_types graph interleaved job narrowing order overlap partition plan queue repeat stream textbook turns; do
+for topic in axpby bad_gemm bad_input blocking callback copy deadline dispatch downcast epilogue failure fair_share \
+  gemm_grouped gemm_plans gemm_rules gemm_types graph interleaved job order overlap partition plan queue repeat \
+  stream textbook; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
-for mode in exit_beside_a_large_product exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
+for mode in exit_beside_a_large_gemm exit_beside_threads_in_calls return_without_releasing exit_behind_release; do
   for seed in 1 2 3; do run "process_test $mode $seed" "$(program process_test)" $mode "$device" $seed; done
 done
 run "random_test for $random_seconds s" "$(program random_test)" --device "$device" --seconds "$random_seconds"

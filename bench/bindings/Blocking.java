@@ -5,10 +5,10 @@ import org.streamgemm.ContextOptions;
 import org.streamgemm.DType;
 import org.streamgemm.Matrix;
 
-/** What a blocking GEMM costs in Java: blocking.c in another language. Prints one line of JSON. */
+/** The cost of a blocking GEMM in Java: blocking.c in another language. Prints one line of JSON. */
 public final class Blocking {
   private static final int[] SIDES = {4, 8, 16, 32, 64, 128, 256, 512};
-  private static final int ROUNDS = 15; // the compiler needs the first ones
+  private static final int ROUNDS = 15; // the first ones warm up the compiler
 
   private Blocking() {}
 

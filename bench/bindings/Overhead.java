@@ -12,7 +12,7 @@ import org.streamgemm.Stream;
 import org.streamgemm.Submit;
 
 /**
- * What one asynchronous product of 4 x 4 matrices costs, in Java: overhead.c in another language. Prints one line of
+ * The cost of one asynchronous GEMM of 4 x 4 matrices in Java: overhead.c in another language. Prints one line of
  * JSON.
  *
  * <p>usage: Overhead CALLS
@@ -21,7 +21,7 @@ public final class Overhead {
   private static final int N = 4;
   private static final int BLOCK = 1000;
   private static final int GATE = 512;
-  private static final int WARM_UP = 100; // the compiler needs some
+  private static final int WARM_UP = 100; // for the compiler
   private static final int PIPELINE = 64;
 
   private static Context context;
@@ -52,8 +52,7 @@ public final class Overhead {
   }
 
   /**
-   * Calls that the worker cannot begin yet, behind a product of some milliseconds: nothing but the submission is
-   * timed.
+   * Calls that the worker cannot start yet, behind a GEMM of some milliseconds: only the submission is timed.
    */
   private static void runBehindGate(int blocks, long[] cost) {
     Job<?>[] jobs = new Job<?>[ BLOCK + 1 ];
@@ -68,7 +67,7 @@ public final class Overhead {
     }
   }
 
-  /** Calls that run at once, some in flight together. Microseconds for each, start to end. */
+  /** Calls that run at once, some in flight together. Microseconds for each, start to completion. */
   private static double runPipelined(int calls) {
     Job<?>[] jobs = new Job<?>[ PIPELINE ];
     long start = System.nanoTime();
@@ -120,7 +119,7 @@ public final class Overhead {
               + "\"blocking_us\": %.3f}%n",
           direct ? " (direct)" : "", calls, call, pipelined, future, blocking);
       for (int i = 0; i < N * N; ++i)
-        if (results.get((BLOCK - 1) * N * N + i) != N) throw new AssertionError("wrong product");
+        if (results.get((BLOCK - 1) * N * N + i) != N) throw new AssertionError("wrong result");
     }
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a blocking GEMM costs in C, one after another: the measure of the other languages, which run the same program.
+/* The cost of a blocking GEMM in C, one after another: the baseline of the other languages, which run the same program.
  * Prints one line of JSON: microseconds by case. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

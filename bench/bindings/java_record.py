@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of HostProducts as a record. usage: java_record.py LINES COMMIT GPU RECORD.json"""
+"""The lines of HostGemms as a record. usage: java_record.py LINES COMMIT GPU RECORD.json"""
 
 import datetime
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Blocking products of NumPy arrays on the cpu, small ones first, beside NumPy's matmul: both in one process, by turns, on the
+"""Blocking GEMMs of NumPy arrays on the cpu, small ones first, beside NumPy's matmul: both in one process, alternately, on the
 same OpenBLAS where NumPy uses the system's. Prints a table, and a record with --json.
 
 usage: numpy_calls.py [--json FILE [--commit COMMIT]] [--rounds N]
@@ -38,13 +38,13 @@ def measure(context, shape, dtype, rounds):
         "streamgemm, job and result": lambda: context.gemm_async(a, b, d).result(),
     }
     calls = max(1, min(2000, int(2e7 / (2 * m * n * k))))
-    told = {name: [] for name in ways}
+    samples = {name: [] for name in ways}
     for _ in range(rounds):
         for name, call in ways.items():
             microseconds(call, calls)  # caches, cores and threads as in a row of such calls
-            told[name].append(microseconds(call, calls))
+            samples[name].append(microseconds(call, calls))
     assert (c == d).all()
-    return {name: statistics.median(values) for name, values in told.items()}
+    return {name: statistics.median(values) for name, values in samples.items()}
 
 
 def main():
@@ -58,10 +58,10 @@ def main():
         cases = [(shape, dtype) for dtype in ("float32", "float64") for shape in SHAPES]
         cases += [(shape, "float64") for shape in VECTORS]
         for shape, dtype in cases:
-            told = measure(context, shape, dtype, options.rounds)
+            medians = measure(context, shape, dtype, options.rounds)
             name = f"{dtype} {'x'.join(map(str, shape))}"
-            print(f"{name:24}" + "".join(f"  {way} {us:9.2f}" for way, us in told.items()), flush=True)
-            rows += [{"case": name, "variant": way, "seconds": us * 1e-6} for way, us in told.items()]
+            print(f"{name:24}" + "".join(f"  {way} {us:9.2f}" for way, us in medians.items()), flush=True)
+            rows += [{"case": name, "variant": way, "seconds": us * 1e-6} for way, us in medians.items()]
     if options.json:
         record = {"schema": "streamgemm-bench/1", "suite": "numpy calls", "version": sg.__version__,
                   "commit": options.commit, "rows": rows,

@@ -25,8 +25,8 @@ def check(a, b, c, unit):
 
 
 def by_torch(a, b, c):
-    product = torch.from_numpy(a).to("cuda") @ torch.from_numpy(b).to("cuda")
-    torch.from_numpy(c).copy_(product)
+    result = torch.from_numpy(a).to("cuda") @ torch.from_numpy(b).to("cuda")
+    torch.from_numpy(c).copy_(result)
 
 
 def timed(work):

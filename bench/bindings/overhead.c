@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one asynchronous product of 4 x 4 matrices costs, in C: the measure of the other languages, which run the same
- * program. Prints one line of JSON; README.md says what its fields are.
+/* The cost of one asynchronous GEMM of 4 x 4 matrices in C: the baseline of the other languages, which run the same
+ * program. Prints one line of JSON; README.md describes its fields.
  * usage: overhead_c CALLS */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -46,8 +46,7 @@ static void finish(sg_job **jobs, int count) {
   for (int i = 0; i < count; ++i) check(sg_job_release(jobs[i]));
 }
 
-/* Calls that the worker cannot begin yet, behind a product of some milliseconds: nothing but the submission is timed.
- */
+/* Calls that the worker cannot start yet, behind a GEMM of some milliseconds: only the submission is timed. */
 static void run_behind_gate(long blocks, double *cost) {
   static sg_job *jobs[BLOCK + 1];
   for (long block = 0; block < blocks; ++block) {
@@ -61,7 +60,7 @@ static void run_behind_gate(long blocks, double *cost) {
   }
 }
 
-/* Calls that run at once, some in flight together. Microseconds for each, start to end. */
+/* Calls that run at once, some in flight together. Microseconds for each, start to completion. */
 static double run_pipelined(long calls) {
   sg_job *jobs[PIPELINE];
   const double start = now();

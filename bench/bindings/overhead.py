@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What one asynchronous product of 4 x 4 matrices costs, in Python: overhead.c in another language. Prints one line of
+"""The cost of one asynchronous GEMM of 4 x 4 matrices in Python: overhead.c in another language. Prints one line of
 JSON.
 
 usage: overhead.py CALLS
@@ -25,7 +25,7 @@ gate_in, gate_out = np.ones((GATE, GATE)), np.empty((GATE, GATE))
 
 
 def run_behind_gate(blocks):
-    """Calls that the worker cannot begin yet, behind a product of some milliseconds: nothing but the submission is
+    """Calls that the worker cannot start yet, behind a GEMM of some milliseconds: only the submission is
     timed."""
     costs = []
     for _ in range(blocks):

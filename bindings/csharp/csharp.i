@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C#: the P/Invoke layer StreamGemm.Internal. Everything that crosses is a number or an address, so that no call marshals,
- * no call pins, and native code never calls back into the runtime (SWIG's own helpers would: meson.build switches them off). */
+/* C#: the P/Invoke layer StreamGemm.Internal. All arguments are numbers or addresses, so that no call marshals or pins, and
+ * native code never calls back into the runtime (SWIG's own helpers would: meson.build switches them off). */
 %module Raw
 
 %typemap(csclassmodifiers) SWIGTYPE "internal class"
@@ -66,7 +66,7 @@ SG_INTEGER64(size_t, ulong)
 %typemap(in) void **SG_OUT_ADDRESS "$1 = ($1_ltype)$input; *$input = 0;"
 %typemap(csin) void **SG_OUT_ADDRESS "out $csinput"
 
-/* Enumerations are ints here; the public ones come from the headers too (declarations.py), with their comments. */
+/* Enumerations are ints here; the public enums are generated from the headers too (declarations.py), with their comments. */
 %rename("$ignore", %$isenum) "";
 %rename("$ignore", %$isenumitem) "";
 %typemap(ctype) enum SWIGTYPE "int"
@@ -79,7 +79,7 @@ SG_INTEGER64(size_t, ulong)
 %typemap(csvarin) enum SWIGTYPE %{ set { $imcall; } %}
 %typemap(csvarout) enum SWIGTYPE %{ get { return $imcall; } %}
 
-/* A status that a call returns: the failures are exceptions, the answers (not ready, timeout) are numbers. */
+/* A returned status: failures are exceptions, other statuses (not ready, timeout) are numbers. */
 %typemap(ctype) sg_status "int"
 %typemap(imtype) sg_status "int"
 %typemap(cstype) sg_status "int"
@@ -88,7 +88,7 @@ SG_INTEGER64(size_t, ulong)
 %typemap(csin) sg_status "$csinput"
 %typemap(csout) sg_status { return StreamGemm.Errors.Check($imcall); }
 
-/* Strings are UTF-8. One that comes out is read while what owns it (a proxy, the library) is alive. */
+/* Strings are UTF-8. A returned string is read while its owner (a proxy, the library) is alive. */
 %typemap(ctype) const char *, char [ANY] "const char *"
 %typemap(imtype) const char *, char [ANY] "System.IntPtr"
 %typemap(cstype) const char *, char [ANY] "string"
@@ -103,7 +103,7 @@ SG_INTEGER64(size_t, ulong)
       System.GC.KeepAlive(this);
       return text;
     } %}
-/* Text that the caller has room for: an address. */
+/* Text in a buffer of the caller: an address. */
 %apply void *SG_ADDRESS { char *text };
 %immutable name;
 %immutable description;
@@ -115,17 +115,17 @@ SG_INTEGER64(size_t, ulong)
 
 %include "streamgemm.i"
 
-/* Submissions. The options' address and the place for the job's handle (or 0: nobody will ask) are plain numbers. */
+/* Submissions. The address of the options and the place for the job's handle (0: none wanted) are plain numbers. */
 %apply void *SG_ADDRESS { const sg_plan_options *options, sg_job **out_job };
 %{
 #include "flat.h"
 %}
 %include "flat.h"
 
-/* What a graph records, and its runs. */
+/* Recording in a graph, and its runs. */
 %inline %{
-static inline sg_status sg_csharp_record_gemm(sg_context *context, sg_graph *graph, SG_FLAT_PRODUCT, SG_FLAT_SUBMIT) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_csharp_record_gemm(sg_context *context, sg_graph *graph, SG_FLAT_GEMM, SG_FLAT_SUBMIT) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
   submit.graph = graph;
   return sg_gemm_async(context, &desc, &submit, NULL);
@@ -139,8 +139,8 @@ static inline sg_status sg_csharp_record_copy_2d(sg_context *context, sg_graph *
                           (uint64_t)height, &submit, NULL);
 }
 
-static inline sg_status sg_csharp_graph_set_gemm(sg_graph *graph, int32_t index, SG_FLAT_PRODUCT) {
-  const sg_gemm_desc desc = sg_flat_product(SG_FLAT_PRODUCT_NAMES);
+static inline sg_status sg_csharp_graph_set_gemm(sg_graph *graph, int32_t index, SG_FLAT_GEMM) {
+  const sg_gemm_desc desc = sg_flat_gemm_desc(SG_FLAT_GEMM_NAMES);
   return sg_graph_set_gemm(graph, index, &desc);
 }
 

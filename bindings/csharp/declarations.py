@@ -60,7 +60,7 @@ def enums_of(text):
 
 
 def property_of(kind, name, array, comment, enums):
-    """C# type, expression that reads and statement that writes a member; None for what is no number, text or enumerator."""
+    """C# type, expression that reads and statement that writes a member; None for other members than numbers, text and enumerators."""
     native = f"native.{name}"
     flags = re.match(r"(sg_\w+_flags)\b", comment)
     if kind == "const char *" or kind == "char" and array:

@@ -3,7 +3,7 @@
  * 64-bit integers; there are no proxies. org.streamgemm is the layer on top.
  *
  * A function that returns sg_status gives a long: the status (0, or one of the positive answers), or its output where it has
- * one. A double comes as its bits (Double.longBitsToDouble). A failure is thrown.
+ * one. A double is returned as its bits (Double.longBitsToDouble). A failure is thrown.
  */
 %module(jniclassname="Native") Raw
 %{
@@ -24,7 +24,7 @@
   /** Address of the first byte of a direct buffer's memory, wherever its position is; 0 when it has none. */
   public static native long address(java.nio.Buffer buffer);
 
-  /** A direct buffer over memory that somebody else owns. */
+  /** A direct buffer over memory with another owner. */
   public static native java.nio.ByteBuffer window(long address, long bytes);
 
   /** Text that ends with a NUL. */
@@ -72,7 +72,7 @@ SG_OUT_NUMBER(double, sg_java_bits)
 %typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT)
   "(*jenv)->ReleaseLongArrayElements(jenv, $input, elements$argnum, JNI_ABORT);"
 
-/* A failure is thrown; the wrapper goes on to free what it holds, and returns. */
+/* A failure is thrown; the wrapper then frees its memory, and returns. */
 %typemap(jni) sg_status "jlong"
 %typemap(jtype) sg_status "long"
 %typemap(jstype) sg_status "long"
@@ -102,7 +102,7 @@ static jbyteArray sg_java_bytes(JNIEnv *jenv, const char *text) {
   return bytes;
 }
 
-/* Throws what org.streamgemm.internal.Failures makes of it. A failure on the way is a Java exception already. */
+/* Throws the exception made by org.streamgemm.internal.Failures. A failure on the way is a Java exception already. */
 static void sg_java_throw(JNIEnv *jenv, sg_status status, const char *message) {
   jbyteArray bytes;
   jmethodID method;
@@ -131,7 +131,7 @@ JNIEXPORT jbyteArray JNICALL Java_org_streamgemm_internal_Native_text(JNIEnv *je
 }
 %}
 
-/* The flat functions stand for these; a completion is read from memory. */
+/* Replaced by the flat functions; a completion is read from memory. */
 %ignore sg_gemm_desc;
 %ignore sg_submit;
 %ignore sg_matrix;

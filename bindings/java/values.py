@@ -137,7 +137,7 @@ def info_class(text, c_name, name):
     for (int i = 0; i < count; ++i) all.add(new {name}(at.applyAsLong(i)));
     return List.copyOf(all);
   }}""" if is_entry else f"""
-  /** What a call that fills in the struct at an address tells. */
+  /** Reads the struct that a call fills at an address. */
   static {name} from(LongConsumer call) {{
     long struct = Native.new_{c_name}();
     if (struct == 0) throw new OutOfMemoryError("{c_name}");
@@ -236,7 +236,7 @@ public final class {name} {{
     return copy;
   }}
 
-  /** Gives a call the address of a struct with these options, and returns what it returns. */
+  /** Passes a call the address of a struct with these options, and returns its result. */
   long with(LongUnaryOperator call) {{
     long struct = Native.new_{c_name}();
     if (struct == 0) throw new OutOfMemoryError("{c_name}");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* streamgemm._raw: the C API as it is, handles as integers, and what native.h adds. Internal: streamgemm is the package. */
+/* streamgemm._raw: the C API unchanged, handles as integers, and the functions of native.h. Internal: streamgemm is the package. */
 %module _raw
 %include <typemaps.i>
 
@@ -40,7 +40,7 @@
 }
 %typemap(freearg) (void *const *SG_ADDRESSES, int32_t SG_COUNT) "free((void *)$1);"
 
-/* Outputs are what a call gives; OK by itself is None, an answer such as SG_STATUS_NOT_READY its number. */
+/* Outputs are the return value; OK without outputs is None, another status such as SG_STATUS_NOT_READY its number. */
 %typemap(out) sg_status {
   if ((int)$1 < 0) {
     raise_status($1, sg_last_error_message());
@@ -53,12 +53,12 @@
   }
 }
 
-/* Given a text of any length by plan_text below. */
+/* Replaced by plan_text below, for text of any length. */
 %ignore sg_plan_describe;
 %ignore sg_trace_export; /* trace_bytes below */
 %ignore sg_job_message; /* a Job keeps its message */
 %ignore sg_job_label; /* job_label below */
-%ignore sg_context_model; /* what `streamgemm info --model` prints */
+%ignore sg_context_model; /* printed by `streamgemm info --model` */
 
 %include "streamgemm.i"
 

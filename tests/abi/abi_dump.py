@@ -12,9 +12,9 @@ import tempfile
 
 import public_api
 
-# What names a version or a linkage, and what only sources use.
+# Macros for versions and linkage, and macros that only sources use.
 NO_CONSTANT = re.compile(r"SG_(\w*VERSION\w*|API|BEGIN_DECLS|END_DECLS|\w+_INIT)$")
-ABI_VERSION = "SG_BACKEND_ABI_VERSION"  # a constant all the same: plugins are built with it
+ABI_VERSION = "SG_BACKEND_ABI_VERSION"  # also a constant: plugins are built with it
 SINCE = re.compile(r"\bSince (\d+\.\d+)\.")
 
 
@@ -36,7 +36,7 @@ def name_in(declaration):
 
 
 def program(headers):
-    """A C program that prints what must be evaluated."""
+    """A C program that prints values that only a compiler can evaluate."""
     lines = ["#include <stddef.h>", "#include <stdio.h>"]
     lines += [f"#include <streamgemm/{path.name}>" for path in headers]
     lines.append("int main(void) {")
@@ -50,13 +50,13 @@ def program(headers):
         for item in items:
             if item.kind == "struct":
                 fields = members[item.name]
-                # One that says its size is read up to that size only.
+                # A struct with a size field is read up to that size only.
                 grows = " grows" if any(name in ("struct_size", "header") for name, _ in fields) else ""
                 lines.append(
                     f'  printf("struct {item.name} size=%zu{grows}\\n", sizeof({item.name}));'
                 )
                 for name, declaration in fields:
-                    # A declaration of several members is one text for each of them.
+                    # A declaration of several members gives each the same text.
                     shown = declaration if name_in(declaration) == name else f"{declaration} [{name}]"
                     lines.append(
                         f'  printf("  field {name} offset=%zu size=%zu: {shown}\\n", offsetof({item.name}, {name}),'

@@ -39,7 +39,7 @@ def read(lines):
 
 
 def problems(before, now):
-    """What programs that were built with `before` can not do with `now`."""
+    """Incompatibilities of `now` for programs that were built with `before`."""
     old, old_structs = read(before)
     new, new_structs = read(now)
     for what, value in old.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name is documented, and every function says its result, whether it blocks, its threads and its age."""
+"""Every public name is documented, and every function states its result, whether it blocks, its threads and its first version."""
 import re
 import sys
 
@@ -14,7 +14,7 @@ FACTS = {
 
 
 def problems(items):
-    """What is missing, one sentence each."""
+    """Missing documentation, one sentence each."""
     documented = {(item.kind, item.name) for item in items if item.doc}
     for item in items:
         if (item.kind, item.name) not in documented:

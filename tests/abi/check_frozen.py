@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a frozen release declared is still declared the same way: functions, values of enumerators, and the fields of
+"""Declarations of a frozen release are unchanged: functions, values of enumerators, and the fields of
 structs in their order, as a prefix of today's. check_frozen.py FROZEN TODAY"""
 import sys
 

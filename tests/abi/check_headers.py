@@ -27,7 +27,7 @@ def program(header, items):
 
 
 def compile_alone(compiler, language, include, text):
-    """"" or the compiler's complaint."""
+    """"" or the compiler's message."""
     with tempfile.NamedTemporaryFile("w", suffix=".c" if language == "c" else ".cpp") as file:
         file.write(text)
         file.flush()

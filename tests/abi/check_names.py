@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public function is in the table of verbs, once; what is deprecated is not, but is named below it.
+"""Every public function is in the table of verbs, once; deprecated functions are listed below it instead.
 check_names.py NAMES.md INCLUDE"""
 import collections
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library exports the functions that its headers declare, each under the version that it says it is there since, and
-nothing else; it is called by its soname, and needs no GPU's library. check_symbols.py LIBRARY INCLUDE FROZEN-FOLDER..., the
+"""The library exports the functions that its headers declare, each under its "Since" version, and nothing else; it
+has its soname, and needs no GPU library. check_symbols.py LIBRARY INCLUDE FROZEN-FOLDER..., the
 first release first"""
 import pathlib
 import re
@@ -44,7 +44,7 @@ def version_of(name, releases, coming):
 
 
 def dynamic_problems(readelf_output):
-    """Of the dynamic section: the soname and what is needed."""
+    """Problems of the dynamic section: the soname and the needed libraries."""
     soname = re.findall(r"SONAME.*\[(.*)\]", readelf_output)
     if soname != [SONAME]:
         yield f"the soname is {soname}, not {SONAME}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checkers of this folder pass what is right and catch what is wrong."""
+"""The checkers of this folder accept valid input and report each defect."""
 import pathlib
 import shutil
 import subprocess
@@ -11,9 +11,9 @@ import unittest
 import abi_dump
 import check_abi
 import check_docs
-import check_floors
 import check_frozen
 import check_headers
+import check_layers
 import check_names
 import check_symbols
 import public_api
@@ -49,8 +49,8 @@ def docs(text):
     return list(check_docs.problems(public_api.parse(text)))
 
 
-def floors(path, text):
-    return list(check_floors.lib_problems([(pathlib.PurePosixPath(path), text)]))
+def layers(path, text):
+    return list(check_layers.lib_problems([(pathlib.PurePosixPath(path), text)]))
 
 
 class Docs(unittest.TestCase):
@@ -61,7 +61,7 @@ class Docs(unittest.TestCase):
             ["struct", "field", "field", "enum", "enumerator", "enumerator", "type", "type", "macro", "function"], kinds
         )
 
-    def test_each_missing_comment_is_noticed(self):
+    def test_each_missing_comment_is_reported(self):
         for comment, name in [
             ("/** A thing. */\n", "sg_thing"),
             ("/** Options. */\n", "sg_thing_options"),
@@ -78,11 +78,11 @@ class Docs(unittest.TestCase):
             self.assertEqual(1, len(found), (name, found))
             self.assertIn(name, found[0])
 
-    def test_each_missing_fact_is_noticed(self):
-        facts = ("@return", "Never blocks. ", "Any\n * thread. ", "Since 0.1.", "@param[out] out_thing One reference.")
-        for fact in facts:
-            self.assertIn(fact, GOOD)
-            self.assertEqual(1, len(docs(GOOD.replace(fact, ""))), fact)
+    def test_each_missing_statement_is_reported(self):
+        statements = ("@return", "Never blocks. ", "Any\n * thread. ", "Since 0.1.", "@param[out] out_thing One reference.")
+        for statement in statements:
+            self.assertIn(statement, GOOD)
+            self.assertEqual(1, len(docs(GOOD.replace(statement, ""))), statement)
 
     def test_an_undocumented_function(self):
         self.assertEqual(1, len(docs(GOOD + "SG_API sg_status sg_thing_use(sg_thing *thing);\n")))
@@ -118,7 +118,7 @@ class Symbols(unittest.TestCase):
         self.assertEqual(["STREAMGEMM_0", "STREAMGEMM_0.2", "STREAMGEMM_0.3"], versions)
 
 
-class Floors(unittest.TestCase):
+class Layers(unittest.TestCase):
     def test_good(self):
         for path, include in [
             ("plan/gemm/cost.cpp", '"base/dtype.hpp"'),
@@ -130,7 +130,7 @@ class Floors(unittest.TestCase):
             ("backends/cpu/gemm.cpp", '"gemm.hpp"'),
             ("base/error.hpp", "<streamgemm/status.h>"),
         ]:
-            self.assertEqual([], floors(path, f"#include {include}\n"), (path, include))
+            self.assertEqual([], layers(path, f"#include {include}\n"), (path, include))
 
     def test_upwards(self):
         for path, include in [
@@ -150,30 +150,30 @@ class Floors(unittest.TestCase):
             ("run/order/tracker.cpp", '"run/dispatch/engine.hpp"'),
             ("plan/schedule/hazard.cpp", '"plan/gemm/problem.hpp"'),
         ]:
-            self.assertTrue(floors(path, f"#include {include}\n"), (path, include))
-        self.assertTrue(floors("attic/x.cpp", ""))
+            self.assertTrue(layers(path, f"#include {include}\n"), (path, include))
+        self.assertTrue(layers("attic/x.cpp", ""))
 
-    def test_circles_crowds_and_long_files(self):
+    def test_cycles_frequent_includes_and_long_files(self):
         def files(**texts):
             return [(pathlib.PurePosixPath(name.replace("_", "/") + ".hpp"), text) for name, text in texts.items()]
 
         a_b, b_a = '#include "base/b.hpp"\n', '#include "a.hpp"\n'
-        self.assertEqual([], list(check_floors.circles(files(base_a=a_b, base_b=""))))
+        self.assertEqual([], list(check_layers.cycles(files(base_a=a_b, base_b=""))))
         self.assertEqual(
-            ["base/a.hpp -> base/b.hpp -> base/a.hpp"], list(check_floors.circles(files(base_a=a_b, base_b=b_a)))
+            ["base/a.hpp -> base/b.hpp -> base/a.hpp"], list(check_layers.cycles(files(base_a=a_b, base_b=b_a)))
         )
         knowing = {f"api_x{i}": '#include "run/context.hpp"\n' for i in range(9)}
-        self.assertEqual(1, len(list(check_floors.known_to_too_many(files(**knowing)))))
+        self.assertEqual(1, len(list(check_layers.included_too_often(files(**knowing)))))
         del knowing["api_x0"]
-        self.assertEqual([], list(check_floors.known_to_too_many(files(**knowing))))
-        self.assertEqual([], list(check_floors.too_long(files(run_x="\n" * 350))))
-        self.assertEqual(1, len(list(check_floors.too_long(files(run_x="\n" * 351)))))
+        self.assertEqual([], list(check_layers.included_too_often(files(**knowing))))
+        self.assertEqual([], list(check_layers.too_long(files(run_x="\n" * 350))))
+        self.assertEqual(1, len(list(check_layers.too_long(files(run_x="\n" * 351)))))
         pair = [(pathlib.PurePosixPath(f"run/x.{end}"), "\n" * 251) for end in ("hpp", "cpp")]
-        self.assertEqual(1, len(list(check_floors.too_long(pair))))
+        self.assertEqual(1, len(list(check_layers.too_long(pair))))
 
     def test_outside(self):
         def outside(path, text):
-            return list(check_floors.outside_problems([(pathlib.PurePosixPath(path), text)]))
+            return list(check_layers.outside_problems([(pathlib.PurePosixPath(path), text)]))
 
         self.assertEqual([], outside("tools/streamgemm/bench/cpu.cpp", '#include "../library.hpp"\n'))
         self.assertTrue(outside("tools/streamgemm/main.cpp", '#include "base/dtype.hpp"\n'))
@@ -182,7 +182,7 @@ class Floors(unittest.TestCase):
 
 
 class Headers(unittest.TestCase):
-    def test_a_header_that_leans_on_another(self):
+    def test_a_header_that_needs_another(self):
         include, compiler, language = sys.argv[1], sys.argv[2:], "c"
         good = check_headers.program("types.h", [])
         self.assertEqual("", check_headers.compile_alone(compiler, language, include, good))
@@ -215,12 +215,12 @@ class Frozen(unittest.TestCase):
     def problems(self, today):
         return list(check_frozen.problems(public_api.parse(GOOD), public_api.parse(today)))
 
-    def test_additions_are_welcome(self):
+    def test_additions_are_accepted(self):
         today = GOOD.replace("  int32_t count; ", "  int32_t count; /**< . */\n  int32_t more; ")
         today = today.replace("SG_KIND_B = 1 ", "SG_KIND_B = 1, /**< . */\n  SG_KIND_C = 2 ")
         self.assertEqual([], self.problems(today))
 
-    def test_changes_are_not(self):
+    def test_changes_are_reported(self):
         for old, new in [
             ("SG_KIND_A = 0", "SG_KIND_A = 7"),
             ("SG_KIND_B = 1 ", "SG_KIND_D = 1 "),
@@ -258,7 +258,7 @@ typedef struct sg_padded {
         self.folder = pathlib.Path(folder.name)
 
     def dump(self, text):
-        """Of a header with that text."""
+        """The interface of a header with that text."""
         shutil.rmtree(self.folder / "streamgemm", ignore_errors=True)
         (self.folder / "streamgemm").mkdir()
         head = "#ifndef T_H\n#define T_H\n#include <stddef.h>\n#include <stdint.h>\n#define SG_API\ntypedef int sg_status;\n"
@@ -268,7 +268,7 @@ typedef struct sg_padded {
     def problems(self, today):
         return list(check_abi.problems(self.dump(GOOD + self.MORE), self.dump(today)))
 
-    def test_additions_are_welcome(self):
+    def test_additions_are_accepted(self):
         good = GOOD + self.MORE
         for old, new in [
             ("", ""),
@@ -280,7 +280,7 @@ typedef struct sg_padded {
             self.assertIn(old, good)
             self.assertEqual([], self.problems(good.replace(old, new)), old)
 
-    def test_each_change_is_noticed(self):
+    def test_each_change_is_reported(self):
         good = GOOD + self.MORE
         for old, new, named in [
             ("SG_KIND_B = 1 ", "SG_KIND_B = 2 ", "SG_KIND_B"),

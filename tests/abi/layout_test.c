@@ -8,7 +8,7 @@
 
 #include "support/check.h"
 
-/* The first `end` bytes of a struct are an older release's; behind them lies what is not ours. */
+/* The first `end` bytes are the struct of an older release; the bytes behind them are not ours. */
 #define FIRST_FIELD_IS_SIZE(type) \
   CHECK(offsetof(type, struct_size) == 0 && sizeof(((type *)0)->struct_size) == sizeof(size_t))
 #define UP_TO(type, field) offsetof(type, field)
@@ -75,12 +75,12 @@ static sg_gemm_desc good(void) {
   return desc;
 }
 
-static void check_product(void) {
+static void check_gemm(void) {
   CHECK(c[0] == 19 && c[1] == 22 && c[2] == 43 && c[3] == 50);
   memset(c, 0, sizeof c);
 }
 
-/* What lies behind an older struct is noise, and a call that read it would fail. */
+/* The bytes behind an older struct are noise; a call that read them would fail. */
 #define OLDER(type, variable, last_field, noise)                                  \
   do {                                                                            \
     const size_t older_end = UP_TO(type, last_field);                             \
@@ -99,14 +99,14 @@ static void older_inputs(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(other));
   OLDER(sg_gemm_desc, desc, bias, 0xff);
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, NULL));
-  check_product();
+  check_gemm();
   desc = good();
   OLDER(sg_submit, submit, graph, 0xff);
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, &submit));
-  check_product();
+  check_gemm();
 }
 
-/* Sizes that no release's struct has had are refused, and say so. */
+/* Sizes that no release's struct has had are refused, with a message. */
 static void sizes_of_no_release(void) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   sg_context *other = NULL;
@@ -141,7 +141,7 @@ static void sizes_of_no_release(void) {
   }
 }
 
-/* A newer program's structs go on behind what this library knows; what it left at zero is no request. */
+/* A newer program's structs are longer than this library's; fields left at zero request nothing. */
 static void newer_inputs(void) {
   struct {
     sg_gemm_desc known;
@@ -156,14 +156,14 @@ static void newer_inputs(void) {
   desc.known.struct_size = sizeof desc;
   submit.known.struct_size = sizeof submit;
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc.known, &submit.known));
-  check_product();
+  check_gemm();
   /* In an array the next element stands where the caller's struct ends. */
   pair[0] = pair[1] = desc;
   pair[1].known.c.data = other;
   CHECK_STATUS(SG_STATUS_OK, sg_gemm_grouped_async(context, &pair[0].known, 2, NULL, &grouped));
   CHECK_STATUS(SG_STATUS_OK, sg_job_wait(grouped, SG_FOREVER));
   CHECK(memcmp(other, c, sizeof c) == 0);
-  check_product();
+  check_gemm();
   CHECK_STATUS(SG_STATUS_OK, sg_job_release(grouped));
 }
 
@@ -175,7 +175,7 @@ int main(void) {
   REQUIRE_OK(sg_context_create(&options, &context));
   REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
   REQUIRE_OK(sg_job_wait(job, SG_FOREVER));
-  check_product();
+  check_gemm();
   REQUIRE_OK(sg_plan_create(context, &desc, NULL, &plan));
   check_result_struct("sg_device_info", sizeof(sg_device_info), UP_TO(sg_device_info, nvlink_bytes_per_second),
                       fill_device);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the public headers: what they declare, and the comment that goes with each declaration."""
+"""Reads the public headers: declarations, and the comment of each."""
 import dataclasses
 import pathlib
 import re

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sg_axpby: results in both layouts, order behind the jobs that write its operands, graphs, and what is refused.
+// sg_axpby: results in both layouts, order after the jobs that write its operands, graphs, refused calls.
 #include <cstring>
 
 #include "support/harness.hpp"
@@ -76,14 +76,14 @@ TEST_P(axpby, beta_zero_reads_no_c) {
   EXPECT_EQ((std::vector<double>{-1, -2, -3, -4}), fetch(c, 4));
 }
 
-// GEMM, scale-and-add and copy, none of which the program waits for: the order follows from the data.
+// GEMM, scale-and-add and copy without waits between them: the order follows from the data.
 TEST_P(axpby, follows_the_jobs_that_write_its_operands) {
   constexpr std::int64_t n = 64;
   const std::vector<double> ones(n * n, 1.0);
   const on_device x = place(ones), y = place(ones), z = place(ones);
   for (int turn = 0; turn < 20; ++turn) {
     std::vector<double> result(n * n);
-    const sg_gemm_desc gemm = product(x, y, z, n, n, n);  // 64
+    const sg_gemm_desc gemm = make_gemm(x, y, z, n, n, n);  // 64
     ASSERT_OK(sg_gemm_async(context_, &gemm, nullptr, nullptr));
     sg_axpby_desc sum = of(x, z, n, n);
     sum.alpha.re = turn, sum.beta.re = 2;

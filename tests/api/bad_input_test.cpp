@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each wrong argument of each public function, but for those that describe products: bad_product_test.cpp.
+// Each wrong argument of each public function, except GEMM descriptors: bad_gemm_test.cpp.
 #include "support/wrong_calls.hpp"
 
 namespace sg_test {
@@ -265,7 +265,7 @@ TEST_P(bad_input, streams_events_jobs_queues) {
 
 ON_EACH_DEVICE(bad_input);
 
-// What the variable and a name may hold, and that what they hold is printed with care.
+// Hostile values of the environment variable and of device names, which messages print escaped.
 TEST(device_names, hostile_values) {
   const auto open = [](const char *name) {
     sg_context *out = reinterpret_cast<sg_context *>(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What needs no device: version, names, sizes, and the calling thread's message. */
+/* Calls that need no device: version, names, sizes, and the calling thread's message. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void messages_belong_to_their_thread(void) {
   snprintf(before, sizeof before, "%s", sg_last_error_message());
   options.device = "cpu";
   REQUIRE_OK(sg_context_create(&options, &context));
-  CHECK(strcmp(before, sg_last_error_message()) == 0); /* a success leaves it as it is */
+  CHECK(strcmp(before, sg_last_error_message()) == 0); /* a success leaves the message unchanged */
   pthread_create(&thread, NULL, message_of_a_fresh_thread, NULL);
   pthread_join(thread, NULL);
   CHECK(strcmp(before, sg_last_error_message()) == 0);
@@ -118,7 +118,7 @@ static void backends_and_devices(void) {
           (info.mig[0] != '\0') == (strncmp(info.name, "cuda", 4) == 0));
     if (strncmp(info.name, "cuda", 4) != 0) CHECK(info.nvlinks == 0 && info.peer_count == 0);
     if (strcmp(info.name, "cpu") == 0) cpu_device = info.unified_memory;
-    options.device = info.name; /* the name is what sg_context_create takes */
+    options.device = info.name; /* the name that sg_context_create takes */
     REQUIRE_OK(sg_context_create(&options, &context));
     REQUIRE_OK(sg_context_device(context, &again));
     CHECK(strcmp(info.name, again.name) == 0 && strcmp(info.description, again.description) == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking calls, whose short products the calling thread may compute: they keep every rule of a job.
+// Blocking calls. The calling thread may compute short GEMMs itself; every rule of a job still holds.
 #include <dirent.h>
 
 #include <cfenv>
@@ -24,14 +24,14 @@ class blocking : public on_each_device {
   static constexpr int n = 8;
   std::vector<double> a_ = std::vector<double>(n * n, 1), b_ = std::vector<double>(n * n, 2),
                       c_ = std::vector<double>(n * n, -1);
-  sg_gemm_desc desc() { return product(a_.data(), b_.data(), c_.data(), n, n, n); }
-  // The second of two equal calls is the one that may be computed here.
+  sg_gemm_desc desc() { return make_gemm(a_.data(), b_.data(), c_.data(), n, n, n); }
+  // The calling thread may compute the second of two equal calls.
   void multiply_twice(const sg_gemm_desc &d) {
     for (int i = 0; i < 2; ++i) ASSERT_OK(sg_gemm(context_, &d, nullptr));
   }
 };
 
-TEST_P(blocking, many_in_a_row) {
+TEST_P(blocking, consecutive_calls_add_to_one_result) {
   const sg_gemm_desc d = desc();
   for (int i = 0; i < (sanitized ? 200 : 1000); ++i) {
     c_.assign(c_.size(), std::numeric_limits<double>::quiet_NaN());
@@ -40,7 +40,7 @@ TEST_P(blocking, many_in_a_row) {
   }
 }
 
-// Each adds to what the one before has left, whichever thread computes it.
+// Each call adds to the result of the previous one, whichever thread computes it.
 TEST_P(blocking, are_ordered_with_jobs_by_their_memory) {
   sg_gemm_desc d = desc();
   d.beta.re = 1;
@@ -52,11 +52,11 @@ TEST_P(blocking, are_ordered_with_jobs_by_their_memory) {
   for (const double x : c_) ASSERT_EQ(400 * 2.0 * n, x);
 }
 
-TEST_P(blocking, wait_for_a_job_that_they_come_after) {
+TEST_P(blocking, wait_for_the_job_they_depend_on) {
   const gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   double doubled = 0, two = 2;
-  const sg_gemm_desc d = product(gated.result(), &two, &doubled, 1, 1, 1);
+  const sg_gemm_desc d = make_gemm(gated.result(), &two, &doubled, 1, 1, 1);
   std::thread opens([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const_cast<gated_job &>(gated).open();
@@ -66,8 +66,8 @@ TEST_P(blocking, wait_for_a_job_that_they_come_after) {
   opens.join();
 }
 
-// Two threads that add to one result: each product happens as a whole.
-TEST_P(blocking, of_several_threads_are_jobs_of_their_own) {
+// Two threads that add to one result: each GEMM is atomic.
+TEST_P(blocking, from_several_threads_are_atomic) {
   c_.assign(c_.size(), 0);
   sg_gemm_desc d = desc();
   d.beta.re = 1;
@@ -81,7 +81,7 @@ TEST_P(blocking, of_several_threads_are_jobs_of_their_own) {
   for (const double x : c_) ASSERT_EQ(threads * times * 2.0 * n, x);
 }
 
-TEST_P(blocking, hand_out_a_job_that_has_run) {
+TEST_P(blocking, return_a_completed_job) {
   const sg_gemm_desc d = desc();
   sg_submit options = SG_SUBMIT_INIT;
   options.flags = SG_SUBMIT_WILL_WAIT;
@@ -114,12 +114,12 @@ TEST_P(blocking, post_completions_and_call_back) {
   }
 }
 
-// The application's rounding is not the product's, and stays what it is.
-TEST_P(blocking, leave_the_threads_arithmetic_alone) {
-  // Their sum is 1 in every rounding but upwards.
+// The library neither uses nor changes the application's rounding mode.
+TEST_P(blocking, keep_the_callers_rounding_mode) {
+  // Their sum is 1 in every rounding mode except upwards.
   std::vector<double> x{1, std::numeric_limits<double>::epsilon() / 4}, y{1, 1};
   double sum = 0;
-  const sg_gemm_desc d = product(x.data(), y.data(), &sum, 1, 1, 2);
+  const sg_gemm_desc d = make_gemm(x.data(), y.data(), &sum, 1, 1, 2);
   multiply_twice(d);
   const double nearest = sum;
   ASSERT_EQ(0, std::fesetround(FE_UPWARD));
@@ -130,14 +130,14 @@ TEST_P(blocking, leave_the_threads_arithmetic_alone) {
   EXPECT_EQ(nearest, sum);
 }
 
-TEST_P(blocking, waits_run_what_no_worker_has_begun) {
+TEST_P(blocking, waits_run_jobs_that_no_worker_has_started) {
   const int rounds = sanitized ? 40 : 200;
   for (int i = 0; i < rounds; ++i) {
     std::vector<double> results(32, -1);
     std::vector<job> jobs(results.size());
     const double three = 3, four = 4;
     for (std::size_t r = 0; r < results.size(); ++r) {
-      const sg_gemm_desc d = product(&three, &four, &results[r], 1, 1, 1);
+      const sg_gemm_desc d = make_gemm(&three, &four, &results[r], 1, 1, 1);
       ASSERT_OK(sg_gemm_async(context_, &d, nullptr, jobs[r].out()));
     }
     for (std::size_t r = results.size(); r-- > 0;) {
@@ -150,7 +150,7 @@ TEST_P(blocking, waits_run_what_no_worker_has_begun) {
 struct size {
   std::int64_t m, n, k;
 };
-// Those that are computed in parts where there are several cores, and one that is not.
+// GEMMs that several cores share, and one that is too small for that.
 constexpr size sizes[] = {{128, 128, 128}, {256, 192, 160}, {512, 512, 512},
                           {1000, 1, 1000}, {1, 1000, 1000}, {40, 40, 40}};
 
@@ -163,19 +163,19 @@ std::vector<double> random_numbers(std::int64_t count) {
   return result;
 }
 
-struct large_product {
-  explicit large_product(size s)
+struct large_gemm {
+  explicit large_gemm(size s)
       : a(random_numbers(s.m * s.k)),
         b(random_numbers(s.k * s.n)),
         c(static_cast<std::size_t>(s.m * s.n), -1),
-        desc(product(a.data(), b.data(), c.data(), s.m, s.n, s.k)) {}
+        desc(make_gemm(a.data(), b.data(), c.data(), s.m, s.n, s.k)) {}
   std::vector<double> a, b, c;
   sg_gemm_desc desc;
 };
 
-TEST_P(blocking, large_ones_are_near_the_reference) {
+TEST_P(blocking, large_gemms_match_the_reference) {
   for (const size &s : sizes) {
-    large_product x(s);
+    large_gemm x(s);
     ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));
     for (const auto &[i, j] : {std::pair{std::int64_t{0}, std::int64_t{0}}, {s.m - 1, s.n - 1}, {s.m / 2, s.n / 3}}) {
       double sum = 0;
@@ -186,12 +186,12 @@ TEST_P(blocking, large_ones_are_near_the_reference) {
   }
 }
 
-// The device may be busy, and then computes what the calling thread and idle cores computed before.
+// The calling thread and idle cores compute the first call; a busy device may compute the next one.
 TEST_P(blocking, give_the_same_bits_beside_other_jobs) {
-  if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "a lane that stands still may hold up all others";
+  if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "a blocked lane may block all others";
   const context context = open_context(GetParam(), 2);
   for (const size &s : sizes) {
-    large_product x(s);
+    large_gemm x(s);
     ASSERT_OK(sg_gemm(context, &x.desc, nullptr));
     const std::vector<double> alone = x.c;
     gated_job gated(context);
@@ -207,17 +207,17 @@ TEST_P(blocking, give_the_same_bits_beside_other_jobs) {
 }
 
 TEST_P(blocking, give_the_same_bits_on_several_threads) {
-  // Only the cpu shares a product among cores; what an emulated device computes takes a sanitizer minutes.
+  // Only the cpu shares a GEMM among cores; on an emulated device a sanitizer takes minutes.
   const bool shares = std::strcmp(GetParam(), "cpu") == 0;
   const int times = sanitized ? 3 : 10;
   for (const size &s : sizes) {
     if (sanitized && !shares && s.m * s.n * s.k > 256 * 256 * 256) continue;
-    large_product first(s);
+    large_gemm first(s);
     ASSERT_OK(sg_gemm(context_, &first.desc, nullptr));
     std::vector<std::thread> all;
     for (int t = 0; t < 4; ++t)
       all.emplace_back([&] {
-        large_product own(s);
+        large_gemm own(s);
         for (int i = 0; i < times; ++i) {
           own.c.assign(own.c.size(), -1);
           EXPECT_OK(sg_gemm(context_, &own.desc, nullptr));
@@ -228,12 +228,12 @@ TEST_P(blocking, give_the_same_bits_on_several_threads) {
   }
 }
 
-// Large and small ones, and jobs, that each add to one result.
-TEST_P(blocking, large_ones_are_ordered_with_jobs) {
+// Large and small GEMMs and jobs that each add to one result.
+TEST_P(blocking, large_gemms_are_ordered_with_jobs) {
   constexpr std::int64_t side = 128;
   std::vector<double> a(side * side, 1), b(side * side, 1), c(side * side, 0);
-  sg_gemm_desc large = product(a.data(), b.data(), c.data(), side, side, side);
-  sg_gemm_desc small = product(a.data(), b.data(), c.data(), 8, 8, 8);
+  sg_gemm_desc large = make_gemm(a.data(), b.data(), c.data(), side, side, side);
+  sg_gemm_desc small = make_gemm(a.data(), b.data(), c.data(), 8, 8, 8);
   small.a.ld = small.b.ld = small.c.ld = side;
   large.beta.re = small.beta.re = 1;
   constexpr int times = sanitized ? 10 : 50;
@@ -250,9 +250,9 @@ TEST_P(blocking, large_ones_are_ordered_with_jobs) {
       ASSERT_EQ(times * (3.0 * side + (i < 8 && j < 8 ? 2 * 8 : 0)), c[static_cast<std::size_t>(i * side + j)]);
 }
 
-TEST_P(blocking, large_ones_have_statistics) {
+TEST_P(blocking, large_gemms_have_statistics) {
   for (const size &s : sizes) {
-    large_product x(s);
+    large_gemm x(s);
     sg_submit options = SG_SUBMIT_INIT;
     options.flags = SG_SUBMIT_WILL_WAIT;
     job made;
@@ -289,15 +289,15 @@ std::uint64_t run_time_of_workers() {
   return sum;
 }
 
-// A call that takes less than a millisecond is computed by its thread; workers must have done a good part of many.
-TEST_P(blocking, large_ones_are_computed_on_several_cores) {
+// Its calling thread computes a call of less than a millisecond; workers must have computed a good part of many.
+TEST_P(blocking, large_gemms_are_computed_on_several_cores) {
   if (std::strcmp(GetParam(), "cpu") != 0) GTEST_SKIP() << "only threads of the cpu can be seen";
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "there is one core";
-  large_product x({128, 128, 128});
+  large_gemm x({128, 128, 128});
   ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));
   const std::uint64_t before = run_time_of_workers();
-  if (before == 0) GTEST_SKIP() << "the kernel does not tell the threads' times";
-  constexpr std::uint64_t enough_ns = 20'000'000;  // wakings alone take some microseconds each
+  if (before == 0) GTEST_SKIP() << "the kernel does not report the threads' times";
+  constexpr std::uint64_t enough_ns = 20'000'000;  // wake-ups alone take some microseconds each
   std::uint64_t run_ns = 0;
   for (int calls = 0; calls < 20000 && run_ns < enough_ns; ++calls) {
     ASSERT_OK(sg_gemm(context_, &x.desc, nullptr));

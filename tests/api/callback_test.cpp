@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion callbacks: once each, on a thread of the library, free to call anything but a wait for their own job.
+// Completion callbacks: once each, on a library thread, free to call anything except a wait for their own job.
 #include <atomic>
 #include <functional>
 #include <future>
@@ -11,7 +11,7 @@
 namespace sg_test {
 namespace {
 
-// A callback as a lambda; lives until it was called.
+// A callback as a lambda; lives until it has been called.
 class callback {
  public:
   explicit callback(std::function<void(sg_job *, sg_status)> body) : body_(std::move(body)) {}
@@ -37,7 +37,7 @@ class callback {
 class callbacks : public on_each_device {
  protected:
   job multiply(double *c) {
-    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, c, 1, 1, 1);
     job result;
     EXPECT_OK(sg_gemm_async(context_, &desc, nullptr, result.out()));
     return result;
@@ -62,7 +62,7 @@ TEST_P(callbacks, called_once_with_the_status) {
   for (callback *seen : {&before, &twice, &after}) {
     EXPECT_EQ(1, seen->calls());
     EXPECT_EQ(SG_STATUS_OK, seen->status());
-    EXPECT_NE(std::this_thread::get_id(), seen->thread()) << "on a thread of the library, even when the job has ended";
+    EXPECT_NE(std::this_thread::get_id(), seen->thread()) << "on a library thread, even if the job has completed";
   }
   EXPECT_EQ(before.thread(), after.thread());
 }
@@ -74,7 +74,7 @@ TEST_P(callbacks, called_for_cancelled_jobs_too) {
   sg_submit options = SG_SUBMIT_INIT;
   options.after = &first;
   options.after_count = 1;
-  const sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   job cancelled;
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, cancelled.out()));
   callback seen(nullptr);
@@ -113,8 +113,8 @@ TEST_P(callbacks, a_callback_may_release_its_own_job) {
   }
 }
 
-// Whatever would wait for the callback's own end answers, instead of hanging.
-TEST_P(callbacks, waiting_for_oneself_is_a_deadlock) {
+// A call that would wait for its own callback returns an error instead of hanging.
+TEST_P(callbacks, waiting_for_its_own_job_is_a_deadlock) {
   stream own;
   ASSERT_OK(sg_stream_create(context_, 0, own.out()));
   sg_submit options = SG_SUBMIT_INIT;
@@ -141,7 +141,7 @@ TEST_P(callbacks, waiting_for_oneself_is_a_deadlock) {
   EXPECT_STATUS(SG_STATUS_DEADLOCK, stream_wide);
 }
 
-// Another job's end needs no callback to return, so waiting for it from a callback is right.
+// Another job completes before its callback returns, so a callback may wait for it.
 TEST_P(callbacks, a_callback_may_wait_for_another_job) {
   job first = multiply(&c_);
   double other = 0;
@@ -174,8 +174,8 @@ TEST_P(callbacks, the_job_answers_inside_its_callback) {
   EXPECT_EQ(2.0, stats.flops);
 }
 
-// A callback that takes its time holds up no work, only other callbacks.
-TEST_P(callbacks, a_slow_callback_holds_up_no_work) {
+// A slow callback delays other callbacks only, not jobs.
+TEST_P(callbacks, a_slow_callback_delays_no_job) {
   std::promise<void> release;
   auto released = release.get_future().share();
   job first = multiply(&c_);
@@ -189,15 +189,15 @@ TEST_P(callbacks, a_slow_callback_holds_up_no_work) {
   slow.wait();
 }
 
-// The last reference to everything goes inside a callback.
-TEST_P(callbacks, the_last_reference_to_the_context_dropped_in_a_callback) {
+// A callback releases the last reference to everything.
+TEST_P(callbacks, a_callback_releases_the_last_reference_to_the_context) {
   for (int i = 0; i < 20; ++i) {
     context last = open_context(GetParam());
     stream s;
     ASSERT_OK(sg_stream_create(last, 0, s.out()));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = s;
-    const sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, &c_, 1, 1, 1);
     job handle;
     ASSERT_OK(sg_gemm_async(last, &desc, &options, handle.out()));
     std::promise<void> dropped;

@@ -72,7 +72,7 @@ TEST_P(copies, pinned_memory) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_host_free(context_, pinned)) << "freed twice";
 }
 
-TEST_P(copies, pinned_memory_of_no_bytes) {
+TEST_P(copies, pinned_memory_of_zero_bytes) {
   void *first = nullptr, *second = nullptr;
   ASSERT_OK(sg_host_alloc(context_, 0, &first));
   ASSERT_OK(sg_host_alloc(context_, 0, &second));
@@ -96,7 +96,7 @@ TEST_P(copies, registered_memory) {
   EXPECT_EQ(source, back);
 }
 
-TEST_P(copies, no_bytes) {
+TEST_P(copies, zero_bytes) {
   std::uint8_t a = 1, b = 2;
   EXPECT_OK(sg_copy(context_, &a, &b, 0, nullptr));
   EXPECT_OK(sg_copy(context_, nullptr, nullptr, 0, nullptr));
@@ -108,7 +108,7 @@ TEST_P(copies, no_bytes) {
   EXPECT_EQ(1, a);
 }
 
-// Rectangles between pitches, in every direction; what lies between the runs stays.
+// Rectangles between pitches, in every direction; the gaps between runs keep their bytes.
 TEST_P(copies, rectangles) {
   constexpr struct {
     int width, height, dst_pitch, src_pitch;
@@ -150,7 +150,7 @@ TEST_P(copies, rectangles) {
   }
 }
 
-// The last run ends at its width, not at its pitch.
+// The last run stops at its width, not at its pitch.
 TEST_P(copies, nothing_behind_the_last_run_is_touched) {
   constexpr std::size_t width = 100, pitch = 256, height = 9, bytes = (height - 1) * pitch + width;
   guarded source(bytes), target(bytes);
@@ -171,7 +171,7 @@ TEST_P(copies, overlapping_copies_are_refused) {
   EXPECT_OK(sg_copy(context_, memory.data(), memory.data() + 10, 10, nullptr));
 }
 
-TEST_P(copies, a_released_buffer_lives_until_its_jobs_have_ended) {
+TEST_P(copies, a_released_buffer_lives_until_its_jobs_have_completed) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   const auto source = counted(1000);
@@ -193,8 +193,8 @@ TEST_P(copies, a_released_buffer_lives_until_its_jobs_have_ended) {
   EXPECT_EQ(source, back);
 }
 
-// The context goes with the second of them, while the first may still be in its call.
-TEST_P(copies, two_threads_release_the_last_that_a_context_has) {
+// Releasing the second buffer frees the context, while the first release may still be in its call.
+TEST_P(copies, two_threads_release_the_last_buffers_of_a_context) {
   for (int i = 0; i < 20; ++i) {
     context last = open_context(GetParam());
     buffer ours, theirs;
@@ -215,7 +215,7 @@ TEST_P(copies, two_threads_release_the_last_that_a_context_has) {
 
 ON_EACH_DEVICE(copies);
 
-TEST(device_memory, more_than_there_is) {
+TEST(device_memory, an_allocation_beyond_the_capacity_fails) {
   const context context = open_context("sim:h200");
   sg_buffer *out = reinterpret_cast<sg_buffer *>(1);
   EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_buffer_create(context, std::uint64_t{1} << 50, &out));

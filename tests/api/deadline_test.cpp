@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines: a job that has not begun by then is dropped, one that runs is stopped; and cancellation while a long one
-// runs.
+// Deadlines: a job that has not started by its deadline is dropped, a running job is stopped; cancellation of a long
+// running job.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -22,9 +22,9 @@ class deadlines : public on_each_device {
   double a_ = 3, b_ = 7, c_ = -1;
 };
 
-TEST_P(deadlines, far_away_change_nothing) {
+TEST_P(deadlines, far_ahead_change_nothing) {
   const sg_submit options = within(60'000 * ms);
-  const sg_gemm_desc d = product(&a_, &b_, &c_, 1, 1, 1);
+  const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   for (int i = 0; i < 20; ++i) {
     c_ = -1;
     ASSERT_OK(sg_gemm(context_, &d, &options));
@@ -34,7 +34,7 @@ TEST_P(deadlines, far_away_change_nothing) {
   ASSERT_OK(sg_gemm(context_, &d, &longest));
 }
 
-TEST_P(deadlines, drop_what_has_not_begun) {
+TEST_P(deadlines, drop_jobs_that_have_not_started) {
   stream in;
   ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit first = SG_SUBMIT_INIT;
@@ -44,10 +44,10 @@ TEST_P(deadlines, drop_what_has_not_begun) {
   sg_submit options = within(20 * ms);
   options.stream = in;
   job late, after;
-  const sg_gemm_desc d = product(&a_, &b_, &c_, 1, 1, 1);
+  const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &d, &options, late.out()));
   double unread = 5;
-  const sg_gemm_desc reader = product(&c_, &b_, &unread, 1, 1, 1);
+  const sg_gemm_desc reader = make_gemm(&c_, &b_, &unread, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, after.out()));
   sleep_for_ms(60);
   gated.open();
@@ -61,20 +61,20 @@ TEST_P(deadlines, drop_what_has_not_begun) {
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
 }
 
-TEST_P(deadlines, behind_more_than_runs_at_a_time) {
+TEST_P(deadlines, behind_more_jobs_than_run_at_once) {
   std::vector<std::unique_ptr<gated_job>> held;
-  for (int i = 0; i < 64; ++i) {  // more than run at a time
+  for (int i = 0; i < 64; ++i) {  // more than run at once
     held.push_back(std::make_unique<gated_job>(context_));
     SKIP_WITHOUT_GATE(*held.back());
   }
   const sg_submit options = within(20 * ms);
-  const sg_gemm_desc d = product(&a_, &b_, &c_, 1, 1, 1);
+  const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   job late;
   ASSERT_OK(sg_gemm_async(context_, &d, &options, late.out()));
   sleep_for_ms(40);
   for (const auto &each : held) each->open();
-  const sg_status ended = sg_job_wait(late, SG_FOREVER);
-  EXPECT_TRUE(ended == SG_STATUS_DEADLINE_EXCEEDED || (ended == SG_STATUS_OK && c_ == 21)) << sg_status_name(ended);
+  const sg_status status = sg_job_wait(late, SG_FOREVER);
+  EXPECT_TRUE(status == SG_STATUS_DEADLINE_EXCEEDED || (status == SG_STATUS_OK && c_ == 21)) << sg_status_name(status);
 }
 
 TEST_P(deadlines, of_copies_and_of_graphs) {
@@ -93,7 +93,7 @@ TEST_P(deadlines, of_copies_and_of_graphs) {
   ASSERT_OK(sg_graph_create(context_, &graph));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
-  const sg_gemm_desc d = product(&a_, &b_, &c_, 1, 1, 1);
+  const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &d, &record, nullptr));
   record.deadline_ns = ms;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &d, &record, nullptr));
@@ -107,16 +107,16 @@ TEST_P(deadlines, of_copies_and_of_graphs) {
   EXPECT_OK(sg_graph_release(graph));
 }
 
-TEST_P(deadlines, are_not_negative) {
+TEST_P(deadlines, negative_values_are_refused) {
   const sg_submit options = within(-1);
-  const sg_gemm_desc d = product(&a_, &b_, &c_, 1, 1, 1);
+  const sg_gemm_desc d = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_async(context_, &d, &options, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "submit->deadline_ns is -1"));
 }
 
 ON_EACH_DEVICE(deadlines);
 
-// A stuck product keeps the one lane busy, so that nothing but the deadlines wakes the engine.
+// A blocked GEMM keeps the only lane busy, so only the deadlines wake the engine.
 class deadlines_in_one_lane : public testing::Test {
  protected:
   void SetUp() override {
@@ -128,14 +128,14 @@ class deadlines_in_one_lane : public testing::Test {
   void submit(double *to, std::int64_t deadline_ns, job &made) {
     sg_submit options = SG_SUBMIT_INIT;
     options.deadline_ns = deadline_ns;
-    const sg_gemm_desc d = product(&a_, &b_, to, 1, 1, 1);
+    const sg_gemm_desc d = make_gemm(&a_, &b_, to, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &d, &options, made.out()));
   }
   context context_;
   double a_ = 3, b_ = 7, c_ = -1, d_ = -1;
 };
 
-TEST_F(deadlines_in_one_lane, drop_what_waits) {
+TEST_F(deadlines_in_one_lane, drop_queued_jobs) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   ASSERT_TRUE(gated.running());
@@ -152,10 +152,10 @@ TEST_F(deadlines_in_one_lane, drop_what_waits) {
   EXPECT_EQ(-1, d_);
 }
 
-TEST_F(deadlines_in_one_lane, hold_for_a_callback_that_waits) {
+TEST_F(deadlines_in_one_lane, fire_while_a_callback_waits) {
   struct waiting {
     job late;
-    std::atomic<sg_status> ended{SG_STATUS_NOT_READY};
+    std::atomic<sg_status> status{SG_STATUS_NOT_READY};
   } what;
   job before, in_lane;
   submit(&c_, 0, before);
@@ -169,18 +169,18 @@ TEST_F(deadlines_in_one_lane, hold_for_a_callback_that_waits) {
       before,
       [](sg_job *, sg_status, void *user) {
         auto &own = *static_cast<waiting *>(user);
-        own.ended = sg_job_wait(own.late, 30'000 * ms);
+        own.status = sg_job_wait(own.late, 30'000 * ms);
       },
       &what));
-  while (what.ended == SG_STATUS_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, what.ended);
+  while (what.status == SG_STATUS_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, what.status);
   gated.open();
   EXPECT_OK(sg_job_wait(in_lane, SG_FOREVER));
   EXPECT_EQ(-1, d_);
 }
 
-// A second's work on two cores, and more elsewhere: it ends as stopped only where it was stopped on its way.
-class long_products : public testing::TestWithParam<sg_dtype> {
+// A second's work on two cores, more elsewhere: it completes as stopped only if it was stopped while running.
+class long_gemms : public testing::TestWithParam<sg_dtype> {
  protected:
   void SetUp() override {
     const auto size = static_cast<std::size_t>(n * n * sg_dtype_size(GetParam()));
@@ -201,7 +201,7 @@ class long_products : public testing::TestWithParam<sg_dtype> {
   sg_gemm_desc desc_ = SG_GEMM_DESC_INIT;
 };
 
-TEST_P(long_products, stop_when_they_are_cancelled) {
+TEST_P(long_gemms, stop_when_cancelled) {
   job made;
   ASSERT_OK(sg_gemm_async(context_, &desc_, nullptr, made.out()));
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -209,13 +209,13 @@ TEST_P(long_products, stop_when_they_are_cancelled) {
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(made, SG_FOREVER));
 }
 
-TEST_P(long_products, stop_at_their_deadline) {
+TEST_P(long_gemms, stop_at_their_deadline) {
   sg_submit options = SG_SUBMIT_INIT;
   options.deadline_ns = 30 * ms;
   EXPECT_STATUS(SG_STATUS_DEADLINE_EXCEEDED, sg_gemm(context_, &desc_, &options));
 }
 
-INSTANTIATE_TEST_SUITE_P(types, long_products, testing::Values(SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_C64, SG_DTYPE_F16),
+INSTANTIATE_TEST_SUITE_P(types, long_gemms, testing::Values(SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_C64, SG_DTYPE_F16),
                          [](const auto &info) { return sg_dtype_name(info.param); });
 
 }  // namespace

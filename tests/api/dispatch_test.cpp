@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How waiting submissions go out: small ones together, unless that is switched off, and no more than the job limit
-// allows.
+// How queued submissions are dispatched: small GEMMs in batches unless coalescing is off, and no more jobs than the
+// limit.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -24,7 +24,7 @@ context open_with(std::uint32_t flags, std::uint64_t job_limit = 0, sg_when_full
   return result;
 }
 
-// The most products that went out in one call, of many that waited behind a held-up worker; every result is checked.
+// The largest batch of many GEMMs that queued behind a blocked worker; every result is checked.
 std::int32_t max_batch_size(sg_context *in) {
   constexpr std::size_t count = 60;
   std::vector<double> a(count), b(count, 3), c(count, -1);
@@ -34,7 +34,7 @@ std::int32_t max_batch_size(sg_context *in) {
     if (!gated || !gated.running()) return -1;
     for (std::size_t i = 0; i < count; ++i) {
       a[i] = double(i);
-      const sg_gemm_desc desc = product(&a[i], &b[i], &c[i], 1, 1, 1);
+      const sg_gemm_desc desc = make_gemm(&a[i], &b[i], &c[i], 1, 1, 1);
       EXPECT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
     gated.open();
@@ -51,21 +51,21 @@ std::int32_t max_batch_size(sg_context *in) {
   return most;
 }
 
-TEST(dispatch, what_waits_goes_out_together) {
+TEST(dispatch, queued_gemms_form_a_batch) {
   const context in = open_with(0);
   const std::int32_t most = max_batch_size(in);
   if (most < 0) GTEST_SKIP() << "userfaultfd is not available here";
   EXPECT_GT(most, 10);
 }
 
-// Records of jobs are used again; what was in a group leaves nothing behind for what does nothing.
-TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
+// Job records are reused: membership in a group must not remain in the record of a later job without work.
+TEST(dispatch, a_reused_job_record_keeps_no_old_state) {
   const context in = open_with(0);
   if (max_batch_size(in) < 0) GTEST_SKIP() << "userfaultfd is not available here";
   double unused = 0;
   std::vector<job> jobs(100);
   for (job &each : jobs) {
-    const sg_gemm_desc nothing = product(&unused, &unused, &unused, 0, 1, 1);
+    const sg_gemm_desc nothing = make_gemm(&unused, &unused, &unused, 0, 1, 1);
     ASSERT_OK(sg_gemm_async(in, &nothing, nullptr, each.out()));
   }
   for (const job &each : jobs) {
@@ -80,9 +80,9 @@ TEST(dispatch, a_job_tells_nothing_of_an_earlier_one) {
   }
 }
 
-// Those that wait for a device, too: while a product computes that takes a simulated device some milliseconds of the
-// world's time, the others gather. A machine may be so slow that none does; then once more.
-TEST(dispatch, what_waits_for_a_device_goes_out_together) {
+// Batches on a device: other GEMMs queue while one GEMM takes a simulated device some milliseconds of real time.
+// Retried on machines too slow for any to queue.
+TEST(dispatch, gemms_queued_for_a_device_form_a_batch) {
   constexpr std::size_t count = 60, n = 200;
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = "sim:h200";
@@ -97,21 +97,21 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *a = static_cast<double *>(data), *b = a + n * n, *c = b + n * n, *results = c + n * n, *x = results + count,
        *y = x + count;
-  // With scalars of their own they are products beside each other, with equal ones a single product.
-  std::int32_t most_apart = 0, most_alike = 0;
-  for (int attempt = 0; attempt < 100 && std::min(most_apart, most_alike) < 10; ++attempt) {
-    const bool apart = most_apart < 10;
-    std::int32_t &most = apart ? most_apart : most_alike;
-    const auto alpha = [&](std::size_t i) { return apart ? double(i) : 3.0; };
+  // With their own scalars they are single GEMMs in one batch, with equal scalars one batched GEMM.
+  std::int32_t most_unbatched = 0, most_batched = 0;
+  for (int attempt = 0; attempt < 100 && std::min(most_unbatched, most_batched) < 10; ++attempt) {
+    const bool unbatched = most_unbatched < 10;
+    std::int32_t &most = unbatched ? most_unbatched : most_batched;
+    const auto alpha = [&](std::size_t i) { return unbatched ? double(i) : 3.0; };
     std::fill(host.begin(), host.end(), 2.0);
     for (std::size_t i = 0; i < 2 * count; ++i) host[3 * n * n + count + i] = double(1 + i % 7);
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
     ASSERT_OK(sg_context_synchronize(in));
     std::vector<job> jobs(count + 1);
-    sg_gemm_desc desc = product(a, b, c, n, n, n);
+    sg_gemm_desc desc = make_gemm(a, b, c, n, n, n);
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[count].out()));
     for (std::size_t i = 0; i < count; ++i) {
-      desc = product(x + i, y + i, results + i, 1, 1, 1);
+      desc = make_gemm(x + i, y + i, results + i, 1, 1, 1);
       desc.alpha.re = alpha(i);
       ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
@@ -128,11 +128,11 @@ TEST(dispatch, what_waits_for_a_device_goes_out_together) {
       ASSERT_EQ(double(1 + i % 7) * double(1 + (count + i) % 7) * alpha(i), host[3 * n * n + i]);
     ASSERT_EQ(4.0 * n, host[2 * n * n]);
   }
-  EXPECT_GE(most_apart, 10);
-  EXPECT_GE(most_alike, 10);
+  EXPECT_GE(most_unbatched, 10);
+  EXPECT_GE(most_batched, 10);
 }
 
-// Those of a long depth, which one call would not share among idle units; `in_turn` of all products is such a one.
+// GEMMs of great depth, which one call would not spread over idle units; one in `in_turn` of all GEMMs.
 void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t in_turn) {
   constexpr std::size_t n = 200, depth = 16384;
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
@@ -154,10 +154,10 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
     ASSERT_OK(sg_copy_async(in, data, host.data(), bytes, nullptr, nullptr));
     ASSERT_OK(sg_context_synchronize(in));
     std::vector<job> jobs(count);
-    sg_gemm_desc desc = product(a, b, c, n, n, n);  // takes the simulated device some milliseconds of the world's time
+    sg_gemm_desc desc = make_gemm(a, b, c, n, n, n);  // takes the simulated device some milliseconds of real time
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, nullptr));
     for (std::size_t i = 0; i < count; ++i) {
-      desc = product(a, b, results + i, 1, 1, is_deep(i) ? depth : 2);
+      desc = make_gemm(a, b, results + i, 1, 1, is_deep(i) ? depth : 2);
       ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -175,8 +175,8 @@ void expect_deep_ones_apart(std::int32_t lanes, std::size_t count, std::size_t i
   }
   EXPECT_GE(most, 10);
 }
-TEST(dispatch, few_of_a_long_depth_go_out_one_by_one) { expect_deep_ones_apart(0, 64, 16); }
-TEST(dispatch, those_of_a_long_depth_wait_for_room_in_a_lane) { expect_deep_ones_apart(1, 75, 3); }
+TEST(dispatch, few_deep_gemms_are_not_batched) { expect_deep_ones_apart(0, 64, 16); }
+TEST(dispatch, deep_gemms_wait_for_room_in_a_lane) { expect_deep_ones_apart(1, 75, 3); }
 
 TEST(dispatch, coalescing_can_be_switched_off) {
   const context in = open_with(SG_CONTEXT_NO_COALESCING);
@@ -185,8 +185,8 @@ TEST(dispatch, coalescing_can_be_switched_off) {
   EXPECT_EQ(1, most);
 }
 
-// One thread submits a flood, then another one submits a few, all of it while the only worker is held up: the few go
-// out in turn with the flood, not behind it.
+// One thread submits a flood, then another one submits a few, while the only worker is blocked: the few get their fair
+// share and do not wait behind the flood.
 void expect_turns(std::uint32_t flags) {
   constexpr std::size_t flood = 2000, few = 5;
   const context in = open_with(flags);
@@ -198,7 +198,7 @@ void expect_turns(std::uint32_t flags) {
   ASSERT_TRUE(gated.running());
   const auto submit = [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) {
-      const sg_gemm_desc desc = product(&one, &one, &c[i], 1, 1, 1);
+      const sg_gemm_desc desc = make_gemm(&one, &one, &c[i], 1, 1, 1);
       EXPECT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
     }
   };
@@ -206,19 +206,19 @@ void expect_turns(std::uint32_t flags) {
   std::thread(submit, flood, few).join();
   gated.open();
   ASSERT_OK(sg_context_synchronize(in));
-  const auto ended = [&](std::size_t i) {
+  const auto end_of = [&](std::size_t i) {
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(jobs[i], &seen));
     return seen.end_ns;
   };
   std::int64_t last_of_few = 0;
-  for (std::size_t i = flood; i < flood + few; ++i) last_of_few = std::max(last_of_few, ended(i));
+  for (std::size_t i = flood; i < flood + few; ++i) last_of_few = std::max(last_of_few, end_of(i));
   std::size_t before = 0;
-  for (std::size_t i = 0; i < flood; ++i) before += ended(i) < last_of_few;
-  EXPECT_LT(before, flood / 4) << "of the flood ended before the last of the few";
+  for (std::size_t i = 0; i < flood; ++i) before += end_of(i) < last_of_few;
+  EXPECT_LT(before, flood / 4) << "of the flood completed before the last of the few";
 }
 
-// Whichever thread the few come from.
+// Fair share holds from whichever thread the few come.
 void expect_turns_of_many_threads(std::uint32_t flags) {
   for (int thread = 0; thread < 20; ++thread) {
     SCOPED_TRACE(thread);
@@ -227,8 +227,8 @@ void expect_turns_of_many_threads(std::uint32_t flags) {
   }
 }
 
-TEST(dispatch, submitters_take_turns_one_by_one) { expect_turns_of_many_threads(SG_CONTEXT_NO_COALESCING); }
-TEST(dispatch, submitters_take_turns_in_groups) { expect_turns_of_many_threads(0); }
+TEST(dispatch, submitters_get_a_fair_share_of_single_jobs) { expect_turns_of_many_threads(SG_CONTEXT_NO_COALESCING); }
+TEST(dispatch, submitters_get_a_fair_share_of_batches) { expect_turns_of_many_threads(0); }
 
 TEST(dispatch, at_its_job_limit_a_context_refuses) {
   const context in = open_with(0, 3, SG_WHEN_FULL_REFUSE);
@@ -237,10 +237,10 @@ TEST(dispatch, at_its_job_limit_a_context_refuses) {
   SKIP_WITHOUT_GATE(gated);
   job jobs[2], refused;
   for (int i = 0; i < 2; ++i) {
-    const sg_gemm_desc desc = product(&one, &one, &c[i], 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&one, &one, &c[i], 1, 1, 1);
     ASSERT_OK(sg_gemm_async(in, &desc, nullptr, jobs[i].out()));
   }
-  const sg_gemm_desc desc = product(&one, &one, &c[2], 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&one, &one, &c[2], 1, 1, 1);
   EXPECT_STATUS(SG_STATUS_BUSY, sg_gemm_async(in, &desc, nullptr, refused.out()));
   EXPECT_NE(nullptr, strstr(sg_last_error_message(), "3 jobs")) << sg_last_error_message();
   gated.open();
@@ -249,16 +249,16 @@ TEST(dispatch, at_its_job_limit_a_context_refuses) {
   EXPECT_EQ(1, c[2]);
 }
 
-TEST(dispatch, at_its_job_limit_a_context_makes_submitters_wait) {
+TEST(dispatch, at_its_job_limit_a_context_blocks_submitters) {
   const context in = open_with(0, 1);
   double one = 1, c = 0;
   gated_job gated(in);
   SKIP_WITHOUT_GATE(gated);
   std::atomic<bool> submitted{false};
   std::thread other([&] {
-    const sg_gemm_desc desc = product(&one, &one, &c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&one, &one, &c, 1, 1, 1);
     job mine;
-    EXPECT_OK(sg_gemm_async(in, &desc, nullptr, mine.out()));  // at once, were it not for the limit
+    EXPECT_OK(sg_gemm_async(in, &desc, nullptr, mine.out()));  // returns at once except at the job limit
     submitted = true;
     EXPECT_OK(sg_job_wait(mine, SG_FOREVER));
   });

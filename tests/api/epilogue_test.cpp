@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bias and activation through the public API: every type, shape, place, plan and way of submitting.
+// Bias and activation through the public API: every type, shape, memory space, plan and kind of submission.
 #include <array>
 #include <cstring>
 
@@ -49,7 +49,7 @@ TEST_P(epilogues, every_type_and_layout) {
         }
 }
 
-TEST_P(epilogues, every_place) {
+TEST_P(epilogues, every_memory_space) {
   for (const sg_memory_kind operands : memory_kinds)
     for (const sg_memory_kind bias : memory_kinds)
       for (const std::int64_t k : {0, 17})
@@ -64,7 +64,7 @@ TEST_P(epilogues, every_place) {
         }
 }
 
-// Whoever adds which terms: the epilogue comes last, and once.
+// Whichever command adds which terms, the epilogue is applied last and once.
 TEST_P(epilogues, every_split_and_tile) {
   for (const sg_split split : {SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K, SG_SPLIT_AUTO})
     for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_C64, SG_DTYPE_I8})
@@ -117,13 +117,13 @@ TEST_P(epilogues, batches) {
           }
 }
 
-// One matrix by another in f64, with what it should give.
+// An f64 GEMM and its expected result.
 struct layer {
   std::array<double, 4> x{1, -2, 3, -4}, w{1, 2, 3, 4}, y{};
   std::array<double, 2> b{1, -100};
 
   sg_gemm_desc desc(sg_activation activation) {
-    sg_gemm_desc d = product(x.data(), w.data(), y.data(), 2, 2, 2);
+    sg_gemm_desc d = make_gemm(x.data(), w.data(), y.data(), 2, 2, 2);
     d.bias = b.data();
     d.activation = activation;
     return d;
@@ -136,13 +136,13 @@ struct layer {
   }
 };
 
-// A job that writes a bias comes before those that read it, and one that overwrites it after them.
+// A job that writes a bias runs before its readers, and one that overwrites it after them.
 TEST_P(epilogues, a_bias_orders_jobs) {
   layer l;
   double one = 1, values[2] = {50, 60};
   for (int round = 0; round < 20; ++round) {
     l.b = {0, 0};
-    const sg_gemm_desc first = product(&one, values, l.b.data(), 1, 2, 1);  // b = values
+    const sg_gemm_desc first = make_gemm(&one, values, l.b.data(), 1, 2, 1);  // b = values
     sg_gemm_desc last = first;
     last.beta.re = 1;  // b = 2 * values
     job jobs[3];
@@ -156,8 +156,8 @@ TEST_P(epilogues, a_bias_orders_jobs) {
   }
 }
 
-// What waits at the same time may go out together; each keeps its own ending.
-TEST_P(epilogues, many_small_ones) {
+// GEMMs queued at the same time may form one batch; each keeps its own epilogue.
+TEST_P(epilogues, many_small_gemms) {
   std::vector<layer> layers(300);
   std::vector<job> jobs(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -183,7 +183,7 @@ TEST_P(epilogues, groups) {
   ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(descs.size()), nullptr, all.out()));
   ASSERT_OK(sg_job_wait(all, SG_FOREVER));
   for (std::size_t i = 0; i < layers.size(); ++i) EXPECT_EQ(layers[i].expected(i % 2), layers[i].y) << i;
-  // One's bias may not be another's C.
+  // The bias of one may not be the C of another.
   descs[3].bias = descs[5].c.data;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_grouped_async(context_, descs.data(), 9, nullptr, nullptr));
 }
@@ -238,7 +238,8 @@ TEST_P(epilogues, plans) {
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(made, &desc, nullptr, nullptr));
 }
 
-// A plan made before there are matrices knows from the bias' address that there is one, and where.
+// A plan made before there are matrices learns from the bias address whether there is a bias, and in which memory
+// space.
 TEST_P(epilogues, a_plan_without_matrices) {
   layer l;
   sg_gemm_desc desc = l.desc(SG_ACTIVATION_NONE);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reads memory that a failed job was to write fails too, until the program knows or the memory is written again.
+// A reader of memory that a failed job was to write fails too, until the application observes the failure or the memory
+// is written again.
 #include <cstring>
 #include <future>
 
@@ -10,7 +11,7 @@ namespace {
 
 class failures : public on_each_device {
  protected:
-  // A job that was to write c[0 .. n), and has failed; nobody has asked for it.
+  // A job that was to write c[0 .. n) and has failed; its failure is unobserved.
   job failed_writer(double *c, std::int64_t n = 1, sg_queue *completions = nullptr) {
     job writer;
     gated_job gated(context_);
@@ -19,7 +20,7 @@ class failures : public on_each_device {
     options.after = &first;
     options.after_count = gated ? 1 : 0;
     options.queue = completions;
-    const sg_gemm_desc desc = product(ones_, ones_, c, 1, n, 1);
+    const sg_gemm_desc desc = make_gemm(ones_, ones_, c, 1, n, 1);
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, writer.out()));
     EXPECT_OK(sg_job_cancel(writer));
     gated.open();
@@ -30,11 +31,11 @@ class failures : public on_each_device {
     double own = 0;
     sg_submit options = SG_SUBMIT_INIT;
     options.flags = flags;
-    const sg_gemm_desc desc = product(from, ones_, to ? to : &own, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(from, ones_, to ? to : &own, 1, 1, 1);
     return sg_gemm(context_, &desc, &options);
   }
   void write(double *to, std::int64_t n = 1) {
-    const sg_gemm_desc desc = product(ones_, ones_, to, 1, n, 1);
+    const sg_gemm_desc desc = make_gemm(ones_, ones_, to, 1, n, 1);
     ASSERT_OK(sg_gemm(context_, &desc, nullptr));
   }
 
@@ -55,7 +56,7 @@ TEST_P(failures, a_later_reader_fails_and_names_the_first_failure) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cancelled before it started")) << sg_last_error_message();
 }
 
-TEST_P(failures, what_was_never_asked_for_is_not_lost) {
+TEST_P(failures, an_unobserved_failure_fails_later_readers) {
   WITH_GATES();
   failed_writer(c_).reset();
   ASSERT_OK(sg_context_synchronize(context_));
@@ -64,26 +65,26 @@ TEST_P(failures, what_was_never_asked_for_is_not_lost) {
   EXPECT_EQ(-1, d);
 }
 
-TEST_P(failures, whoever_is_told_of_the_reader_is_told_of_the_writer) {
+TEST_P(failures, observing_the_reader_observes_the_writer) {
   WITH_GATES();
   failed_writer(c_).reset();
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(c_));
-  EXPECT_OK(read(c_)) << "the program knows, and has put there what it wants";
+  EXPECT_OK(read(c_)) << "the application has observed the failure and rewritten the memory";
 }
 
 TEST_P(failures, readers_of_readers_fail) {
   WITH_GATES();
   failed_writer(c_).reset();
   double d = 0, e = 0;
-  const sg_gemm_desc first = product(c_, ones_, &d, 1, 1, 1), second = product(&d, ones_, &e, 1, 1, 1);
+  const sg_gemm_desc first = make_gemm(c_, ones_, &d, 1, 1, 1), second = make_gemm(&d, ones_, &e, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &first, nullptr, nullptr));
   ASSERT_OK(sg_context_synchronize(context_));
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, sg_gemm(context_, &second, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cancelled before it started")) << sg_last_error_message();
-  EXPECT_OK(read(&d)) << "one failure, told once";
+  EXPECT_OK(read(&d)) << "one failure, reported once";
 }
 
-TEST_P(failures, the_job_s_own_answer_is_enough) {
+TEST_P(failures, every_status_query_observes_the_failure) {
   WITH_GATES();
   enum { wait, poll, message, all, any, ways };
   for (int way = 0; way < ways; ++way) {
@@ -102,7 +103,7 @@ TEST_P(failures, the_job_s_own_answer_is_enough) {
   }
 }
 
-TEST_P(failures, of_several_only_what_was_answered_is_told) {
+TEST_P(failures, wait_all_observes_only_the_reported_failure) {
   WITH_GATES();
   const job first = failed_writer(&c_[0]), second = failed_writer(&c_[1]);
   sg_job *const list[] = {first, second};
@@ -111,7 +112,7 @@ TEST_P(failures, of_several_only_what_was_answered_is_told) {
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[1]));
 }
 
-TEST_P(failures, a_completion_taken_from_the_queue_is_enough) {
+TEST_P(failures, a_completion_taken_from_the_queue_observes_the_failure) {
   WITH_GATES();
   queue completions;
   ASSERT_OK(sg_queue_create(context_, completions.out()));
@@ -123,7 +124,7 @@ TEST_P(failures, a_completion_taken_from_the_queue_is_enough) {
   EXPECT_OK(read(c_));
 }
 
-TEST_P(failures, a_callback_is_told_before_it_runs) {
+TEST_P(failures, a_callback_observes_the_failure_before_it_runs) {
   WITH_GATES();
   const job writer = failed_writer(c_);
   struct about {
@@ -131,7 +132,7 @@ TEST_P(failures, a_callback_is_told_before_it_runs) {
     sg_gemm_desc reader;
     job submitted;
     std::promise<void> called;
-  } a{context_, product(c_, ones_, &c_[2], 1, 1, 1), job(), {}};
+  } a{context_, make_gemm(c_, ones_, &c_[2], 1, 1, 1), job(), {}};
   ASSERT_OK(sg_job_on_complete(
       writer,
       [](sg_job *, sg_status, void *user) {
@@ -151,7 +152,7 @@ TEST_P(failures, memory_that_is_written_again_can_be_read) {
   write(&c_[1], 2);
   double d = 0;
   EXPECT_OK(read(&ones_[0], &d));
-  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[0])) << "a part of it was written";
+  EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c_[0])) << "some bytes were written";
   failed_writer(c_, 4).reset();
   write(c_, 4);
   EXPECT_OK(read(&c_[3], &d));
@@ -167,7 +168,7 @@ TEST_P(failures, an_earlier_writer_in_flight_does_not_matter_to_a_later_one_s_re
   options.after = &first;
   options.after_count = 1;
   double d = 0;
-  const sg_gemm_desc desc = product(ones_, ones_, c_, 1, 1, 1), reader = product(c_, ones_, &d, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(ones_, ones_, c_, 1, 1, 1), reader = make_gemm(c_, ones_, &d, 1, 1, 1);
   job fails, writes, reads;
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, fails.out()));
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, writes.out()));
@@ -180,12 +181,12 @@ TEST_P(failures, an_earlier_writer_in_flight_does_not_matter_to_a_later_one_s_re
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(fails, SG_FOREVER));
 }
 
-// A batch with gaps does not write the gaps, though its range covers them.
+// A batch with gaps does not write the gaps, though its address range covers them.
 TEST_P(failures, gaps_of_a_later_writer_are_not_written_again) {
   WITH_GATES();
   double c[8] = {};
   failed_writer(&c[1]).reset();
-  sg_gemm_desc gappy = product(ones_, ones_, c, 2, 1, 1);
+  sg_gemm_desc gappy = make_gemm(ones_, ones_, c, 2, 1, 1);
   gappy.c.ld = 2;
   gappy.batch = 2;
   gappy.stride_c = 4;
@@ -194,16 +195,16 @@ TEST_P(failures, gaps_of_a_later_writer_are_not_written_again) {
   EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, read(&c[1]));
 }
 
-TEST_P(failures, untracked_readers_are_not_watched) {
+TEST_P(failures, untracked_readers_do_not_fail) {
   WITH_GATES();
   failed_writer(c_).reset();
   EXPECT_OK(read(c_, nullptr, SG_SUBMIT_UNTRACKED));
 }
 
-TEST_P(failures, memory_that_was_freed_is_new_memory) {
+TEST_P(failures, freed_memory_forgets_the_failure) {
   WITH_GATES();
   void *pinned = nullptr;
-  for (int round = 0; round < 3; ++round) {  // the allocator gives the same addresses again
+  for (int round = 0; round < 3; ++round) {  // the allocator returns the same addresses again
     ASSERT_OK(sg_host_alloc(context_, 4096, &pinned));
     auto *c = static_cast<double *>(pinned);
     c[0] = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups: products of different shapes, types and scalars as one job.
+// Groups: GEMMs of different shapes, types and scalars as one job.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,7 @@
 namespace sg_test {
 namespace {
 
-// One product of a group with its own shape and type, and integer data whose result is exact.
+// One GEMM of a group with its own shape and type, and integer data whose result is exact.
 struct member {
   sg_dtype type;
   std::int64_t m, n, k;
@@ -79,13 +79,13 @@ TEST_P(gemm_grouped, each_its_own_shape_type_and_scalars) {
   }
 }
 
-TEST_P(gemm_grouped, members_that_have_nothing_to_do) {
+TEST_P(gemm_grouped, members_without_work) {
   auto members = group(3);
   std::vector<sg_gemm_desc> descs;
   for (member &x : members) descs.push_back(x.desc());
-  sg_gemm_desc empty = product(nullptr, nullptr, nullptr, 0, 0, 0);
+  sg_gemm_desc empty = make_gemm(nullptr, nullptr, nullptr, 0, 0, 0);
   double untouched = 42, operand = 1;
-  sg_gemm_desc idle = product(&operand, &operand, &untouched, 1, 1, 1);
+  sg_gemm_desc idle = make_gemm(&operand, &operand, &untouched, 1, 1, 1);
   idle.alpha.re = 0;
   idle.beta.re = 1;
   descs.insert(descs.begin() + 1, {empty, idle});
@@ -99,7 +99,7 @@ TEST_P(gemm_grouped, members_that_have_nothing_to_do) {
 
 TEST_P(gemm_grouped, a_batch_inside_a_group) {
   double a[2] = {2, 3}, b[2] = {5, 7}, c[2] = {}, d = 0;
-  sg_gemm_desc descs[2] = {product(a, b, c, 1, 1, 1), product(a, b, &d, 1, 1, 1)};
+  sg_gemm_desc descs[2] = {make_gemm(a, b, c, 1, 1, 1), make_gemm(a, b, &d, 1, 1, 1)};
   descs[0].batch = 2;
   descs[0].stride_a = descs[0].stride_b = descs[0].stride_c = 1;
   job handle;
@@ -110,26 +110,26 @@ TEST_P(gemm_grouped, a_batch_inside_a_group) {
   EXPECT_EQ(10, d);
 }
 
-// A group that uses one operand many times, as the heads of an attention share their input.
+// A group that uses one operand many times, like attention heads that share their input.
 TEST_P(gemm_grouped, shared_inputs) {
   std::vector<double> a(6, 2.0), b(6, 3.0), c(40);
   std::vector<sg_gemm_desc> descs;
-  for (int i = 0; i < 10; ++i) descs.push_back(product(a.data(), b.data(), c.data() + 4 * i, 2, 2, 3));
+  for (int i = 0; i < 10; ++i) descs.push_back(make_gemm(a.data(), b.data(), c.data() + 4 * i, 2, 2, 3));
   job handle;
   ASSERT_OK(sg_gemm_grouped_async(context_, descs.data(), 10, nullptr, handle.out()));
   ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
   EXPECT_EQ(std::vector<double>(40, 18.0), c);
 }
 
-// Results that lie behind each other: who reads one of them waits, who uses what lies behind the last one does not.
-TEST_P(gemm_grouped, neighbours_are_waited_for_and_no_more) {
+// Adjacent results: a reader of one of them waits; a reader of the memory behind the last one does not.
+TEST_P(gemm_grouped, only_overlapping_jobs_wait) {
   for (const bool by_pointers : {false, true}) {
     const context wide = open_context(GetParam(), 2);
     gated_job gated(wide);
     SKIP_WITHOUT_GATE(gated);
     std::vector<double> a(10, 2.0), b(10, 3.0), c(11, 5.0);
     std::vector<sg_gemm_desc> descs;
-    for (int i = 0; i < 10; ++i) descs.push_back(product(a.data() + i, b.data() + i, c.data() + i, 1, 1, 1));
+    for (int i = 0; i < 10; ++i) descs.push_back(make_gemm(a.data() + i, b.data() + i, c.data() + i, 1, 1, 1));
     sg_submit options = SG_SUBMIT_INIT;
     sg_job *const first = gated.get();
     options.after = &first;
@@ -153,14 +153,14 @@ TEST_P(gemm_grouped, neighbours_are_waited_for_and_no_more) {
     double within[10] = {}, behind = 0, one = 1;
     job readers[10], other, writer;
     for (int i = 0; i < 10; ++i) {
-      const sg_gemm_desc read = product(c.data() + i, &one, within + i, 1, 1, 1);
+      const sg_gemm_desc read = make_gemm(c.data() + i, &one, within + i, 1, 1, 1);
       ASSERT_OK(sg_gemm_async(wide, &read, nullptr, readers[i].out()));
     }
-    const sg_gemm_desc read_behind = product(c.data() + 10, &one, &behind, 1, 1, 1);
-    sg_submit urgent = SG_SUBMIT_INIT;  // in a lane of its own: a device's others may hold what waits
+    const sg_gemm_desc read_behind = make_gemm(c.data() + 10, &one, &behind, 1, 1, 1);
+    sg_submit urgent = SG_SUBMIT_INIT;  // in its own lane: queued jobs may fill the device's other lanes
     urgent.priority = 1;
     ASSERT_OK(sg_gemm_async(wide, &read_behind, &urgent, other.out()));
-    const sg_gemm_desc write_input = product(&one, &one, a.data() + 9, 1, 1, 1);
+    const sg_gemm_desc write_input = make_gemm(&one, &one, a.data() + 9, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(wide, &write_input, nullptr, writer.out()));
     EXPECT_OK(sg_job_wait(other, 60 * std::int64_t{1'000'000'000}));
     for (job &reader : readers) EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(reader));
@@ -174,12 +174,12 @@ TEST_P(gemm_grouped, neighbours_are_waited_for_and_no_more) {
   }
 }
 
-// The second member's C is the first one's A, and the other way round; two results in one place.
+// The second member's C is the first one's A, and the reverse; two results at one address.
 TEST_P(gemm_grouped, overlap_between_members_is_refused) {
   double x[1] = {1}, y[1] = {2}, z[1] = {3}, w[1] = {4};
-  const sg_gemm_desc reads_what_is_written[2] = {product(x, y, z, 1, 1, 1), product(z, y, w, 1, 1, 1)};
-  const sg_gemm_desc writes_what_is_read[2] = {product(x, y, z, 1, 1, 1), product(y, y, x, 1, 1, 1)};
-  const sg_gemm_desc writes_twice[2] = {product(x, y, z, 1, 1, 1), product(x, x, z, 1, 1, 1)};
+  const sg_gemm_desc reads_what_is_written[2] = {make_gemm(x, y, z, 1, 1, 1), make_gemm(z, y, w, 1, 1, 1)};
+  const sg_gemm_desc writes_what_is_read[2] = {make_gemm(x, y, z, 1, 1, 1), make_gemm(y, y, x, 1, 1, 1)};
+  const sg_gemm_desc writes_twice[2] = {make_gemm(x, y, z, 1, 1, 1), make_gemm(x, x, z, 1, 1, 1)};
   for (const sg_gemm_desc *descs : {reads_what_is_written, writes_what_is_read, writes_twice}) {
     sg_job *handle = reinterpret_cast<sg_job *>(1);
     EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_gemm_grouped_async(context_, descs, 2, nullptr, &handle));
@@ -192,7 +192,7 @@ TEST_P(gemm_grouped, overlap_between_members_is_refused) {
 TEST_P(gemm_grouped, overlap_between_items_of_a_member_is_refused) {
   double x[1] = {1}, y[1] = {2}, z[1] = {3}, w[1] = {4};
   void *const one[2] = {x, x}, *const other[2] = {y, y}, *const same[2] = {z, z};
-  sg_gemm_desc descs[2] = {product(x, y, w, 1, 1, 1), product(x, y, z, 1, 1, 1)};
+  sg_gemm_desc descs[2] = {make_gemm(x, y, w, 1, 1, 1), make_gemm(x, y, z, 1, 1, 1)};
   descs[1].batch = 2;
   descs[1].a_array = one;
   descs[1].b_array = other;
@@ -202,7 +202,7 @@ TEST_P(gemm_grouped, overlap_between_items_of_a_member_is_refused) {
   EXPECT_EQ(4, w[0]);
 }
 
-// Small products of one type on the device are one launch, as faults show that count launches.
+// Small GEMMs of one type are one launch on the device; injected launch faults count the launches.
 class one_launch : public testing::Test {
  protected:
   static constexpr std::size_t count = 100, room = 40;  // elements of each operand
@@ -219,11 +219,11 @@ class one_launch : public testing::Test {
     std::vector<sg_gemm_desc> descs;
     const auto at = [](std::size_t operand, std::size_t i) { return (operand * count + i) * room; };
     for (std::size_t i = 0; i < count; ++i)
-      descs.push_back(product(data + at(0, i), data + at(1, i), data + at(2, i), rows(i), cols(i), depth(i)));
+      descs.push_back(make_gemm(data + at(0, i), data + at(1, i), data + at(2, i), rows(i), cols(i), depth(i)));
     job all;
     EXPECT_OK(sg_gemm_grouped_async(context_, descs.data(), static_cast<std::int32_t>(count), nullptr, all.out()));
-    const sg_status ended = sg_job_wait(all, SG_FOREVER);
-    if (ended != SG_STATUS_OK) return ended;
+    const sg_status status = sg_job_wait(all, SG_FOREVER);
+    if (status != SG_STATUS_OK) return status;
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(all, &seen));
     EXPECT_EQ(std::int32_t{count}, seen.commands_run);
@@ -241,7 +241,7 @@ class one_launch : public testing::Test {
             sum += host[at(0, p) + std::size_t(i * depth(p) + l)] * host[at(1, p) + std::size_t(l * cols(p) + j)];
           EXPECT_EQ(sum, result[p * room + std::size_t(i * cols(p) + j)]) << p;
         }
-    return ended;
+    return status;
   }
   static std::int64_t rows(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 5; }
   static std::int64_t cols(std::size_t i) { return 1 + static_cast<std::int64_t>(i) % 7; }
@@ -252,21 +252,21 @@ class one_launch : public testing::Test {
   double seconds_ = 0, predicted_ = 0;
 };
 
-TEST_F(one_launch, for_all_products) { EXPECT_OK(run("sim:h200?fail-launch=2", 0)); }
+TEST_F(one_launch, for_all_gemms) { EXPECT_OK(run("sim:h200?fail-launch=2", 0)); }
 TEST_F(one_launch, fails_for_all) { EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=1", 0)); }
-TEST_F(one_launch, that_is_refused_goes_out_product_by_product) { EXPECT_OK(run("sim:h200?refuse-launch=1", 0)); }
+TEST_F(one_launch, that_is_refused_falls_back_to_single_gemms) { EXPECT_OK(run("sim:h200?refuse-launch=1", 0)); }
 TEST_F(one_launch, not_without_coalescing) {
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=2", SG_CONTEXT_NO_COALESCING));
 }
 TEST_F(one_launch, takes_the_time_of_one) {
   ASSERT_OK(run("sim:h200", SG_CONTEXT_NO_COALESCING));
-  const double apart = seconds_;
+  const double unbatched = seconds_;
   ASSERT_OK(run("sim:h200", 0));
-  EXPECT_LT(seconds_ * 20, apart);
+  EXPECT_LT(seconds_ * 20, unbatched);
 }
 
-// One launch would leave their depth to a unit each, while the others idle.
-TEST(few_products, are_one_launch_unless_their_depth_is_long) {
+// One launch would give each GEMM's depth to one unit while the others idle.
+TEST(few_gemms, are_one_launch_unless_their_depth_is_long) {
   constexpr std::int32_t count = 4;
   constexpr std::int64_t deep = 16384;
   const auto run = [&](const char *device, std::int64_t depth, int short_ones) {
@@ -278,19 +278,19 @@ TEST(few_products, are_one_launch_unless_their_depth_is_long) {
     auto *operand = static_cast<double *>(data);
     std::vector<sg_gemm_desc> descs;
     for (int i = 0; i < count + short_ones; ++i)
-      descs.push_back(product(operand, operand, operand + deep + i, 1, 1, i < count ? depth : 4));
+      descs.push_back(make_gemm(operand, operand, operand + deep + i, 1, 1, i < count ? depth : 4));
     job all;
     EXPECT_OK(sg_gemm_grouped_async(in, descs.data(), count + short_ones, nullptr, all.out()));
     return sg_job_wait(all, SG_FOREVER);
   };
   EXPECT_OK(run("sim:h200?fail-launch=2", 4, 0));
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=2", deep, 0));
-  // Beside a hundred short ones, which are one launch more.
+  // Beside a hundred short GEMMs, which are one more launch.
   EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, run("sim:h200?fail-launch=5", deep, 100));
   EXPECT_OK(run("sim:h200?fail-launch=6", deep, 100));
 }
 
-// Kilobytes that the process has ever mapped.
+// Kilobytes that the process has mapped at its peak.
 long most_mapped() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -298,8 +298,8 @@ long most_mapped() {
   return 0;
 }
 
-// Exits with 0 when a group of many calls, each of a few products, maps no memory to speak of.
-[[noreturn]] void run_types_by_turns() {
+// Exits with 0 when a group of many calls, each of a few GEMMs, maps next to no memory.
+[[noreturn]] void run_alternating_types() {
   constexpr std::int64_t count = 8000, n = 16, bytes = n * n * 2;
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);  // by default each thread may reserve 64 MiB for its own
@@ -330,11 +330,11 @@ long most_mapped() {
   std::_Exit(before > 0 && more < 500'000 && !testing::Test::HasFailure() ? 0 : 1);
 }
 
-// In a process of its own, which has mapped nothing else.
-TEST(types_by_turns, take_memory_for_their_own_calls) {
+// Runs in its own process, which has mapped nothing else.
+TEST(alternating_types, map_no_memory_per_call) {
   if (sanitized) GTEST_SKIP() << "sanitizers map memory of their own";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(run_types_by_turns(), testing::ExitedWithCode(0), "kB more");
+  EXPECT_EXIT(run_alternating_types(), testing::ExitedWithCode(0), "kB more");
 }
 
 ON_EACH_DEVICE(gemm_grouped);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products under every way of running them: forced splits, tiles, memory limits, places of the operands, batches.
+// GEMMs under every way of running them: forced splits, tiles, memory limits, memory spaces of the operands, batches.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 
 class gemm_plans : public on_each_device {};
 
-TEST_P(gemm_plans, every_place_of_every_operand) {
+TEST_P(gemm_plans, every_memory_space_of_every_operand) {
   for (const sg_memory_kind a : memory_kinds)
     for (const sg_memory_kind b : memory_kinds)
       for (const sg_memory_kind c : memory_kinds)
@@ -35,7 +35,7 @@ TEST_P(gemm_plans, every_place_of_every_operand) {
           }
 }
 
-// Items of one column or one row whose views have a little padding, as slices of padded matrices have.
+// Items of one column or one row whose views have a little padding, like slices of padded matrices.
 TEST_P(gemm_plans, batches_of_thin_items) {
   for (const sg_memory_kind place : memory_kinds)
     for (const sg_layout layout : {SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR})
@@ -79,7 +79,7 @@ TEST_P(gemm_plans, batches_of_thin_items) {
           }
 }
 
-// Items of 16 bits that begin at odd multiples of 2 bytes, behind pointers, as slices of packed sequences do.
+// Items of 16-bit elements at odd multiples of 2 bytes, through pointers, like slices of packed sequences.
 TEST_P(gemm_plans, short_items_at_any_address) {
   constexpr std::int64_t batch = 6, m = 2, n = 2, k = 3, step = 7;
   for (const sg_dtype type : {SG_DTYPE_F16, SG_DTYPE_BF16}) {
@@ -92,7 +92,8 @@ TEST_P(gemm_plans, short_items_at_any_address) {
       ASSERT_OK(sg_buffer_create(context_, bytes, operands[i].out()));
       ASSERT_OK(sg_buffer_data(operands[i], &memory[i]));
       ASSERT_OK(sg_copy(context_, memory[i], ones.data(), bytes, nullptr));
-      for (std::int64_t item = 0; item < batch; ++item)  // the last one first: no stride says where they are
+      for (std::int64_t item = 0; item < batch;
+           ++item)  // the last one first, so that no stride describes the addresses
         items[i][item] = static_cast<std::uint16_t *>(memory[i]) + (batch - 1 - item) * step + 1;
     }
     sg_gemm_desc d = SG_GEMM_DESC_INIT;
@@ -134,7 +135,7 @@ TEST_P(gemm_plans, forced_splits) {
           }
 }
 
-// A split only changes who adds which terms: sums of integers cannot tell the difference.
+// A split only changes which command adds which terms: sums of integers cannot tell the difference.
 TEST_P(gemm_plans, integers_are_exact_under_every_split) {
   for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K})
     for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_C64, SG_DTYPE_C128, SG_DTYPE_F16, SG_DTYPE_BF16}) {
@@ -210,7 +211,7 @@ TEST_P(gemm_plans, batches) {
 
 ON_EACH_DEVICE(gemm_plans);
 
-// Operands larger than the memory that the job may use: they pass through it piece by piece.
+// Operands larger than the memory that the job may use: they are streamed in chunks.
 TEST(gemm_memory_limits, less_memory_than_any_operand) {
   const context context = open_context("sim:h200");
   std::set<std::uint64_t> bytes_moved;
@@ -246,8 +247,8 @@ context with_little_memory() {
   return made;
 }
 
-// What runs has all the memory; whoever waits for it is started when it comes back, of whichever priority.
-TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
+// The running job has all the memory; a waiting job of any priority starts when the memory is released.
+TEST(gemm_memory_limits, jobs_of_all_priorities_share_the_memory) {
   const context on = with_little_memory();
   constexpr std::int64_t size = 40, depth = 384 * size;
   const std::vector<double> a(size * depth, 1), b(depth * size, 2);
@@ -255,7 +256,7 @@ TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
   for (int round = 0; round < 3; ++round) {
     std::vector<job> jobs(c.size());
     for (std::size_t i = 0; i < c.size(); ++i) {
-      const sg_gemm_desc wanted = product(a.data(), b.data(), c[i].data(), size, size, depth);
+      const sg_gemm_desc wanted = make_gemm(a.data(), b.data(), c[i].data(), size, size, depth);
       sg_submit how = SG_SUBMIT_INIT;
       how.priority = std::int32_t(i % 3) - 1;
       ASSERT_OK(sg_gemm_async(on, &wanted, &how, jobs[i].out()));
@@ -268,9 +269,9 @@ TEST(gemm_memory_limits, jobs_of_all_priorities_take_turns) {
   }
 }
 
-// A run of high priority that wants all the memory, behind many that take a third of it each: it is not to wait until
-// none of them is left. Whether all are there before the first ones end is the machine's affair: of some attempts one
-// is to show it.
+// A high-priority run that needs all the memory, behind many that take a third each, must start before all of them have
+// completed. Whether all are queued before the first ones complete depends on the machine: one of several attempts has
+// to show it.
 TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
   const context on = with_little_memory();
   constexpr std::int64_t size = 40, most = 384 * size;
@@ -282,7 +283,7 @@ TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
     std::vector<job> jobs(c.size());
     for (std::size_t i = 0; i < c.size(); ++i) {
       const bool urgent = i == others;
-      const sg_gemm_desc wanted = product(a.data(), b.data(), c[i].data(), size, size, urgent ? most : most / 10);
+      const sg_gemm_desc wanted = make_gemm(a.data(), b.data(), c[i].data(), size, size, urgent ? most : most / 10);
       sg_submit how = SG_SUBMIT_INIT;
       how.priority = urgent ? 1 : 0;
       ASSERT_OK(sg_gemm_async(on, &wanted, &how, jobs[i].out()));
@@ -291,7 +292,7 @@ TEST(gemm_memory_limits, high_priority_goes_ahead_of_waiting_runs) {
     ahead = sg_job_wait(jobs[others - 1], 0) == SG_STATUS_TIMEOUT;
     for (const job &one : jobs) ASSERT_OK(sg_job_wait(one, 60 * std::int64_t{1'000'000'000}));
   }
-  EXPECT_TRUE(ahead) << "it had to wait for all of them every time";
+  EXPECT_TRUE(ahead) << "it waited for all of them every time";
 }
 
 TEST(gemm_memory_limits, a_limit_that_no_tile_fits) {
@@ -303,7 +304,7 @@ TEST(gemm_memory_limits, a_limit_that_no_tile_fits) {
   EXPECT_NE(std::string::npos, seen.find("SG_STATUS_OUT_OF_MEMORY")) << seen;
 }
 
-// With beta == 0 nothing of C goes to the device, whatever the strategy; with beta != 0 all of it does.
+// With beta == 0 no byte of C is copied to the device, whatever the strategy; with beta != 0 all of it is.
 TEST(gemm_traffic, each_byte_moves_once) {
   const context context = open_context("sim:h200");
   for (const double beta : {0.0, 1.0})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BLAS semantics: what is read, what is skipped, how NaN and Inf travel, and that f32 stays f32.
+// BLAS semantics: what is read, what is skipped, how NaN and Inf propagate, and that f32 stays f32.
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 class gemm_rules : public on_each_device {
  protected:
-  // Fresh operands for a product of n x n matrices: A all 1, B all 1, C as given.
+  // Fresh operands for a GEMM of n x n matrices: A all 1, B all 1, C as given.
   void reset(double c) {
     a_.assign(n * n, 1.0);
     b_.assign(n * n, 1.0);
@@ -30,7 +30,7 @@ class gemm_rules : public on_each_device {
     options.parts = split == SG_SPLIT_AUTO || split == SG_SPLIT_NONE ? 0 : 3;
     sg_submit submit = SG_SUBMIT_INIT;
     submit.plan = &options;
-    sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+    sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
     desc.alpha.re = alpha;
     desc.beta.re = beta;
     EXPECT_OK(sg_gemm(context_, &desc, &submit));
@@ -195,8 +195,8 @@ TEST_P(gemm_rules, operands_that_are_not_needed_are_not_read) {
   for (const double beta : {0.0, 1.0, 2.0})
     for (const bool empty : {false, true}) {
       std::vector<double> c(n * n, 5.0);
-      sg_gemm_desc desc = product(reinterpret_cast<double *>(a.data()), reinterpret_cast<double *>(b.data()), c.data(),
-                                  n, n, empty ? 0 : n);
+      sg_gemm_desc desc = make_gemm(reinterpret_cast<double *>(a.data()), reinterpret_cast<double *>(b.data()),
+                                    c.data(), n, n, empty ? 0 : n);
       desc.alpha.re = empty ? 1.0 : 0.0;
       desc.beta.re = beta;
       ASSERT_OK(sg_gemm(context_, &desc, nullptr));
@@ -204,10 +204,10 @@ TEST_P(gemm_rules, operands_that_are_not_needed_are_not_read) {
     }
 }
 
-// An empty result has nothing to read or write either: no pointer is needed.
+// An empty result reads and writes nothing: no pointer is needed.
 TEST_P(gemm_rules, empty_results_succeed_without_memory) {
   for (const int empty : {0, 1}) {
-    sg_gemm_desc desc = product(nullptr, nullptr, nullptr, empty ? 4 : 0, empty ? 0 : 4, 3);
+    sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, empty ? 4 : 0, empty ? 0 : 4, 3);
     std::vector<double> kept(12, 1.0);
     (empty ? desc.a : desc.b).data = kept.data();
     ASSERT_OK(sg_gemm(context_, &desc, nullptr));
@@ -215,8 +215,7 @@ TEST_P(gemm_rules, empty_results_succeed_without_memory) {
   }
 }
 
-// Every operand lies against an unreadable page, at its end and at its start, in types whose kernels like to read
-// ahead.
+// Every operand touches an unreadable page, at its end or at its start, in types whose kernels like to read ahead.
 TEST_P(gemm_rules, nothing_outside_the_operands_is_touched) {
   for (const flush where : {flush::to_end, flush::to_start})
     for (const sg_dtype type : {SG_DTYPE_F32, SG_DTYPE_F64, SG_DTYPE_BF16, SG_DTYPE_I8, SG_DTYPE_F8_E4M3, SG_DTYPE_C64})
@@ -290,7 +289,7 @@ TEST_P(gemm_rules, i8_extremes) {
   EXPECT_EQ(wrapped(16129ll * k), dot(high, high));
 }
 
-// alpha and beta times whole numbers keep their low 32 bits, also where no double holds the result.
+// alpha and beta times integers keep their low 32 bits, also where no double holds the result.
 TEST_P(gemm_rules, i8_scalars_times_sums_wrap) {
   std::int8_t a = 127, b = 127;
   std::int32_t c = -2147483647;
@@ -358,7 +357,7 @@ TEST_P(gemm_rules, blas_shaped_calls_agree_with_the_descriptor) {
     for (double &x : a_) x = random.below(100);
     for (double &x : b_) x = random.below(100);
     std::vector<double> other = c_;
-    sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+    sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
     desc.a.layout = desc.b.layout = desc.c.layout = layout;
     desc.op_b = SG_OP_T;
     desc.alpha.re = 2;

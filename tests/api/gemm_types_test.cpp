@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of every type under every op and layout, with every kind of scalar.
+// GEMMs of every type under every op and layout, with every kind of scalar.
 #include <cstring>
 
 #include "support/gemm_case.hpp"
@@ -133,8 +133,8 @@ TEST_P(gemm_types, sizes_around_every_edge) {
   }
 }
 
-// Large products of short types go by tiles of their own on processors with AMX: several tiles and odd ends of each
-// dimension, undivided over cores. Whole numbers, whose product in f64 is exact.
+// Large GEMMs of short types use a tiled kernel of their own on processors with AMX: several tiles and odd remainders
+// of each dimension, not shared among cores. Integers, whose result in f64 is exact.
 class gemm_tiles : public testing::Test {
  protected:
   static constexpr std::int64_t pad = 3;
@@ -203,12 +203,12 @@ TEST_F(gemm_tiles, of_bf16) {
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
 }
 
-// A column is a row of what the cores compute: more of them than a worker keeps the packed panels of.
+// A column is a row of the blocks that cores compute: more of them than a worker keeps packed.
 TEST_F(gemm_tiles, of_more_rows_than_are_kept_packed) {
   m = 260;
   n = 2300;
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_N, SG_OP_T, 1, 1, bf16_of, f32_of, 4);
-  m = 530;  // by way of f32, where the processor does not multiply bf16
+  m = 530;  // computed in f32 where the processor does not multiply bf16
   n = 7000;
   k = 600;
   expect_exact(SG_DTYPE_BF16, SG_DTYPE_F32, SG_OP_T, SG_OP_N, 1, 0, bf16_of, f32_of, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: what is recorded runs as if it had been submitted, any number of times, with changes in between.
+// Graphs: recorded submissions run as if submitted, any number of times, with changes between runs.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -32,7 +32,7 @@ class graphs : public on_each_device {
 TEST_P(graphs, recording_runs_nothing) {
   double a = 2, b = 3, c = -1;
   sg_job *none = reinterpret_cast<sg_job *>(1);
-  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, &record_, &none));
   EXPECT_EQ(nullptr, none);
   ASSERT_OK(sg_gemm(context_, &desc, &record_)) << "a blocking call records too";
@@ -45,12 +45,13 @@ TEST_P(graphs, recording_runs_nothing) {
   EXPECT_EQ(6, c);
 }
 
-TEST_P(graphs, operands_order_what_is_recorded) {
+TEST_P(graphs, operands_order_recorded_submissions) {
   using matrix = std::array<double, 4>;
   const matrix growth = {1, 1, 1, 0};
   std::vector<matrix> x(30, matrix{});
   x[0] = {1, 0, 0, 1};
-  for (std::size_t i = 0; i + 1 < x.size(); ++i) record(product(x[i].data(), growth.data(), x[i + 1].data(), 2, 2, 2));
+  for (std::size_t i = 0; i + 1 < x.size(); ++i)
+    record(make_gemm(x[i].data(), growth.data(), x[i + 1].data(), 2, 2, 2));
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 1; i < x.size(); ++i) x[i] = {};
     run();
@@ -60,7 +61,7 @@ TEST_P(graphs, operands_order_what_is_recorded) {
 
 TEST_P(graphs, runs_follow_each_other_and_other_submissions) {
   double c = 1, three = 3, one = 1;
-  sg_gemm_desc triple = product(&three, &one, &c, 1, 1, 1);  // c = 3 + 2 c
+  sg_gemm_desc triple = make_gemm(&three, &one, &c, 1, 1, 1);  // c = 3 + 2 c
   triple.beta.re = 2;
   record(triple);
   double expected = 1;
@@ -77,17 +78,17 @@ TEST_P(graphs, runs_follow_each_other_and_other_submissions) {
   EXPECT_EQ(expected, c);
 }
 
-TEST_P(graphs, streams_order_what_is_recorded) {
+TEST_P(graphs, streams_order_recorded_submissions) {
   stream in;
   ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   record_.stream = in;
-  record_.flags = SG_SUBMIT_UNTRACKED;  // so that only the stream orders
+  record_.flags = SG_SUBMIT_UNTRACKED;  // so that only the stream orders them
   double c = 0, one = 1;
   std::vector<double> addends(25);
   double expected = 0;
   for (std::size_t i = 0; i < addends.size(); ++i) {
     addends[i] = double(i);
-    sg_gemm_desc desc = product(&addends[i], &one, &c, 1, 1, 1);
+    sg_gemm_desc desc = make_gemm(&addends[i], &one, &c, 1, 1, 1);
     desc.beta.re = 3;
     record(desc);
     expected = expected * 3 + double(i);
@@ -96,11 +97,11 @@ TEST_P(graphs, streams_order_what_is_recorded) {
   EXPECT_EQ(expected, c);
 }
 
-TEST_P(graphs, many_small_products) {
+TEST_P(graphs, many_small_gemms) {
   constexpr std::size_t count = 300, n = 9;
   std::vector<double> a(count * n * n), b(count * n * n), c(count * n * n, NAN);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 11) - 5, b[i] = double(i % 7) - 3;
-  for (std::size_t i = 0; i < count; ++i) record(product(&a[i * n * n], &b[i * n * n], &c[i * n * n], n, n, n));
+  for (std::size_t i = 0; i < count; ++i) record(make_gemm(&a[i * n * n], &b[i * n * n], &c[i * n * n], n, n, n));
   for (int round = 0; round < 2; ++round) {
     std::fill(c.begin(), c.end(), NAN);
     run();
@@ -116,17 +117,17 @@ TEST_P(graphs, many_small_products) {
 
 TEST_P(graphs, pointers_scalars_and_batch_change) {
   double a[3] = {2, 5, 7}, b = 10, c[3] = {}, other[3] = {};
-  record(product(&a[0], &b, &c[0], 1, 1, 1));
+  record(make_gemm(&a[0], &b, &c[0], 1, 1, 1));
   run();
   EXPECT_EQ(20, c[0]);
-  sg_gemm_desc changed = product(&a[1], &b, &other[0], 1, 1, 1);
+  sg_gemm_desc changed = make_gemm(&a[1], &b, &other[0], 1, 1, 1);
   changed.alpha.re = 3;
   ASSERT_OK(sg_graph_set_gemm(graph_, 0, &changed));
   c[0] = 0;
   run();
   EXPECT_EQ(0, c[0]);
   EXPECT_EQ(150, other[0]);
-  changed = product(&a[0], &b, &other[0], 1, 1, 1);
+  changed = make_gemm(&a[0], &b, &other[0], 1, 1, 1);
   changed.batch = 3;
   changed.stride_a = changed.stride_c = 1;
   ASSERT_OK(sg_graph_set_gemm(graph_, 0, &changed));
@@ -148,7 +149,7 @@ TEST_P(graphs, pointers_scalars_and_batch_change) {
 TEST_P(graphs, copies_are_recorded_and_changed) {
   double from[2] = {1, 2}, to[2] = {}, one = 1, c = 0;
   ASSERT_OK(sg_copy_async(context_, &to[0], &from[0], sizeof(double), &record_, nullptr));
-  record(product(&to[0], &one, &c, 1, 1, 1));  // after the copy, by its operand
+  record(make_gemm(&to[0], &one, &c, 1, 1, 1));  // after the copy, by its operand
   run();
   EXPECT_EQ(1, c);
   ASSERT_OK(sg_graph_set_copy(graph_, 0, &to[0], &from[1]));
@@ -165,9 +166,9 @@ TEST_P(graphs, branches_meet_on_the_device) {
   ASSERT_OK(sg_buffer_create(context_, 4 * bytes, memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *const a = static_cast<double *>(data), *square = a + 4, *copy = a + 8, *cube = a + 12;
-  record(product(a, a, square, 2, 2, 2));
+  record(make_gemm(a, a, square, 2, 2, 2));
   ASSERT_OK(sg_copy_async(context_, copy, a, bytes, &record_, nullptr));
-  record(product(square, copy, cube, 2, 2, 2));
+  record(make_gemm(square, copy, cube, 2, 2, 2));
   for (double r = 2; r < 6; ++r) {
     const double diagonal[4] = {r, 0, 0, r};
     double result[4] = {};
@@ -180,13 +181,13 @@ TEST_P(graphs, branches_meet_on_the_device) {
   }
 }
 
-TEST_P(graphs, wrong_changes_leave_the_graph_as_it_was) {
+TEST_P(graphs, a_refused_change_leaves_the_graph_unchanged) {
   double a[4] = {1, 2, 3, 4}, b[4] = {1, 0, 0, 1}, c[4] = {};
-  record(product(a, b, c, 2, 2, 2));
-  sg_gemm_desc smaller = product(a, b, c, 1, 2, 2);
+  record(make_gemm(a, b, c, 2, 2, 2));
+  sg_gemm_desc smaller = make_gemm(a, b, c, 1, 2, 2);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, &smaller));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "sizes"));
-  sg_gemm_desc fine = product(a, b, c, 2, 2, 2);
+  sg_gemm_desc fine = make_gemm(a, b, c, 2, 2, 2);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 1, &fine));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "index is 1"));
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, -1, &fine));
@@ -199,7 +200,7 @@ TEST_P(graphs, wrong_changes_leave_the_graph_as_it_was) {
 
 TEST_P(graphs, after_the_first_run_nothing_is_recorded) {
   double a = 2, b = 3, c = 0;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   record(desc);
   run();
   EXPECT_STATUS(SG_STATUS_BUSY, sg_gemm_async(context_, &desc, &record_, nullptr));
@@ -207,14 +208,14 @@ TEST_P(graphs, after_the_first_run_nothing_is_recorded) {
 
 TEST_P(graphs, an_empty_graph_succeeds) { run(); }
 
-// Recorded as several commands; the records of jobs that it was checked with serve others afterwards.
-TEST_P(graphs, products_that_are_cut_are_recorded_too) {
+// Recorded as several commands; the job records used to check it are reused afterwards.
+TEST_P(graphs, a_split_gemm_is_recorded) {
   constexpr std::int64_t n = 512;
   std::vector<double> a(n * n), b(n * n), c(n * n, NAN);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 5), b[i] = double(i % 3);
-  record(product(a.data(), b.data(), c.data(), n, n, n));
+  record(make_gemm(a.data(), b.data(), c.data(), n, n, n));
   double x = 2, y = 3, z = 0;
-  const sg_gemm_desc small = product(&x, &y, &z, 1, 1, 1);
+  const sg_gemm_desc small = make_gemm(&x, &y, &z, 1, 1, 1);
   for (int i = 0; i < 3; ++i) ASSERT_OK(sg_gemm(context_, &small, nullptr));
   EXPECT_EQ(6, z);
   for (int round = 0; round < 2; ++round) {
@@ -231,7 +232,7 @@ TEST_P(graphs, products_that_are_cut_are_recorded_too) {
 
 TEST_P(graphs, wrong_submissions_are_refused) {
   double a = 2, b = 3, c = 0;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   job before;
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, before.out()));
   ASSERT_OK(sg_job_wait(before, SG_FOREVER));
@@ -258,9 +259,9 @@ TEST_P(graphs, wrong_submissions_are_refused) {
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_graph_release(reinterpret_cast<sg_graph *>(12345)));
 }
 
-// The run is submitted after a job that is held up, on its stream; it posts one completion, and can be cancelled.
+// The run is submitted behind a blocked job on its stream; it posts one completion and can be cancelled.
 TEST_P(graphs, a_run_is_a_job_like_others) {
-  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate holds up a worker of the cpu";
+  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate blocks a worker of the cpu";
   stream in;
   ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit options = SG_SUBMIT_INIT;
@@ -268,7 +269,7 @@ TEST_P(graphs, a_run_is_a_job_like_others) {
   gated_job gated(context_, &options);
   SKIP_WITHOUT_GATE(gated);
   double a = 2, b = 3, c = 0;
-  record(product(&a, &b, &c, 1, 1, 1));
+  record(make_gemm(&a, &b, &c, 1, 1, 1));
   queue completions;
   ASSERT_OK(sg_queue_create(context_, completions.out()));
   options.queue = completions;
@@ -296,7 +297,7 @@ TEST_P(graphs, released_while_it_runs) {
   ASSERT_OK(sg_graph_create(context_, &brief));
   sg_submit options = SG_SUBMIT_INIT;
   options.graph = brief;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   job all;
   ASSERT_OK(sg_graph_run_async(brief, nullptr, all.out()));
@@ -305,16 +306,16 @@ TEST_P(graphs, released_while_it_runs) {
   EXPECT_EQ(6, c);
 }
 
-// A part that fails fails the run, which names it; what needs it does not run; what does not, does.
-TEST(graph_failures, the_run_ends_as_its_first_failed_part) {
+// A failed child fails the run, which names it; its dependents do not run; independent children do.
+TEST(graph_failures, a_run_fails_like_its_first_failed_child) {
   context faulty = open_context("sim:h200?fail-launch=2");
   sg_graph *graph = nullptr;
   ASSERT_OK(sg_graph_create(faulty, &graph));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
   double a = 2, b = 3, c[3] = {-1, -1, -1};
-  const sg_gemm_desc first = product(&a, &b, &c[0], 1, 1, 1), second = product(&c[0], &b, &c[1], 1, 1, 1),
-                     third = product(&c[1], &b, &c[2], 1, 1, 1);
+  const sg_gemm_desc first = make_gemm(&a, &b, &c[0], 1, 1, 1), second = make_gemm(&c[0], &b, &c[1], 1, 1, 1),
+                     third = make_gemm(&c[1], &b, &c[2], 1, 1, 1);
   for (const sg_gemm_desc *each : {&first, &second, &third}) ASSERT_OK(sg_gemm_async(faulty, each, &record, nullptr));
   job all;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, all.out()));
@@ -324,7 +325,7 @@ TEST(graph_failures, the_run_ends_as_its_first_failed_part) {
   EXPECT_EQ(-1, c[2]);
   job again;
   ASSERT_OK(sg_graph_run_async(graph, nullptr, again.out()));
-  EXPECT_OK(sg_job_wait(again, SG_FOREVER)) << "only the second launch was to fail";
+  EXPECT_OK(sg_job_wait(again, SG_FOREVER)) << "only the second launch should fail";
   EXPECT_EQ(54, c[2]);
   EXPECT_OK(sg_graph_release(graph));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sg_graph_update: other operands of each kind of recorded operation, and what it refuses.
+// sg_graph_update: new operands for each kind of recorded operation, and the updates it refuses.
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -51,7 +51,9 @@ class graph_updates : public on_each_device {
     ASSERT_OK(sg_graph_run_async(graph_, nullptr, all.out()));
     ASSERT_OK(sg_job_wait(all, SG_FOREVER));
   }
-  sg_gemm_desc gemm(std::size_t a, std::size_t b, std::size_t c) const { return product(at(a), at(b), at(c), 2, 2, 2); }
+  sg_gemm_desc gemm(std::size_t a, std::size_t b, std::size_t c) const {
+    return make_gemm(at(a), at(b), at(c), 2, 2, 2);
+  }
   static sg_operation_desc of(const sg_gemm_desc *descs, std::int32_t count = 1) {
     sg_operation_desc desc = SG_OPERATION_DESC_INIT;
     desc.operation = SG_OPERATION_GEMM;
@@ -81,7 +83,7 @@ class graph_updates : public on_each_device {
                            std::uint64_t dst_pitch = 0, std::uint64_t src_pitch = 0) {
     return {sizeof(sg_copy_desc), dst, src, width, height, dst_pitch, src_pitch};
   }
-  // The update is refused, and its message holds the text.
+  // The update is refused with a message that contains the text.
   void refused(std::int32_t index, const sg_operation_desc &desc, const char *text) {
     EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph_, index, &desc));
     EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), text)) << sg_last_error_message();
@@ -124,12 +126,12 @@ TEST_P(graph_updates, a_batch) {
 }
 
 TEST_P(graph_updates, a_group) {
-  const sg_gemm_desc first[] = {gemm(0, 1, 2), product(at(3), at(4), at(5), 1, 2, 1)};
+  const sg_gemm_desc first[] = {gemm(0, 1, 2), make_gemm(at(3), at(4), at(5), 1, 2, 1)};
   ASSERT_OK(sg_gemm_grouped_async(context_, first, 2, &record_, nullptr));
   run();
   EXPECT_EQ(times(initial(0), initial(1)), fetch(2));
   EXPECT_EQ(13 * 17, fetch(5)[0]);
-  sg_gemm_desc second[] = {gemm(1, 0, 6), product(at(4), at(3), at(7), 1, 2, 1)};
+  sg_gemm_desc second[] = {gemm(1, 0, 6), make_gemm(at(4), at(3), at(7), 1, 2, 1)};
   second[1].alpha.re = 2;
   sg_operation_desc desc = of(second, 2);
   ASSERT_OK(sg_graph_update(graph_, 0, &desc));
@@ -140,9 +142,9 @@ TEST_P(graph_updates, a_group) {
   refused(0, of(second, 1), "desc->gemm_count is 1");
   refused(0, of(second, 3), "desc->gemm_count is 3");
   refused(0, of(nullptr, 2), "desc->gemm is NULL");
-  const sg_gemm_desc other_shape[] = {second[0], product(at(4), at(3), at(8), 2, 2, 1)};
+  const sg_gemm_desc other_shape[] = {second[0], make_gemm(at(4), at(3), at(8), 2, 2, 1)};
   refused(0, of(other_shape, 2), "desc->gemm[1] differs from submission 0 of the graph in its sizes");
-  const sg_gemm_desc overlapping[] = {second[0], product(at(6), at(3), at(8), 1, 2, 1)};
+  const sg_gemm_desc overlapping[] = {second[0], make_gemm(at(6), at(3), at(8), 1, 2, 1)};
   refused(0, of(overlapping, 2), "overlap");
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_set_gemm(graph_, 0, second)) << "a group is not one GEMM";
   run();
@@ -245,8 +247,8 @@ TEST_P(graph_updates, a_gemm_without_work_and_back) {
   EXPECT_EQ(times(initial(0), initial(1)), fetch(2));
 }
 
-// The new operands order the recorded submissions anew.
-TEST_P(graph_updates, the_order_follows) {
+// The recorded submissions are reordered by their new operands.
+TEST_P(graph_updates, new_operands_reorder_the_graph) {
   const sg_gemm_desc gemm_desc = gemm(0, 1, 2);
   const sg_axpby_desc sum = axpby(3, 4);
   ASSERT_OK(sg_gemm_async(context_, &gemm_desc, &record_, nullptr));
@@ -261,7 +263,7 @@ TEST_P(graph_updates, the_order_follows) {
   }
 }
 
-TEST_P(graph_updates, what_is_refused_leaves_the_graph_as_it_was) {
+TEST_P(graph_updates, a_refused_update_leaves_the_graph_unchanged) {
   const sg_gemm_desc gemm_desc = gemm(0, 1, 2);
   const sg_copy_desc copy_desc = copy(at(3), at(4), 32);
   const sg_axpby_desc sum = axpby(5, 6);
@@ -278,7 +280,7 @@ TEST_P(graph_updates, what_is_refused_leaves_the_graph_as_it_was) {
   refused(2, of(&gemm_desc), "index is 2, which is a scale-and-add and not a GEMM");
   refused(3, of(&gemm_desc), "index is 3");
   refused(-1, of(&gemm_desc), "index is -1");
-  const sg_gemm_desc overlapping = gemm(0, 1, 1), smaller = product(at(0), at(1), at(2), 1, 2, 2);
+  const sg_gemm_desc overlapping = gemm(0, 1, 1), smaller = make_gemm(at(0), at(1), at(2), 1, 2, 2);
   refused(0, of(&overlapping), "desc->gemm->c overlaps desc->gemm->b");
   refused(0, of(&smaller), "desc->gemm differs from submission 0 of the graph in its sizes");
   refused(0, of(nullptr), "desc->gemm is NULL");
@@ -294,7 +296,7 @@ TEST_P(graph_updates, what_is_refused_leaves_the_graph_as_it_was) {
 }
 
 TEST_P(graph_updates, runs_in_flight_keep_their_operands) {
-  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate holds up a worker of the cpu";
+  if (std::string(GetParam()) != "cpu") GTEST_SKIP() << "a gate blocks a worker of the cpu";
   stream in;
   ASSERT_OK(sg_stream_create(context_, 0, in.out()));
   sg_submit options = SG_SUBMIT_INIT;
@@ -328,7 +330,7 @@ std::size_t count_threads() {
 
 // References from a graph to its plans, from plans and runs to jobs, and from jobs to streams and the context form no
 // cycle: once all handles are released, whatever the order, the context's threads end.
-TEST_P(graph_updates, nothing_keeps_a_context_whose_handles_are_released) {
+TEST_P(graph_updates, releasing_all_handles_frees_the_context) {
   constexpr std::int64_t n = 300;
   std::vector<double> a(n * n, 1), b(n * n, 1), c(n * n), d(n * n);
   const auto use = [&] {
@@ -340,12 +342,12 @@ TEST_P(graph_updates, nothing_keeps_a_context_whose_handles_are_released) {
     sg_submit record = SG_SUBMIT_INIT;
     record.graph = graph;
     record.stream = in;
-    sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+    sg_gemm_desc desc = make_gemm(a.data(), b.data(), c.data(), n, n, n);
     plan made;
     ASSERT_OK(sg_plan_create(own, &desc, nullptr, made.out()));
     ASSERT_OK(sg_gemm_async(own, &desc, &record, nullptr));
     ASSERT_OK(sg_plan_run_async(made, &desc, &record, nullptr));
-    const sg_gemm_desc group[] = {product(c.data(), b.data(), d.data(), n, n, n)};
+    const sg_gemm_desc group[] = {make_gemm(c.data(), b.data(), d.data(), n, n, n)};
     ASSERT_OK(sg_gemm_grouped_async(own, group, 1, &record, nullptr));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands whose bytes lie between one another's: taken whenever no element is shared, refused whenever one is.
+// Operands whose bytes interleave: accepted if no element is shared, refused otherwise.
 #include <cstring>
 #include <random>
 #include <set>
@@ -38,7 +38,7 @@ TEST_P(interleaved, items_of_c_in_each_others_gaps) {
   for (int i = 0; i < 14; ++i) EXPECT_EQ(expected[i], c[i]) << i;
 }
 
-TEST_P(interleaved, items_of_a_and_c_by_turns) {
+TEST_P(interleaved, items_of_a_and_c_alternate) {
   // A0 C0 A1 C1 A2 C2, each 2 x 2.
   std::vector<double> memory(6 * 4, 1);
   const double b[4] = {1, 2, 3, 4};
@@ -52,7 +52,7 @@ TEST_P(interleaved, items_of_a_and_c_by_turns) {
     EXPECT_EQ(i / 4 % 2 == 0 ? 1 : i % 2 == 0 ? 4 : 6, memory[static_cast<std::size_t>(i)]) << i;
 }
 
-// Two views of one memory with strides of their own: whether they are taken is what the sets of elements say.
+// Two views of one memory with their own strides: accepted or refused as the sets of elements say.
 TEST_P(interleaved, random_views_of_one_memory) {
   std::mt19937 random(7);
   const auto draw = [&](int lowest, int highest) {
@@ -70,7 +70,7 @@ TEST_P(interleaved, random_views_of_one_memory) {
     d.batch = batch, d.stride_a = draw(0, 12), d.stride_c = draw(1, 12);
     const auto read = elements_of(d.a, memory.data(), d.stride_a, batch),
                written = elements_of(d.c, memory.data(), d.stride_c, batch);
-    bool valid = static_cast<int>(written.size()) == rows * batch;  // no two items share one
+    bool valid = static_cast<int>(written.size()) == rows * batch;  // no two items share an element
     for (const std::int64_t e : written) valid = valid && read.count(e) == 0;
     (valid ? taken : refused) += 1;
     const sg_status status = sg_gemm(context_, &d, nullptr);

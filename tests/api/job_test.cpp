@@ -12,12 +12,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// One lane, so that a gated job holds up all others.
+// One lane, so that a gated job blocks all others.
 class jobs : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { context_ = open_context(GetParam(), 1); }
   job submit(double *c, const sg_submit *options = nullptr) {
-    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, c, 1, 1, 1);
     job result;
     EXPECT_OK(sg_gemm_async(context_, &desc, options, result.out()));
     return result;
@@ -45,7 +45,7 @@ TEST_P(jobs, wait_poll_and_time_limits) {
   EXPECT_EQ(gated_job::expected, *gated.result());
 }
 
-TEST_P(jobs, a_wait_that_ends_before_its_limit) {
+TEST_P(jobs, a_wait_returns_before_its_time_limit) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   std::thread opener([&] {
@@ -91,7 +91,7 @@ TEST_P(jobs, a_queued_job_can_be_cancelled) {
   EXPECT_NE(std::string::npos, std::string(text).find("cancel")) << text;
 }
 
-TEST_P(jobs, what_depends_on_a_cancelled_job_does_not_run) {
+TEST_P(jobs, dependents_of_a_cancelled_job_do_not_run) {
   double c = -1, d = -1, e = -1, f = -1;
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
@@ -105,7 +105,7 @@ TEST_P(jobs, what_depends_on_a_cancelled_job_does_not_run) {
   named.after = &second;
   named.after_count = 1;
   job by_name = submit(&d, &named);
-  const sg_gemm_desc reader = product(&c, &b_, &e, 1, 1, 1);
+  const sg_gemm_desc reader = make_gemm(&c, &b_, &e, 1, 1, 1);
   job by_data, independent = submit(&f);
   ASSERT_OK(sg_gemm_async(context_, &reader, nullptr, by_data.out()));
   EXPECT_OK(sg_job_cancel(cancelled));
@@ -119,7 +119,7 @@ TEST_P(jobs, what_depends_on_a_cancelled_job_does_not_run) {
   EXPECT_EQ(10, f);
 }
 
-// The stream's order alone is no dependence: a later job of the stream that uses other data runs.
+// The order of a stream alone is no dependency: a later job of the stream that uses other data runs.
 TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
   double c = -1, d = -1;
   stream order;
@@ -139,13 +139,13 @@ TEST_P(jobs, the_stream_goes_on_after_a_cancelled_job) {
 
 TEST_P(jobs, too_late_to_cancel) {
   double c = 0;
-  job ended = submit(&c);
-  ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
-  EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(ended));
-  EXPECT_OK(sg_job_query(ended));
+  job completed = submit(&c);
+  ASSERT_OK(sg_job_wait(completed, SG_FOREVER));
+  EXPECT_STATUS(SG_STATUS_BUSY, sg_job_cancel(completed));
+  EXPECT_OK(sg_job_query(completed));
 }
 
-// A running command ends first; then the job is either cancelled or complete, and it ends in any case.
+// A running command completes first; then the job is either cancelled or complete, and it completes in any case.
 TEST_P(jobs, cancelling_a_running_job) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
@@ -184,8 +184,8 @@ TEST_P(jobs, statistics) {
   EXPECT_STREQ("", text);
 }
 
-// Names of 0.1 that have another one now; programs call them still.
-TEST_P(jobs, former_names) {
+// Deprecated names of 0.1, which programs still call.
+TEST_P(jobs, deprecated_names) {
   stream acquired;
   ASSERT_OK(sg_stream_acquire(context_, 1, acquired.out()));
   std::int32_t priority = 0;
@@ -224,7 +224,8 @@ TEST_P(jobs, wait_all) {
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait_all(handles.data(), 6, 10 * ms));
   sg_job *stale = all[2].get();
   all[2].reset();
-  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER)) << "or this waits for ever";
+  EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_job_wait_all(handles.data(), 6, SG_FOREVER))
+      << "otherwise this waits for ever";
   handles.erase(std::find(handles.begin(), handles.end(), stale));
   gated.open();
   EXPECT_OK(sg_job_wait_all(handles.data(), 5, SG_FOREVER));
@@ -254,7 +255,7 @@ TEST_P(jobs, wait_any) {
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   context other = open_context(GetParam());
-  const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a_, &b_, &c, 1, 1, 1);
   job quick;
   ASSERT_OK(sg_gemm_async(other, &desc, nullptr, quick.out()));
   sg_job *const both[] = {gated.get(), quick}, *const closed[] = {gated.get(), gated.get()};
@@ -267,10 +268,10 @@ TEST_P(jobs, wait_any) {
   gated.open();
   EXPECT_OK(sg_job_wait(gated.get(), SG_FOREVER));
   EXPECT_OK(sg_job_wait_any(both, 2, SG_FOREVER, &index));
-  EXPECT_EQ(0, index) << "both have ended: the lowest";
+  EXPECT_EQ(0, index) << "both have completed: the lowest index";
 }
 
-TEST_P(jobs, wait_any_wakes_for_a_job_that_ends_later) {
+TEST_P(jobs, wait_any_wakes_for_a_job_that_completes_later) {
   gated_job first(context_);
   SKIP_WITHOUT_GATE(first);
   context other = open_context(GetParam());
@@ -295,11 +296,11 @@ TEST_P(jobs, after_orders_jobs_without_common_data) {
   sg_submit options = SG_SUBMIT_INIT;
   options.after = &first;
   options.after_count = 1;
-  const sg_gemm_desc ordered = product(&a_, &b_, &c, 1, 1, 1), free = product(&a_, &b_, &d, 1, 1, 1);
+  const sg_gemm_desc ordered = make_gemm(&a_, &b_, &c, 1, 1, 1), free = make_gemm(&a_, &b_, &d, 1, 1, 1);
   job later, beside;
   ASSERT_OK(sg_gemm_async(wide, &ordered, &options, later.out()));
   ASSERT_OK(sg_gemm_async(wide, &free, nullptr, beside.out()));
-  EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "what names no predecessor runs beside the gated job";
+  EXPECT_OK(sg_job_wait(beside, SG_FOREVER)) << "a job without predecessors runs concurrently with the gated job";
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(later));
   EXPECT_EQ(0, c);
   gated.open();
@@ -307,14 +308,14 @@ TEST_P(jobs, after_orders_jobs_without_common_data) {
   EXPECT_EQ(10, c);
 }
 
-TEST_P(jobs, after_jobs_of_another_context_and_jobs_that_have_ended) {
+TEST_P(jobs, after_jobs_of_another_context_and_completed_jobs) {
   double c = 0, d = 0;
   const context other = open_context("cpu", 1);
   gated_job gated(other);
   SKIP_WITHOUT_GATE(gated);
-  job ended = submit(&d);
-  ASSERT_OK(sg_job_wait(ended, SG_FOREVER));
-  sg_job *const before[] = {gated.get(), ended};
+  job completed = submit(&d);
+  ASSERT_OK(sg_job_wait(completed, SG_FOREVER));
+  sg_job *const before[] = {gated.get(), completed};
   sg_submit options = SG_SUBMIT_INIT;
   options.after = before;
   options.after_count = 2;
@@ -325,10 +326,10 @@ TEST_P(jobs, after_jobs_of_another_context_and_jobs_that_have_ended) {
   EXPECT_EQ(10, c);
 }
 
-TEST_P(jobs, submissions_that_nobody_asks_for) {
+TEST_P(jobs, submissions_without_a_job_handle) {
   std::vector<double> c(200);
   for (double &x : c) {
-    const sg_gemm_desc desc = product(&a_, &b_, &x, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, &x, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
   }
   ASSERT_OK(sg_context_synchronize(context_));

@@ -31,7 +31,7 @@ class labels : public testing::TestWithParam<const char *> {
     return options;
   }
   job submit(const sg_submit &options) {
-    const sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, &c_, 1, 1, 1);
     job made;
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, made.out()));
     return made;
@@ -70,7 +70,7 @@ TEST_P(labels, no_label) {
   EXPECT_EQ("", label_of(submit(named(nullptr))));
 }
 
-TEST_P(labels, of_more_bytes_are_cut_between_characters) {
+TEST_P(labels, are_truncated_between_characters) {
   const std::string most(SG_LABEL_SIZE - 1, 'a');
   EXPECT_EQ(most, kept(most));
   EXPECT_EQ(most, kept(most + "b"));
@@ -87,7 +87,7 @@ TEST_P(labels, of_more_bytes_are_cut_between_characters) {
   EXPECT_EQ(no_text.substr(0, most.size()), kept(no_text));
 }
 
-TEST_P(labels, are_not_left_to_the_next_job_of_a_record) {
+TEST_P(labels, do_not_stay_in_a_reused_job_record) {
   for (int i = 0; i < 200; ++i) {
     const job with = submit(named("mine"));
     EXPECT_OK(sg_job_wait(with, SG_FOREVER));
@@ -134,34 +134,34 @@ TEST_P(labels, begin_the_message_of_a_failure) {
   EXPECT_EQ(message_of(failing), sg_last_error_message());
 }
 
-// The parts of a graph that is replayed job by job have the labels that they were recorded with.
+// The children of a graph that is replayed job by job have the labels that they were recorded with.
 TEST_P(labels, of_recorded_submissions) {
   owned<sg_graph, sg_graph_release> recorded;
   ASSERT_OK(sg_graph_create(context_, recorded.out()));
   double middle = 0, last = 0;
   sg_submit options = named("first half");
   options.graph = recorded;
-  sg_gemm_desc desc = product(&a_, &b_, &middle, 1, 1, 1);
+  sg_gemm_desc desc = make_gemm(&a_, &b_, &middle, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   options.label = "second half";
-  desc = product(&middle, &b_, &last, 1, 1, 1);
+  desc = make_gemm(&middle, &b_, &last, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   desc.alpha.re = 2;
-  ASSERT_OK(sg_graph_set_gemm(recorded, 1, &desc));  // which keeps the label
+  ASSERT_OK(sg_graph_set_gemm(recorded, 1, &desc));  // keeps the label
   gated_job gated(context_);
   SKIP_WITHOUT_GATE(gated);
   sg_job *const first = gated.get();
-  sg_submit behind = named("whole");
+  sg_submit behind = named("parent");
   behind.after = &first;
   behind.after_count = 1;
   job run;
   ASSERT_OK(sg_graph_run_async(recorded, &behind, run.out()));
-  EXPECT_EQ("whole", label_of(run));
+  EXPECT_EQ("parent", label_of(run));
   ASSERT_OK(sg_job_cancel(run));
   gated.open();
   EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(run, SG_FOREVER));
   const std::string message = message_of(run);
-  EXPECT_EQ(0u, message.find("job \"whole\": ")) << message;
+  EXPECT_EQ(0u, message.find("job \"parent\": ")) << message;
   EXPECT_TRUE(message.find("job \"first half\": ") != std::string::npos ||
               message.find("job \"second half\": ") != std::string::npos)
       << message;
@@ -169,12 +169,12 @@ TEST_P(labels, of_recorded_submissions) {
 
 TEST_P(labels, change_no_result) {
   const sg_submit options = named("one");
-  sg_gemm_desc desc = product(&a_, &b_, &c_, 1, 1, 1);
+  sg_gemm_desc desc = make_gemm(&a_, &b_, &c_, 1, 1, 1);
   ASSERT_OK(sg_gemm(context_, &desc, &options));
   EXPECT_EQ(6, c_);
   double many[300] = {};
   for (double &each : many) {
-    desc = product(&a_, &b_, &each, 1, 1, 1);
+    desc = make_gemm(&a_, &b_, &each, 1, 1, 1);
     const sg_submit one = named(&each - many < 150 ? "small" : nullptr);
     ASSERT_OK(sg_gemm_async(context_, &desc, &one, nullptr));
   }
@@ -182,7 +182,7 @@ TEST_P(labels, change_no_result) {
   for (const double each : many) EXPECT_EQ(6, each);
 }
 
-// A program that was compiled before there were labels has other bytes there.
+// A program compiled before labels existed has other bytes there.
 TEST_P(labels, of_an_older_struct_are_not_read) {
   sg_submit options = named(reinterpret_cast<const char *>(std::uintptr_t{16}));
   options.struct_size = offsetof(sg_submit, label);

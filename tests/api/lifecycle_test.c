@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every type of handle goes through one life: create, retain, release, and every wrong way to use what is left. */
+/* Every type of handle goes through one life: create, retain, release, and every wrong use of a released handle. */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 #include <time.h>
@@ -48,7 +48,7 @@ static sg_status create_buffer(sg_context *context, void **out) {
 }
 static sg_status create_queue(sg_context *context, void **out) { return sg_queue_create(context, (sg_queue **)out); }
 
-static sg_gemm_desc small_product(double *a, double *b, double *c) {
+static sg_gemm_desc small_gemm(double *a, double *b, double *c) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   sg_matrix view = {NULL, 2, 2, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
   desc.a = desc.b = desc.c = view;
@@ -59,11 +59,11 @@ static sg_gemm_desc small_product(double *a, double *b, double *c) {
 }
 static sg_status create_job(sg_context *context, void **out) {
   static double a[4], b[4], c[4];
-  const sg_gemm_desc desc = small_product(a, b, c);
+  const sg_gemm_desc desc = small_gemm(a, b, c);
   return sg_gemm_async(context, &desc, NULL, (sg_job **)out);
 }
 static sg_status create_plan(sg_context *context, void **out) {
-  const sg_gemm_desc desc = small_product(NULL, NULL, NULL);
+  const sg_gemm_desc desc = small_gemm(NULL, NULL, NULL);
   return sg_plan_create(context, &desc, NULL, (sg_plan **)out);
 }
 
@@ -104,7 +104,7 @@ static sg_context *new_context(void) {
   return (sg_context *)context;
 }
 
-/* A dead handle answers so to everything, for ever. */
+/* A dead handle returns this status from every call, for ever. */
 static void check_dead(const handle_type *type, void *handle) {
   CHECK_STATUS(SG_STATUS_INVALID_HANDLE, type->use(handle));
   CHECK(strstr(sg_last_error_message(), type->name) != NULL);
@@ -130,7 +130,7 @@ static void counting(const handle_type *type) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* A slot that is used again does not bring a stale handle back to life. */
+/* A reused slot does not bring a stale handle back to life. */
 static void stale_after_reuse(const handle_type *type) {
   enum { ROUNDS = 300 };
   sg_context *context = new_context();
@@ -152,7 +152,7 @@ static void stale_after_reuse(const handle_type *type) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* Random bits, addresses, and live handles with one bit turned: nothing is followed, everything is answered. */
+/* Random bits, addresses, and live handles with one bit flipped: none is dereferenced, each is answered. */
 static void random_bits(const handle_type *type) {
   sg_context *context = new_context();
   char memory[256];
@@ -171,14 +171,14 @@ static void random_bits(const handle_type *type) {
     state ^= state << 17;
     if ((void *)(uintptr_t)state != live) check_dead(type, (void *)(uintptr_t)state);
   }
-  if (type->create != create_context) /* of that type there are two alive here */
+  if (type->create != create_context) /* two of that type are alive here */
     for (i = 0; i < 64; ++i) check_dead(type, (void *)((uintptr_t)live ^ (uintptr_t)1 << i));
   CHECK_STATUS(SG_STATUS_OK, type->use(live));
   CHECK_STATUS(SG_STATUS_OK, type->release(live));
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* Every type's live handle with the bits of another's type: the handle comes from the caller, the type is the object's.
+/* Every type's live handle with the type bits of another: the handle comes from the caller, the type from the object.
  */
 static void relabelled(void) {
   sg_context *context = new_context();
@@ -196,7 +196,7 @@ static void relabelled(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* Every type's live handle, given to every other type's calls. */
+/* Every type's live handle, passed to every other type's calls. */
 static void foreign_types(void) {
   sg_context *context = new_context();
   void *handles[TYPES];
@@ -214,7 +214,7 @@ static void foreign_types(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* A child keeps its parent alive, whoever is released first. */
+/* A child keeps its parent alive, whichever is released first. */
 static void parent_released_first(const handle_type *type) {
   sg_context *context = new_context();
   void *child = NULL;
@@ -227,7 +227,7 @@ static void parent_released_first(const handle_type *type) {
   check_dead(type, child);
 }
 
-/* Children of one context in every order of two: finalisers of garbage collectors come in any. */
+/* Children of one context in every order of two: finalisers of garbage collectors run in any order. */
 static void children_in_any_order(void) {
   int i, j;
   for (i = 1; i < TYPES; ++i) {
@@ -244,7 +244,7 @@ static void children_in_any_order(void) {
   }
 }
 
-/* Everything is released while a job runs, another waits for it, and a plan runs behind both; the work finishes. */
+/* Everything is released while a job runs, another waits for it, and a plan runs after both; all jobs complete. */
 static void released_with_work_in_flight(void) {
   gate *g = gate_new(4 * sizeof(double));
   double b[4] = {1, 0, 0, 1}, c[4] = {0}, d[4] = {0}, e[4] = {0};
@@ -270,9 +270,9 @@ static void released_with_work_in_flight(void) {
   REQUIRE_OK(sg_stream_create(context, 0, &stream));
   REQUIRE_OK(sg_event_create(context, &event));
   REQUIRE_OK(sg_queue_create(context, &queue));
-  first = small_product((double *)gate_memory(g), b, c);
-  second = small_product(c, b, d);
-  third = small_product(d, b, e);
+  first = small_gemm((double *)gate_memory(g), b, c);
+  second = small_gemm(c, b, d);
+  third = small_gemm(d, b, e);
   where.place_a = where.place_b = where.place_c = SG_MEMORY_PAGEABLE;
   REQUIRE_OK(sg_plan_create(context, &third, &where, &plan));
   submit.stream = stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What log_test.py runs with SG_LOG: each mode provokes messages of one area, and prints results to standard output. */
+/* Run by log_test.py with SG_LOG: each mode provokes messages of one area, and prints results to standard output. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ static sg_context *open_device(const char *device) {
   return context;
 }
 
-static sg_gemm_desc product(double *to, int64_t n) {
+static sg_gemm_desc make_gemm(double *to, int64_t n) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a.data = a;
   desc.b.data = b;
@@ -38,7 +38,7 @@ static sg_gemm_desc product(double *to, int64_t n) {
   return desc;
 }
 
-/* C of the whole size, as a sum that any other bit would change. */
+/* C as a sum over all elements, which any changed bit would change. */
 static void print_result(void) {
   unsigned long long sum = 0, bits;
   int i;
@@ -51,7 +51,7 @@ static void print_result(void) {
 
 static void multiply(const char *device, const char *label) {
   sg_context *const context = open_device(device);
-  const sg_gemm_desc desc = product(c, N);
+  const sg_gemm_desc desc = make_gemm(c, N);
   sg_submit submit = SG_SUBMIT_INIT;
   submit.label = label;
   OK(sg_gemm(context, &desc, &submit));
@@ -59,19 +59,19 @@ static void multiply(const char *device, const char *label) {
   OK(sg_context_release(context));
 }
 
-/* Its first product fails: of the job with that label. */
+/* The first GEMM fails: it belongs to the job with that label. */
 static void failing(const char *label) {
   sg_context *const context = open_device("sim:h200?fail-launch=1");
-  const sg_gemm_desc desc = product(c, N);
+  const sg_gemm_desc desc = make_gemm(c, N);
   sg_submit submit = SG_SUBMIT_INIT;
   submit.label = label;
-  if (sg_gemm(context, &desc, &submit) == SG_STATUS_OK) fail("the product did not fail");
+  if (sg_gemm(context, &desc, &submit) == SG_STATUS_OK) fail("the GEMM did not fail");
   OK(sg_context_release(context));
 }
 
 static void cancelled(void) {
   sg_context *const context = open_device("sim:h200");
-  const sg_gemm_desc desc = product(c, N);
+  const sg_gemm_desc desc = make_gemm(c, N);
   sg_submit submit = SG_SUBMIT_INIT;
   sg_job *job = NULL;
   submit.deadline_ns = 1;
@@ -82,10 +82,10 @@ static void cancelled(void) {
   OK(sg_context_release(context));
 }
 
-/* A graph whose GEMM is in host memory is no command of a device's graph. */
+/* A graph whose GEMM is in host memory is no command of a device graph. */
 static void replayed(const char *device) {
   sg_context *const context = open_device(device);
-  const sg_gemm_desc desc = product(c, N);
+  const sg_gemm_desc desc = make_gemm(c, N);
   sg_submit record = SG_SUBMIT_INIT;
   sg_graph *graph = NULL;
   OK(sg_graph_create(context, &graph));
@@ -106,12 +106,12 @@ static double *device_memory(sg_context *context, const double *from, uint64_t b
   return (double *)address;
 }
 
-/* Small products that wait behind a large one go out as one call, which the device refuses; each by itself it takes. */
+/* Small GEMMs queue behind a large one and go out as one call, which the device refuses; it accepts each by itself. */
 static void batched(void) {
   enum { SMALL = 8, COUNT = 8, LARGE = 600 };
   static double large[LARGE * LARGE];
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
-  sg_gemm_desc first = product(NULL, LARGE), small = product(NULL, SMALL);
+  sg_gemm_desc first = make_gemm(NULL, LARGE), small = make_gemm(NULL, SMALL);
   sg_context *context = NULL;
   sg_buffer *buffers[5];
   sg_plan *plan = NULL;
@@ -126,7 +126,7 @@ static void batched(void) {
   small.b.data = device_memory(context, b, sizeof b, &buffers[3]);
   results = device_memory(context, a, sizeof a, &buffers[4]);
   small.c.data = results;
-  /* The shape is planned ahead, so that all of them are there before the large one is over. */
+  /* The shape is planned beforehand, so that all of them are queued before the large GEMM completes. */
   OK(sg_plan_create(context, &small, NULL, &plan));
   OK(sg_gemm_async(context, &first, NULL, NULL));
   for (i = 0; i < COUNT; ++i) {
@@ -145,7 +145,7 @@ static void *plan_shapes(void *first) {
   sg_context *const context = open_device("sim:h200");
   int64_t n;
   for (n = *(int *)first; n < 100; n += 4) {
-    const sg_gemm_desc desc = product(NULL, n);
+    const sg_gemm_desc desc = make_gemm(NULL, n);
     sg_plan *plan = NULL;
     OK(sg_plan_create(context, &desc, NULL, &plan));
     OK(sg_plan_release(plan));
@@ -174,18 +174,18 @@ static void forked(void) {
   if (waitpid(child, &status, 0) != child || status != 0) fail("the child");
 }
 
-/* The process returns from main beside work in flight, some of which then fails. */
+/* The process returns from main with work in flight, some of which then fails. */
 static void exiting(void) {
   sg_context *const context = open_device("sim:h200");
   static double to[200][N * N];
   int i;
   for (i = 0; i < 200; ++i) {
-    const sg_gemm_desc desc = product(to[i], N);
+    const sg_gemm_desc desc = make_gemm(to[i], N);
     OK(sg_gemm_async(context, &desc, NULL, NULL));
   }
 }
 
-/* A file of the program's has the number of the closed standard error. */
+/* A file of the program has the number of the closed standard error. */
 static void closed(const char *path) {
   close(STDERR_FILENO);
   multiply("sim:h200", NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SG_LOG: each area's messages come when they are provoked, one a line, escaped; nothing comes without it; no result changes.
+"""SG_LOG: each area logs its messages, one a line, escaped; nothing is logged without it; no result changes.
 log_test.py SCENARIOS"""
 import os
 import pathlib
@@ -37,7 +37,7 @@ class Log(unittest.TestCase):
         self.assertTrue(found, (words, lines))
         return found[0]
 
-    def test_nothing_without_it(self):
+    def test_nothing_is_logged_by_default(self):
         for mode in (["plan"], ["cpu"], ["memory"], ["failing", "a"], ["deadline"], ["batch"], ["threads"], ["fork"], ["exit"]):
             for value in (None, "", "off", "off,plan"):
                 self.assertEqual([], self.lines(*mode, log=value, SG_CALIBRATION="/nowhere"), (mode, value))
@@ -92,7 +92,7 @@ class Log(unittest.TestCase):
         self.one(self.lines("deadline", log="info,job"), 'info: job: SG_STATUS_DEADLINE_EXCEEDED on sim:h200: job "late": ')
         self.assertEqual([], self.lines("deadline", log="warn,job"))
 
-    def test_a_malformed_value_is_said_once(self):
+    def test_a_malformed_value_is_reported_once(self):
         for value in ("verbose", "info,planning", "plan", "info,", "x" * 5000, "a\nb\x1b"):
             for mode in ("plan", "threads", "fork"):
                 lines = self.lines(mode, log=value)

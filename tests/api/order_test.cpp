@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of submissions: by overlapping operands, by streams, by priorities, and none where none is due.
+// The order of submissions: by overlapping operands, by streams, by priorities, and no order where none is due.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,12 +16,12 @@ class order : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { context_ = open_context(GetParam()); }
   sg_gemm_desc times(const small_matrix &a, const small_matrix &b, small_matrix &c) {
-    return product(a.data(), b.data(), c.data(), 2, 2, 2);
+    return make_gemm(a.data(), b.data(), c.data(), 2, 2, 2);
   }
   context context_;
 };
 
-// x[i + 1] = x[i] * growth: each job reads what the one before writes, and nobody says so.
+// x[i + 1] = x[i] * growth: each job reads the result of the previous one, without explicit dependencies.
 TEST_P(order, read_after_write) {
   std::vector<small_matrix> x(60, small_matrix{});
   x[0] = {1, 0, 0, 1};
@@ -34,7 +34,7 @@ TEST_P(order, read_after_write) {
   EXPECT_EQ(956722026041.0, x[59][1]) << "the 59th Fibonacci number";
 }
 
-// Jobs alternate between reading a matrix and overwriting it: every reader must see the value of its turn.
+// Jobs alternately read and overwrite a matrix: every reader must see the value written just before it.
 TEST_P(order, write_after_read) {
   small_matrix shared = {1, 0, 0, 1};
   std::vector<small_matrix> seen(40), values(40);
@@ -54,7 +54,7 @@ TEST_P(order, write_after_read) {
   EXPECT_EQ(41.0, shared[0]);
 }
 
-// c = c * 3 + i, for jobs that all write the same place: only one order gives this result.
+// c = c * 3 + i, for jobs that all write one result: only one order gives this value.
 TEST_P(order, write_after_write) {
   double c = 0, one = 1;
   std::vector<double> addends(30);
@@ -62,7 +62,7 @@ TEST_P(order, write_after_write) {
   for (std::size_t i = 0; i < addends.size(); ++i) {
     addends[i] = double(i);
     expected = expected * 3 + double(i);
-    sg_gemm_desc desc = product(&addends[i], &one, &c, 1, 1, 1);
+    sg_gemm_desc desc = make_gemm(&addends[i], &one, &c, 1, 1, 1);
     desc.beta.re = 3;
     ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
   }
@@ -79,7 +79,7 @@ TEST_P(order, partial_overlap) {
   sg_job *const first = gated.get();
   options.after = &first;
   options.after_count = 1;
-  const sg_gemm_desc write = product(a, &one, memory, 2, 1, 1), read = product(memory + 1, &one, out, 2, 1, 1);
+  const sg_gemm_desc write = make_gemm(a, &one, memory, 2, 1, 1), read = make_gemm(memory + 1, &one, out, 2, 1, 1);
   job reader;
   ASSERT_OK(sg_gemm_async(context_, &write, &options, nullptr));
   ASSERT_OK(sg_gemm_async(context_, &read, nullptr, reader.out()));
@@ -89,15 +89,15 @@ TEST_P(order, partial_overlap) {
   EXPECT_EQ(3, out[0]);
 }
 
-// Tiles of one matrix, side by side: their address ranges interleave but they share no element, so they do not wait.
+// Adjacent tiles of one matrix: their address ranges interleave but they share no element, so they do not wait.
 TEST_P(order, disjoint_tiles_of_one_matrix_run_beside_each_other) {
   const context wide = open_context(GetParam(), 2);
   gate *const g = gate_new(4 * sizeof(double));
   if (!g) GTEST_SKIP() << "userfaultfd is not available here";
   double column[4] = {1, 2, 3, 4}, b[2] = {3, 5}, c[4][4] = {};
   std::copy(column, column + 4, static_cast<double *>(gate_content(g)));
-  sg_gemm_desc left = product(static_cast<double *>(gate_memory(g)), b, &c[0][0], 4, 2, 1);
-  sg_gemm_desc right = product(column, b, &c[0][2], 4, 2, 1);
+  sg_gemm_desc left = make_gemm(static_cast<double *>(gate_memory(g)), b, &c[0][0], 4, 2, 1);
+  sg_gemm_desc right = make_gemm(column, b, &c[0][2], 4, 2, 1);
   left.c.ld = right.c.ld = 4;
   job held, free;
   ASSERT_OK(sg_gemm_async(wide, &left, nullptr, held.out()));
@@ -118,8 +118,8 @@ TEST_P(order, many_tiles_of_one_matrix_are_correct) {
   for (int i = 0; i < tiles * tiles; ++i) b.emplace_back(size * size, double(i));
   for (int round = 0; round < 3; ++round)
     for (int i = 0; i < tiles * tiles; ++i) {
-      sg_gemm_desc desc = product(a.data(), b[static_cast<std::size_t>(i)].data(),
-                                  c.data() + (i / tiles) * size * ld + (i % tiles) * size, size, size, size);
+      sg_gemm_desc desc = make_gemm(a.data(), b[static_cast<std::size_t>(i)].data(),
+                                    c.data() + (i / tiles) * size * ld + (i % tiles) * size, size, size, size);
       desc.c.ld = ld;
       desc.beta.re = round ? 2 : 0;
       ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
@@ -130,14 +130,15 @@ TEST_P(order, many_tiles_of_one_matrix_are_correct) {
       ASSERT_EQ(7.0 * size * ((i / size) * tiles + j / size), c[static_cast<std::size_t>(i * ld + j)]);
 }
 
-// The caller promises independence; the library then starts the second at once, though it reads what the first writes.
+// The caller declares independence; the library then starts the second job at once, though it reads the first one's
+// result.
 TEST_P(order, untracked_submissions_do_not_wait) {
   const context wide = open_context(GetParam(), 2);
   gate *const g = gate_new(sizeof(double));
   if (!g) GTEST_SKIP() << "userfaultfd is not available here";
   double b = 3, c = 0, d = 0, one = 1;
-  const sg_gemm_desc write = product(static_cast<double *>(gate_memory(g)), &b, &c, 1, 1, 1),
-                     read = product(&c, &one, &d, 1, 1, 1);
+  const sg_gemm_desc write = make_gemm(static_cast<double *>(gate_memory(g)), &b, &c, 1, 1, 1),
+                     read = make_gemm(&c, &one, &d, 1, 1, 1);
   job first, second;
   ASSERT_OK(sg_gemm_async(wide, &write, nullptr, first.out()));
   sg_submit options = SG_SUBMIT_INIT;
@@ -150,7 +151,7 @@ TEST_P(order, untracked_submissions_do_not_wait) {
   gate_free(g);
 }
 
-// Without tracking, only the stream is left to keep this order.
+// Without tracking, only the stream keeps this order.
 TEST_P(order, a_stream_keeps_the_order_of_untracked_submissions) {
   stream one_stream;
   ASSERT_OK(sg_stream_create(context_, 0, one_stream.out()));
@@ -178,7 +179,7 @@ TEST_P(order, two_streams_do_not_wait_for_each_other) {
   gated_job gated(wide, &on_first);
   SKIP_WITHOUT_GATE(gated);
   double a = 2, b = 4, c = 0, d = 0;
-  const sg_gemm_desc other = product(&a, &b, &c, 1, 1, 1), behind = product(&a, &b, &d, 1, 1, 1);
+  const sg_gemm_desc other = make_gemm(&a, &b, &c, 1, 1, 1), behind = make_gemm(&a, &b, &d, 1, 1, 1);
   job free, held;
   ASSERT_OK(sg_gemm_async(wide, &behind, &on_first, held.out()));
   ASSERT_OK(sg_gemm_async(wide, &other, &on_second, free.out()));
@@ -188,8 +189,8 @@ TEST_P(order, two_streams_do_not_wait_for_each_other) {
   EXPECT_OK(sg_job_wait(held, SG_FOREVER));
 }
 
-// Data tracking holds across streams, and for copies as well as products.
-TEST_P(order, copies_and_products_are_ordered_by_data) {
+// Data tracking works across streams, and for copies as well as GEMMs.
+TEST_P(order, copies_and_gemms_are_ordered_by_data) {
   stream first, second;
   ASSERT_OK(sg_stream_create(context_, 0, first.out()));
   ASSERT_OK(sg_stream_create(context_, 0, second.out()));
@@ -206,10 +207,10 @@ TEST_P(order, copies_and_products_are_ordered_by_data) {
   EXPECT_EQ(6765.0, x[1]) << "the 20th Fibonacci number";
 }
 
-// One lane and pinned operands: a gated job then holds up the first engine that each job needs, on every device.
+// One lane and pinned operands: a gated job then blocks the first engine that each job needs, on every device.
 class priorities : public testing::TestWithParam<const char *> {
  protected:
-  static constexpr int waiting = 200;  // far more than a lane takes ahead
+  static constexpr int waiting = 200;  // far more than a lane accepts in advance
 
   void SetUp() override {
     context_ = open_context(GetParam(), 1);
@@ -221,11 +222,11 @@ class priorities : public testing::TestWithParam<const char *> {
     gate_ = gate_new(sizeof(double));
     if (!gate_) GTEST_SKIP() << "userfaultfd is not available here";
     ASSERT_OK(sg_host_register(context_, gate_memory(gate_), sizeof(double)));
-    const sg_gemm_desc held = product(static_cast<double *>(gate_memory(gate_)), factor(), pinned_ + 2, 1, 1, 1);
+    const sg_gemm_desc held = make_gemm(static_cast<double *>(gate_memory(gate_)), factor(), pinned_ + 2, 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &held, nullptr, nullptr));
     ASSERT_EQ(1, gate_reached(gate_, 300000));
   }
-  // A GPU's driver does not pin a gate: there the lane is held up by copies that take much longer than the submissions.
+  // A GPU's driver cannot pin a gate: there the lane is blocked by copies that take much longer than the submissions.
   void hold_for_long() {
     constexpr std::uint64_t bytes = std::uint64_t{1} << 30;
     ASSERT_OK(sg_host_alloc(context_, bytes, &long_source_));
@@ -246,12 +247,12 @@ class priorities : public testing::TestWithParam<const char *> {
   }
   double *factor() { return pinned_; }
   job submit(int slot, const sg_submit &options) {
-    const sg_gemm_desc desc = product(factor(), factor() + 1, pinned_ + 3 + slot, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(factor(), factor() + 1, pinned_ + 3 + slot, 1, 1, 1);
     job result;
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, result.out()));
     return result;
   }
-  // Lets everything run; how many of the `others` had ended when `urgent` did.
+  // Unblocks the lane; returns how many of the `others` had completed when `urgent` did.
   void expect_overtaken(sg_job *urgent, const std::vector<job> &others) {
     open_gate();
     ASSERT_OK(sg_context_synchronize(context_));
@@ -263,7 +264,7 @@ class priorities : public testing::TestWithParam<const char *> {
       ASSERT_OK(sg_job_get_statistics(other, &late));
       before += late.end_ns <= early.end_ns;
     }
-    EXPECT_LT(before, waiting / 2) << "some may have been handed to the lane before; the rest must wait";
+    EXPECT_LT(before, waiting / 2) << "the lane may have some already; the rest must wait";
   }
 
   context context_;
@@ -283,7 +284,7 @@ TEST_P(priorities, a_high_job_overtakes) {
   expect_overtaken(urgent, low);
 }
 
-// A submission has its stream's priority unless it says otherwise.
+// A submission has its stream's priority unless it sets its own.
 TEST_P(priorities, a_high_stream_overtakes) {
   stream high;
   ASSERT_OK(sg_stream_create(context_, 1, high.out()));
@@ -295,15 +296,15 @@ TEST_P(priorities, a_high_stream_overtakes) {
   expect_overtaken(urgent, normal);
 }
 
-// The order by data stands above any priority.
+// The order by data has precedence over priorities.
 TEST_P(priorities, a_high_reader_waits_for_a_low_writer) {
   sg_submit options = SG_SUBMIT_INIT;
   options.priority = -1;
-  sg_gemm_desc write = product(factor(), factor() + 1, pinned_ + 3, 1, 1, 1);
+  sg_gemm_desc write = make_gemm(factor(), factor() + 1, pinned_ + 3, 1, 1, 1);
   write.alpha.re = 5;
   ASSERT_OK(sg_gemm_async(context_, &write, &options, nullptr));
   options.priority = 1;
-  const sg_gemm_desc read = product(pinned_ + 3, factor(), pinned_ + 4, 1, 1, 1);
+  const sg_gemm_desc read = make_gemm(pinned_ + 3, factor(), pinned_ + 4, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &read, &options, nullptr));
   open_gate();
   ASSERT_OK(sg_context_synchronize(context_));

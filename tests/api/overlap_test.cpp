@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many submissions whose operands overlap in every way, in flight together: the results are those of one after the
-// other.
+// Many submissions whose operands overlap in every way, in flight together: the results are those of sequential
+// execution.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace sg_test {
 namespace {
 
-// Rectangles of one matrix, from single elements to some that take long, so that what is not ordered overtakes.
+// Rectangles of one matrix, from single elements to long ones, so that unordered jobs would overtake.
 constexpr int extent = 160, longest = 96;
 
 struct rectangle {
@@ -75,7 +75,7 @@ class overlaps : public testing::TestWithParam<const char *> {
       desc.a = view(each.a);
       desc.b = view(each.b);
       desc.c = view(each.c);
-      desc.alpha.re = 0.5 / each.a.cols;  // what is at most 1 stays so
+      desc.alpha.re = 0.5 / each.a.cols;  // keeps values of at most 1 at most 1
       desc.beta.re = each.beta;
       if (one_by_one)
         ASSERT_OK(sg_gemm(context_, &desc, nullptr));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams whose compute units are set aside for them. Where the device sets none aside, only that it says so.
+// Streams with reserved compute units. Where the device reserves none, only the refusal is tested.
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -19,7 +19,7 @@ using matrix = std::vector<double>;
 
 class partitions : public testing::TestWithParam<const char *> {
  protected:
-  // Those of another test's context may be on their way out: each test begins when all can be had.
+  // Partitions of the previous test's context may still be on their way out: each test starts when all are available.
   void SetUp() override {
     context_ = open_context(GetParam(), 2);
     static std::map<std::string, std::size_t> all;
@@ -29,11 +29,11 @@ class partitions : public testing::TestWithParam<const char *> {
       if (total_ >= most) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ASSERT_GE(total_, most) << "partitions of an earlier test are not given back";
+    ASSERT_GE(total_, most) << "partitions of an earlier test are not released";
     most = total_;
   }
 
-  // So many compute units at most that every device with partitions gives one, and that two leave nobody all.
+  // At most so many compute units that every device with partitions grants one, and that two leave none for a third.
   std::int32_t half() const {
     sg_device_info device = SG_DEVICE_INFO_INIT;
     EXPECT_OK(sg_context_device(context_, &device));
@@ -58,7 +58,7 @@ class partitions : public testing::TestWithParam<const char *> {
   static bool never_sets_aside() {
     return std::strncmp(GetParam(), "sim", 3) == 0 || std::strcmp(GetParam(), "cpu") == 0;
   }
-  // Streams that hold every partition there is, and one more that has none.
+  // Streams that hold every partition, and one more that has none.
   std::vector<stream> all_free() const {
     std::vector<stream> held;
     do held.push_back(limited(half()));
@@ -76,14 +76,14 @@ class partitions : public testing::TestWithParam<const char *> {
 };
 
 #define SKIP_WITHOUT_PARTITIONS() \
-  if (total_ == 0) GTEST_SKIP() << GetParam() << " sets no compute units aside"
+  if (total_ == 0) GTEST_SKIP() << GetParam() << " reserves no compute units"
 
 TEST_P(partitions, only_where_a_limit_asks_for_them) {
   stream whole;
   ASSERT_OK(sg_stream_create(context_, 0, whole.out()));
   EXPECT_FALSE(is_partition(whole));
   EXPECT_FALSE(is_partition(limited(0)));
-  EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "all of them are nobody's part";
+  EXPECT_FALSE(is_partition(limited(INT32_MAX))) << "a limit of all units is no partition";
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_stream_is_partition(whole, nullptr));
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "out_is_partition")) << sg_last_error_message();
   std::int32_t answer = 7;
@@ -93,11 +93,11 @@ TEST_P(partitions, only_where_a_limit_asks_for_them) {
   }
 }
 
-TEST_P(partitions, apart_from_each_other_and_given_back) {
+TEST_P(partitions, are_disjoint_and_released) {
   SKIP_WITHOUT_PARTITIONS();
   std::vector<stream> held = all_free();
   ASSERT_GE(held.size(), 2u);
-  ASSERT_LT(held.size(), enough) << "there is no end of them";
+  ASSERT_LT(held.size(), enough) << "partitions never run out";
   std::int32_t sum = 0;
   for (std::size_t i = 0; i + 1 < held.size(); ++i) {
     const std::int32_t units = units_of(held[i]);
@@ -105,7 +105,7 @@ TEST_P(partitions, apart_from_each_other_and_given_back) {
     EXPECT_LE(units, half());
     sum += units;
   }
-  EXPECT_EQ(half(), units_of(held.back())) << "what is not set aside is as wished";
+  EXPECT_EQ(half(), units_of(held.back())) << "without a partition the limit is the requested one";
   if (std::string(GetParam()).find("cuda") == 0) {
     EXPECT_LE(sum, 2 * half() + 1);
   }
@@ -116,7 +116,7 @@ TEST_P(partitions, apart_from_each_other_and_given_back) {
   EXPECT_EQ(first, units_of(again));
 }
 
-TEST_P(partitions, given_back_when_the_work_has_ended) {
+TEST_P(partitions, are_released_when_their_jobs_have_completed) {
   SKIP_WITHOUT_PARTITIONS();
   stream busy = limited(half());
   ASSERT_TRUE(is_partition(busy));
@@ -126,11 +126,11 @@ TEST_P(partitions, given_back_when_the_work_has_ended) {
   gated_job gated(context_, &options);
   SKIP_WITHOUT_GATE(gated);
   double a = 2, b = 3, c = 0;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   EXPECT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   ASSERT_TRUE(gated.running());
   EXPECT_OK(busy.reset());
-  EXPECT_FALSE(is_partition(limited(half()))) << "its multiprocessors compute still";
+  EXPECT_FALSE(is_partition(limited(half()))) << "its multiprocessors are still in use";
   gated.open();
   EXPECT_OK(sg_context_synchronize(context_));
   EXPECT_EQ(6, c);
@@ -138,11 +138,11 @@ TEST_P(partitions, given_back_when_the_work_has_ended) {
   EXPECT_TRUE(is_partition(limited(half())));
 }
 
-TEST_P(partitions, every_form_of_product) {
+TEST_P(partitions, every_form_of_gemm) {
   SKIP_WITHOUT_PARTITIONS();
   const stream in = limited(half());
   ASSERT_TRUE(is_partition(in));
-  // In pageable memory, cut in tiles, over K, and as a batch; in order with a product in another stream's.
+  // In pageable memory, tiled, split over K, and as a batch; ordered after a GEMM of another stream.
   matrix a(n * n), b(n * n), expected(n * n, 0);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 5), b[i] = double(i % 3);
   for (std::int64_t i = 0; i < n; ++i)
@@ -156,7 +156,7 @@ TEST_P(partitions, every_form_of_product) {
   for (const sg_plan_options *how :
        {static_cast<const sg_plan_options *>(nullptr), &std::as_const(tiles), &std::as_const(over_k)}) {
     matrix c(n * n, -1);
-    const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+    const sg_gemm_desc desc = make_gemm(a.data(), b.data(), c.data(), n, n, n);
     sg_submit options = on(in);
     options.plan = how;
     job done;
@@ -166,8 +166,7 @@ TEST_P(partitions, every_form_of_product) {
   }
 }
 
-// More than a lane holds, in device memory, each from the one before; and products beside it, which it must not hold
-// up.
+// A chain longer than a lane, in device memory; GEMMs beside it must not be delayed.
 TEST_P(partitions, a_long_chain_beside_others) {
   SKIP_WITHOUT_PARTITIONS();
   constexpr int length = 60;
@@ -184,9 +183,9 @@ TEST_P(partitions, a_long_chain_beside_others) {
   const sg_submit options = on(in);
   std::vector<job> chain(length), beside(length);
   for (int i = 0; i < length; ++i) {
-    const sg_gemm_desc step = product(at(0), at(1 + i % 2), at(2 - i % 2), n, n, n);
+    const sg_gemm_desc step = make_gemm(at(0), at(1 + i % 2), at(2 - i % 2), n, n, n);
     ASSERT_OK(sg_gemm_async(context_, &step, &options, chain[std::size_t(i)].out()));
-    const sg_gemm_desc other = product(at(0), at(0), at(3), n, n, n);
+    const sg_gemm_desc other = make_gemm(at(0), at(0), at(3), n, n, n);
     ASSERT_OK(sg_gemm_async(context_, &other, nullptr, beside[std::size_t(i)].out()));
   }
   for (const auto *all : {&chain, &beside})
@@ -199,8 +198,8 @@ TEST_P(partitions, a_long_chain_beside_others) {
   }
 }
 
-// While what is ahead in the partition does not end, the rest of it waits, can be cancelled, and holds up nobody.
-TEST_P(partitions, a_full_one_holds_up_nobody) {
+// While a job in the partition is blocked, the jobs behind it wait and can be cancelled, and other streams continue.
+TEST_P(partitions, a_full_partition_delays_no_other_stream) {
   SKIP_WITHOUT_PARTITIONS();
   const stream in = limited(half());
   const sg_submit options = on(in);
@@ -211,11 +210,11 @@ TEST_P(partitions, a_full_one_holds_up_nobody) {
   std::vector<double> c(length, -1);
   std::vector<job> chain(length);
   for (int i = 0; i < length; ++i) {
-    const sg_gemm_desc desc = product(&a, &b, &c[std::size_t(i)], 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a, &b, &c[std::size_t(i)], 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &desc, &options, chain[std::size_t(i)].out()));
   }
   double beside = 0;
-  const sg_gemm_desc desc = product(&a, &b, &beside, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &beside, 1, 1, 1);
   job free;
   ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, free.out()));
   EXPECT_OK(sg_job_wait(free, SG_FOREVER));
@@ -245,7 +244,7 @@ TEST_P(partitions, recorded_in_a_graph) {
   ASSERT_OK(sg_graph_create(context_, &graph));
   sg_submit within = on(in), beside = SG_SUBMIT_INIT;
   within.graph = beside.graph = graph;
-  const sg_gemm_desc first = product(at(0), at(1), at(2), n, n, n), second = product(at(0), at(2), at(3), n, n, n);
+  const sg_gemm_desc first = make_gemm(at(0), at(1), at(2), n, n, n), second = make_gemm(at(0), at(2), at(3), n, n, n);
   EXPECT_OK(sg_gemm_async(context_, &first, &within, nullptr));
   EXPECT_OK(sg_gemm_async(context_, &second, &beside, nullptr));
   EXPECT_OK(in.reset());  // the graph keeps it
@@ -264,16 +263,16 @@ TEST_P(partitions, recorded_in_a_graph) {
   EXPECT_EQ(total_ + 1, all_free().size());
 }
 
-// The stream knows the run as its latest job, and the run's submissions know the stream: the run releases them when it
-// completes.
-TEST_P(partitions, of_graphs_that_ran_in_them_are_free_again) {
+// The stream refers to the run as its latest job, and the run's children refer to the stream: the run releases them
+// when it completes.
+TEST_P(partitions, are_released_after_graph_runs) {
   SKIP_WITHOUT_PARTITIONS();
   for (int round = 0; round < 2; ++round) {
     stream in = limited(half());
     sg_graph *graph = nullptr;
     ASSERT_OK(sg_graph_create(context_, &graph));
     double a = 2, b = 3, c = 0;
-    const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
     sg_submit record = on(in);
     record.graph = graph;
     ASSERT_OK(sg_gemm_async(context_, &desc, &record, nullptr));
@@ -297,7 +296,7 @@ TEST_P(partitions, outlive_their_context) {
   SKIP_WITHOUT_PARTITIONS();
   stream in = limited(half());
   double a = 2, b = 3, c = 0;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1, 1, 1);
   const sg_submit options = on(in);
   job done;
   ASSERT_OK(sg_gemm_async(context_, &desc, &options, done.out()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans: create, predict, describe, run, and what a run must have in common with its plan.
+// Plans: create, predict, describe, run, and what a run must share with its plan.
 #include <cstring>
 #include <thread>
 
@@ -12,7 +12,7 @@ class plans : public on_each_device {
  protected:
   static constexpr int n = 20;
   plan make(double beta = 0, const sg_plan_options *options = nullptr) {
-    sg_gemm_desc desc = product(nullptr, nullptr, nullptr, n, n, n);
+    sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, n, n, n);
     desc.beta.re = beta;
     plan result;
     EXPECT_OK(sg_plan_create(context_, &desc, options, result.out()));
@@ -34,11 +34,11 @@ TEST_P(plans, predictions) {
   EXPECT_EQ(2.0 * n * n * n, prediction.flops);
   EXPECT_GT(prediction.predicted_seconds, 0);
   EXPECT_GT(prediction.bound_seconds, 0);
-  EXPECT_GE(prediction.predicted_seconds, prediction.bound_seconds * (1 - 1e-9)) << "nothing beats the bound";
+  EXPECT_GE(prediction.predicted_seconds, prediction.bound_seconds * (1 - 1e-9)) << "the bound is a lower bound";
   EXPECT_GE(prediction.serial_seconds, prediction.predicted_seconds * (1 - 1e-9));
   EXPECT_GE(prediction.commands, 1);
   EXPECT_GE(prediction.compute_lanes, 1);
-  EXPECT_EQ(0u, prediction.bytes_in) << "without pointers the operands are said to lie on the device";
+  EXPECT_EQ(0u, prediction.bytes_in) << "without pointers the operands count as device memory";
   EXPECT_STRNE("", prediction.strategy);
 }
 
@@ -67,7 +67,7 @@ TEST_P(plans, descriptions) {
 TEST_P(plans, run_many_times) {
   const sg_plan_options options = on_the_host();
   const plan p = make(0.5, &options);
-  sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+  sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
   double expected = 1;
   for (int i = 0; i < 20; ++i) {
     desc.alpha.re = i + 1;
@@ -79,11 +79,11 @@ TEST_P(plans, run_many_times) {
   EXPECT_EQ(std::vector<double>(n * n, expected), c_);
 }
 
-// Where A and B are not read their addresses say nothing of where C lies.
-TEST_P(plans, of_a_product_that_reads_neither_a_nor_b) {
+// Where A and B are not read, their addresses do not determine the memory space of C.
+TEST_P(plans, of_a_gemm_that_reads_neither_a_nor_b) {
   for (const bool without_depth : {true, false}) {
     double c[4] = {1, 2, 3, 4};
-    sg_gemm_desc desc = product(nullptr, nullptr, c, 2, 2, without_depth ? 0 : 3);
+    sg_gemm_desc desc = make_gemm(nullptr, nullptr, c, 2, 2, without_depth ? 0 : 3);
     desc.alpha.re = without_depth ? 1 : 0;
     desc.beta.re = 2;
     plan p;
@@ -102,7 +102,7 @@ TEST_P(plans, run_at_the_same_time_on_several_matrices) {
   std::vector<std::thread> threads;
   for (auto &result : results)
     threads.emplace_back([&] {
-      const sg_gemm_desc desc = product(a_.data(), b_.data(), result.data(), n, n, n);
+      const sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), result.data(), n, n, n);
       job handle;
       ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, handle.out()));
       EXPECT_OK(sg_job_wait(handle, SG_FOREVER));
@@ -122,8 +122,8 @@ TEST_P(plans, run_on_device_memory) {
   }
   ASSERT_OK(sg_copy(context_, data[0], a_.data(), bytes, nullptr));
   ASSERT_OK(sg_copy(context_, data[1], b_.data(), bytes, nullptr));
-  const sg_gemm_desc desc =
-      product(static_cast<double *>(data[0]), static_cast<double *>(data[1]), static_cast<double *>(data[2]), n, n, n);
+  const sg_gemm_desc desc = make_gemm(static_cast<double *>(data[0]), static_cast<double *>(data[1]),
+                                      static_cast<double *>(data[2]), n, n, n);
   ASSERT_OK(sg_plan_run_async(p, &desc, nullptr, nullptr));
   ASSERT_OK(sg_copy(context_, c_.data(), data[2], bytes, nullptr));
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c_);
@@ -132,7 +132,7 @@ TEST_P(plans, run_on_device_memory) {
 TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
   const sg_plan_options options = on_the_host();
   const plan p = make(0, &options);
-  const sg_gemm_desc good = product(a_.data(), b_.data(), c_.data(), n, n, n);
+  const sg_gemm_desc good = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
   std::vector<sg_gemm_desc> wrong(8, good);
   wrong[0].beta.re = 1;
   wrong[1].alpha.re = 0;
@@ -152,12 +152,12 @@ TEST_P(plans, a_run_that_differs_from_its_plan_is_refused) {
   ASSERT_OK(sg_context_synchronize(context_));
 }
 
-// With alpha 0 and beta 1 there is nothing to do; the plan was made for another beta.
+// With alpha 0 and beta 1 there is nothing to compute; the plan was made for another beta.
 TEST_P(plans, a_run_that_leaves_c_alone) {
   const sg_plan_options options = on_the_host();
   for (const bool by_pointers : {false, true}) {
     void *const a[] = {a_.data()}, *const b[] = {b_.data()}, *const c[] = {c_.data()};
-    sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), n, n, n);
+    sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), n, n, n);
     desc.alpha.re = 0;
     desc.beta.re = 0.5;
     if (by_pointers) desc.a_array = a, desc.b_array = b, desc.c_array = c;
@@ -191,15 +191,15 @@ ON_EACH_DEVICE(plans);
 
 TEST(plans_on_a_model, matrices_must_lie_where_the_plan_has_them) {
   const context context = open_context("sim:h200");
-  const sg_gemm_desc shape = product(nullptr, nullptr, nullptr, 2, 2, 2);
+  const sg_gemm_desc shape = make_gemm(nullptr, nullptr, nullptr, 2, 2, 2);
   plan p;
   ASSERT_OK(sg_plan_create(context, &shape, nullptr, p.out()));
   double a[4] = {}, b[4] = {}, c[4] = {};
-  const sg_gemm_desc on_host = product(a, b, c, 2, 2, 2);
+  const sg_gemm_desc on_host = make_gemm(a, b, c, 2, 2, 2);
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_plan_run_async(p, &on_host, nullptr, nullptr));
 }
 
-// A plan is arithmetic: a card that is not here and matrices that no machine here holds.
+// A plan is arithmetic: for a card that is not present and matrices that no machine here holds.
 TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
   const context context = open_context("sim:h200");
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
@@ -218,14 +218,14 @@ TEST(plans_on_a_model, eight_thousand_cubed_from_pinned_memory) {
   EXPECT_NEAR(9.76e-3, prediction.bound_seconds, 0.05e-3);
 }
 
-// The automatic choice is never one that the model itself calls slower than a forced one.
+// The automatic choice is never one that the model itself rates slower than a forced one.
 TEST(plans_on_a_model, the_automatic_choice_is_the_fastest) {
   const context context = open_context("sim:h200");
   for (const auto &[m, n, k] : {std::tuple{4096, 4096, 4096}, std::tuple{64, 64, 100000}, std::tuple{300, 20000, 500}})
     for (const sg_memory_kind place : {SG_MEMORY_DEVICE, SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
       double automatic = 0;
       for (const sg_split split : {SG_SPLIT_AUTO, SG_SPLIT_NONE, SG_SPLIT_M, SG_SPLIT_N, SG_SPLIT_K}) {
-        const sg_gemm_desc desc = product(nullptr, nullptr, nullptr, m, n, k);
+        const sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, m, n, k);
         sg_plan_options options = SG_PLAN_OPTIONS_INIT;
         options.split = split;
         options.place_a = options.place_b = options.place_c = place;

@@ -30,7 +30,7 @@ class queues : public testing::TestWithParam<const char *> {
     return options;
   }
   void submit(std::uint64_t tag, double *c) {
-    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, c, 1, 1, 1);
     const sg_submit options = posting(tag);
     ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   }
@@ -73,7 +73,7 @@ TEST_P(queues, oldest_first) {
   for (std::size_t i = 0; i < c.size(); ++i) {
     sg_submit options = posting(i);
     options.stream = one;
-    const sg_gemm_desc desc = product(&a_, &b_, &c[i], 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, &c[i], 1, 1, 1);
     ASSERT_OK(sg_gemm_async(context_, &desc, &options, nullptr));
   }
   for (std::size_t i = 0; i < c.size(); ++i) {
@@ -107,7 +107,7 @@ TEST_P(queues, failures_carry_their_text) {
   behind.after_count = 1;
   double c = 0;
   job cancelled;
-  const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a_, &b_, &c, 1, 1, 1);
   ASSERT_OK(sg_gemm_async(context_, &desc, &behind, cancelled.out()));
   ASSERT_OK(sg_job_cancel(cancelled));
   gated.open();
@@ -119,7 +119,7 @@ TEST_P(queues, failures_carry_their_text) {
   EXPECT_STRNE("", completion.message);
 }
 
-TEST_P(queues, closing_ends_the_waits) {
+TEST_P(queues, closing_wakes_the_waiters) {
   std::thread waiter([&] {
     sg_completion completion;
     std::int32_t n = 7;
@@ -132,7 +132,7 @@ TEST_P(queues, closing_ends_the_waits) {
   EXPECT_OK(sg_queue_close(queue_)) << "closing twice";
 }
 
-TEST_P(queues, a_closed_queue_gives_what_it_holds_and_still_takes) {
+TEST_P(queues, a_closed_queue_still_delivers_and_accepts_completions) {
   double c[2] = {};
   submit(1, &c[0]);
   ASSERT_OK(sg_context_synchronize(context_));
@@ -234,8 +234,8 @@ TEST_P(queues, several_consumers_share_the_completions) {
   for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(1, seen[i]) << i;
 }
 
-// Jobs in flight keep the queue until they have posted; nobody is left to read it, and that is no error.
-TEST_P(queues, released_before_its_jobs_have_ended) {
+// Jobs in flight keep the queue until they have posted; it has no reader left, which is no error.
+TEST_P(queues, released_before_its_jobs_have_completed) {
   const sg_submit options = posting(1);
   gated_job gated(context_, &options);
   SKIP_WITHOUT_GATE(gated);
@@ -250,7 +250,7 @@ std::size_t entries_of(const char *folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-// A completion that nobody takes goes with its queue, and keeps neither it nor the context.
+// An untaken completion is freed with its queue, and keeps neither the queue nor the context alive.
 TEST_P(queues, released_with_an_untaken_completion) {
   // Libraries keep threads and descriptors of their own from the first context on.
   const std::size_t threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
@@ -261,7 +261,7 @@ TEST_P(queues, released_with_an_untaken_completion) {
     ASSERT_OK(sg_queue_create(own, posted.out()));
     ASSERT_OK(sg_queue_fd(posted, &fd));
     double c;
-    const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, &c, 1, 1, 1);
     sg_submit options = SG_SUBMIT_INIT;
     options.queue = posted;
     job about;
@@ -269,7 +269,7 @@ TEST_P(queues, released_with_an_untaken_completion) {
     ASSERT_OK(sg_job_wait(about, SG_FOREVER));
     ASSERT_TRUE(readable(fd, 10000));
   }
-  // The threads end after the last release has returned.
+  // The threads exit after the last release has returned.
   // The others may hold a descriptor for a moment.
   for (int i = 0; i < 1000 && (entries_of("/proc/self/task") > threads || entries_of("/proc/self/fd") > descriptors);
        ++i)
@@ -289,9 +289,9 @@ TEST_P(queues, copies_post_too) {
   EXPECT_STREQ("abc", to);
 }
 
-// What has nothing to do still ends, and says so.
+// A submission without work still completes and posts.
 TEST_P(queues, empty_submissions_post) {
-  sg_gemm_desc nothing = product(nullptr, nullptr, nullptr, 0, 0, 0);
+  sg_gemm_desc nothing = make_gemm(nullptr, nullptr, nullptr, 0, 0, 0);
   const sg_submit first = posting(1), second = posting(2);
   ASSERT_OK(sg_gemm_async(context_, &nothing, &first, nullptr));
   ASSERT_OK(sg_copy_async(context_, nullptr, nullptr, 0, &second, nullptr));
@@ -308,7 +308,7 @@ TEST_P(queues, empty_submissions_post) {
 TEST_P(queues, a_queue_of_another_context) {
   const context other = open_context("cpu");
   double c = 0;
-  const sg_gemm_desc desc = product(&a_, &b_, &c, 1, 1, 1);
+  const sg_gemm_desc desc = make_gemm(&a_, &b_, &c, 1, 1, 1);
   const sg_submit options = posting(3);
   ASSERT_OK(sg_gemm_async(other, &desc, &options, nullptr));
   sg_completion completion;
@@ -325,13 +325,13 @@ class shared_queues : public testing::TestWithParam<const char *> {
  protected:
   void SetUp() override { ASSERT_OK(sg_queue_create_shared(queue_.out())); }
   void submit(sg_context *context, std::uint64_t tag, double *c, sg_job **job = nullptr) {
-    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, c, 1, 1, 1);
     sg_submit options = SG_SUBMIT_INIT;
     options.queue = queue_;
     options.tag = tag;
     ASSERT_OK(sg_gemm_async(context, &desc, &options, job));
   }
-  // The threads of a context end after its last release has returned.
+  // The threads of a context exit after its last release has returned.
   static bool has_at_most(std::size_t threads) {
     for (int i = 0; i < 1000 && entries_of("/proc/self/task") > threads; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -411,7 +411,7 @@ TEST_P(shared_queues, released_with_untaken_completions_frees_everything) {
     double c[2] = {};
     sg_submit options = SG_SUBMIT_INIT;
     options.queue = untaken;
-    const sg_gemm_desc desc = product(&a_, &b_, &c[0], 1, 1, 1), other = product(&a_, &b_, &c[1], 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, &c[0], 1, 1, 1), other = make_gemm(&a_, &b_, &c[1], 1, 1, 1);
     ASSERT_OK(sg_gemm_async(first, &desc, &options, nullptr));
     ASSERT_OK(sg_gemm_async(second, &other, &options, nullptr));
     if (i % 2) {  // otherwise the queue may be released before its jobs have completed

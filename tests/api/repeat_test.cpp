@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products that repeat, with changes: what the library remembers of one must not reach another.
+// Repeated GEMMs with changes: the submission cache must not carry over from one to another.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -22,8 +22,8 @@ class repeats : public on_each_device {
       b_[i] = static_cast<double>(i % 5) - 2;
     }
   }
-  sg_gemm_desc usual() { return product(a_.data(), b_.data(), c_.data(), edge, edge, edge); }
-  // What the description means, in plain loops over the host's memory. Reads C as it is.
+  sg_gemm_desc usual() { return make_gemm(a_.data(), b_.data(), c_.data(), edge, edge, edge); }
+  // The meaning of the descriptor, in plain loops over the host's memory. Reads C as it is.
   static std::vector<double> meant(const sg_gemm_desc &d) {
     const auto at = [](const sg_matrix &x, std::int64_t row, std::int64_t col) {
       const std::int64_t ld = x.ld != 0 ? x.ld : x.layout == SG_LAYOUT_ROW_MAJOR ? x.cols : x.rows;
@@ -81,7 +81,7 @@ class repeats : public on_each_device {
         {"no bias, of the rows", [&](sg_gemm_desc &x) { x.bias_shape = SG_BIAS_PER_ROW; }},
         {"relu", [](sg_gemm_desc &x) { x.activation = SG_ACTIVATION_RELU; }},
         {"bias and relu", [&](sg_gemm_desc &x) { x.bias = b_.data(), x.activation = SG_ACTIVATION_RELU; }},
-        {"bias without a product", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.alpha.re = 0, x.beta.re = 1; }},
+        {"bias without a GEMM", [&](sg_gemm_desc &x) { x.bias = a_.data(), x.alpha.re = 0, x.beta.re = 1; }},
         {"ld of A", [](sg_gemm_desc &x) { x.a.ld = edge + 3; }},
         {"ld of C", [](sg_gemm_desc &x) { x.c.ld = edge + 1; }},
         {"depth", [](sg_gemm_desc &x) { x.a.cols = x.b.rows = edge / 2; }},
@@ -139,7 +139,7 @@ TEST_P(repeats, one_change_in_a_group) {
   }
 }
 
-// More of them than are remembered, in turn; some begin alike.
+// More groups than the cache holds, cyclically; some start alike.
 TEST_P(repeats, many_groups) {
   for (int round = 0; round < 4; ++round) {
     for (std::int64_t i = 0; i < 7; ++i) {
@@ -166,7 +166,7 @@ TEST_P(repeats, groups_of_other_lengths_and_contexts) {
   }
 }
 
-TEST_P(repeats, what_is_wrong_in_a_group_is_seen) {
+TEST_P(repeats, errors_in_a_group_are_reported) {
   const auto refused = [&](const char *word, const std::function<void(std::vector<sg_gemm_desc> &)> &spoil) {
     check_group("a right one first", usual_group());
     std::vector<sg_gemm_desc> wrong = usual_group();
@@ -186,17 +186,17 @@ TEST_P(repeats, what_is_wrong_in_a_group_is_seen) {
   refused("descs[1].struct_size", [](group &x) { x[1].struct_size = 24; });
 }
 
-// More of them than are remembered, in turn and each twice in a row.
+// More shapes than the cache holds, cyclically and each twice in a row.
 TEST_P(repeats, many_shapes) {
   for (int round = 0; round < 3; ++round)
     for (std::int64_t m = 1; m <= 6; ++m)
       for (std::int64_t columns = 1; columns <= 6; ++columns)
         for (std::int64_t k = 1; k <= 6; ++k)
           for (int times = 0; times <= round; ++times)
-            check("a shape of many", product(a_.data(), b_.data(), c_.data(), m, columns, k));
+            check("a shape of many", make_gemm(a_.data(), b_.data(), c_.data(), m, columns, k));
 }
 
-// Contexts come and go, and one may lie where another lay.
+// Contexts come and go, and a new one may reuse the address of an old one.
 TEST_P(repeats, other_contexts) {
   for (int round = 0; round < 5; ++round) {
     for (const char *device : {"cpu", GetParam(), "sim:a100"}) {
@@ -208,7 +208,7 @@ TEST_P(repeats, other_contexts) {
   }
 }
 
-// A plan is of the context that the product runs in, not of the one where the like of it ran before.
+// A plan belongs to the context that the GEMM runs in, not to the one in which an equal GEMM ran before.
 TEST_P(repeats, plans_of_other_contexts) {
   const context slow = open_context("sim:pcie3"), fast = open_context("sim:h200");
   const auto predicted = [&](sg_context *on) {
@@ -226,7 +226,7 @@ TEST_P(repeats, plans_of_other_contexts) {
   EXPECT_EQ(by_fast, predicted(fast));
 }
 
-// The same description with its matrices in the device's memory and in the host's by turns.
+// The same descriptor with its matrices alternately in device and host memory.
 TEST_P(repeats, other_memory) {
   buffer lasting;
   ASSERT_OK(sg_buffer_create(context_, elements * sizeof(double), lasting.out()));
@@ -255,7 +255,7 @@ TEST_P(repeats, other_memory) {
   EXPECT_OK(sg_host_free(context_, pinned));
 }
 
-TEST_P(repeats, what_is_wrong_is_seen) {
+TEST_P(repeats, errors_are_reported) {
   const sg_gemm_desc right = usual();
   const auto refused = [&](const char *word, const std::function<void(sg_gemm_desc &)> &spoil) {
     check("a right one first", right);
@@ -271,7 +271,7 @@ TEST_P(repeats, what_is_wrong_is_seen) {
   refused("overlaps desc->b", [&](sg_gemm_desc &x) { x.b.data = x.c.data; });
 }
 
-// Each thread remembers its own; orders and results hold whoever submits.
+// Each thread has its own cache; orders and results hold whichever thread submits.
 TEST_P(repeats, from_threads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -288,7 +288,7 @@ TEST_P(repeats, from_threads) {
       sg_gemm_desc once = usual();
       once.a.data = x.data();
       std::vector<double> expected = meant(once);
-      for (double &value : expected) value *= 2;  // a product, and one added to it
+      for (double &value : expected) value *= 2;  // one GEMM, and one added to it
       EXPECT_EQ(expected, mine);
     });
   }

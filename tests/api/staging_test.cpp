@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pageable memory whose pages come late: a host worker that waits for one holds up neither the link nor the others.
+// Pageable memory whose pages arrive late: a host worker that waits for a page delays neither the link nor the other
+// workers.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -25,8 +26,8 @@ namespace {
 const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr int patience_ms = 20000;
 
-// A gate (support/gate.h) is memory of its own; this is memory of which some parts have no pages until they are given
-// some: whoever reads there waits.
+// A gate (support/gate.h) is memory of its own; here only some parts of the memory have no pages until the test
+// supplies them: a reader of those parts blocks.
 class late_memory {
  public:
   late_memory(std::size_t bytes, double value)
@@ -54,7 +55,7 @@ class late_memory {
     return ioctl(fd_, UFFDIO_REGISTER, &range) == 0;
   }
   void fill(std::size_t offset, std::size_t bytes) { std::memcpy(data_ + offset, values_.data(), bytes); }
-  // The offset that somebody waits for now; none: SIZE_MAX, after a while.
+  // The offset that a reader is waiting for; none after a while: SIZE_MAX.
   std::size_t awaited() const {
     pollfd ready{fd_, POLLIN, 0};
     uffd_msg message{};
@@ -72,7 +73,7 @@ class late_memory {
     }
     return true;
   }
-  // Whoever waits goes on, with zeros.
+  // Unblocks the reader, with zeros.
   void give_up() { close(std::exchange(fd_, -1)); }
 
  private:
@@ -83,13 +84,13 @@ class late_memory {
   bool usable_ = false;
 };
 
-// Two workers have six slots. One waits for A's first page all the while; the other one comes to the last fifth of A
-// only if the chunks between them leave their slots, ahead of the first one.
-TEST(staging, a_worker_who_is_held_up_does_not_hold_up_the_link) {
+// Two workers have six slots. One waits for A's first page all the while; the other reaches the last fifth of A only if
+// the chunks between them release their slots before the first one does.
+TEST(staging, a_blocked_worker_does_not_block_the_link) {
   constexpr std::int64_t m = 2048, n = 16, k = 1536;
   const std::size_t bytes = m * k * sizeof(double), last_fifth = bytes / 5 * 4 / page * page;
   late_memory a(bytes, 1);
-  if (!a.usable()) GTEST_SKIP() << "userfaultfd is not to be had here";
+  if (!a.usable()) GTEST_SKIP() << "userfaultfd is not available here";
   a.fill(page, last_fifth - page);
   ASSERT_TRUE(a.make_late(0, page));
   ASSERT_TRUE(a.make_late(last_fifth, bytes - last_fifth));
@@ -102,7 +103,7 @@ TEST(staging, a_worker_who_is_held_up_does_not_hold_up_the_link) {
   ASSERT_OK(sg_context_create(&options, on.out()));
   const std::vector<double> b(k * n, 2);
   std::vector<double> c(m * n, -1);
-  const sg_gemm_desc wanted = product(a.data(), b.data(), c.data(), m, n, k);
+  const sg_gemm_desc wanted = make_gemm(a.data(), b.data(), c.data(), m, n, k);
   job done;
   ASSERT_OK(sg_gemm_async(on, &wanted, nullptr, done.out()));
 

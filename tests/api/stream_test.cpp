@@ -26,7 +26,7 @@ class streams : public testing::TestWithParam<const char *> {
     return options;
   }
   job multiply(double *c, sg_stream *s) {
-    const sg_gemm_desc desc = product(&a_, &b_, c, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(&a_, &b_, c, 1, 1, 1);
     const sg_submit options = on(s);
     job result;
     EXPECT_OK(sg_gemm_async(context_, &desc, &options, result.out()));
@@ -97,13 +97,13 @@ TEST_P(streams, wrong_limits_are_named) {
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_stream_compute_units(reinterpret_cast<sg_stream *>(77), nullptr));
 }
 
-// A product large enough to be cut for two workers is cut for one; its result is the same.
-TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
+// A GEMM large enough for two workers is split for one; its result is the same.
+TEST(stream_limits, on_the_cpu_a_gemm_is_split_for_the_limit) {
   constexpr std::int64_t n = 700;
   const context context = open_context("cpu", 2);
   std::vector<double> a(n * n), b(n * n), c(n * n);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = double(i % 5), b[i] = double(i % 3);
-  const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+  const sg_gemm_desc desc = make_gemm(a.data(), b.data(), c.data(), n, n, n);
   const auto commands_on = [&](std::int32_t units) {
     std::fill(c.begin(), c.end(), -1.0);
     stream in;
@@ -118,11 +118,11 @@ TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
     EXPECT_EQ(sum, c[3 * n + 5]);
     sg_job_statistics seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(done, &seen));
-    // On one worker the commands follow each other.
+    // On one worker the commands run one after another.
     return double(seen.end_ns - seen.start_ns) * 1e-9 / seen.busy_seconds;
   };
   commands_on(0);
-  EXPECT_GT(commands_on(1), 0.999) << "nothing ran beside anything else, though the same product just did";
+  EXPECT_GT(commands_on(1), 0.999) << "nothing ran beside anything else, though the same GEMM just did";
 
   sg_plan_options options = SG_PLAN_OPTIONS_INIT;
   options.split = SG_SPLIT_M;
@@ -137,8 +137,8 @@ TEST(stream_limits, on_cores_a_product_is_cut_for_fewer) {
   EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "cut for 2 workers")) << sg_last_error_message();
 }
 
-// In virtual time a product takes the longer the fewer multiprocessors it may use, recorded in a graph too.
-TEST(stream_limits, on_a_device_a_product_takes_longer) {
+// In virtual time a GEMM takes longer with fewer multiprocessors, in a graph too.
+TEST(stream_limits, on_a_device_a_gemm_takes_longer) {
   constexpr std::int64_t n = 2048;
   const context context = open_context("sim:h200?timing-only");
   buffer memory;
@@ -146,7 +146,7 @@ TEST(stream_limits, on_a_device_a_product_takes_longer) {
   ASSERT_OK(sg_buffer_create(context, 3 * n * n * sizeof(double), memory.out()));
   ASSERT_OK(sg_buffer_data(memory, &data));
   auto *x = static_cast<double *>(data);
-  const sg_gemm_desc desc = product(x, x + n * n, x + 2 * n * n, n, n, n);
+  const sg_gemm_desc desc = make_gemm(x, x + n * n, x + 2 * n * n, n, n, n);
   const auto seconds_on = [&](std::int32_t units, bool recorded) {
     stream in;
     EXPECT_OK(sg_stream_create_limited(context, 0, units, in.out()));
@@ -166,7 +166,7 @@ TEST(stream_limits, on_a_device_a_product_takes_longer) {
     }
     EXPECT_OK(sg_job_wait(done, SG_FOREVER));
     EXPECT_OK(sg_graph_release(graph));
-    // From the end of what came before, when the device had nothing else to do.
+    // Measured from the completion of the previous job, when the device had nothing else to do.
     sg_job_statistics earlier = SG_JOB_STATISTICS_INIT, seen = SG_JOB_STATISTICS_INIT;
     EXPECT_OK(sg_job_get_statistics(before, &earlier));
     EXPECT_OK(sg_job_get_statistics(done, &seen));
@@ -213,11 +213,11 @@ TEST_P(streams, native_events_do_not_exist_here) {
   EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_event_native(own, &found));
   EXPECT_EQ(nullptr, found);
   EXPECT_NE(std::string::npos, std::string(sg_last_error_message()).find("native events")) << sg_last_error_message();
-  EXPECT_OK(sg_event_record(own, first_)) << "nothing has changed for it";
+  EXPECT_OK(sg_event_record(own, first_)) << "its stream is unchanged";
   EXPECT_OK(sg_event_wait(own, SG_FOREVER));
 }
 
-// Streams are cheap: far more of them than lanes, all in use at once.
+// Streams are cheap: far more than lanes, all in use at once.
 TEST_P(streams, hundreds_of_streams) {
   std::vector<stream> many(300);
   std::vector<double> c(many.size());
@@ -229,7 +229,7 @@ TEST_P(streams, hundreds_of_streams) {
   EXPECT_EQ(std::vector<double>(many.size(), 6.0), c);
 }
 
-// A stream given back and taken again carries nothing over.
+// A released and reused stream carries no state over.
 TEST_P(streams, a_stream_from_the_pool_is_idle) {
   const sg_submit options = on(first_);
   gated_job gated(context_, &options);
@@ -245,7 +245,7 @@ TEST_P(streams, a_stream_from_the_pool_is_idle) {
   }
 }
 
-TEST_P(streams, an_event_never_recorded_has_happened) {
+TEST_P(streams, an_unrecorded_event_is_complete) {
   EXPECT_OK(sg_event_query(event_));
   EXPECT_OK(sg_event_wait(event_, 0));
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
@@ -254,7 +254,7 @@ TEST_P(streams, an_event_never_recorded_has_happened) {
   EXPECT_OK(sg_job_wait(multiply(&c, first_), SG_FOREVER));
 }
 
-TEST_P(streams, an_event_happens_when_what_was_before_it_has_ended) {
+TEST_P(streams, an_event_completes_after_earlier_work) {
   const sg_submit options = on(first_);
   gated_job gated(context_, &options);
   SKIP_WITHOUT_GATE(gated);
@@ -265,7 +265,7 @@ TEST_P(streams, an_event_happens_when_what_was_before_it_has_ended) {
   gated.open();
   EXPECT_OK(sg_event_wait(event_, SG_FOREVER));
   EXPECT_OK(sg_event_query(event_));
-  EXPECT_OK(sg_job_query(gated.get())) << "the event came before the job it stands behind";
+  EXPECT_OK(sg_job_query(gated.get())) << "the event completed before the job in front of it";
 }
 
 TEST_P(streams, a_stream_waits_for_the_event_of_another) {
@@ -284,11 +284,11 @@ TEST_P(streams, a_stream_waits_for_the_event_of_another) {
   EXPECT_EQ(6, after);
 }
 
-// Recording again moves the event; waits already begun keep to the earlier point.
+// Recording again moves the event; waits that have started keep to the earlier marker.
 TEST_P(streams, recording_again) {
   const sg_submit on_first = on(first_);
   double c = 0;
-  ASSERT_OK(sg_event_record(event_, second_));  // an idle stream: happens at once
+  ASSERT_OK(sg_event_record(event_, second_));  // an idle stream: the event completes at once
   ASSERT_OK(sg_stream_wait_event(second_, event_));
   gated_job gated(context_, &on_first);
   SKIP_WITHOUT_GATE(gated);

@@ -16,7 +16,7 @@ constexpr int matrix_size = 64;  // matrices of 64 x 64 f64
 constexpr std::uint64_t matrix_bytes = matrix_size * matrix_size * sizeof(double);
 constexpr std::int64_t unit_ns = 1000000;  // 1 ms
 
-// A device with no latencies on which such a copy and such a product take 1 ms each.
+// A device without latencies on which such a copy and such a GEMM take 1 ms each.
 const char *const model = R"({
   "name": "textbook", "unified_memory": false, "lanes_are_cores": false, "memory_bytes": 1048576, "compute_lanes": 2,
   "lane_depth_commands": 8, "copy_engines": 2, "staging_workers": 1,
@@ -76,7 +76,7 @@ struct batch {
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = stream;
     std::vector<job> jobs(3);
-    const sg_gemm_desc desc = product(data[0], data[1], data[2], matrix_size, matrix_size, matrix_size);
+    const sg_gemm_desc desc = make_gemm(data[0], data[1], data[2], matrix_size, matrix_size, matrix_size);
     EXPECT_OK(sg_copy_async(context, data[0], host, matrix_bytes, &options, jobs[0].out()));
     EXPECT_OK(sg_gemm_async(context, &desc, &options, jobs[1].out()));
     EXPECT_OK(sg_copy_async(context, host, data[2], matrix_bytes, &options, jobs[2].out()));
@@ -94,10 +94,10 @@ interval times(sg_job *job) {
   return {stats.start_ns, stats.end_ns};
 }
 
-// The time that two batches take in units; `streams` is 1 or 2.
+// The time of two batches in units; `streams` is 1 or 2.
 double two_batches(const model_file &file, int streams) {
   const context context = open_context(file.device().c_str());
-  // The second factor, the identity, lies on the device from the start. Its copy is not part of the measurement.
+  // The second factor, the identity, is on the device from the start. Its copy is not part of the measurement.
   batch first(context), second(context);
   std::vector<double> identity(matrix_size * matrix_size, 0.0);
   for (int i = 0; i < matrix_size; ++i) identity[static_cast<std::size_t>(i * matrix_size + i)] = 1;

@@ -34,11 +34,11 @@ class trace_recordings : public on_each_device {
     sg_submit submit = SG_SUBMIT_INIT;
     submit.stream = streams_[0];
     submit.label = "the first of two";
-    const sg_gemm_desc one = product(a_.data(), b_.data(), c_.data(), size, size, size);
+    const sg_gemm_desc one = make_gemm(a_.data(), b_.data(), c_.data(), size, size, size);
     ASSERT_OK(sg_gemm_async(context_, &one, &submit, first.out()));
     submit.stream = streams_[1];
     submit.label = nullptr;
-    const sg_gemm_desc two = product(a_.data(), b_.data(), d_.data(), size, size, size);
+    const sg_gemm_desc two = make_gemm(a_.data(), b_.data(), d_.data(), size, size, size);
     ASSERT_OK(sg_gemm_async(context_, &two, &submit, second.out()));
     ASSERT_OK(sg_job_wait(first, SG_FOREVER));
     ASSERT_OK(sg_job_wait(second, SG_FOREVER));
@@ -103,7 +103,7 @@ TEST_P(trace_recordings, know_nothing_of_what_was_before_and_after) {
   trace recorded;
   ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
   ASSERT_OK(sg_trace_stop(recorded));
-  const sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), size, size, size);
+  const sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), size, size, size);
   ASSERT_OK(sg_gemm(context_, &desc, nullptr));
   const sg_trace_metrics m = metrics_of(recorded);
   EXPECT_EQ(0u, m.jobs);
@@ -118,7 +118,7 @@ TEST_P(trace_recordings, know_nothing_of_what_was_before_and_after) {
 TEST_P(trace_recordings, count_failures_and_blocking_calls) {
   trace recorded;
   ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
-  const sg_gemm_desc desc = product(a_.data(), b_.data(), c_.data(), size, size, size);
+  const sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), c_.data(), size, size, size);
   for (int i = 0; i < 5; ++i) ASSERT_OK(sg_gemm(context_, &desc, nullptr));
   {
     gated_job gate(context_);
@@ -145,8 +145,8 @@ TEST_P(trace_recordings, hold_graphs) {
   sg_submit submit = SG_SUBMIT_INIT;
   submit.graph = recorded_graph;
   submit.label = "part";
-  const sg_gemm_desc one = product(a_.data(), b_.data(), c_.data(), size, size, size);
-  const sg_gemm_desc two = product(a_.data(), c_.data(), d_.data(), size, size, size);
+  const sg_gemm_desc one = make_gemm(a_.data(), b_.data(), c_.data(), size, size, size);
+  const sg_gemm_desc two = make_gemm(a_.data(), c_.data(), d_.data(), size, size, size);
   ASSERT_OK(sg_gemm_async(context_, &one, &submit, nullptr));
   ASSERT_OK(sg_gemm_async(context_, &two, &submit, nullptr));
   trace recorded;

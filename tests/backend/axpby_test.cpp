@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale and add: against a reference of higher precision, with gaps that stay as they were.
+// Scale-and-add against a reference of higher precision; gaps keep their bytes.
 #include "ops/axpby.hpp"
 
 #include <cstring>
 #include <random>
 
 #include "base/dtype.hpp"
-#include "product_case.hpp"
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies in every direction, whole and in runs; nothing is written between the runs.
+// Copies in every direction, contiguous and in runs; nothing is written between the runs.
 #include <numeric>
 
 #include "harness.hpp"
@@ -32,8 +32,8 @@ constexpr struct {
 } shapes[] = {{1, 1, 1, 1},    {1, 7, 1, 1},     {3, 5, 3, 8},          {3, 5, 8, 3},
               {64, 9, 64, 64}, {63, 17, 65, 70}, {4096, 3, 4097, 4096}, {100000, 4, 100000, 131072}};
 
-// Host to device, device to device, device to host: with the same pitches each time, so that what comes back can be
-// told byte by byte.
+// Host to device, device to device, device to host with the same pitches, so that the result can be compared byte by
+// byte.
 TEST_P(copy, every_direction_and_pitch) {
   for (const auto &s : shapes) {
     const std::int64_t src_bytes = s.src_pitch * s.height, dst_bytes = s.dst_pitch * s.height;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core on which a sleeping worker wakes.
+// The core on which a sleeping worker wakes up.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ cpu_set_t only(int core) {
   return mask;
 }
 
-// Leaves, with the test's free_core, when it is told to.
+// Exits, with the test's free_core, when told to.
 class worker {
  public:
   explicit worker(free_core &core)
@@ -58,12 +58,12 @@ class a_woken_worker : public testing::Test {
  protected:
   void SetUp() override {
     if (CPU_COUNT(&all_) < 2) GTEST_SKIP() << "with one core";
-    // The caller's core must not change while it is compared.
+    // The caller must stay on its core during the comparison.
     for (int core = 0; core < CPU_SETSIZE && here_ < 0; ++core)
       if (CPU_ISSET(core, &all_)) here_ = core;
   }
   void TearDown() override { sched_setaffinity(0, sizeof all_, &all_); }
-  // To one core, once there are threads that may use all.
+  // To one core, once threads exist that may use all.
   void stay_here() {
     const cpu_set_t here = only(here_);
     ASSERT_EQ(0, sched_setaffinity(0, sizeof here, &here));
@@ -92,7 +92,7 @@ class a_woken_worker : public testing::Test {
   free_core core_;
 };
 
-TEST_F(a_woken_worker, comes_to_another_core_than_its_wakers) {
+TEST_F(a_woken_worker, runs_on_another_core_than_its_waker) {
   worker led(core_);
   stay_here();
   const int known = core_.lead(led.id(), cores_, awake_);
@@ -102,7 +102,7 @@ TEST_F(a_woken_worker, comes_to_another_core_than_its_wakers) {
   EXPECT_TRUE(equal(all_, mask_of(led.id())));
 }
 
-TEST_F(a_woken_worker, comes_to_its_wakers_core_where_workers_have_the_others) {
+TEST_F(a_woken_worker, runs_on_its_wakers_core_if_workers_occupy_the_others) {
   worker led(core_);
   stay_here();
   occupy(all_but(here_));
@@ -112,7 +112,7 @@ TEST_F(a_woken_worker, comes_to_its_wakers_core_where_workers_have_the_others) {
   EXPECT_TRUE(equal(all_, mask_of(led.id())));
 }
 
-TEST_F(a_woken_worker, comes_to_no_core_that_a_worker_has) {
+TEST_F(a_woken_worker, avoids_cores_occupied_by_workers) {
   worker led(core_);
   stay_here();
   const int taken = first_of(all_but(here_));
@@ -126,7 +126,7 @@ TEST_F(a_woken_worker, comes_to_no_core_that_a_worker_has) {
   led.leave();
 }
 
-TEST_F(a_woken_worker, goes_anywhere_where_workers_have_all_cores) {
+TEST_F(a_woken_worker, runs_anywhere_if_workers_occupy_all_cores) {
   worker free(core_);
   stay_here();
   occupy(all_);
@@ -135,16 +135,16 @@ TEST_F(a_woken_worker, goes_anywhere_where_workers_have_all_cores) {
   free.leave();
 }
 
-TEST_F(a_woken_worker, that_was_led_twice_is_forgotten_once) {
+TEST_F(a_woken_worker, steered_twice_is_released_once) {
   worker led(core_);
   stay_here();
   core_.lead(led.id(), cores_, awake_);
-  EXPECT_EQ(awake_cores::nowhere, core_.lead(led.id(), cores_, awake_));  // it was awake before the first
+  EXPECT_EQ(awake_cores::nowhere, core_.lead(led.id(), cores_, awake_));  // it was awake before the first call
   led.leave();
   EXPECT_TRUE(equal(all_, mask_of(led.id())));
 }
 
-TEST_F(a_woken_worker, of_fewer_than_cores_goes_anywhere) {
+TEST_F(a_woken_worker, runs_anywhere_if_there_are_fewer_workers_than_cores) {
   worker free(core_);
   stay_here();
   EXPECT_EQ(awake_cores::nowhere, core_.lead(free.id(), cores_ - 1, awake_));
@@ -154,16 +154,16 @@ TEST_F(a_woken_worker, of_fewer_than_cores_goes_anywhere) {
 }
 
 TEST_F(a_woken_worker, stays_within_its_mask) {
-  worker apart(core_);
+  worker pinned(core_);
   const cpu_set_t others = all_but(here_);
-  ASSERT_EQ(0, sched_setaffinity(apart.id(), sizeof others, &others));
+  ASSERT_EQ(0, sched_setaffinity(pinned.id(), sizeof others, &others));
   stay_here();
   occupy(others);
-  core_.lead(apart.id(), cores_, awake_);
-  EXPECT_TRUE(equal(others, mask_of(apart.id())));
+  core_.lead(pinned.id(), cores_, awake_);
+  EXPECT_TRUE(equal(others, mask_of(pinned.id())));
 }
 
-TEST_F(a_woken_worker, whose_mask_somebody_sets_keeps_theirs) {
+TEST_F(a_woken_worker, keeps_an_affinity_mask_set_by_others) {
   worker led(core_);
   stay_here();
   core_.lead(led.id(), cores_, awake_);

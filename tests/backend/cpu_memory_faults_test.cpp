@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cpu backend while memory runs out: each allocation of a round fails in its turn, on whatever thread it is, and
-// what is told is a status; afterwards the same round succeeds.
+// The cpu backend when memory runs out: each allocation of a round fails in turn, on whatever thread, and the result is
+// a status; afterwards the same round succeeds.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ constexpr const sg_backend_command *one_marker = &marker;
 std::atomic<bool> armed = false;
 std::atomic<int> allocations = 0, failing = 0;
 
-// While armed, the failing-th allocation fails, whichever thread's it is. Those of oneDNN and of libgomp themselves
-// never do: the one crashes then, the other ends the process, by its own policy.
+// While armed, the failing-th allocation fails, on any thread. Allocations inside oneDNN and libgomp never fail: oneDNN
+// would crash, and libgomp ends the process by its own policy.
 bool fails(const void *caller) {
   if (!armed.load()) return false;
   Dl_info where;
@@ -57,18 +57,18 @@ namespace {
 
 const sg_backend_ops &ops = *sg_cpu_backend();
 
-// Tells one status to one waiting thread, without allocating.
+// Passes one status to one waiting thread, without allocating.
 struct outcome {
   std::mutex mutex;
   std::condition_variable changed;
-  bool told = false;
+  bool notified = false;
   sg_status status = SG_STATUS_OK;
 
   sg_backend_done done() {
     return {[](void *self, const sg_backend_result *result) {
               auto &own = *static_cast<outcome *>(self);
               const std::lock_guard lock(own.mutex);
-              own.told = true;
+              own.notified = true;
               own.status = result->status;
               own.changed.notify_all();
             },
@@ -76,7 +76,7 @@ struct outcome {
   }
   sg_status wait() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return told; });
+    changed.wait(lock, [this] { return notified; });
     return status;
   }
 };
@@ -144,7 +144,7 @@ TEST(cpu_memory_faults, each_failed_allocation_is_a_status) {
       armed = true;
       const sg_status status = run(device, work);
       armed = false;
-      if (allocations.load() < nth) break;  // the whole round, with nothing left to fail
+      if (allocations.load() < nth) break;  // the whole round ran without another allocation to fail
       failed += status != SG_STATUS_OK;
       ASSERT_TRUE(status == SG_STATUS_OK || status == SG_STATUS_OUT_OF_MEMORY)
           << "allocation " << nth << ": " << status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epilogues: bias and activation of products and of reductions, in every type.
-#include "product_case.hpp"
+// Epilogues: bias and activation of GEMMs and of reductions, in every type.
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {
@@ -20,8 +20,8 @@ class epilogue : public conformance {
     if (!has_epilogues(*dev())) GTEST_SKIP() << "the device has no epilogues";
   }
 
-  void try_shape(const product_shape &shape) {
-    product_case x(shape, seed_++);
+  void try_shape(const gemm_spec &shape) {
+    gemm_case x(shape, seed_++);
     ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK) << shape.text();
     x.check();
   }
@@ -57,8 +57,8 @@ TEST_P(epilogue, every_type_bias_and_activation) {
           }
 }
 
-// Beyond what small kernels take, and beyond one tile.
-TEST_P(epilogue, large_products) {
+// Larger than small kernels take, and larger than one tile.
+TEST_P(epilogue, large_gemms) {
   sweep cases;
   constexpr struct {
     std::int64_t m, n, k;
@@ -103,14 +103,14 @@ TEST_P(epilogue, batches) {
           }
 }
 
-// Sums of whole numbers are exact, so every bit of the result is known.
+// Sums of integers are exact, so every bit of the result is known.
 TEST_P(epilogue, whole_numbers_are_exact) {
   sweep cases;
   for (const pair_of_types types : all_pairs)
     for (const sg_activation activation : {SG_ACTIVATION_NONE, SG_ACTIVATION_RELU})
       for (const bias_form bias : {bias_form::per_row, bias_form::per_column}) {
         if ((is_complex(types.out) && activation != SG_ACTIVATION_NONE) || !cases.tries_next()) continue;
-        product_case x(
+        gemm_case x(
             {.types = types, .m = 70, .n = 33, .k = 12, .beta = {1, 0}, .bias = bias, .activation = activation});
         std::mt19937 random(11);
         const auto fill = [&](host_operand &operand) {
@@ -131,11 +131,11 @@ TEST_P(epilogue, whole_numbers_are_exact) {
       }
 }
 
-// C = x * 1, for x from where GELU is nothing to where it is x.
+// C = x * 1, for x from where GELU is 0 to where it is x.
 TEST_P(epilogue, gelu_of_any_size) {
   for (const pair_of_types types : all_pairs) {
     if (is_complex(types.out) || is_integer(types.out)) continue;
-    product_case x({.types = types, .m = 1601, .n = 1, .k = 1, .activation = SG_ACTIVATION_GELU});
+    gemm_case x({.types = types, .m = 1601, .n = 1, .k = 1, .activation = SG_ACTIVATION_GELU});
     for (std::int64_t i = 0; i < 1601; ++i) x.a.set(0, i, 0, number(real(i - 800) / 50));
     x.b.set(0, 0, 0, 1);
     ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
@@ -144,7 +144,7 @@ TEST_P(epilogue, gelu_of_any_size) {
   }
 }
 
-TEST_P(epilogue, what_is_not_a_number_stays_so) {
+TEST_P(epilogue, nan_and_infinity_propagate_through_epilogues) {
   sweep cases;
   const real nan = std::numeric_limits<real>::quiet_NaN(), infinity = std::numeric_limits<real>::infinity();
   for (const pair_of_types types : all_pairs) {
@@ -153,8 +153,8 @@ TEST_P(epilogue, what_is_not_a_number_stays_so) {
       for (const bias_form bias : {bias_form::none, bias_form::per_row, bias_form::per_column})
         for (const std::int64_t n : {16, 64}) {
           if (!cases.tries_next()) continue;
-          product_case x({.types = types, .m = n, .n = n, .k = n, .bias = bias, .activation = activation});
-          // Row 0 of A is NaN, row 1 infinite, row 2 infinite below zero, where the bias is NaN the others are.
+          gemm_case x({.types = types, .m = n, .n = n, .k = n, .bias = bias, .activation = activation});
+          // Row 0 of A is NaN, row 1 +infinity, row 2 -infinity; where the bias is NaN the other operands are finite.
           for (std::int64_t l = 0; l < n; ++l) {
             for (std::int64_t i = 0; i < n; ++i)
               x.a.set(0, i, l, i == 0 ? nan : i == 1 ? infinity : i == 2 ? -infinity : -1);
@@ -183,14 +183,14 @@ TEST_P(epilogue, what_is_not_a_number_stays_so) {
   }
 }
 
-// Sums of i8 wrap before their sign is looked at.
+// i8 sums wrap before the activation looks at their sign.
 TEST_P(epilogue, sums_that_wrap) {
-  product_case x({.types = {SG_DTYPE_I8, SG_DTYPE_I32},
-                  .m = 4,
-                  .n = 4,
-                  .k = 16,
-                  .bias = bias_form::per_row,
-                  .activation = SG_ACTIVATION_RELU});
+  gemm_case x({.types = {SG_DTYPE_I8, SG_DTYPE_I32},
+               .m = 4,
+               .n = 4,
+               .k = 16,
+               .bias = bias_form::per_row,
+               .activation = SG_ACTIVATION_RELU});
   for (std::int64_t i = 0; i < 4; ++i) x.bias.set(0, i, 0, i % 2 ? real(INT32_MAX) : real(INT32_MIN));
   ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
   x.check();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of products as one command: each has the result and the status that it would have alone.
-#include "product_case.hpp"
+// Groups of GEMMs as one command: each has the result and the status that it would have alone.
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {
@@ -11,13 +11,13 @@ class gemm_group : public conformance {
     if (!dev()->has_batches()) GTEST_SKIP() << "the device has no such command";
   }
 
-  // The products as one command, told once; each is compared with its reference.
-  void try_group(const std::vector<product_shape> &shapes) {
-    std::vector<product_case> cases;
+  // The GEMMs as one command with one completion; each is compared with its reference.
+  void try_group(const std::vector<gemm_spec> &shapes) {
+    std::vector<gemm_case> cases;
     std::vector<std::unique_ptr<memory>> places;
     std::vector<sg_backend_gemm> items;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      product_case &x = cases.emplace_back(shapes[i], i + 1);
+      gemm_case &x = cases.emplace_back(shapes[i], i + 1);
       const auto place = [&](host_operand &from) {
         places.push_back(std::make_unique<memory>(dev(), static_cast<std::int64_t>(from.bytes.size())));
         places.back()->write(stream_, from.bytes.data());
@@ -52,12 +52,12 @@ class gemm_group : public conformance {
 
 TEST_P(gemm_group, equal_shapes) {
   for (const pair_of_types types : all_pairs)
-    try_group(std::vector<product_shape>(9, {.types = types, .m = 7, .n = 5, .k = 11, .gap = 2}));
+    try_group(std::vector<gemm_spec>(9, {.types = types, .m = 7, .n = 5, .k = 11, .gap = 2}));
 }
 
 TEST_P(gemm_group, mixed_shapes_ops_scalars_and_batches) {
   for (const pair_of_types types : all_pairs) {
-    std::vector<product_shape> shapes;
+    std::vector<gemm_spec> shapes;
     for (std::int64_t i = 0; i < 24; ++i)
       shapes.push_back({.types = types,
                         .m = 1 + i % 5 * 7,
@@ -73,14 +73,14 @@ TEST_P(gemm_group, mixed_shapes_ops_scalars_and_batches) {
   }
 }
 
-// Each item has an epilogue of its own, or none.
+// Each item has its own epilogue, or none.
 TEST_P(gemm_group, epilogues) {
   if (!has_epilogues(*dev())) GTEST_SKIP() << "the device has no epilogues";
   constexpr bias_form biases[] = {bias_form::none, bias_form::per_row, bias_form::per_column, bias_form::own_per_row,
                                   bias_form::own_per_column};
   for (const pair_of_types types : all_pairs)
     for (const bool equal : {true, false}) {
-      std::vector<product_shape> shapes;
+      std::vector<gemm_spec> shapes;
       for (std::int64_t i = 0; i < 60; ++i)
         shapes.push_back({.types = types,
                           .m = equal ? 9 : 1 + i % 7 * 5,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products: every type, op, scalar class and batch form, at sizes around the edges of tiles.
-#include "product_case.hpp"
+// GEMMs: every type, op, scalar class and batch form, at sizes around the edges of tiles.
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {
 
 class gemm : public conformance {
  protected:
-  void try_shape(const product_shape &shape) {
-    product_case x(shape, seed_++);
+  void try_shape(const gemm_spec &shape) {
+    gemm_case x(shape, seed_++);
     ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK) << shape.text();
     x.check();
   }
@@ -59,7 +59,7 @@ TEST_P(gemm, every_type_op_and_scalar) {
           }
 }
 
-// Beyond one tile, and one element more, in each dimension.
+// Larger than one tile, and one element more, in each dimension.
 TEST_P(gemm, sizes_beyond_a_tile) {
   for (const pair_of_types types : all_pairs)
     for (const sg_op op : {SG_OP_N, SG_OP_T}) {
@@ -80,8 +80,8 @@ TEST_P(gemm, sizes_beyond_a_tile) {
     }
 }
 
-// Small products are computed in strips of vectors and in pieces of the depth: every height of a strip and of its last
-// vector, every number of columns that can be left, and depths around one and two pieces.
+// Small kernels compute strips of vectors in blocks of the depth: every height of a strip and of its last vector, every
+// number of remaining columns, and depths around one and two blocks.
 TEST_P(gemm, f32_at_every_edge_of_small_kernels) {
   for (const sg_op op_b : {SG_OP_N, SG_OP_T})
     for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{-0.5, 0}}) {
@@ -115,7 +115,7 @@ TEST_P(gemm, batches) {
         if (HasFatalFailure()) return;
       }
   for (const pair_of_types types : all_pairs)
-    for (const std::int64_t batch : {161, 1500})  // more than travel with a kernel
+    for (const std::int64_t batch : {161, 1500})  // more than fit into a kernel's arguments
       try_shape({.types = types, .m = 3, .n = 2, .k = 4, .batch = batch, .form = batching::scattered});
 }
 
@@ -127,7 +127,7 @@ TEST_P(gemm, f32_is_computed_in_f32) {
   } shapes[] = {{8, 8, 8}, {24, 24, 24}, {33, 17, 64}, {64, 64, 1024}, {256, 200, 300}};
   for (const auto &s : shapes)
     for (const sg_op op : {SG_OP_N, SG_OP_T}) {
-      product_case x({.m = s.m, .n = s.n, .k = s.k, .op_a = op, .op_b = op});
+      gemm_case x({.m = s.m, .n = s.n, .k = s.k, .op_a = op, .op_b = op});
       std::mt19937 random(7);
       for (std::int64_t i = 0; i < s.m * s.k; ++i)
         store(&x.a.bytes[static_cast<std::size_t>(4 * i)], SG_DTYPE_F32, 2049 + 2 * static_cast<int>(random() % 1024));
@@ -145,12 +145,12 @@ TEST_P(gemm, f32_is_computed_in_f32) {
     }
 }
 
-// Sums of i8 products are exact, and wrap beyond 2^31 as two's complement does.
+// Sums of i8 products are exact, and wrap beyond 2^31 in two's complement.
 TEST_P(gemm, i8_sums_are_exact_at_any_depth) {
   for (const std::int64_t k : {1024, 1025, 70000, 140000})
     for (const auto &[x, y] : {std::pair{-128, -128}, {-128, 127}, {127, 127}})
       for (const sg_scalar beta : {sg_scalar{0, 0}, sg_scalar{1, 0}}) {
-        product_case p({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 7, .k = k, .op_a = SG_OP_T, .beta = beta});
+        gemm_case p({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 3, .n = 7, .k = k, .op_a = SG_OP_T, .beta = beta});
         std::memset(p.a.bytes.data(), x, p.a.bytes.size());
         std::memset(p.b.bytes.data(), y, p.b.bytes.size());
         ASSERT_EQ(p.run(dev(), stream_), SG_STATUS_OK);
@@ -160,20 +160,20 @@ TEST_P(gemm, i8_sums_are_exact_at_any_depth) {
 }
 
 TEST_P(gemm, i32_keeps_what_f32_would_round) {
-  product_case x({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 20, .n = 20, .k = 20, .beta = {1, 0}});
+  gemm_case x({.types = {SG_DTYPE_I8, SG_DTYPE_I32}, .m = 20, .n = 20, .k = 20, .beta = {1, 0}});
   for (std::int64_t j = 0; j < 20; ++j)
     for (std::int64_t i = 0; i < 20; ++i) x.c.set(0, i, j, (std::int64_t{1} << 30) + 20 * j + i + 1);
   ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK);
   x.check();
 }
 
-// NaN and infinity reach every element that they take part in, and no other; nothing is skipped for a zero.
+// NaN and infinity reach every element that depends on them, and no other; no zero skips them.
 TEST_P(gemm, nan_and_infinity_propagate) {
   const real inf = std::numeric_limits<real>::infinity(), nan = std::numeric_limits<real>::quiet_NaN();
   for (const pair_of_types types : all_pairs) {
     if (is_integer(types.in)) continue;
     for (const std::int64_t n : {3, 40}) {
-      product_case x({.types = types, .m = n, .n = n, .k = n});
+      gemm_case x({.types = types, .m = n, .n = n, .k = n});
       x.a.set(0, 1, 1, nan);
       for (std::int64_t l = 0; l < n; ++l) x.a.set(0, 2, l, 0);
       x.b.set(0, 0, 2, inf);
@@ -196,14 +196,14 @@ TEST_P(gemm, nan_and_infinity_propagate) {
   }
 }
 
-// All values of a format of 8 bits: each comes through a product with one exactly.
+// All values of an 8-bit format: multiplied by one, each stays exact.
 TEST_P(gemm, every_value_of_f8) {
   for (const sg_dtype type : {SG_DTYPE_F8_E4M3, SG_DTYPE_F8_E5M2})
     for (const sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16})
       for (const sg_op op : {SG_OP_N, SG_OP_T})
         for (const std::int64_t n : {1, 40}) {
-          product_case a({.types = {type, out}, .m = 256, .n = n, .k = 1, .op_a = op});
-          product_case b({.types = {type, out}, .m = n, .n = 256, .k = 1, .op_b = op});
+          gemm_case a({.types = {type, out}, .m = 256, .n = n, .k = 1, .op_a = op});
+          gemm_case b({.types = {type, out}, .m = n, .n = 256, .k = 1, .op_b = op});
           for (int i = 0; i < 256; ++i) a.a.bytes[std::size_t(i)] = b.b.bytes[std::size_t(i)] = static_cast<char>(i);
           for (std::int64_t i = 0; i < n; ++i) a.b.set(0, 0, i, 1), b.a.set(0, i, 0, 1);
           ASSERT_EQ(a.run(dev(), stream_), SG_STATUS_OK);
@@ -222,8 +222,8 @@ TEST_P(gemm, every_value_of_f8) {
         }
 }
 
-// What a chip's own arithmetic takes as it lies, and what it does not: depths and leading dimensions off 16, other ops,
-// batches; and sums of whole numbers, of which 14 bits hold all.
+// Operands that a chip's f8 units accept as they are, and operands that they do not: depths and leading dimensions that
+// are no multiples of 16, other ops, batches; and sums of integers of at most 14 bits.
 TEST_P(gemm, f8_compute) {
   sweep cases;
   constexpr struct {
@@ -238,21 +238,21 @@ TEST_P(gemm, f8_compute) {
         for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
           if (!cases.tries_next()) continue;
           const bool adds = op_a == op_b;
-          product_shape shape = {.types = types, .m = s.m, .n = s.n, .k = s.k, .op_a = op_a, .op_b = op_b};
+          gemm_spec shape = {.types = types, .m = s.m, .n = s.n, .k = s.k, .op_a = op_a, .op_b = op_b};
           shape.gap = s.gap, shape.alpha = {0.5, 0}, shape.beta = {adds ? -2.0 : 0.0, 0};
           shape.compute = SG_COMPUTE_F8;
           try_shape(shape);
           if (HasFatalFailure()) return;
         }
     for (const batching form : all_batchings) {
-      product_shape shape = {.types = types, .m = 64, .n = 32, .k = 48, .op_a = SG_OP_T, .batch = 3, .form = form};
+      gemm_spec shape = {.types = types, .m = 64, .n = 32, .k = 48, .op_a = SG_OP_T, .batch = 3, .form = form};
       shape.compute = SG_COMPUTE_F8;
       try_shape(shape);
       shape.bias = bias_form::per_row, shape.activation = SG_ACTIVATION_RELU;
       try_shape(shape);
       if (HasFatalFailure()) return;
     }
-    product_case whole({.types = types, .m = 256, .n = 256, .k = 256, .op_a = SG_OP_T, .compute = SG_COMPUTE_F8});
+    gemm_case whole({.types = types, .m = 256, .n = 256, .k = 256, .op_a = SG_OP_T, .compute = SG_COMPUTE_F8});
     std::mt19937 random(3);
     for (host_operand *x : {&whole.a, &whole.b})
       for (std::int64_t i = 0; i < x->rows * x->cols; ++i) x->set(0, i % x->rows, i / x->rows, int(random() % 5) - 2);
@@ -269,7 +269,7 @@ TEST_P(gemm, f8_compute) {
 }
 
 TEST_P(gemm, overflow_of_a_short_result_is_infinity) {
-  product_case x({.types = {SG_DTYPE_F16, SG_DTYPE_F16}, .m = 4, .n = 4, .k = 4});
+  gemm_case x({.types = {SG_DTYPE_F16, SG_DTYPE_F16}, .m = 4, .n = 4, .k = 4});
   for (std::int64_t l = 0; l < 4; ++l) {
     for (std::int64_t i = 0; i < 4; ++i) x.a.set(0, i, l, i == 0 ? 128 : 127.9375);
     for (std::int64_t j = 0; j < 4; ++j) x.b.set(0, l, j, 128);
@@ -285,8 +285,8 @@ TEST_P(gemm, same_call_same_bits) {
   stream other(dev());
   for (const pair_of_types types : all_pairs)
     for (const std::int64_t n : {7, 65, 200}) {
-      const product_shape shape = {.types = types, .m = n, .n = n + 1, .k = 2 * n, .op_a = SG_OP_T, .beta = {1, 0}};
-      product_case first(shape), second(shape), third(shape);
+      const gemm_spec shape = {.types = types, .m = n, .n = n + 1, .k = 2 * n, .op_a = SG_OP_T, .beta = {1, 0}};
+      gemm_case first(shape), second(shape), third(shape);
       ASSERT_EQ(first.run(dev(), stream_), SG_STATUS_OK);
       try_shape({.types = types, .m = 3, .n = 50, .k = 20});
       ASSERT_EQ(second.run(dev(), other), SG_STATUS_OK);
@@ -296,7 +296,7 @@ TEST_P(gemm, same_call_same_bits) {
     }
 }
 
-// More shapes than any cache of generated code keeps, each of them twice.
+// More shapes than any cache of generated code holds, each of them twice.
 TEST_P(gemm, many_shapes) {
   for (int round = 0; round < 2; ++round)
     for (std::int64_t n = 1; n <= 80; ++n) {

@@ -13,7 +13,7 @@ namespace sg::test {
 
 namespace {
 
-// Tells Meson that the tests were skipped where one of the devices is not there.
+// Tells Meson that the tests were skipped if one of the devices is absent.
 void skip_unless_all_open(const std::vector<std::string> &names) {
   for (const std::string &name : names) try {
       open_device(name.c_str());

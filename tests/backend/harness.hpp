@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conformance tests stand on: a device under test, its memory and streams as owners, and a listener for what
-// is told when a command ends.
+// Shared by the conformance tests: a device under test, owners of its memory and streams, and a listener for
+// completions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ std::string printable(const testing::TestParamInfo<std::string> &info);
 #define SG_CONFORMANCE(suite) \
   INSTANTIATE_TEST_SUITE_P(Devices, suite, testing::ValuesIn(sg::test::devices_under_test()), sg::test::printable)
 
-// Which cases of a long sweep are tried: all of them, or with SG_TEST_EVERY=N every Nth in the order of its loops,
-// which reaches every value of each loop where N shares no factor with the loops' lengths. SG_SOAK=1: all in any case.
+// Which cases of a long sweep run: all, or with SG_TEST_EVERY=N every Nth in the order of its loops, which reaches
+// every value of each loop if N shares no factor with the loops' lengths. SG_SOAK=1: always all.
 class sweep {
  public:
   ~sweep();  // prints how many were left out
@@ -52,26 +52,26 @@ class sweep {
   long cases_ = 0, tried_ = 0;
 };
 
-// Hears what is told of any number of commands.
+// Receives the completions of any number of commands.
 class listener {
  public:
   sg_backend_done done() {
     return {[](void *self, const sg_backend_result *r) { static_cast<listener *>(self)->hear(*r); }, this};
   }
 
-  // Waits until `count` have been told; false after minutes.
+  // Waits for `count` completions; false after minutes.
   bool wait(std::size_t count) {
     std::unique_lock lock(mutex_);
     return heard_.wait_for(lock, std::chrono::minutes(10), [&] { return results_.size() >= count; });
   }
 
-  struct told {
+  struct outcome {
     sg_status status;
     std::string message;
     std::int64_t start_ns, end_ns;
     std::thread::id thread;
   };
-  std::vector<told> results() {
+  std::vector<outcome> results() {
     const std::lock_guard lock(mutex_);
     return results_;
   }
@@ -86,10 +86,10 @@ class listener {
 
   std::mutex mutex_;
   std::condition_variable heard_;
-  std::vector<told> results_;
+  std::vector<outcome> results_;
 };
 
-// A stream; waits for what is in it before it is destroyed.
+// A stream; waits for its commands before it is destroyed.
 class stream {
  public:
   explicit stream(std::shared_ptr<device> of, std::int32_t priority = 0)
@@ -103,7 +103,7 @@ class stream {
 
   sg_backend_stream *handle() const { return handle_; }
 
-  // Waits for what is in the stream; its own completion's status.
+  // Waits for the commands in the stream; the status of the last completion.
   sg_status finish() {
     listener end;
     if (device_->enqueue(handle_, marker_command, end.done()) != SG_STATUS_OK) return SG_STATUS_SHUTDOWN;
@@ -116,7 +116,7 @@ class stream {
   sg_backend_stream *handle_;
 };
 
-// One command, whose header is set here.
+// One command; its header is set here.
 template <class Command>
 sg_status enqueue(const device &on, stream &in, Command what, sg_backend_done done) {
   what.header = backend_command<Command>().header;
@@ -156,7 +156,7 @@ class event {
   sg_backend_event *handle_;
 };
 
-// Device memory with its image on the host, moved by the device's own copies.
+// Device memory with an image on the host, moved by the device's own copies.
 class memory {
  public:
   memory(std::shared_ptr<device> of, std::int64_t bytes)

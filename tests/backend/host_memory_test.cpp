@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices whose memory is the host's: operands that end at an unreadable page, and leading dimensions so large that
-// most of an operand has no memory behind it.
+// Devices that use the host's memory: operands that touch an unreadable page, and leading dimensions so large that most
+// of an operand has no memory behind it.
 #include <sys/mman.h>
 
-#include "product_case.hpp"
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {
 
-// `bytes` bytes between two unreadable pages: against the one behind, or against the one before.
+// `bytes` bytes between two unreadable pages: adjacent to the one behind, or to the one before.
 class guarded {
  public:
   guarded(std::size_t bytes, bool at_end) : length_((bytes + page - 1) / page * page + 2 * page) {
@@ -60,14 +60,14 @@ TEST_P(host_memory, nothing_outside_the_operands_is_touched) {
         for (const bool at_end : {true, false})
           for (const auto &s : sizes)
             for (const std::int64_t gap : {0, 3}) {
-              product_case x({.types = types,
-                              .m = s.m,
-                              .n = s.n,
-                              .k = s.k,
-                              .op_a = op_a,
-                              .op_b = op_b,
-                              .beta = {1, 0},
-                              .gap = gap});
+              gemm_case x({.types = types,
+                           .m = s.m,
+                           .n = s.n,
+                           .k = s.k,
+                           .op_a = op_a,
+                           .op_b = op_b,
+                           .beta = {1, 0},
+                           .gap = gap});
               SCOPED_TRACE(x.shape.text());
               const std::size_t bytes_a = footprint(x.a), bytes_b = footprint(x.b), bytes_c = footprint(x.c);
               guarded a(bytes_a, at_end), b(bytes_b, at_end), c(bytes_c, at_end);
@@ -85,9 +85,9 @@ TEST_P(host_memory, leading_dimensions_beyond_32_bits) {
     for (const std::int64_t ld : far)
       for (int which = 0; which < 3; ++which)
         for (const sg_op op : {SG_OP_N, SG_OP_T}) {
-          product_case x(
+          gemm_case x(
               {.types = types, .m = 5, .n = 3, .k = 4, .op_a = op, .op_b = op, .alpha = {2, 0}, .beta = {3, 0}});
-          product_case near = x;
+          gemm_case near = x;
           ASSERT_EQ(near.run(dev(), stream_), SG_STATUS_OK);
           near.check();
           host_operand &wide = which == 0 ? x.a : which == 1 ? x.b : x.c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the device's and of the host's: alignment, kinds, and asking for more than there is.
+// Device memory and host memory: alignment, kinds, and requests for more than there is.
 #include "harness.hpp"
 
 namespace sg::test {
@@ -34,7 +34,7 @@ TEST_P(memories, run_out_with_a_status) {
   }
 }
 
-TEST_P(memories, are_told_apart) {
+TEST_P(memories, are_identified_by_kind) {
   std::vector<char> pageable(100);
   void *device = dev()->mem_alloc(100), *pinned = dev()->host_alloc(100);
   if (unified()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element types as the tests see them: written from, and read as, long double numbers. Rounding is done here by
-// the definition of each format, with nothing of the library's.
+// The element types as the tests see them: written from, and read as, long double. Rounding follows the definition of
+// each format, without any code of the library.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -42,8 +42,8 @@ struct format {
 inline constexpr format f16_format = {11, -14, 15};
 inline constexpr format bf16_format = {8, -126, 127};
 
-// To the nearest whole number, ties to even, of numbers that have fewer bits before the point than `real` has at all.
-// std::nearbyint() also keeps the floating-point exceptions as they were and takes ten times as long.
+// To the nearest integer, ties to even, for numbers with fewer integer bits than `real` has in total. std::nearbyint()
+// also preserves the floating-point exceptions and takes ten times as long.
 inline real nearest(real value) {
   const real without_fraction = std::copysign(std::ldexp(real{1}, std::numeric_limits<real>::digits - 1), value);
   return std::copysign(value + without_fraction - without_fraction, value);
@@ -101,7 +101,7 @@ inline real decode_8(sg_dtype type, std::uint8_t bits) {
   return (bits & 0x80) != 0 ? -value : value;
 }
 
-// To nearest, ties to even, of numbers within reach. Infinity is a NaN where there is none.
+// To nearest, ties to even, for numbers in range. Infinity becomes NaN in a format without it.
 inline std::uint8_t encode_8(sg_dtype type, real value) {
   const bool e4m3 = type == SG_DTYPE_F8_E4M3;
   const int fraction_bits = e4m3 ? 3 : 2, least = e4m3 ? -6 : -14, sign = std::signbit(value) ? 0x80 : 0;
@@ -149,12 +149,12 @@ inline number load(const void *from, sg_dtype type) {
   return 0;
 }
 
-// Unit roundoffs of a result's format and of its accumulator, and the least normal number of the narrower one.
+// Unit roundoffs of a result's format and of its accumulator, and the least normal number of the shorter one.
 struct precision {
   real out, sum, tiny;
 };
 
-// `short_sums`: of operands that tensor cores multiply, which truncate their sums; f8 compute to 14 bits.
+// `short_sums`: of operands that tensor cores multiply, which truncate their sums; f8 units sum to 14 bits.
 inline precision precision_of(sg_dtype out, bool short_sums, sg_compute compute = SG_COMPUTE_EXACT) {
   const real sum_16 = std::ldexp(real{1}, compute == SG_COMPUTE_F8 ? -13 : -23);
   switch (out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the process, fork, and a device of another name.
+// Process exit, fork, and a device of another name.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "product_case.hpp"
+#include "gemm_case.hpp"
 #include "support/gate.h"
 #include "support/sanitizers.hpp"
 
@@ -19,47 +19,46 @@ class process : public conformance {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Both of the cpu's libraries are at work.
-const product_shape large[] = {{.m = 700, .n = 700, .k = 700},
-                               {.types = {SG_DTYPE_F64, SG_DTYPE_F64}, .m = 500, .n = 500, .k = 500}};
+// Both of the cpu's libraries are in use.
+const gemm_spec large[] = {{.m = 700, .n = 700, .k = 700},
+                           {.types = {SG_DTYPE_F64, SG_DTYPE_F64}, .m = 500, .n = 500, .k = 500}};
 
-// Many products in flight on a device's streams.
+// Many GEMMs in flight on a device's streams.
 struct busy_device {
   explicit busy_device(const std::shared_ptr<device> &of) : on(of) {
     for (int i = 0; i < 2; ++i) {
       in.push_back(std::make_unique<stream>(on));
-      product_case &own = data[i];
+      gemm_case &own = data[i];
       for (host_operand *x : {&own.a, &own.b, &own.c}) {
         places.push_back(std::make_unique<memory>(on, static_cast<std::int64_t>(x->bytes.size())));
         places.back()->write(*in.back(), x->bytes.data());
       }
     }
   }
-  int enqueue(int count, listener &told) {
+  int enqueue(int count, listener &done) {
     int accepted = 0;
     for (int i = 0; i < count; ++i) {
       const auto first = static_cast<std::size_t>(3 * (i % 2));
       const sg_backend_gemm x =
           data[i % 2].command(places[first]->data(), places[first + 1]->data(), places[first + 2]->data());
-      accepted += test::enqueue(*on, *in[static_cast<std::size_t>(i % 2)], x, told.done()) == SG_STATUS_OK;
+      accepted += test::enqueue(*on, *in[static_cast<std::size_t>(i % 2)], x, done.done()) == SG_STATUS_OK;
     }
     return accepted;
   }
 
   std::shared_ptr<device> on;
-  product_case data[2] = {product_case(large[0]), product_case(large[1])};
+  gemm_case data[2] = {gemm_case(large[0]), gemm_case(large[1])};
   std::vector<std::unique_ptr<memory>> places;
-  std::vector<std::unique_ptr<stream>> in;  // gone before what they use
+  std::vector<std::unique_ptr<stream>> in;  // destroyed before the memory that they use
 };
 
-TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
+TEST_P(process, drain_completes_running_commands_and_drops_the_rest) {
   if (ops().drain == nullptr) GTEST_SKIP() << "needs no draining";
-  // What a GPU has been handed cannot be taken back; elsewhere the first stream stands before a gate until all is
-  // refused.
+  // Commands handed to a GPU cannot be dropped; elsewhere the first stream is blocked at a gate until all are refused.
   const bool drops = GetParam().rfind("cuda", 0) != 0;
   const std::unique_ptr<gate, void (*)(gate *)> held(drops ? gate_new(8) : nullptr, gate_free);
   if (drops && !held) GTEST_SKIP() << "userfaultfd is not available here";
-  listener told, first, refused;
+  listener done, first, refused;
   busy_device busy(dev());
   if (drops) {
     const sg_backend_copy slow =
@@ -67,7 +66,7 @@ TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
     ASSERT_EQ(enqueue(*dev(), *busy.in[0], slow, first.done()), SG_STATUS_OK);
     ASSERT_EQ(gate_reached(held.get(), 300000), 1);
   }
-  const int accepted = busy.enqueue(60, told);
+  const int accepted = busy.enqueue(60, done);
   EXPECT_EQ(accepted, 60);
   std::thread opener([&] {
     if (!drops) return;
@@ -76,20 +75,20 @@ TEST_P(process, drain_lets_running_commands_end_and_drops_the_rest) {
   });
   ops().drain(handle());
   opener.join();
-  ASSERT_TRUE(told.wait(60));
-  ASSERT_EQ(told.results().size(), 60u);
-  int ended = 0, dropped = 0;
-  for (const listener::told &x : told.results()) {
-    ended += x.status == SG_STATUS_OK;
+  ASSERT_TRUE(done.wait(60));
+  ASSERT_EQ(done.results().size(), 60u);
+  int completed = 0, dropped = 0;
+  for (const listener::outcome &x : done.results()) {
+    completed += x.status == SG_STATUS_OK;
     dropped += x.status == SG_STATUS_SHUTDOWN;
   }
-  EXPECT_EQ(ended + dropped, 60);
+  EXPECT_EQ(completed + dropped, 60);
   if (drops) {
-    EXPECT_GE(dropped, 30) << "what stood behind the gate";
+    EXPECT_GE(dropped, 30) << "the contents of the gate";
     ASSERT_TRUE(first.wait(1));
     EXPECT_EQ(first.results()[0].status, SG_STATUS_OK) << "it ran";
   }
-  EXPECT_EQ(busy.enqueue(2, told), 0);
+  EXPECT_EQ(busy.enqueue(2, done), 0);
 }
 
 std::shared_ptr<device> *exiting = nullptr;
@@ -107,19 +106,19 @@ TEST_P(process, exits_cleanly_with_work_in_flight) {
   for (int i = 0; i < 3; ++i) EXPECT_EXIT(exit_while_busy(dev()), testing::ExitedWithCode(0), "");
 }
 
-// The child of a busy process opens a device of its own.
+// The forked child of a busy process opens a device of its own.
 TEST_P(process, a_child_of_fork_may_open_a_device) {
   if (!unified()) GTEST_SKIP() << "drivers of devices need not survive fork";
   if (sg_test::sanitized) GTEST_SKIP() << "a sanitizer's own locks do not survive fork beside other threads";
-  listener told;
+  listener done;
   busy_device busy(dev());
   for (int round = 0; round < 10; ++round) {
-    ASSERT_EQ(busy.enqueue(6, told), 6);
-    // New shapes meanwhile, so that code is being generated while we fork.
+    ASSERT_EQ(busy.enqueue(6, done), 6);
+    // New shapes meanwhile, so that code is being generated during the fork.
     stream generating(dev());
     std::thread other([&] {
       for (std::int64_t n = 0; n < 5; ++n) {
-        product_case x({.types = {SG_DTYPE_BF16, SG_DTYPE_F32}, .m = 20 + n, .n = 30 + round, .k = 10});
+        gemm_case x({.types = {SG_DTYPE_BF16, SG_DTYPE_F32}, .m = 20 + n, .n = 30 + round, .k = 10});
         EXPECT_EQ(x.run(dev(), generating), SG_STATUS_OK);
       }
     });
@@ -129,7 +128,7 @@ TEST_P(process, a_child_of_fork_may_open_a_device) {
       for (const pair_of_types types : all_pairs) {
         const std::shared_ptr<device> own = open_device(GetParam().c_str());
         stream in(own);
-        product_case x({.types = types, .m = 60, .n = 50, .k = 40});
+        gemm_case x({.types = types, .m = 60, .n = 50, .k = 40});
         if (x.run(own, in) != SG_STATUS_OK) _exit(1);
         x.check();
         if (HasFatalFailure()) _exit(2);
@@ -141,7 +140,7 @@ TEST_P(process, a_child_of_fork_may_open_a_device) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round << ": " << status;
   }
-  ASSERT_TRUE(told.wait(60));
+  ASSERT_TRUE(done.wait(60));
 }
 
 TEST_P(process, a_worker_takes_no_signal) {
@@ -168,7 +167,7 @@ TEST_P(process, a_device_of_another_name_is_refused) {
   const std::string backend = GetParam().substr(0, GetParam().find(':'));
   try {
     open_device((backend + ":no-such-device").c_str());
-    FAIL() << "it was opened";
+    FAIL() << "the gate was opened";
   } catch (const error &e) {
     EXPECT_LT(e.status(), 0);
     EXPECT_STRNE(e.what(), "");

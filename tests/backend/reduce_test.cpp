@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: C = beta * C + the parts, in their order, rounded once.
+// Reductions: C = beta * C + the partial results, in their order, rounded once.
 #include <random>
 
 #include "base/dtype.hpp"
@@ -17,7 +17,7 @@ constexpr struct {
 
 class reduce : public conformance {
  protected:
-  // Runs it on images of C and of the parts; C's image is replaced by the result.
+  // Runs it on images of C and of the partial results; C's image is replaced by the result.
   void run(sg_backend_reduce x, std::vector<char> &c, const std::vector<char> &parts) {
     memory at_c(dev(), static_cast<std::int64_t>(c.size())), at_parts(dev(), static_cast<std::int64_t>(parts.size()));
     at_c.write(stream_, c.data());
@@ -97,8 +97,8 @@ TEST_P(reduce, every_type_beta_and_number_of_parts) {
         }
 }
 
-// Every 16-bit number passes unchanged through beta = 1 and a part of zeros, NaN as some NaN; and halfway sums go to
-// even.
+// Every 16-bit number passes unchanged through beta = 1 and a partial result of zeros, NaN as some NaN; halfway sums
+// round to even.
 TEST_P(reduce, sixteen_bit_results_are_rounded_once_to_even) {
   for (const sg_dtype type : {SG_DTYPE_F16, SG_DTYPE_BF16}) {
     const format &f = type == SG_DTYPE_F16 ? f16_format : bf16_format;
@@ -117,7 +117,7 @@ TEST_P(reduce, sixteen_bit_results_are_rounded_once_to_even) {
       const real was = load(&before[at], type).real(), is = load(&c[at], type).real();
       ASSERT_TRUE(was == is || (std::isnan(was) && std::isnan(is))) << name_of(type) << " " << i << ": " << is;
     }
-    // Between each two neighbours: exactly halfway, and a hair to either side.
+    // Between each two neighbours: exactly halfway, and slightly to either side.
     for (const int hair : {-1, 0, 1}) {
       for (int i = 0; i < 65536; ++i) {
         const real low = decode_16(f, static_cast<std::uint16_t>(i)),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on the calling thread, and batches that the device's threads may help with: results, statuses and times are
-// a stream's, and always the same.
+// those of a stream, and always the same.
 #include <atomic>
 
-#include "product_case.hpp"
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {
@@ -15,16 +15,16 @@ class run_here : public conformance {
   }
 
   struct batch {
-    std::vector<product_case> cases;
+    std::vector<gemm_case> cases;
     std::vector<sg_backend_gemm> gemms;
     std::vector<const sg_backend_command *> commands;
   };
-  // Of operands in this process's memory, which any command of such a device may use.
-  batch make(const std::vector<product_shape> &shapes) {
+  // Operands in this process's memory, which any command of such a device may use.
+  batch make(const std::vector<gemm_spec> &shapes) {
     batch made;
     made.cases.reserve(shapes.size());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      product_case &x = made.cases.emplace_back(shapes[i], i + 1);
+      gemm_case &x = made.cases.emplace_back(shapes[i], i + 1);
       x.remember_c();
       made.gemms.push_back(x.command(x.a.bytes.data(), x.b.bytes.data(), x.c.bytes.data(), x.bias.bytes.data()));
       made.gemms.back().header = backend_command<sg_backend_gemm>().header;
@@ -36,8 +36,8 @@ class run_here : public conformance {
     return ops().run_here(handle(), what.commands.data(), static_cast<std::int32_t>(what.commands.size()), out_busy_ns);
   }
 
-  static std::vector<product_shape> mixed(pair_of_types types) {
-    std::vector<product_shape> shapes;
+  static std::vector<gemm_spec> mixed(pair_of_types types) {
+    std::vector<gemm_spec> shapes;
     for (std::int64_t i = 0; i < 16; ++i)
       shapes.push_back({.types = types, .m = 20 + i % 5 * 7, .n = 9 + i % 3 * 9, .k = 11 + i % 7 * 6, .gap = i % 2});
     return shapes;
@@ -63,13 +63,13 @@ TEST_P(run_here, batches) {
     std::int64_t busy_ns = -1;
     ASSERT_EQ(SG_STATUS_OK, run(all, &busy_ns)) << ops().last_message(handle());
     EXPECT_GT(busy_ns, 0);
-    for (product_case &each : all.cases) each.check();
+    for (gemm_case &each : all.cases) each.check();
   }
 }
 
-// Whichever threads compute it, and whatever else the device does.
+// Whichever threads compute it, and whatever else the device runs.
 TEST_P(run_here, batches_give_the_same_bits_each_time) {
-  const std::vector<product_shape> shapes(8, {.m = 64, .n = 48, .k = 100});
+  const std::vector<gemm_spec> shapes(8, {.m = 64, .n = 48, .k = 100});
   batch first = make(shapes);
   ASSERT_EQ(SG_STATUS_OK, run(first));
   std::atomic<bool> stop{false};
@@ -90,7 +90,7 @@ TEST_P(run_here, batches_give_the_same_bits_each_time) {
   beside.join();
 }
 
-TEST_P(run_here, what_the_device_does_not_have_is_refused) {
+TEST_P(run_here, unsupported_commands_are_refused) {
   batch all = make(mixed({SG_DTYPE_F32, SG_DTYPE_F32}));
   all.gemms[0].header.kind = static_cast<sg_backend_command_kind>(77);
   EXPECT_EQ(SG_STATUS_UNSUPPORTED, run(all));

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 products whose operands may be split into short parts: 3xtf32 and bf16x3. Where a device does not split them
-// (cpu, sim), it computes them in f32, and everything here holds all the more.
+// f32 GEMMs whose operands may be split into short parts: 3xtf32 and bf16x3. Devices that do not split them (cpu, sim)
+// compute in f32, for which every bound here holds too.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "product_case.hpp"
+#include "gemm_case.hpp"
 
 namespace sg::test {
 namespace {
 
 struct splitting {
   sg_compute compute;
-  format part;    // of which two hold a number
-  real near_f32;  // the error that is allowed, relative to the product of the magnitudes
+  format part;    // two of these parts hold a number
+  real near_f32;  // the allowed error, relative to the product of the magnitudes
 };
 constexpr splitting splittings[] = {{SG_COMPUTE_3XTF32, {11, -126, 127}, 0x1p-18L},
                                     {SG_COMPUTE_BF16X3, bf16_format, 0x1p-15L}};
 
 class short_compute : public conformance {
  protected:
-  // GPUs split large products only, of sizes that suit them; the others need not be made to work so long.
+  // GPUs split only large GEMMs of suitable sizes; other devices run smaller ones to save time.
   bool is_gpu() const { return GetParam().rfind("cuda", 0) == 0; }
-  product_shape shape(std::int64_t k, sg_compute compute) const {
+  gemm_spec shape(std::int64_t k, sg_compute compute) const {
     const std::int64_t side = is_gpu() ? 1032 : 70;
     return {.m = side, .n = side, .k = k, .compute = compute};
   }
@@ -30,24 +30,24 @@ class short_compute : public conformance {
     if (!is_gpu()) all.pop_back();
     return all;
   }
-  void run(product_case &x) { ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK) << x.shape.text(); }
+  void run(gemm_case &x) { ASSERT_EQ(x.run(dev(), stream_), SG_STATUS_OK) << x.shape.text(); }
 
   stream stream_{dev()};
 };
 
-real op_a(product_case &x, std::int64_t i, std::int64_t l) {
+real op_a(gemm_case &x, std::int64_t i, std::int64_t l) {
   return (x.shape.op_a == SG_OP_N ? x.a.get(0, i, l) : x.a.get(0, l, i)).real();
 }
-real op_b(product_case &x, std::int64_t l, std::int64_t j) {
+real op_b(gemm_case &x, std::int64_t l, std::int64_t j) {
   return (x.shape.op_b == SG_OP_N ? x.b.get(0, l, j) : x.b.get(0, j, l)).real();
 }
 
-// The largest errors, relative to the product of the magnitudes, over some elements: the device's, and that of a
-// product of operands that were rounded to one part each.
+// The largest errors, relative to the product of the magnitudes, over some elements: the device's, and that of operands
+// rounded to one part each.
 struct errors {
   real seen = 0, of_one_part = 0;
 };
-errors errors_of(product_case &x, const format &part) {
+errors errors_of(gemm_case &x, const format &part) {
   errors worst;
   for (std::int64_t i = 0; i < x.shape.m; i += x.shape.m / 9)
     for (std::int64_t j = 0; j < x.shape.n; j += x.shape.n / 7) {
@@ -69,25 +69,25 @@ TEST_P(short_compute, random_sums_are_near_f32) {
   for (const splitting &s : splittings)
     for (const std::int64_t k : depths({130, 1300, 4099}))
       for (const sg_op op : {SG_OP_N, SG_OP_T}) {
-        product_shape wanted = shape(k, s.compute);
+        gemm_spec wanted = shape(k, s.compute);
         wanted.op_a = wanted.op_b = op;
-        product_case x(wanted, static_cast<std::uint64_t>(k));
+        gemm_case x(wanted, static_cast<std::uint64_t>(k));
         run(x);
         if (HasFatalFailure()) return;
         EXPECT_LE(errors_of(x, s.part).seen, s.near_f32) << x.shape.text();
       }
 }
 
-// C where vectors may be stored, and where they may not, so that a GPU does not split; what lies between its columns
-// stays.
-TEST_P(short_compute, scalars_and_what_lies_between_columns) {
+// C at addresses that allow vector stores, and at addresses that do not, so that a GPU does not split; the gaps between
+// columns keep their bytes.
+TEST_P(short_compute, scalars_and_gaps_between_columns) {
   for (const splitting &s : splittings)
     for (const std::int64_t aligned : {0, 1}) {
-      product_shape wanted = shape(s.compute == SG_COMPUTE_3XTF32 ? 530 : 1100, s.compute);  // of more than one piece
+      gemm_spec wanted = shape(s.compute == SG_COMPUTE_3XTF32 ? 530 : 1100, s.compute);  // larger than one block
       wanted.gap = aligned ? 8 : 3;
       wanted.op_a = aligned ? SG_OP_T : SG_OP_N;
       wanted.alpha = {-1.5, 0}, wanted.beta = {0.5, 0};
-      product_case x(wanted, 7);
+      gemm_case x(wanted, 7);
       host_operand before = x.c;
       run(x);
       if (HasFatalFailure()) return;
@@ -109,31 +109,32 @@ TEST_P(short_compute, scalars_and_what_lies_between_columns) {
     }
 }
 
-// Every operand lies almost half a unit above what one part can hold, so that nothing averages out over the depth.
+// Every operand is almost half a unit above a value of one part, so that errors do not average out over the depth.
 TEST_P(short_compute, long_sums_lose_a_tenth_of_what_one_part_loses) {
   for (const splitting &s : splittings)
     for (const std::int64_t k : depths({512, 4099})) {
-      product_case x(shape(k, s.compute));
+      gemm_case x(shape(k, s.compute));
       std::mt19937_64 random(11);
       const int steps = 1 << (s.part.precision - 1);
-      const auto awkward = [&] {
+      const auto irregular = [&] {
         return 1 + (real(random() % static_cast<std::uint64_t>(steps)) + real(0.4375L)) / steps;
       };
       for (host_operand *operand : {&x.a, &x.b})
         for (std::int64_t j = 0; j < operand->cols; ++j)
-          for (std::int64_t i = 0; i < operand->rows; ++i) operand->set(0, i, j, awkward());
+          for (std::int64_t i = 0; i < operand->rows; ++i) operand->set(0, i, j, irregular());
       run(x);
       if (HasFatalFailure()) return;
       const errors worst = errors_of(x, s.part);
-      EXPECT_GT(worst.of_one_part, std::ldexp(real(0.5L), -s.part.precision)) << "the operands were to be awkward";
+      EXPECT_GT(worst.of_one_part, std::ldexp(real(0.5L), -s.part.precision))
+          << "the operands should have irregular padding";
       EXPECT_LE(worst.seen, worst.of_one_part / 10) << x.shape.text();
     }
 }
 
-// Two parts hold numbers of so many bits exactly, whatever their scale: times -1, 0 and 1 nothing is lost.
+// Two parts hold numbers of so many bits exactly, whatever their scale: times -1, 0 and 1 no bit is lost.
 TEST_P(short_compute, every_scale_is_exact) {
   for (const splitting &s : splittings) {
-    product_case x(shape(300, s.compute));
+    gemm_case x(shape(300, s.compute));
     std::mt19937_64 random(3);
     const int bits = std::min(15, 2 * s.part.precision - 1);  // sums of 300 fit into f32
     const auto scale_of = [](std::int64_t line, std::int64_t lines, int largest) {
@@ -163,12 +164,12 @@ TEST_P(short_compute, every_scale_is_exact) {
 }
 
 // Each special value meets 1, then 0, then itself; everything else is 0.
-TEST_P(short_compute, special_values_go_their_way) {
+TEST_P(short_compute, special_values_propagate) {
   const real infinity = std::numeric_limits<real>::infinity(), nan = std::numeric_limits<real>::quiet_NaN();
   const real largest = std::numeric_limits<float>::max();
   for (const splitting &s : splittings)
     for (const bool in_a : {true, false}) {
-      product_case x(shape(300, s.compute));
+      gemm_case x(shape(300, s.compute));
       for (host_operand *operand : {&x.a, &x.b}) {
         for (std::int64_t j = 0; j < operand->cols; ++j)
           for (std::int64_t i = 0; i < operand->rows; ++i) operand->set(0, i, j, 0);
@@ -203,13 +204,13 @@ TEST_P(short_compute, special_values_go_their_way) {
     }
 }
 
-// The cpu and simulated devices have one f32 product: the same bits whatever is allowed.
-TEST_P(short_compute, where_nothing_is_split_it_is_f32) {
+// The cpu and simulated devices have one f32 GEMM: the same bits whatever compute type is allowed.
+TEST_P(short_compute, computes_f32_if_operands_are_not_split) {
   if (is_gpu()) GTEST_SKIP() << "it splits";
-  product_case exact(shape(1300, SG_COMPUTE_EXACT));
+  gemm_case exact(shape(1300, SG_COMPUTE_EXACT));
   run(exact);
   for (const sg_compute compute : {SG_COMPUTE_TF32, SG_COMPUTE_3XTF32, SG_COMPUTE_BF16, SG_COMPUTE_BF16X3}) {
-    product_case x(shape(1300, compute));
+    gemm_case x(shape(1300, compute));
     run(x);
     EXPECT_EQ(exact.c.bytes, x.c.bytes) << x.shape.text();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events: order within a stream and across streams, and completions that are told exactly once.
+// Streams and events: order within a stream and across streams, and exactly one completion for each command.
 #include <atomic>
 
 #include "harness.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class streams : public conformance {
  protected:
-  // A copy that takes a while: enough bytes for the next commands to be queued meanwhile.
+  // A copy of enough bytes that the next commands are queued meanwhile.
   static constexpr std::int64_t long_bytes = 32 << 20;
 };
 
@@ -18,19 +18,19 @@ sg_backend_copy within(void *dst, const void *src, std::int64_t bytes) {
 }
 
 TEST_P(streams, commands_of_a_stream_run_in_order) {
-  constexpr int steps = 500;  // several of a queue's blocks
+  constexpr int steps = 500;  // several blocks of a queue
   memory ring(dev(), (steps + 1) * 64);
   stream in(dev());
   std::vector<char> data((steps + 1) * 64, 0);
   std::memset(data.data(), 42, 64);
   ring.write(in, data.data());
-  listener ends;
-  // Each copies what the one before has written.
+  listener completions;
+  // Each copies the result of the previous one.
   for (int i = 0; i < steps; ++i) {
     const sg_backend_copy step = within(ring.data() + (i + 1) * 64, ring.data() + i * 64, 64);
-    ASSERT_EQ(enqueue(*dev(), in, step, ends.done()), SG_STATUS_OK);
+    ASSERT_EQ(enqueue(*dev(), in, step, completions.done()), SG_STATUS_OK);
   }
-  ASSERT_TRUE(ends.wait(steps));
+  ASSERT_TRUE(completions.wait(steps));
   ring.read(in, data.data());
   EXPECT_EQ(data, std::vector<char>(data.size(), 42));
 }
@@ -78,7 +78,7 @@ TEST_P(streams, completions_come_once_in_order_from_another_thread) {
   }
 }
 
-// A completion may enqueue: here each one enqueues the next, on the stream that told it.
+// A completion callback may enqueue: here each one enqueues the next, on its own stream.
 TEST_P(streams, a_completion_may_enqueue) {
   struct chain {
     const device &on;
@@ -120,8 +120,9 @@ TEST_P(streams, a_stream_waits_for_an_event_of_another) {
   }
 }
 
-// A wait is for the record that it saw: a later record of the same event, on another stream, does not satisfy it.
-TEST_P(streams, a_wait_keeps_to_the_record_that_it_saw) {
+// A wait is for the record at the time of the call: a later record of the same event, on another stream, does not
+// satisfy it.
+TEST_P(streams, a_wait_uses_the_record_at_the_time_of_the_call) {
   stream slow_one(dev()), quick_one(dev()), waiting(dev());
   event ready(dev());
   memory a(dev(), long_bytes), b(dev(), long_bytes), c(dev(), 64);
@@ -140,7 +141,7 @@ TEST_P(streams, a_wait_keeps_to_the_record_that_it_saw) {
   EXPECT_EQ(slow_one.finish(), SG_STATUS_OK);
 }
 
-TEST_P(streams, an_event_never_recorded_has_happened) {
+TEST_P(streams, an_unrecorded_event_is_complete) {
   stream in(dev());
   event never(dev());
   ASSERT_EQ(ops().stream_wait(in.handle(), never.handle()), SG_STATUS_OK);
@@ -177,18 +178,18 @@ TEST_P(streams, come_and_go_with_every_priority) {
   }
 }
 
-// Four threads, each with streams of its own, waiting for one another's events in a ring.
+// Four threads, each with its own streams, waiting for one another's events in a ring.
 TEST_P(streams, of_several_threads_run_beside_each_other) {
   constexpr int threads = 4, rounds = 200;
   std::vector<std::unique_ptr<event>> tokens;
   for (int i = 0; i < threads; ++i) tokens.push_back(std::make_unique<event>(dev()));
-  std::atomic<int> told = 0;
+  std::atomic<int> completed = 0;
   std::vector<std::thread> workers;
   for (int i = 0; i < threads; ++i)
     workers.emplace_back([&, i] {
       stream in(dev());
       const sg_backend_done done = {
-          [](void *count, const sg_backend_result *) { ++*static_cast<std::atomic<int> *>(count); }, &told};
+          [](void *count, const sg_backend_result *) { ++*static_cast<std::atomic<int> *>(count); }, &completed};
       for (int round = 0; round < rounds; ++round) {
         EXPECT_EQ(ops().stream_wait(in.handle(), tokens[static_cast<std::size_t>((i + 1) % threads)]->handle()),
                   SG_STATUS_OK);
@@ -197,7 +198,7 @@ TEST_P(streams, of_several_threads_run_beside_each_other) {
       }
     });
   for (std::thread &x : workers) x.join();
-  EXPECT_EQ(told.load(), threads * rounds);
+  EXPECT_EQ(completed.load(), threads * rounds);
 }
 
 SG_CONFORMANCE(streams);

@@ -27,7 +27,7 @@ std::atomic<long> g_failures{0}, g_done{0};
 void fail(const char *what, sg_status status) {
   if (g_failures++ < 20) std::fprintf(stderr, "%s: %s (%s)\n", what, sg_status_name(status), sg_last_error_message());
 }
-// Checks that a call answered one of the statuses that are right here.
+// Checks that a call returned one of the statuses allowed here.
 template <class... Status>
 bool expect(sg_status seen, const char *what, Status... right) {
   if (((seen == right) || ...)) return true;
@@ -44,7 +44,7 @@ sg_context *open() {
   return context;
 }
 
-sg_gemm_desc product(const matrix &a, const matrix &b, matrix &c) {
+sg_gemm_desc make_gemm(const matrix &a, const matrix &b, matrix &c) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   const auto view = [](const matrix &x) {
     return sg_matrix{const_cast<double *>(x.data()), n, n, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
@@ -55,7 +55,7 @@ sg_gemm_desc product(const matrix &a, const matrix &b, matrix &c) {
   return desc;
 }
 
-// A product whose operands live as long as anyone may use them: the job's end, seen by a callback, gives them up.
+// A GEMM whose operands live as long as any thread may use them: a callback releases them when the job has completed.
 struct work {
   matrix a, b, c;
   double expected;
@@ -68,7 +68,7 @@ struct work {
       if (v != expected) return false;
     return true;
   }
-  static void ended(sg_job *, sg_status status, void *user) {
+  static void completed(sg_job *, sg_status status, void *user) {
     const std::unique_ptr<work> self(static_cast<work *>(user));
     if (expect(status, "a job", SG_STATUS_OK, SG_STATUS_CANCELLED) && status == SG_STATUS_OK && !self->right())
       fail("a wrong result in a callback", status);
@@ -81,8 +81,8 @@ struct shared {
   sg_context *context = open();
   sg_queue *queue = nullptr;
   sg_plan *plan = nullptr;
-  std::atomic<sg_job *> slots[4] = {};  // jobs that all threads wait for, poll and cancel; their threads replace them
-  sg_graph *graph = nullptr;            // that all threads run
+  std::atomic<sg_job *> slots[4] = {};  // jobs that all threads wait for, poll and cancel; their owners replace them
+  sg_graph *graph = nullptr;            // all threads run it
   const matrix graph_a = matrix(n * n, 3.0), graph_b = matrix(n * n, 2.0);
   matrix graph_c = matrix(n * n), graph_d = graph_c;
   std::atomic<bool> stop{false};
@@ -91,7 +91,7 @@ struct shared {
   shared() {
     OK(sg_queue_create(context, &queue));
     matrix shape(n * n);
-    sg_gemm_desc desc = product(shape, shape, shape);
+    sg_gemm_desc desc = make_gemm(shape, shape, shape);
     desc.a.data = desc.b.data = desc.c.data = nullptr;
     sg_plan_options options = SG_PLAN_OPTIONS_INIT;
     options.place_a = options.place_b = options.place_c =
@@ -100,9 +100,9 @@ struct shared {
     OK(sg_graph_create(context, &graph));
     sg_submit record = SG_SUBMIT_INIT;
     record.graph = graph;
-    desc = product(graph_a, graph_b, graph_c);
+    desc = make_gemm(graph_a, graph_b, graph_c);
     OK(sg_gemm_async(context, &desc, &record, nullptr));
-    desc = product(graph_c, graph_b, graph_d);
+    desc = make_gemm(graph_c, graph_b, graph_d);
     OK(sg_gemm_async(context, &desc, &record, nullptr));
   }
   ~shared() {
@@ -114,12 +114,12 @@ struct shared {
   }
 };
 
-// -- what a thread may do in one turn -------------------------------------------------------------------------------
+// -- operations of a thread -----------------------------------------------------------------------------------------
 
 void submit_and_wait(shared &s, sg_test::random_source &random) {
   const double x = 1 + random.below(9);
   matrix a(n * n, x), b(n * n, 2.0), c(n * n);
-  const sg_gemm_desc desc = product(a, b, c);
+  const sg_gemm_desc desc = make_gemm(a, b, c);
   sg_submit submit = SG_SUBMIT_INIT;
   submit.priority = random.below(3) - 1;
   sg_job *job = nullptr;
@@ -136,12 +136,12 @@ void chain(shared &s, sg_test::random_source &random) {
   matrix a(n * n, 0.0), c(n * n, 1.0), b(n * n, 0.0);
   for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i * n + i)] = b[static_cast<std::size_t>(i * n + i)] = 1;
   for (int i = 0; i < links; ++i) {
-    sg_gemm_desc desc = product(a, b, c);
+    sg_gemm_desc desc = make_gemm(a, b, c);
     desc.alpha.re = 0;
     desc.beta.re = 2;
     OK(sg_gemm_async(s.context, &desc, nullptr, nullptr));
   }
-  sg_gemm_desc last = product(a, b, c);
+  sg_gemm_desc last = make_gemm(a, b, c);
   last.beta.re = 1;
   OK(sg_gemm(s.context, &last, nullptr));
   if (c[1] != double(1 << links) || c[0] != double(1 << links) + 1) fail("a chain is out of order", SG_STATUS_OK);
@@ -150,10 +150,10 @@ void chain(shared &s, sg_test::random_source &random) {
 void cancel_at_once(shared &s, sg_test::random_source &) {
   std::atomic<int> finished{0};
   auto w = std::make_unique<work>(3, &finished);
-  const sg_gemm_desc desc = product(w->a, w->b, w->c);
+  const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
-  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_on_complete(job, work::completed, w.release()));
   expect(sg_job_cancel(job), "sg_job_cancel", SG_STATUS_OK, SG_STATUS_BUSY);
   OK(sg_job_release(job));
   finished.wait(0);
@@ -164,10 +164,10 @@ void callbacks_only(shared &s, sg_test::random_source &random) {
   const int count = 1 + random.below(8);
   for (int i = 0; i < count; ++i) {
     auto w = std::make_unique<work>(i, &finished);
-    const sg_gemm_desc desc = product(w->a, w->b, w->c);
+    const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
     sg_job *job = nullptr;
     if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
-    OK(sg_job_on_complete(job, work::ended, w.release()));
+    OK(sg_job_on_complete(job, work::completed, w.release()));
     OK(sg_job_release(job));
   }
   for (int seen; (seen = finished.load()) < count;) finished.wait(seen);
@@ -178,7 +178,7 @@ void wait_for_many(shared &s, sg_test::random_source &random) {
   matrix a(n * n, 1.0), b(n * n, 1.0);
   std::vector<sg_job *> jobs(c.size());
   for (std::size_t i = 0; i < c.size(); ++i) {
-    const sg_gemm_desc desc = product(a, b, c[i]);
+    const sg_gemm_desc desc = make_gemm(a, b, c[i]);
     OK(sg_gemm_async(s.context, &desc, nullptr, &jobs[i]));
   }
   if (random.below(2)) {
@@ -206,7 +206,7 @@ void streams_and_events(shared &s, sg_test::random_source &random) {
   on_first.stream = first;
   on_second.stream = second;
   on_first.flags = on_second.flags = SG_SUBMIT_UNTRACKED;  // only the event orders them
-  const sg_gemm_desc write = product(a, b, c), read = product(c, b, d);
+  const sg_gemm_desc write = make_gemm(a, b, c), read = make_gemm(c, b, d);
   OK(sg_gemm_async(s.context, &write, &on_first, nullptr));
   OK(sg_event_record(event, first));
   OK(sg_stream_wait_event(second, event));
@@ -222,7 +222,7 @@ void streams_and_events(shared &s, sg_test::random_source &random) {
 
 void run_the_plan(shared &s, sg_test::random_source &) {
   matrix a(n * n, 1.0), b(n * n, 3.0), c(n * n);
-  const sg_gemm_desc desc = product(a, b, c);
+  const sg_gemm_desc desc = make_gemm(a, b, c);
   sg_job *job = nullptr;
   OK(sg_plan_retain(s.plan));
   if (OK(sg_plan_run_async(s.plan, &desc, nullptr, &job))) {
@@ -247,7 +247,7 @@ void make_a_plan(shared &s, sg_test::random_source &random) {
   OK(sg_plan_release(plan));
 }
 
-// A graph of one's own: a run that succeeded is exact, and one that was cancelled says so.
+// A graph of the thread's own: a successful run is exact, a cancelled run returns that status.
 void replay_a_graph(shared &s, sg_test::random_source &random) {
   const double x = 1 + random.below(9);
   matrix a(n * n, x), b(n * n, 2.0), c(n * n), d(n * n);
@@ -255,7 +255,7 @@ void replay_a_graph(shared &s, sg_test::random_source &random) {
   OK(sg_graph_create(s.context, &graph));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
-  const sg_gemm_desc write = product(a, b, c), read = product(c, b, d);
+  const sg_gemm_desc write = make_gemm(a, b, c), read = make_gemm(c, b, d);
   OK(sg_gemm_async(s.context, &write, &record, nullptr));
   OK(sg_gemm_async(s.context, &read, &record, nullptr));
   for (int runs = 1 + random.below(4); runs > 0; --runs) {
@@ -263,13 +263,13 @@ void replay_a_graph(shared &s, sg_test::random_source &random) {
     sg_job *run = nullptr;
     if (!OK(sg_graph_run_async(graph, nullptr, &run))) break;
     if (cancels) expect(sg_job_cancel(run), "cancel of a graph's run", SG_STATUS_OK, SG_STATUS_BUSY);
-    const sg_status ended = sg_job_wait(run, SG_FOREVER);
+    const sg_status status = sg_job_wait(run, SG_FOREVER);
     if (cancels)
-      expect(ended, "a cancelled run", SG_STATUS_OK, SG_STATUS_CANCELLED, SG_STATUS_DEPENDENCY_FAILED);
+      expect(status, "a cancelled run", SG_STATUS_OK, SG_STATUS_CANCELLED, SG_STATUS_DEPENDENCY_FAILED);
     else
-      OK(ended);
-    if (ended == SG_STATUS_OK && (c != matrix(n * n, 2 * n * x) || d != matrix(n * n, 4.0 * n * n * x)))
-      fail("a wrong result of a graph", ended);
+      OK(status);
+    if (status == SG_STATUS_OK && (c != matrix(n * n, 2 * n * x) || d != matrix(n * n, 4.0 * n * n * x)))
+      fail("a wrong result of a graph", status);
     OK(sg_job_release(run));
     std::fill(c.begin(), c.end(), -1.0);
     std::fill(d.begin(), d.end(), -1.0);
@@ -277,7 +277,7 @@ void replay_a_graph(shared &s, sg_test::random_source &random) {
   OK(sg_graph_release(graph));
 }
 
-// A graph that all threads run and cancel; runs over its one set of operands follow each other.
+// A graph that all threads run and cancel; runs over its one set of operands are sequential.
 void run_the_graph(shared &s, sg_test::random_source &random) {
   sg_job *run = nullptr;
   if (!OK(sg_graph_run_async(s.graph, nullptr, &run))) return;
@@ -296,16 +296,16 @@ void share_a_job(shared &s, sg_test::random_source &random) {
   auto &slot = s.slots[random.below(4)];
   static std::atomic<int> finished{0};
   auto w = std::make_unique<work>(5, &finished);
-  const sg_gemm_desc desc = product(w->a, w->b, w->c);
+  const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(s.context, &desc, nullptr, &job))) return;
-  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_on_complete(job, work::completed, w.release()));
   sg_job_release(slot.exchange(job));
 }
 void use_a_shared_job(shared &s, sg_test::random_source &random) {
   sg_job *job = s.slots[random.below(4)];
   if (!job) return;
-  // Its owner may release it at any moment: then it is a stale handle, and that is an answer too.
+  // Its owner may release it at any moment: a stale handle is then a valid answer too.
   constexpr auto stale = SG_STATUS_INVALID_HANDLE;
   switch (random.below(4)) {
     case 0:
@@ -325,14 +325,14 @@ void use_a_shared_job(shared &s, sg_test::random_source &random) {
 void post_to_the_queue(shared &s, sg_test::random_source &) {
   std::atomic<int> finished{0};
   auto w = std::make_unique<work>(4, &finished);
-  const sg_gemm_desc desc = product(w->a, w->b, w->c);
+  const sg_gemm_desc desc = make_gemm(w->a, w->b, w->c);
   sg_submit submit = SG_SUBMIT_INIT;
   submit.queue = s.queue;
   submit.tag = 4711;
   sg_job *job = nullptr;
   s.posted++;
   if (!OK(sg_gemm_async(s.context, &desc, &submit, &job))) return;
-  OK(sg_job_on_complete(job, work::ended, w.release()));
+  OK(sg_job_on_complete(job, work::completed, w.release()));
   OK(sg_job_release(job));
   finished.wait(0);
 }
@@ -363,10 +363,10 @@ void copy_about(shared &s, sg_test::random_source &random) {
 }
 
 void a_context_of_ones_own(shared &, sg_test::random_source &random) {
-  if (random.below(8)) return;  // costs more than the others
+  if (random.below(8)) return;  // more expensive than the others
   sg_context *own = open();
   matrix a(n * n, 1.0), b(n * n, 1.0), c(n * n);
-  const sg_gemm_desc desc = product(a, b, c);
+  const sg_gemm_desc desc = make_gemm(a, b, c);
   sg_job *job = nullptr;
   OK(sg_gemm_async(own, &desc, nullptr, &job));
   OK(sg_context_release(own));
@@ -375,14 +375,14 @@ void a_context_of_ones_own(shared &, sg_test::random_source &random) {
   if (c != matrix(n * n, n)) fail("a wrong result on a context of one's own", SG_STATUS_OK);
 }
 
-// The last reference to a context goes on the library's own thread.
+// A library thread releases the last reference to a context.
 void last_reference_in_a_callback(shared &, sg_test::random_source &random) {
   if (random.below(8)) return;
   struct last {
     sg_context *context = open();
     matrix a = matrix(n * n, 1.0), b = a, c = a;
     std::atomic<int> gone{0};
-    static void ended(sg_job *job, sg_status status, void *user) {
+    static void completed(sg_job *job, sg_status status, void *user) {
       auto *self = static_cast<last *>(user);
       expect(status, "a last job", SG_STATUS_OK);
       OK(sg_job_release(job));
@@ -392,10 +392,10 @@ void last_reference_in_a_callback(shared &, sg_test::random_source &random) {
     }
   };
   const auto l = std::make_shared<last>();
-  const sg_gemm_desc desc = product(l->a, l->b, l->c);
+  const sg_gemm_desc desc = make_gemm(l->a, l->b, l->c);
   sg_job *job = nullptr;
   if (!OK(sg_gemm_async(l->context, &desc, nullptr, &job))) return;
-  OK(sg_job_on_complete(job, last::ended, l.get()));
+  OK(sg_job_on_complete(job, last::completed, l.get()));
   l->gone.wait(0);
 }
 
@@ -403,24 +403,24 @@ void synchronize(shared &s, sg_test::random_source &random) {
   if (!random.below(4)) OK(sg_context_synchronize(s.context));
 }
 
-constexpr void (*turns[])(shared &, sg_test::random_source &) = {submit_and_wait,
-                                                                 chain,
-                                                                 cancel_at_once,
-                                                                 callbacks_only,
-                                                                 wait_for_many,
-                                                                 streams_and_events,
-                                                                 run_the_plan,
-                                                                 make_a_plan,
-                                                                 replay_a_graph,
-                                                                 run_the_graph,
-                                                                 share_a_job,
-                                                                 use_a_shared_job,
-                                                                 post_to_the_queue,
-                                                                 take_from_the_queue,
-                                                                 copy_about,
-                                                                 synchronize,
-                                                                 a_context_of_ones_own,
-                                                                 last_reference_in_a_callback};
+constexpr void (*operations[])(shared &, sg_test::random_source &) = {submit_and_wait,
+                                                                      chain,
+                                                                      cancel_at_once,
+                                                                      callbacks_only,
+                                                                      wait_for_many,
+                                                                      streams_and_events,
+                                                                      run_the_plan,
+                                                                      make_a_plan,
+                                                                      replay_a_graph,
+                                                                      run_the_graph,
+                                                                      share_a_job,
+                                                                      use_a_shared_job,
+                                                                      post_to_the_queue,
+                                                                      take_from_the_queue,
+                                                                      copy_about,
+                                                                      synchronize,
+                                                                      a_context_of_ones_own,
+                                                                      last_reference_in_a_callback};
 
 }  // namespace
 
@@ -436,7 +436,7 @@ int main(int argc, char **argv) {
       threads.emplace_back([&s, t] {
         sg_test::random_source random(t + 1);
         while (!s.stop) {
-          turns[random.below(static_cast<int>(std::size(turns)))](s, random);
+          operations[random.below(static_cast<int>(std::size(operations)))](s, random);
           ++g_done;
         }
       });
@@ -453,6 +453,6 @@ int main(int argc, char **argv) {
     while (s.taken < s.posted && g_failures == 0) take_from_the_queue(s, random);
     if (s.taken != s.posted) fail("completions were lost or doubled", SG_STATUS_OK);
   }
-  std::printf("%ld turns, %ld failures\n", g_done.load(), g_failures.load());
+  std::printf("%ld operations, %ld failures\n", g_done.load(), g_failures.load());
   return g_failures ? 1 : 0;
 }

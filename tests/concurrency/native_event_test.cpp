@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of the caller's and events given out, on the backend of ordered_backend.cpp.
+// Caller events and exported native events, on the backend of ordered_backend.cpp.
 #include <atomic>
 #include <thread>
 
@@ -16,7 +16,7 @@ class native_events : public testing::Test {
     ASSERT_OK(sg_event_create(context_, event_.out()));
     ASSERT_OK(sg_event_wrap(context_, native_event_.get(), wrapper_.out()));
   }
-  // to = 2 * from; nothing but the stream orders it.
+  // to = 2 * from; only the stream orders it.
   job twice(matrix &to, const matrix &from, sg_stream *on) {
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = on;
@@ -51,8 +51,8 @@ TEST_F(native_events, a_stream_waits_for_the_callers) {
   EXPECT_OK(sg_event_query(wrapper_));
 }
 
-// A wait is for the event as it was recorded when the wait was asked for.
-TEST_F(native_events, a_wait_keeps_to_its_point) {
+// A wait is for the record of the event at the time of the call.
+TEST_F(native_events, a_wait_uses_the_record_at_the_time_of_the_call) {
   ASSERT_OK(sg_event_query(wrapper_)) << "never recorded";
   ASSERT_OK(sg_stream_wait_event(stream_, wrapper_));
   native_.hold();
@@ -65,8 +65,8 @@ TEST_F(native_events, a_wait_keeps_to_its_point) {
   EXPECT_OK(sg_event_wait(wrapper_, SG_FOREVER));
 }
 
-// Two events in streams that are held up: neither's wait holds up the other's.
-TEST_F(native_events, waits_do_not_wait_for_each_other) {
+// Two events in blocked streams: neither wait delays the other.
+TEST_F(native_events, waits_are_independent) {
   native_event second;
   event second_wrapper;
   ASSERT_OK(sg_event_wrap(context_, second.get(), second_wrapper.out()));
@@ -83,7 +83,7 @@ TEST_F(native_events, waits_do_not_wait_for_each_other) {
   EXPECT_OK(sg_stream_synchronize(stream_, SG_FOREVER));
 }
 
-// The caller's stream waits for the library's, and nobody on the host for either.
+// The caller's stream waits for the library's, without a wait on the host.
 TEST_F(native_events, the_callers_stream_waits_for_ours) {
   const matrix first = all(1);
   matrix in = all(-1), middle = all(-1), out = all(-1), seen = all(-1);
@@ -95,7 +95,7 @@ TEST_F(native_events, the_callers_stream_waits_for_ours) {
   const job last = twice(out, middle, stream_);
   ASSERT_OK(sg_event_record(event_, stream_));
   void *given = nullptr;
-  ASSERT_OK(sg_event_native(event_, &given));  // returns although the work is held up
+  ASSERT_OK(sg_event_native(event_, &given));  // returns although the work is blocked
   second_native_.wait(given);
   second_native_.copy(seen, out);
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(event_));
@@ -148,8 +148,9 @@ TEST_F(native_events, the_callers_event_is_recorded) {
   }
 }
 
-// Work of several commands is not on the device ahead of time: the native event is given out when that has ended.
-TEST_F(native_events, what_the_device_does_not_have_is_waited_for) {
+// Work of several commands is not enqueued on the device ahead of time: the native event is returned once that work has
+// completed.
+TEST_F(native_events, a_native_event_waits_for_work_of_several_commands) {
   const matrix first = all(1);
   matrix in = all(-1), out = all(-1), seen = all(-1);
   native_.hold();
@@ -181,7 +182,7 @@ TEST_F(native_events, what_the_device_does_not_have_is_waited_for) {
   EXPECT_EQ(all(2), seen);
 }
 
-TEST_F(native_events, what_is_none_is_refused) {
+TEST_F(native_events, invalid_events_are_refused) {
   int nothing = 0;
   event bad;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_event_wrap(context_, &nothing, bad.out()));
@@ -191,7 +192,7 @@ TEST_F(native_events, what_is_none_is_refused) {
   EXPECT_EQ(0, seconds);
 }
 
-TEST_F(native_events, callbacks_come_for_the_callers) {
+TEST_F(native_events, callbacks_run_for_the_callers_events) {
   native_.hold();
   native_.record(native_event_.get());
   std::atomic<bool> called = false;
@@ -203,7 +204,8 @@ TEST_F(native_events, callbacks_come_for_the_callers) {
   while (!called) std::this_thread::yield();
 }
 
-// Threads that pass a matrix back and forth between a stream of their own and one of the library's by events alone.
+// Threads that pass a matrix back and forth between a stream of their own and one of the library's, ordered by events
+// alone.
 TEST_F(native_events, many_at_once) {
   constexpr int threads = 4, rounds = 100;
   std::vector<std::thread> all_threads;
@@ -212,12 +214,12 @@ TEST_F(native_events, many_at_once) {
       native_event reached;
       native_stream own;
       stream ours;
-      event over_reached, ended;
+      event over_reached, completed;
       ASSERT_OK(sg_stream_create(context_, 0, ours.out()));
       ASSERT_OK(sg_event_wrap(context_, reached.get(), over_reached.out()));
-      ASSERT_OK(sg_event_create(context_, ended.out()));
-      void *native_ended = nullptr;
-      ASSERT_OK(sg_event_native(ended, &native_ended));
+      ASSERT_OK(sg_event_create(context_, completed.out()));
+      void *native_completed = nullptr;
+      ASSERT_OK(sg_event_native(completed, &native_completed));
       matrix x = all(1), y = all(-1), seen = all(-1);
       for (int i = 0; i < rounds; ++i) {
         x = all(i);
@@ -225,8 +227,8 @@ TEST_F(native_events, many_at_once) {
         own.record(reached.get());
         EXPECT_OK(sg_stream_wait_event(ours, over_reached));
         twice(x, y, ours);
-        EXPECT_OK(sg_event_record(ended, ours));
-        own.wait(native_ended);
+        EXPECT_OK(sg_event_record(completed, ours));
+        own.wait(native_completed);
         own.copy(seen, x);
         own.finish();
         EXPECT_EQ(all(2 * i), seen);

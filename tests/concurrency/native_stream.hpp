@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events of the caller's, on the backend of ordered_backend.cpp.
+// Caller streams and events, on the backend of ordered_backend.cpp.
 #pragma once
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ using matrix = std::vector<double>;
 constexpr std::int64_t n = 8;
 inline matrix all(double value) { return matrix(static_cast<std::size_t>(n * n), value); }
 
-// Products with twice the unit matrix.
+// GEMMs with twice the unit matrix.
 class doubling {
  public:
   doubling() {
@@ -28,7 +28,7 @@ class doubling {
   }
   // to = 2 * from
   sg_gemm_desc desc(matrix &to, const matrix &from) const {
-    return product(two_.data(), from.data(), to.data(), n, n, n);
+    return make_gemm(two_.data(), from.data(), to.data(), n, n, n);
   }
   job submit(sg_context *context, matrix &to, const matrix &from, const sg_submit *options) const {
     const sg_gemm_desc wanted = desc(to, from);
@@ -41,7 +41,7 @@ class doubling {
   matrix two_ = all(0);
 };
 
-// The backend's table and a device of it, as a program that uses the device itself has them.
+// The backend's table and one of its devices, as seen by a program that uses the device itself.
 class native_device {
  public:
   native_device() {
@@ -68,7 +68,7 @@ class native_device {
   sg_backend_device *device_ = nullptr;
 };
 
-// A native stream, which its maker may hold up.
+// A native stream, which the test may block.
 class native_stream : native_device {
  public:
   native_stream() { EXPECT_EQ(SG_STATUS_OK, ops_->stream_create(device_, 0, &stream_)); }
@@ -82,7 +82,7 @@ class native_stream : native_device {
 
   void *get() const { return stream_; }
 
-  // What is enqueued from now on does not run before release().
+  // Commands enqueued from now on do not run before release().
   void hold() {
     {
       const std::lock_guard lock(lock_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of the caller's: the library's work between the caller's own, on the backend of ordered_backend.cpp.
+// Caller streams: the library's work runs between the caller's own, on the backend of ordered_backend.cpp.
 #include "native_stream.hpp"
 
 #include <atomic>
@@ -36,7 +36,7 @@ TEST_F(native_streams, work_goes_between_the_callers_own) {
   matrix in = all(-1), middle = all(-1), out = all(-1), seen = all(-1);
   native_.hold();
   native_.copy(in, first);
-  const job one = twice(middle, in, &options);  // returns although the stream is held up
+  const job one = twice(middle, in, &options);  // returns although the stream is blocked
   const job two = twice(out, middle, &options);
   native_.copy(seen, out);
   EXPECT_STATUS(SG_STATUS_NOT_READY, sg_job_query(one));
@@ -47,10 +47,10 @@ TEST_F(native_streams, work_goes_between_the_callers_own) {
   native_.finish();
   EXPECT_EQ(all(4), seen);
   EXPECT_OK(sg_job_wait(two, SG_FOREVER));
-  EXPECT_OK(sg_job_wait(one, 0)) << "it ended before the other";
+  EXPECT_OK(sg_job_wait(one, 0)) << "it completed before the other";
 }
 
-// Jobs of no stream whose operands overlap come before and after, as submitted.
+// Jobs without a stream whose operands overlap run before and after, as submitted.
 TEST_F(native_streams, other_work_is_ordered_by_its_operands) {
   const sg_submit options = on_wrapper();
   const matrix first = all(1);
@@ -59,7 +59,7 @@ TEST_F(native_streams, other_work_is_ordered_by_its_operands) {
   const job one = twice(before, first, nullptr);
   const job two = twice(middle, before, &options);
   const job three = twice(after, middle, nullptr);
-  EXPECT_OK(sg_job_wait(one, SG_FOREVER)) << "the native stream is nothing to it";
+  EXPECT_OK(sg_job_wait(one, SG_FOREVER)) << "it does not depend on the native stream";
   EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_job_wait(three, 1000000));
   native_.release();
   EXPECT_OK(sg_job_wait(three, SG_FOREVER));
@@ -76,7 +76,7 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   ASSERT_OK(sg_event_create(context_, done.out()));
   native_.hold();
   native_.copy(in, first);
-  ASSERT_OK(sg_event_record(reached, wrapper_));  // nothing of the library's is in the stream
+  ASSERT_OK(sg_event_record(reached, wrapper_));  // the stream has no work of the library
   ASSERT_OK(sg_stream_wait_event(other, reached));
   sg_submit options = SG_SUBMIT_INIT;
   options.stream = other;
@@ -87,14 +87,14 @@ TEST_F(native_streams, events_stand_between_the_callers_own) {
   native_.release();
   EXPECT_OK(sg_job_wait(work, SG_FOREVER));
   EXPECT_EQ(all(2), out);
-  // And the other way: the native stream waits for the library's.
+  // The reverse: the native stream waits for the library's.
   const job more = twice(back, out, &options);
   ASSERT_OK(sg_event_record(done, other));
   ASSERT_OK(sg_stream_wait_event(wrapper_, done));
   native_.copy(seen, back);
   native_.finish();
   EXPECT_EQ(all(4), seen);
-  EXPECT_OK(sg_job_wait(more, SG_FOREVER));  // whoever has sent it out may have to say so yet
+  EXPECT_OK(sg_job_wait(more, SG_FOREVER));  // the thread that dispatched it may still have to notify
 }
 
 TEST_F(native_streams, synchronizing_waits_for_the_callers_own) {
@@ -108,8 +108,8 @@ TEST_F(native_streams, synchronizing_waits_for_the_callers_own) {
   EXPECT_EQ(first, in);
 }
 
-// A product that is more than one command has ended when its submission returns.
-TEST_F(native_streams, what_cannot_go_into_the_stream_is_waited_for) {
+// A GEMM of more than one command has completed when its submission returns.
+TEST_F(native_streams, work_of_several_commands_is_waited_for) {
   const matrix first = all(1);
   matrix in = all(-1), out = all(-1);
   const sg_gemm_desc desc = doubling_.desc(out, in);
@@ -153,7 +153,7 @@ TEST_F(native_streams, the_last_release_waits) {
   EXPECT_EQ(all(2), out);
 }
 
-TEST_F(native_streams, room_is_limited_and_comes_back) {
+TEST_F(native_streams, wrappers_of_a_stream_are_limited) {
   std::vector<stream> more(31);
   for (stream &each : more) ASSERT_OK(sg_stream_wrap(context_, native_.get(), each.out()));
   stream last;
@@ -163,7 +163,7 @@ TEST_F(native_streams, room_is_limited_and_comes_back) {
   EXPECT_OK(sg_stream_wrap(context_, native_.get(), last.out()));
 }
 
-// Threads with a native stream each pass one matrix round; whoever reads too early sees an old value.
+// Threads with a native stream each pass one matrix around; a thread that reads too early sees an old value.
 TEST_F(native_streams, many_at_once) {
   constexpr int threads = 4, rounds = 100;
   std::vector<std::thread> all_threads;

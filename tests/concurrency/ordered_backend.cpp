@@ -2,8 +2,8 @@
 // The cpu backend as a plugin that claims memory of its own, so that streams and events order what the core would
 // otherwise order itself, as on a GPU: jobs follow each other on the "device", on real threads that ThreadSanitizer
 // sees. A native stream is a stream made by this table, a native event an event. As on a GPU, the times of a command
-// behind another stream's may not fit that one's: they are reported far too early. Twelve compute units can be set
-// aside, one or two for a stream.
+// behind another stream's may be inconsistent with that stream's: they are reported far too early. Twelve compute units
+// can be reserved, one or two for a stream.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -25,9 +25,9 @@ struct known_handles {
   std::multiset<sg_backend_stream *> wrapped;
   std::set<sg_backend_event *> events;  // not destroyed yet
   std::multiset<sg_backend_event *> wrapped_events;
-  std::set<sg_backend_stream *> waiting;  // that were made to wait since their latest command
+  std::set<sg_backend_stream *> waiting;  // streams with an event wait since their latest command
   std::int32_t free_units = 12;
-  std::map<sg_backend_stream *, std::int32_t> units;  // that are set aside
+  std::map<sg_backend_stream *, std::int32_t> units;  // reserved units
 };
 known_handles &known() {
   static known_handles *const only = new known_handles;
@@ -80,16 +80,16 @@ sg_status stream_wait(sg_backend_stream *stream, sg_backend_event *event) {
   return sg_cpu_backend()->stream_wait(stream, event);
 }
 
-void tell_early_times(void *user, const sg_backend_result *result) {
+void report_early_times(void *user, const sg_backend_result *result) {
   const std::unique_ptr<sg_backend_done> done(static_cast<sg_backend_done *>(user));
-  // By half of the time since the machine was started, which keeps them positive.
+  // Early by half of the time since the machine was started, which keeps the times positive.
   sg_backend_result early = *result;
   early.start_ns /= 2;
   early.end_ns /= 2;
   done->fn(done->user, &early);
 }
 
-// A command whose end `done` is told of, enqueued by `enqueue`.
+// A command enqueued by `enqueue`, whose completion is reported to `done`.
 template <class Enqueue>
 sg_status with_its_start(sg_backend_stream *stream, sg_backend_done done, Enqueue &&enqueue) {
   bool waited = false;
@@ -98,18 +98,18 @@ sg_status with_its_start(sg_backend_stream *stream, sg_backend_done done, Enqueu
     waited = known().waiting.erase(stream) != 0;
   }
   if (!waited || done.fn == nullptr) return enqueue(done);
-  auto told = std::make_unique<sg_backend_done>(done);
-  const sg_status status = enqueue({tell_early_times, told.get()});
-  if (status == SG_STATUS_OK) told.release();
+  auto notified = std::make_unique<sg_backend_done>(done);
+  const sg_status status = enqueue({report_early_times, notified.get()});
+  if (status == SG_STATUS_OK) notified.release();
   return status;
 }
 
 sg_status enqueue(sg_backend_stream *stream, const sg_backend_command *const *commands, std::int32_t count,
                   sg_status *statuses, sg_backend_done done) {
-  const auto hand_on = [&](sg_backend_done told) {
-    return sg_cpu_backend()->enqueue(stream, commands, count, statuses, told);
+  const auto forward = [&](sg_backend_done notified) {
+    return sg_cpu_backend()->enqueue(stream, commands, count, statuses, notified);
   };
-  return count > 1 || commands[0]->kind == SG_BACKEND_MARKER ? hand_on(done) : with_its_start(stream, done, hand_on);
+  return count > 1 || commands[0]->kind == SG_BACKEND_MARKER ? forward(done) : with_its_start(stream, done, forward);
 }
 
 sg_status event_create(sg_backend_device *device, sg_backend_event **out) {
@@ -158,7 +158,7 @@ extern "C" __attribute__((visibility("default"))) const sg_backend_ops *sg_backe
     own.name = "ordered";
     own.memory_space = device_memory;
     own.poll = poll;
-    own.run_here = nullptr;  // what is enqueued is to be run by the device's threads
+    own.run_here = nullptr;  // the device's threads are to run all commands
     own.run_waiting = nullptr;
     own.stream_wrap = stream_wrap;
     own.stream_create_within = stream_create_within;

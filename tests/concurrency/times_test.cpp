@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's times where the device orders: the backend of ordered_backend.cpp reports the start and the end of a command
-// that waits for another stream far too early, by half of the time since the machine was started, and the library knows
-// better.
+// Job times where the device orders streams: the backend of ordered_backend.cpp reports the start and the end of a
+// command that waits for another stream too early, by half of the time since the machine was started, and the library
+// corrects them.
 #include "native_stream.hpp"
 
 namespace sg_test {
@@ -37,13 +37,13 @@ TEST(times, of_a_job_behind_one_of_another_stream) {
   EXPECT_LE(of_two.busy_seconds, double(of_two.end_ns - of_two.start_ns) * 1e-9 + 1e-9);
 }
 
-// Partial products on two streams, and their sum on one of them, behind the other.
+// Partial GEMMs on two streams, and their sum on one of them, behind the other.
 TEST(times, of_commands_of_one_job) {
   const context on = open_context("ordered", 2);
   constexpr std::int64_t size = 256;
   const std::vector<double> a(size * size, 1), b(size * size, 2);
   std::vector<double> c(size * size, -1);
-  const sg_gemm_desc wanted = product(a.data(), b.data(), c.data(), size, size, size);
+  const sg_gemm_desc wanted = make_gemm(a.data(), b.data(), c.data(), size, size, size);
   sg_plan_options halves = SG_PLAN_OPTIONS_INIT;
   halves.split = SG_SPLIT_K;
   halves.parts = 2;
@@ -57,7 +57,7 @@ TEST(times, of_commands_of_one_job) {
   EXPECT_GE(seen.commands_run, 3);
   EXPECT_GT(seen.busy_seconds, 0);
   EXPECT_LE(seen.busy_seconds, 2 * double(seen.end_ns - seen.start_ns) * 1e-9) << "two streams";
-  EXPECT_LT(seen.end_ns - seen.start_ns, seen.end_ns / 4) << "of which the time that it was reported too early is none";
+  EXPECT_LT(seen.end_ns - seen.start_ns, seen.end_ns / 4) << "which excludes the time of the early report";
 }
 
 }  // namespace

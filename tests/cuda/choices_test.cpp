@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file in which choices of kernels outlive a process. It needs no GPU.
+// The file that stores choices of kernels for later processes. It needs no GPU.
 #include "backends/cuda/gemm/choices.hpp"
 
 #include <gtest/gtest.h>
@@ -59,9 +59,9 @@ class choices_file : public testing::Test {
 TEST_F(choices_file, outlives_its_process) {
   choices(path_, chip).keep(key, choice);
   EXPECT_TRUE(known());
-  struct stat facts;
-  ASSERT_EQ(0, stat(path_.c_str(), &facts));
-  EXPECT_EQ(0600u, facts.st_mode & 0777);
+  struct stat status;
+  ASSERT_EQ(0, stat(path_.c_str(), &status));
+  EXPECT_EQ(0600u, status.st_mode & 0777);
 }
 
 TEST_F(choices_file, is_of_one_chip_and_version) {
@@ -89,12 +89,12 @@ TEST_F(choices_file, the_latest_choice_counts) {
   EXPECT_TRUE(known());
 }
 
-TEST_F(choices_file, what_cannot_be_read_is_passed_over) {
+TEST_F(choices_file, unreadable_lines_are_skipped) {
   choices(path_, chip).keep(key, choice);
   const std::string whole = text(), first = whole.substr(0, whole.find('\n') + 1), line = whole.substr(first.size());
   rewrite(first + "\n\t\nnonsense\n" + chip + "\t1 2 3\n" + line + std::string(3, '\0') + "\n");
   EXPECT_TRUE(known());
-  rewrite(first + line.substr(0, line.size() - 1));  // cut off: its last number may be too
+  rewrite(first + line.substr(0, line.size() - 1));  // truncated: its last number may be truncated too
   EXPECT_FALSE(known());
   rewrite(first + line.substr(0, line.size() - 1) + " 9\n");
   EXPECT_FALSE(known());
@@ -104,7 +104,7 @@ TEST_F(choices_file, what_cannot_be_read_is_passed_over) {
   EXPECT_FALSE(known());
 }
 
-TEST_F(choices_file, that_others_may_write_is_not_read) {
+TEST_F(choices_file, writable_by_others_is_not_read) {
   choices(path_, chip).keep(key, choice);
   ASSERT_EQ(0, chmod(path_.c_str(), 0620));
   EXPECT_FALSE(known());
@@ -113,7 +113,7 @@ TEST_F(choices_file, that_others_may_write_is_not_read) {
   EXPECT_EQ(before, text());
 }
 
-TEST_F(choices_file, that_is_a_link_is_not_followed) {
+TEST_F(choices_file, symbolic_link_is_not_followed) {
   choices(path_, chip).keep(key, choice);
   const std::string elsewhere = folder_ + "/elsewhere";
   ASSERT_EQ(0, rename(path_.c_str(), elsewhere.c_str()));
@@ -122,7 +122,7 @@ TEST_F(choices_file, that_is_a_link_is_not_followed) {
   remove(elsewhere.c_str());
 }
 
-TEST_F(choices_file, nowhere_to_write_keeps_them_in_memory) {
+TEST_F(choices_file, without_a_file_choices_stay_in_memory) {
   for (const std::string &path : {std::string(), std::string("/proc/none/streamgemm/choices")}) {
     choices all(path, chip);
     all.keep(key, choice);

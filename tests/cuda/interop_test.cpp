@@ -40,8 +40,8 @@ class cuda : public testing::Test {
   }
   static matrix all(double value) { return matrix(n * n, value); }
 
-  // The caller's copies in and out, and between them to = 2 * 2 * from by two products, all in `native`, held up at
-  // first.
+  // The caller's copies in and out, and between them to = 2 * 2 * from by two GEMMs, all in `native`, which is blocked
+  // at first.
   void between_the_callers_own(cudaStream_t native) {
     stream wrapper;
     ASSERT_OK(sg_stream_wrap(context_, native, wrapper.out()));
@@ -58,8 +58,8 @@ class cuda : public testing::Test {
     EXPECT_CUDA(cudaMemcpyAsync(in.data, host, bytes, cudaMemcpyHostToDevice, native));
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = wrapper;
-    const sg_gemm_desc first = product(two.data, in.data, middle.data, n, n, n);
-    const sg_gemm_desc second = product(two.data, middle.data, out.data, n, n, n);
+    const sg_gemm_desc first = make_gemm(two.data, in.data, middle.data, n, n, n);
+    const sg_gemm_desc second = make_gemm(two.data, middle.data, out.data, n, n, n);
     job job;
     EXPECT_OK(sg_gemm_async(context_, &first, &options, nullptr));
     EXPECT_OK(sg_gemm_async(context_, &second, &options, job.out()));
@@ -74,12 +74,12 @@ class cuda : public testing::Test {
     EXPECT_CUDA(cudaFreeHost(host));
   }
 
-  // 2 * 1 with all three operands at the addresses given, which the host can read.
-  void expect_product(double *a, double *b, double *c) {
+  // 2 * 1 with all three operands at the given addresses, which the host can read.
+  void expect_gemm(double *a, double *b, double *c) {
     std::copy(two_.begin(), two_.end(), a);
     std::fill(b, b + n * n, 1.0);
     std::fill(c, c + n * n, -1.0);
-    const sg_gemm_desc desc = product(a, b, c, n, n, n);
+    const sg_gemm_desc desc = make_gemm(a, b, c, n, n, n);
     ASSERT_OK(sg_gemm(context_, &desc, nullptr));
     EXPECT_EQ(all(2), matrix(c, c + n * n));
   }
@@ -137,7 +137,7 @@ TEST_F(cuda, a_stream_of_a_green_context) {
   ASSERT_EQ(CUDA_SUCCESS, create(&context, text, 0, CU_GREEN_CTX_DEFAULT_STREAM));
   ASSERT_EQ(CUDA_SUCCESS, create_stream(&native, context, CU_STREAM_NON_BLOCKING, 0));
   between_the_callers_own(native);
-  // Beside a partition of the library's, which knows nothing of the caller's.
+  // Next to a partition of the library's, which knows nothing of the caller's.
   stream limited;
   ASSERT_OK(sg_stream_create_limited(context_, 0, static_cast<std::int32_t>(all.sm.smCount / 2), limited.out()));
   std::int32_t is_partition = -1;
@@ -153,8 +153,8 @@ TEST_F(cuda, the_default_streams) {
     between_the_callers_own(native);
 }
 
-// The caller's copy in, a product of ours and the caller's copy out, in three streams that only events order; the first
-// is held up, and no call waits.
+// The caller's copy in, a GEMM of the library and the caller's copy out, in three streams that only events order; the
+// first is blocked, and no call waits.
 TEST_F(cuda, events_in_and_out) {
   cudaStream_t before = nullptr, after = nullptr;
   cudaEvent_t reached = nullptr, done = nullptr;
@@ -163,16 +163,16 @@ TEST_F(cuda, events_in_and_out) {
   ASSERT_CUDA(cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
   ASSERT_CUDA(cudaEventCreate(&done));
   stream ours;
-  event over_reached, over_done, ended;
+  event over_reached, over_done, completed;
   ASSERT_OK(sg_stream_create(context_, 0, ours.out()));
   ASSERT_OK(sg_event_wrap(context_, reached, over_reached.out()));
   ASSERT_OK(sg_event_wrap(context_, done, over_done.out()));
-  ASSERT_OK(sg_event_create(context_, ended.out()));
-  void *native_ended = nullptr, *same = nullptr;
-  ASSERT_OK(sg_event_native(ended, &native_ended));
+  ASSERT_OK(sg_event_create(context_, completed.out()));
+  void *native_completed = nullptr, *same = nullptr;
+  ASSERT_OK(sg_event_native(completed, &native_completed));
   EXPECT_OK(sg_event_native(over_done, &same));
   EXPECT_EQ(done, same);
-  EXPECT_CUDA(cudaEventQuery(static_cast<cudaEvent_t>(native_ended))) << "never recorded";
+  EXPECT_CUDA(cudaEventQuery(static_cast<cudaEvent_t>(native_completed))) << "never recorded";
   const device_matrix two, in, middle, out;
   ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
   double *host = nullptr;
@@ -190,34 +190,34 @@ TEST_F(cuda, events_in_and_out) {
     sg_submit options = SG_SUBMIT_INIT;
     options.stream = ours;
     options.flags = SG_SUBMIT_UNTRACKED;
-    const sg_gemm_desc first = product(two.data, in.data, middle.data, n, n, n);
-    const sg_gemm_desc second = product(two.data, middle.data, out.data, n, n, n);
+    const sg_gemm_desc first = make_gemm(two.data, in.data, middle.data, n, n, n);
+    const sg_gemm_desc second = make_gemm(two.data, middle.data, out.data, n, n, n);
     EXPECT_OK(sg_gemm_async(context_, &first, &options, nullptr));
     EXPECT_OK(sg_gemm_async(context_, &second, &options, nullptr));
-    EXPECT_OK(sg_event_record(by_wrapper ? over_done : ended, ours));
-    EXPECT_CUDA(cudaStreamWaitEvent(after, by_wrapper ? done : static_cast<cudaEvent_t>(native_ended), 0));
+    EXPECT_OK(sg_event_record(by_wrapper ? over_done : completed, ours));
+    EXPECT_CUDA(cudaStreamWaitEvent(after, by_wrapper ? done : static_cast<cudaEvent_t>(native_completed), 0));
     EXPECT_CUDA(cudaMemcpyAsync(host + n * n, out.data, bytes, cudaMemcpyDeviceToHost, after));
     EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(over_reached));
-    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(by_wrapper ? over_done : ended));
+    EXPECT_STATUS(SG_STATUS_NOT_READY, sg_event_query(by_wrapper ? over_done : completed));
     EXPECT_STATUS(SG_STATUS_TIMEOUT, sg_event_wait(over_reached, 1000000));
     EXPECT_EQ(-1, host[n * n]);
     gate.set_value();
     EXPECT_CUDA(cudaStreamSynchronize(after));
     EXPECT_EQ(all(4), matrix(host + n * n, host + 2 * n * n));
-    EXPECT_OK(sg_event_wait(by_wrapper ? over_done : ended, SG_FOREVER));
+    EXPECT_OK(sg_event_wait(by_wrapper ? over_done : completed, SG_FOREVER));
   }
   double seconds = 0;
   EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_event_elapsed(over_reached, over_done, &seconds));
-  // Waits that are enqueued outlive the event.
-  EXPECT_CUDA(cudaStreamWaitEvent(after, static_cast<cudaEvent_t>(native_ended), 0));
-  EXPECT_OK(ended.reset());
+  // Enqueued waits outlive the event.
+  EXPECT_CUDA(cudaStreamWaitEvent(after, static_cast<cudaEvent_t>(native_completed), 0));
+  EXPECT_OK(completed.reset());
   EXPECT_CUDA(cudaStreamSynchronize(after));
   for (cudaEvent_t each : {reached, done}) EXPECT_CUDA(cudaEventDestroy(each));
   for (cudaStream_t each : {before, after}) EXPECT_CUDA(cudaStreamDestroy(each));
   EXPECT_CUDA(cudaFreeHost(host));
 }
 
-// An event that is recorded in a stream being captured is none that can be waited for.
+// An event recorded in a capturing stream cannot be waited for.
 TEST_F(cuda, an_event_of_a_capture_is_refused) {
   cudaStream_t captured = nullptr;
   cudaEvent_t inside = nullptr;
@@ -245,14 +245,14 @@ TEST_F(cuda, own_streams_pass_a_busy_default_stream) {
   ASSERT_CUDA(cudaDeviceSynchronize());
   ASSERT_CUDA(cudaLaunchHostFunc(
       nullptr, [](void *x) { static_cast<std::future<void> *>(x)->wait(); }, &opened));
-  const sg_gemm_desc desc = product(a.data, b.data, c.data, n, n, n);
+  const sg_gemm_desc desc = make_gemm(a.data, b.data, c.data, n, n, n);
   EXPECT_OK(sg_gemm(context_, &desc, nullptr));
   gate.set_value();
   EXPECT_CUDA(cudaStreamSynchronize(nullptr));
 }
 
-// What is said of the other GPUs agrees with the runtime, and every one is there.
-TEST_F(cuda, facts_of_peers) {
+// The reported properties of the other GPUs agree with the runtime, and every GPU is listed.
+TEST_F(cuda, properties_of_peers) {
   sg_device_info info = SG_DEVICE_INFO_INIT;
   ASSERT_OK(sg_context_device(context_, &info));
   EXPECT_STRNE("", info.mig);
@@ -277,14 +277,14 @@ TEST_F(cuda, facts_of_peers) {
 TEST_F(cuda, memory_of_the_callers) {
   double *pinned = nullptr, *managed = nullptr;
   ASSERT_CUDA(cudaMallocHost(reinterpret_cast<void **>(&pinned), 3 * bytes));
-  expect_product(pinned, pinned + n * n, pinned + 2 * n * n);
+  expect_gemm(pinned, pinned + n * n, pinned + 2 * n * n);
   EXPECT_CUDA(cudaFreeHost(pinned));
   ASSERT_CUDA(cudaMallocManaged(reinterpret_cast<void **>(&managed), 3 * bytes));
-  expect_product(managed, managed + n * n, managed + 2 * n * n);
+  expect_gemm(managed, managed + n * n, managed + 2 * n * n);
   EXPECT_CUDA(cudaFree(managed));
   matrix registered(3 * n * n);
   ASSERT_CUDA(cudaHostRegister(registered.data(), 3 * bytes, cudaHostRegisterDefault));
-  expect_product(registered.data(), registered.data() + n * n, registered.data() + 2 * n * n);
+  expect_gemm(registered.data(), registered.data() + n * n, registered.data() + 2 * n * n);
   EXPECT_CUDA(cudaHostUnregister(registered.data()));
 }
 
@@ -297,7 +297,7 @@ TEST_F(cuda, memory_of_a_pool) {
   ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
   const matrix ones = all(1);
   ASSERT_CUDA(cudaMemcpy(in, ones.data(), bytes, cudaMemcpyHostToDevice));
-  const sg_gemm_desc desc = product(two.data, in, out, n, n, n);
+  const sg_gemm_desc desc = make_gemm(two.data, in, out, n, n, n);
   EXPECT_OK(sg_gemm(context_, &desc, nullptr));
   matrix seen = all(-1);
   EXPECT_CUDA(cudaMemcpy(seen.data(), out, bytes, cudaMemcpyDeviceToHost));
@@ -306,7 +306,7 @@ TEST_F(cuda, memory_of_a_pool) {
   EXPECT_CUDA(cudaFreeAsync(out, nullptr));
 }
 
-// With SG_CONTEXT_TUNE: what is timed leaves C alone, and what was found is found again by the next context.
+// With SG_CONTEXT_TUNE: timing leaves C unchanged, and the next context finds the stored choice.
 TEST_F(cuda, kernels_are_timed_once_for_a_shape) {
   char folder[] = "/tmp/sg-tune-XXXXXX";
   ASSERT_NE(nullptr, mkdtemp(folder));
@@ -321,7 +321,7 @@ TEST_F(cuda, kernels_are_timed_once_for_a_shape) {
   const matrix ones = all(1);
   ASSERT_CUDA(cudaMemcpy(two.data, two_.data(), bytes, cudaMemcpyHostToDevice));
   for (double *x : {one.data, sum.data}) ASSERT_CUDA(cudaMemcpy(x, ones.data(), bytes, cudaMemcpyHostToDevice));
-  sg_gemm_desc desc = product(two.data, one.data, sum.data, n, n, n);
+  sg_gemm_desc desc = make_gemm(two.data, one.data, sum.data, n, n, n);
   desc.beta.re = 1;
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   options.device = "cuda:0";
@@ -343,9 +343,9 @@ TEST_F(cuda, kernels_are_timed_once_for_a_shape) {
   rmdir(folder);
 }
 
-// The caller's current context is what it was, whatever the library did in its own, also on threads that have none.
+// The caller's current context stays current, whatever the library did in its own, also on threads that have none.
 TEST_F(cuda, the_callers_context_stays_current) {
-  // By name: the test is to start, and to be skipped, where there is no driver.
+  // By name: the test has to start, and to be skipped, where there is no driver.
   void *driver = dlopen("libcuda.so.1", RTLD_NOW);
   ASSERT_NE(nullptr, driver);
   const auto init = reinterpret_cast<decltype(&cuInit)>(dlsym(driver, "cuInit"));
@@ -356,14 +356,14 @@ TEST_F(cuda, the_callers_context_stays_current) {
   ASSERT_EQ(CUDA_SUCCESS, init(0));
   ASSERT_EQ(CUDA_SUCCESS, create(&own, 0, 0));
   matrix a = two_, b = all(1), c = all(-1);
-  expect_product(a.data(), b.data(), c.data());
+  expect_gemm(a.data(), b.data(), c.data());
   EXPECT_EQ(CUDA_SUCCESS, get_current(&seen));
   EXPECT_EQ(own, seen);
   EXPECT_EQ(CUDA_SUCCESS, destroy(own));
   std::thread([&] {
     EXPECT_EQ(CUDA_SUCCESS, get_current(&seen));
     const bool none_before = seen == nullptr;
-    expect_product(a.data(), b.data(), c.data());
+    expect_gemm(a.data(), b.data(), c.data());
     EXPECT_EQ(CUDA_SUCCESS, get_current(&seen));
     EXPECT_TRUE(!none_before || seen == nullptr);
   }).join();

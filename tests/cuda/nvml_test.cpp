@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of the management library's answers: fake_nvml.c's, or, with SG_TEST_NVML=absent, none.
+// How the plugin reads the management library: fake_nvml.c, or, with SG_TEST_NVML=absent, none.
 #include "backends/cuda/properties/nvml.hpp"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ class management : public testing::Test {
 
 TEST_F(management, without_the_library_nothing_is_known) {
   if (!absent()) GTEST_SKIP() << "it is there";
-  if (dlopen("libnvidia-ml.so.1", RTLD_NOW) != nullptr) GTEST_SKIP() << "this machine has one";
+  if (dlopen("libnvidia-ml.so.1", RTLD_NOW) != nullptr) GTEST_SKIP() << "this machine has a GPU";
   const gpu known = facts_of("0000:01:00.0");
   EXPECT_EQ(-1, known.mig_mode);
   EXPECT_EQ(-1, known.links);
@@ -43,7 +43,7 @@ TEST_F(management, mode_and_links_of_a_gpu) {
   EXPECT_EQ(26562e6, one.bytes_per_second);
   EXPECT_EQ(0, three.bytes_per_second);
   EXPECT_EQ(25781e6, four.bytes_per_second);
-  EXPECT_EQ(0, five.bytes_per_second) << "not told";
+  EXPECT_EQ(0, five.bytes_per_second) << "unknown";
 }
 
 TEST_F(management, links_between_two) {
@@ -54,7 +54,7 @@ TEST_F(management, links_between_two) {
   EXPECT_EQ(4, links_between("0000:04:00.0", "0000:05:00.0")) << "the others lead elsewhere";
 }
 
-TEST_F(management, an_address_that_it_does_not_know) {
+TEST_F(management, an_unknown_pci_address) {
   if (absent()) GTEST_SKIP();
   EXPECT_EQ(-1, facts_of("0000:77:00.0").links);
   EXPECT_EQ(-1, facts_of("").mig_mode);

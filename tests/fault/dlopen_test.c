@@ -32,7 +32,7 @@ static void *load(const char *path) {
   return library;
 }
 
-static sg_gemm_desc product(int64_t n) {
+static sg_gemm_desc make_gemm(int64_t n) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   sg_matrix view = {NULL, 0, 0, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
   view.rows = view.cols = n;
@@ -43,7 +43,7 @@ static sg_gemm_desc product(int64_t n) {
   return desc;
 }
 
-/* The large product's parts end in any order; c is used again only when all have. */
+/* The children of the large GEMM complete in any order; c is reused only when all have completed. */
 static int all_done(void) {
   int i;
   for (i = 0; i < N * N; ++i)
@@ -53,7 +53,7 @@ static int all_done(void) {
 
 int main(int argc, char **argv) {
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
-  sg_gemm_desc large = product(N), small = product(8);
+  sg_gemm_desc large = make_gemm(N), small = make_gemm(8);
   sg_context *context = NULL, *other = NULL;
   void *library;
   int i;
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
   if (!all_done()) die("the work in flight did not end");
   library = load(argv[1]);
   if (context_create(&options, &other) != SG_STATUS_OK) die("no second context");
-  if (gemm(other, &small, NULL) != SG_STATUS_OK || c[0] != 8) die("no product after loading again");
+  if (gemm(other, &small, NULL) != SG_STATUS_OK || c[0] != 8) die("no GEMM after loading again");
   if (gemm(context, &small, NULL) != SG_STATUS_OK) die("the handle of before is dead");
   if (context_release(other) != SG_STATUS_OK || context_release(context) != SG_STATUS_OK) die("no release");
   if (dlclose(library) != 0) die(dlerror());

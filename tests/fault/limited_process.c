@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on a device, in a process whose limits somebody else has set: limited_process DEVICE. Prints how far it
- * came. What the limits do not allow must be SG_STATUS_OUT_OF_MEMORY; all else ends with status 1. */
+/* GEMMs on a device, in a process with externally set limits: limited_process DEVICE. Prints how far it came. A failure
+ * because of the limits must be SG_STATUS_OUT_OF_MEMORY; any other failure exits with status 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <streamgemm/streamgemm.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products under the limits that a process may have: of address space, of data, of stacks, of threads. Each run ends by
-itself, at once, with its products computed or with SG_STATUS_OUT_OF_MEMORY. limits_test.py PROGRAM."""
+"""GEMMs under the limits of a process: address space, data, stacks, threads. Each run ends by itself, at once, with its GEMMs
+computed or with SG_STATUS_OUT_OF_MEMORY. limits_test.py PROGRAM."""
 import os
 import pwd
 import resource

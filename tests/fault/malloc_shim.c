@@ -2,7 +2,7 @@
 /*
  * Preloaded: counts the allocations and thread starts of the process and refuses the chosen one. Some requests are let
  * through: those on behalf of libgomp and of the dynamic linker, which abort by their own policy, and of oneDNN (2.6),
- * which uses what it was refused without a look.
+ * which does not check for refused requests.
  */
 #define _GNU_SOURCE
 #include "malloc_shim.h"
@@ -30,7 +30,7 @@ static int window_is_open;
 static struct shim_plan plan;
 static long allocations, threads, refused, live;
 
-/* The libraries whose requests are let through, made by themselves or by what they call. */
+/* Requests made by these libraries, or by functions that they call, are let through. */
 static const char *const sparing[] = {"libgomp", "ld-linux", "libdnnl"};
 
 /* The address ranges of their code. */
@@ -63,7 +63,7 @@ static int is_spared(const void *frame) {
   return 0;
 }
 
-/* Counts one request; 1: it is the one to refuse. With SHIM_TRACE in the environment it says whose that was. */
+/* Counts one request; 1: it is the one to refuse. With SHIM_TRACE in the environment it prints who requested it. */
 static int refuse(long *count, long chosen, int and_later) {
   const long number = __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
   void *frames[40];

@@ -34,8 +34,8 @@ static void pause_ms(long ms) {
   nanosleep(&time, NULL);
 }
 
-/* Blocks that are alive once the last context has gone, which happens on a thread of the library: `expected` at most,
- * or what is left when none has been freed for some time. */
+/* Blocks that are still allocated once the last context has gone, which closes on a library thread: `expected` at most,
+ * or what remains when none has been freed for some time. */
 static long settled_live(long expected, int quiet_ms) {
   long live = shim_live();
   int quiet;
@@ -56,7 +56,7 @@ static int clean_pass(const char *device, const char *when) {
   return 0;
 }
 
-/* One pass with one thing refused. */
+/* One pass with one request refused. */
 static struct script_outcome spoilt_pass(const char *device, struct shim_plan plan, struct shim_report *report) {
   struct script_outcome outcome;
   shim_open(plan);
@@ -70,7 +70,7 @@ static int sweep(const char *device, const char *what, long first) {
   struct shim_plan plan = {0, 0, strcmp(what, "allocations-from") == 0};
   long n, reported = 0, live;
   int i;
-  /* Caches and pools fill up first. */
+  /* Caches and pools are filled first. */
   for (i = 0; i < 5; ++i)
     if (!clean_pass(device, "before any refusal")) return 1;
   live = settled_live(0, 200);
@@ -86,8 +86,8 @@ static int sweep(const char *device, const char *what, long first) {
     if ((threads ? report.threads : report.allocations) < n) break;
     reported += outcome.failed > 0;
     if (settled_live(live, 200) > live) {
-      /* A cache may have grown, and the machine may be slow. A leak grows by a block at least each time that the same
-       * is refused; the C library's cache of stacks, with a block for each, moves by some. */
+      /* A cache may have grown, and the machine may be slow. A leak grows by at least one block each time that the same
+       * request is refused; the C library's cache of stacks, with a block for each, varies by some. */
       enum { TIMES = 20 };
       const long before = shim_live();
       for (i = 0; i < TIMES; ++i) spoilt_pass(device, plan, &report);
@@ -105,7 +105,7 @@ static int sweep(const char *device, const char *what, long first) {
   return n <= first;
 }
 
-/* In a process that has loaded the library and called nothing of it yet. */
+/* In a process that has loaded the library and not called it yet. */
 static int first_use(const char *device, long n) {
   const struct shim_plan plan = {n, 0, 0};
   struct shim_report report;

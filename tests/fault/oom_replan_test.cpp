@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with less memory than its model says, because others hold some or because what is free is in pieces:
-// products run with smaller tiles, exactly, until nothing at all fits; then they say what was wanted and what is free.
+// A device with less free memory than its model says, because others hold some or because it is fragmented: GEMMs run
+// with smaller tiles, exactly, until nothing fits; then the message names the wanted and the free memory.
 #include "support/gemm_case.hpp"
 #include "support/harness.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t n = 192;
 constexpr std::uint64_t matrix_bytes = sizeof(double) * n * n;  // 288 KiB
 
-// Of operands of small integers the product is exact.
+// With small integers the GEMM is exact.
 gemm_case exact_case(std::int64_t size = n) {
   gemm_case g;
   g.m = g.n = g.k = size;
@@ -19,7 +19,7 @@ gemm_case exact_case(std::int64_t size = n) {
 }
 
 sg_plan_prediction plan_of(sg_context *context, const gemm_case &g) {
-  sg_gemm_desc desc = product(nullptr, nullptr, nullptr, g.m, g.n, g.k);
+  sg_gemm_desc desc = make_gemm(nullptr, nullptr, nullptr, g.m, g.n, g.k);
   sg_plan_options where = SG_PLAN_OPTIONS_INIT;
   where.place_a = where.place_b = where.place_c = SG_MEMORY_PAGEABLE;
   plan made;
@@ -29,31 +29,30 @@ sg_plan_prediction plan_of(sg_context *context, const gemm_case &g) {
   return says;
 }
 
-// Nothing that failed or ran before keeps a byte: all that is free can be had in one piece.
+// No failed or earlier job keeps a byte: all free memory can be allocated in one block.
 void expect_free(sg_context *context, std::uint64_t bytes) {
   buffer all;
   EXPECT_OK(sg_buffer_create(context, bytes, all.out()));
 }
 
-TEST(oom_replan, a_product_sent_whole_goes_in_tiles) {
-  const context context =
-      open_context("sim:h200?memory=4MiB&taken=3600KiB");  // 496 KiB are left of what is planned with
+TEST(oom_replan, a_resident_gemm_is_tiled) {
+  const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");  // 496 KiB remain of the planned memory
   const sg_plan_prediction planned = plan_of(context, exact_case());
-  ASSERT_GE(planned.device_bytes, 3 * matrix_bytes) << "the plan would fit without further ado";
+  ASSERT_GE(planned.device_bytes, 3 * matrix_bytes) << "the plan would fit without replanning";
   for (int i = 0; i < 6; ++i) {
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     ASSERT_EQ("", run_gemm_case(context, exact_case(), &did)) << i;
     EXPECT_EQ(did.commands, did.commands_run);
-    EXPECT_GT(did.commands, planned.commands) << "it was cut no further";
+    EXPECT_GT(did.commands, planned.commands) << "it was not split further";
   }
   expect_free(context, 496 << 10);
 }
 
-TEST(oom_replan, a_streamed_product_goes_in_smaller_tiles) {
+TEST(oom_replan, a_streaming_gemm_gets_smaller_tiles) {
   const context context = open_context("sim:h200?memory=768KiB&taken=400KiB");
   const sg_plan_prediction planned = plan_of(context, exact_case());
-  ASSERT_LT(planned.device_bytes, 3 * matrix_bytes) << "it was not to be streamed";
-  ASSERT_GT(planned.device_bytes, 368u << 10) << "the plan would fit without further ado";
+  ASSERT_LT(planned.device_bytes, 3 * matrix_bytes) << "it should not be streamed";
+  ASSERT_GT(planned.device_bytes, 368u << 10) << "the plan would fit without replanning";
   gemm_case g = exact_case();
   g.beta = {1, 0};
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
@@ -71,8 +70,8 @@ TEST(oom_replan, free_memory_in_pieces) {
   expect_free(context, 200 << 10);
 }
 
-// Memory that comes free again is used again.
-TEST(oom_replan, only_as_long_as_it_lasts) {
+// Memory that is freed is used again.
+TEST(oom_replan, freed_memory_is_used_again) {
   const context context = open_context("sim:h200?memory=4MiB");
   const std::int32_t planned = plan_of(context, exact_case()).commands;
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
@@ -88,7 +87,7 @@ TEST(oom_replan, only_as_long_as_it_lasts) {
   EXPECT_EQ(did.commands, planned);
 }
 
-// What was released and is not needed any more is free at once, whichever thread frees it.
+// Released buffers are free at once, whichever thread frees them.
 TEST(oom_replan, buffers_that_were_released) {
   const context context = open_context("sim:h200?memory=4MiB");
   for (int i = 0; i < 500; ++i) {
@@ -97,23 +96,23 @@ TEST(oom_replan, buffers_that_were_released) {
   }
 }
 
-// What the pool keeps for later runs is given up before a product is cut smaller.
+// The pool's memory for later runs is freed before a GEMM is cut into smaller tiles.
 TEST(oom_replan, the_pool_is_emptied_first) {
   const context context = open_context("sim:h200?memory=4MiB&taken=2560KiB");
-  ASSERT_EQ("", run_gemm_case(context, exact_case(n)));  // keeps its 864 KiB
+  ASSERT_EQ("", run_gemm_case(context, exact_case(n)));  // the pool keeps its 864 KiB
   const gemm_case larger = exact_case(250);              // 1465 KiB, too large for that block
   sg_job_statistics did = SG_JOB_STATISTICS_INIT;
   ASSERT_EQ("", run_gemm_case(context, larger, &did));
-  EXPECT_EQ(did.commands, plan_of(context, larger).commands) << "it was cut smaller than it had to be";
+  EXPECT_EQ(did.commands, plan_of(context, larger).commands) << "the tiles are smaller than necessary";
 }
 
-// Jobs that follow in order still do.
+// Jobs in order are replanned too.
 TEST(oom_replan, in_order) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
   std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1), d(n * n, -1);
   job first, second;
-  const sg_gemm_desc ab = product(a.data(), b.data(), c.data(), n, n, n),
-                     cb = product(c.data(), b.data(), d.data(), n, n, n);
+  const sg_gemm_desc ab = make_gemm(a.data(), b.data(), c.data(), n, n, n),
+                     cb = make_gemm(c.data(), b.data(), d.data(), n, n, n);
   ASSERT_OK(sg_gemm_async(context, &ab, nullptr, first.out()));
   ASSERT_OK(sg_gemm_async(context, &cb, nullptr, second.out()));
   EXPECT_OK(sg_job_wait(second, SG_FOREVER));
@@ -129,8 +128,8 @@ TEST(oom_replan, in_a_graph_and_by_a_plan) {
   ASSERT_OK(sg_graph_create(context, graph.out()));
   sg_submit record = SG_SUBMIT_INIT;
   record.graph = graph;
-  const sg_gemm_desc ab = product(a.data(), b.data(), c.data(), n, n, n),
-                     cb = product(c.data(), b.data(), d.data(), n, n, n);
+  const sg_gemm_desc ab = make_gemm(a.data(), b.data(), c.data(), n, n, n),
+                     cb = make_gemm(c.data(), b.data(), d.data(), n, n, n);
   ASSERT_OK(sg_gemm_async(context, &ab, &record, nullptr));
   ASSERT_OK(sg_gemm_async(context, &cb, &record, nullptr));
   for (int i = 0; i < 3; ++i) {
@@ -151,8 +150,8 @@ TEST(oom_replan, in_a_graph_and_by_a_plan) {
   EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
 }
 
-// Sums in parts need memory of the device, and without any there is one command left.
-TEST(oom_replan, a_sum_in_parts_goes_in_one) {
+// Split-K sums need device memory; without any, one command remains.
+TEST(oom_replan, a_split_k_sum_falls_back_to_one_command) {
   constexpr std::int64_t depth = 4'000'000;
   constexpr std::uint64_t memory_bytes = 32 << 20, operands_bytes = 2 * depth + 4096;
   const context context = open_context("sim:h200?memory=32MiB");
@@ -181,16 +180,16 @@ TEST(oom_replan, a_sum_in_parts_goes_in_one) {
     EXPECT_EQ(9 * depth, sum);
     return did.commands;
   };
-  // Less than a page of it is free.
+  // Less than a page is free.
   std::uint64_t bytes = memory_bytes - operands_bytes;
   while (sg_buffer_create(context, bytes, others.out()) != SG_STATUS_OK) bytes -= 256;
   sg_plan_prediction planned = SG_PLAN_PREDICTION_INIT;
   plan made;
   ASSERT_OK(sg_plan_create(context, &desc, nullptr, made.out()));
   ASSERT_OK(sg_plan_predict(made, &planned));
-  ASSERT_GT(planned.commands, 1) << "it was to be summed in parts";
+  ASSERT_GT(planned.commands, 1) << "it should be summed in parts";
   EXPECT_EQ(1, commands_of_run());
-  EXPECT_EQ(1, commands_of_run()) << "what is known by then";
+  EXPECT_EQ(1, commands_of_run()) << "results known at that time";
   others = buffer();
   ASSERT_OK(sg_context_synchronize(context));
   for (int i = 0; i < 200 && commands_of_run() == 1; ++i) {
@@ -198,21 +197,21 @@ TEST(oom_replan, a_sum_in_parts_goes_in_one) {
   EXPECT_EQ(planned.commands, commands_of_run());
 }
 
-// Two at a time: one waits for the other's memory before it makes do with less.
-TEST(oom_replan, beside_each_other) {
+// Two at a time: one waits for the other's memory before it is replanned for less.
+TEST(oom_replan, two_at_a_time) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3000KiB");  // 1096 KiB: one of them
   std::vector<double> a(n * n, 2), b(n * n, 3);
   std::vector<std::vector<double>> results(8, std::vector<double>(n * n, -1));
   std::vector<job> jobs(results.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const sg_gemm_desc desc = product(a.data(), b.data(), results[i].data(), n, n, n);
+    const sg_gemm_desc desc = make_gemm(a.data(), b.data(), results[i].data(), n, n, n);
     ASSERT_OK(sg_gemm_async(context, &desc, nullptr, jobs[i].out()));
   }
   for (const job &each : jobs) {
     ASSERT_OK(sg_job_wait(each, SG_FOREVER));
     sg_job_statistics did = SG_JOB_STATISTICS_INIT;
     ASSERT_OK(sg_job_get_statistics(each, &did));
-    EXPECT_EQ(2 * matrix_bytes, did.bytes_in) << "there was room for one whole product";
+    EXPECT_EQ(2 * matrix_bytes, did.bytes_in) << "there was room for one whole GEMM";
   }
   for (const auto &c : results) EXPECT_EQ(std::vector<double>(n * n, 6.0 * n), c);
 }
@@ -220,7 +219,7 @@ TEST(oom_replan, beside_each_other) {
 TEST(oom_replan, nothing_fits) {
   const context context = open_context("sim:h200?memory=4MiB&taken=4194204");  // 100 bytes are left
   std::vector<double> a(n * n, 2), b(n * n, 3), c(n * n, -1);
-  const sg_gemm_desc desc = product(a.data(), b.data(), c.data(), n, n, n);
+  const sg_gemm_desc desc = make_gemm(a.data(), b.data(), c.data(), n, n, n);
   const std::string wanted = std::to_string(plan_of(context, exact_case()).device_bytes) + " bytes";
   for (int i = 0; i < 3; ++i) {
     job refused;
@@ -239,8 +238,8 @@ TEST(oom_replan, nothing_fits) {
   expect_free(context, 100);
 }
 
-// A caller who insists on tiles that do not fit is told so.
-TEST(oom_replan, tiles_as_asked_are_kept) {
+// Forced tiles that do not fit are an error.
+TEST(oom_replan, forced_tiles_are_kept) {
   const context context = open_context("sim:h200?memory=4MiB&taken=3600KiB");
   gemm_case g = exact_case();
   g.options.tile_m = g.options.tile_n = g.options.tile_k = n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's own OpenBLAS keeps its threads: before, during and after a context. */
+/* The program's own OpenBLAS keeps its number of threads: before, during and after a context. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ int main(void) {
                               NULL));
   REQUIRE_OK(sg_context_synchronize(context));
   CHECK(threads() == 2);
-  set_threads(3); /* what the program sets meanwhile stays, too */
+  set_threads(3); /* a number set meanwhile stays, too */
   REQUIRE_OK(
       sg_dgemm_async(context, SG_LAYOUT_ROW_MAJOR, SG_OP_N, SG_OP_N, N, N, N, 1.0, a, N, a, N, 0.0, c, N, NULL, NULL));
   REQUIRE_OK(sg_context_synchronize(context));

@@ -41,7 +41,7 @@ static void pause_us(long us) {
   nanosleep(&time, NULL);
 }
 
-static sg_gemm_desc product(double *a, double *b, double *c, int64_t n) {
+static sg_gemm_desc make_gemm(double *a, double *b, double *c, int64_t n) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   sg_matrix view = {NULL, 0, 0, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
   view.rows = view.cols = n;
@@ -59,10 +59,10 @@ static double *matrix(int64_t n, double value) {
   return memory;
 }
 
-/* Work that outlasts the program: one large product, or many small ones. */
+/* Work that outlasts the program: one large GEMM, or many small ones. */
 static void keep_busy(sg_context *context) {
   const int64_t n = strncmp(device, "cpu", 3) == 0 ? 1500 : 300;
-  const sg_gemm_desc desc = product(matrix(n, 1), matrix(n, 1), matrix(n, 0), n);
+  const sg_gemm_desc desc = make_gemm(matrix(n, 1), matrix(n, 1), matrix(n, 0), n);
   REQUIRE_OK(sg_gemm_async(context, &desc, NULL, NULL));
 }
 static void keep_busy_with_many(sg_context *context) {
@@ -70,16 +70,16 @@ static void keep_busy_with_many(sg_context *context) {
   double *a = matrix(n, 1), *b = matrix(n, 1);
   int i;
   for (i = 0; i < 3000; ++i) {
-    const sg_gemm_desc desc = product(a, b, matrix(n, 0), n);
+    const sg_gemm_desc desc = make_gemm(a, b, matrix(n, 0), n);
     REQUIRE_OK(sg_gemm_async(context, &desc, NULL, NULL));
   }
 }
 
-/* A product of 32 x 32 matrices on a context, checked. */
+/* A GEMM of 32 x 32 matrices on a context, checked. */
 static void multiply(sg_context *context) {
   enum { N = 32 };
   double *a = matrix(N, 2), *b = matrix(N, 3), *c = matrix(N, -1);
-  const sg_gemm_desc desc = product(a, b, c, N);
+  const sg_gemm_desc desc = make_gemm(a, b, c, N);
   int i;
   CHECK_STATUS(SG_STATUS_OK, sg_gemm(context, &desc, NULL));
   for (i = 0; i < N * N; ++i) {
@@ -93,7 +93,7 @@ static void multiply(sg_context *context) {
 
 /* -- exit ---------------------------------------------------------------------------------------------------------- */
 
-static void exit_beside_a_large_product(void) {
+static void exit_beside_a_large_gemm(void) {
   keep_busy(open_device(device));
   pause_us(seed * 7919 % 40000);
   exit(0);
@@ -120,7 +120,7 @@ static void return_without_releasing(void) {
   keep_busy_with_many(context);
 }
 
-/* What a released context still has to give back, its own threads do, beside the end of the process. */
+/* A released context's own threads release its remaining resources, concurrently with the exit of the process. */
 static void exit_behind_release(void) {
   sg_context *context = open_device(device);
   multiply(context);
@@ -133,12 +133,12 @@ static void exit_behind_release(void) {
 
 static sg_context *kept = NULL;
 static void submit_while_exiting(void) {
-  /* Runs after the library's own handler or before it: the answer is then SHUTDOWN or OK, and nothing hangs. */
+  /* Runs after the library's own handler or before it: the status is then SHUTDOWN or OK, and nothing hangs. */
   static double a, b, c;
   sg_context *context = NULL;
   sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
   sg_job *job = NULL;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1);
   options.device = device;
   if (sg_gemm_async(kept, &desc, NULL, &job) == SG_STATUS_OK) (void)sg_job_wait(job, SG_FOREVER);
   if (sg_context_create(&options, &context) != SG_STATUS_OK) return;
@@ -151,7 +151,7 @@ static void a_handler_that_submits(void) {
   keep_busy(kept);
 }
 
-/* What the library remembers for a thread goes before other libraries' ends of that thread run. */
+/* The library's thread-local caches are destroyed before other libraries' thread destructors run. */
 static pthread_key_t at_the_end;
 static void multiply_at_the_end(void *context) {
   multiply((sg_context *)context);
@@ -162,7 +162,7 @@ static void *multiply_and_leave(void *context) {
   CHECK(pthread_setspecific(at_the_end, context) == 0);
   return NULL;
 }
-static void products_at_a_thread_s_end(void) {
+static void thread_exit_after_gemms(void) {
   sg_context *context = open_device(device);
   int i;
   CHECK(pthread_key_create(&at_the_end, multiply_at_the_end) == 0);
@@ -178,17 +178,17 @@ static void *wait_for_ever(void *job) {
   (void)sg_job_wait((sg_job *)job, SG_FOREVER);
   return NULL;
 }
-/* Other threads stand inside waits and submissions when main returns. */
+/* Other threads are inside waits and submissions when main returns. */
 static void *submit_until_shutdown(void *context) {
   double *a = matrix(16, 1), *b = matrix(16, 1), *c = matrix(16, 1);
-  const sg_gemm_desc desc = product(a, b, c, 16);
+  const sg_gemm_desc desc = make_gemm(a, b, c, 16);
   while (sg_gemm((sg_context *)context, &desc, NULL) == SG_STATUS_OK) continue;
   return NULL;
 }
 static void exit_beside_threads_in_calls(void) {
   sg_context *context = open_device(device);
   const int64_t n = 1200;
-  const sg_gemm_desc desc = product(matrix(n, 1), matrix(n, 1), matrix(n, 0), n);
+  const sg_gemm_desc desc = make_gemm(matrix(n, 1), matrix(n, 1), matrix(n, 0), n);
   sg_job *job = NULL;
   pthread_t thread;
   REQUIRE_OK(sg_gemm_async(context, &desc, NULL, &job));
@@ -199,11 +199,11 @@ static void exit_beside_threads_in_calls(void) {
   exit(0);
 }
 
-/* Calls that several threads compute: of one application thread, with the workers' help. */
+/* Calls that several threads compute: one application thread with the workers' help. */
 static void *multiply_in_parts_until_shutdown(void *context) {
   const int64_t n = 160;
   double *a = matrix(n, 1), *b = matrix(n, 1), *c = matrix(n, 1);
-  const sg_gemm_desc desc = product(a, b, c, n);
+  const sg_gemm_desc desc = make_gemm(a, b, c, n);
   while (sg_gemm((sg_context *)context, &desc, NULL) == SG_STATUS_OK) CHECK(c[0] == n && c[n * n - 1] == n);
   return NULL;
 }
@@ -242,17 +242,17 @@ static void nested_forks(void) {
   exit(check_result());
 }
 
-/* Opening a device starts threads and warms up the libraries underneath, which have locks of their own. */
+/* Opening a device starts threads and initializes libraries that have locks of their own. */
 static void *open_until_told(void *stop) {
   while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE))
     CHECK_STATUS(SG_STATUS_OK, sg_context_release(open_device(device)));
   return NULL;
 }
 
-/* What the child finds: inherited handles are dead, a context of its own works, and it can exit. */
+/* In the child: inherited handles are dead, a context of its own works, and it can exit. */
 static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue, sg_queue *shared, sg_job *job) {
   static double a, b, c;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1);
   sg_completion completion;
   sg_submit submit = SG_SUBMIT_INIT;
   sg_context *own;
@@ -274,7 +274,7 @@ static void in_the_child(sg_context *context, sg_stream *stream, sg_queue *queue
   CHECK_STATUS(SG_STATUS_OK, sg_gemm_async(own, &desc, &submit, NULL));
   CHECK_STATUS(SG_STATUS_OK, sg_queue_next_batch(own_queue, &completion, 1, SG_FOREVER, &count));
   CHECK_STATUS(SG_STATUS_OK, sg_queue_release(own_queue));
-  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context)); /* also beside a live one */
+  CHECK_STATUS(SG_STATUS_INVALID_HANDLE, sg_context_release(context)); /* also while a live context exists */
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(own));
   exit(check_result());
 }
@@ -294,7 +294,7 @@ static void fork_beside_work(void) {
   for (i = 0; i < 4; ++i) {
     const int64_t n = 200;
     double *a = matrix(n, 1), *b = matrix(n, 1), *c = matrix(n, 0);
-    const sg_gemm_desc desc = product(a, b, c, n);
+    const sg_gemm_desc desc = make_gemm(a, b, c, n);
     sg_job *job = NULL;
     pid_t child;
     int status = 0;
@@ -328,7 +328,7 @@ static void *multiply_in_parts_until_told(void *given) {
   struct calls *own = given;
   const int64_t n = 160;
   double *a = matrix(n, 1), *b = matrix(n, 1), *c = matrix(n, 1);
-  const sg_gemm_desc desc = product(a, b, c, n);
+  const sg_gemm_desc desc = make_gemm(a, b, c, n);
   while (!__atomic_load_n(&own->stop, __ATOMIC_ACQUIRE)) {
     c[0] = c[n * n - 1] = -1;
     CHECK_STATUS(SG_STATUS_OK, sg_gemm(own->context, &desc, NULL));
@@ -396,8 +396,8 @@ static void end_forking(void) {
   __atomic_store_n(&stop_forking, 1, __ATOMIC_RELEASE);
   if (forking) pthread_join(forking_thread, NULL);
 }
-/* What exit and fork wait for, neither keeps from the other. The forks end when the library has come to rest, before
- * glibc takes its handlers for fork away: it does so without regard to a fork under way. */
+/* Neither exit nor fork delays the other beyond the work that both wait for. The forks stop when the library is idle,
+ * before glibc removes the library's fork handlers: it does so without regard to a fork in progress. */
 static void fork_beside_exit(void) {
   atexit(end_forking); /* registered first, so that it runs last */
   keep_busy(open_device(device));
@@ -407,8 +407,7 @@ static void fork_beside_exit(void) {
 }
 
 #ifdef __GLIBC__
-/* Handlers for fork that are installed from now on are counted. In place of glibc's function, which pthread_atfork
- * calls. */
+/* Fork handlers installed from now on are counted. Replaces glibc's function, which pthread_atfork calls. */
 static int fork_handlers = 0;
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) {
@@ -418,8 +417,8 @@ int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)
   ++fork_handlers;
   return next(prepare, parent, child, library);
 }
-/* One that comes with the first context would come too late for a fork beside that. Libraries that a device loads bring
- * theirs; later contexts none. */
+/* Handlers installed with the first context would be too late for a concurrent fork. Libraries that a device loads
+ * install theirs; later contexts install none. */
 static void fork_handlers_come_with_the_library(void) {
   int before = fork_handlers;
   CHECK(before > 0);
@@ -435,8 +434,7 @@ static void fork_handlers_come_with_the_library(void) { exit(77); }
 
 /* -- signals ------------------------------------------------------------------------------------------------------- */
 
-/* Threads that were there before the first context: the program's, and those that libraries start when they are loaded.
- */
+/* Threads that existed before the first context: the program's, and those that libraries start when they are loaded. */
 enum { MOST_THREADS = 64 };
 static long known_threads[MOST_THREADS];
 static volatile sig_atomic_t known_count, alarms, strays;
@@ -462,7 +460,7 @@ static double seconds(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A timer of 0.5 ms whose handler interrupts every system call: nobody must notice. */
+/* A timer of 0.5 ms whose handler interrupts every system call: results must not change. */
 static void signals_while_waiting(void) {
   struct sigaction action;
   const struct itimerval every = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
@@ -487,7 +485,7 @@ static void signals_while_waiting(void) {
   for (i = 0; i < 20 || alarms <= 50; ++i) { /* few where the machine is slow: then for longer */
     enum { N = 200 };
     static double a[N * N], b[N * N], c[N * N];
-    const sg_gemm_desc desc = product(a, b, c, N);
+    const sg_gemm_desc desc = make_gemm(a, b, c, N);
     struct pollfd wait = {-1, POLLIN, 0};
     sg_job *job = NULL;
     int ready;
@@ -521,10 +519,10 @@ static void *submit_and_leave(void *data) {
   submission *s = (submission *)data;
   int i;
   for (i = 0; i < 100; ++i) {
-    const sg_gemm_desc desc = product(&a, &b, &s->c[i], 1);
+    const sg_gemm_desc desc = make_gemm(&a, &b, &s->c[i], 1);
     REQUIRE_OK(sg_gemm_async(s->context, &desc, NULL, &s->jobs[i]));
   }
-  (void)sg_gemm_async(NULL, NULL, NULL, NULL); /* leaves a message behind, for its end to clean up */
+  (void)sg_gemm_async(NULL, NULL, NULL, NULL); /* leaves an error message, which is freed at thread exit */
   return NULL;
 }
 static void the_submitting_thread_leaves(void) {
@@ -546,14 +544,14 @@ static void the_submitting_thread_leaves(void) {
   CHECK_STATUS(SG_STATUS_OK, sg_context_release(context));
 }
 
-/* With 0, 1 and 2 closed the library's own descriptors may be numbered so. */
+/* With 0, 1 and 2 closed, the library's own descriptors may get these numbers. */
 static void without_standard_streams(void) {
   sg_context *context;
   sg_queue *queue = NULL;
   sg_submit submit = SG_SUBMIT_INIT;
   sg_completion completion;
   double a = 2, b = 4, c = 0;
-  const sg_gemm_desc desc = product(&a, &b, &c, 1);
+  const sg_gemm_desc desc = make_gemm(&a, &b, &c, 1);
   struct pollfd wait = {-1, POLLIN, 0};
   int32_t fd = -1, count = 0;
   close(0);
@@ -578,13 +576,13 @@ static const struct {
   const char *name;
   void (*run)(void);
 } modes[] = {
-    {"exit_beside_a_large_product", exit_beside_a_large_product},
+    {"exit_beside_a_large_gemm", exit_beside_a_large_gemm},
     {"exit_beside_many_small_ones", exit_beside_many_small_ones},
     {"quick_exit_beside_work", quick_exit_beside_work},
     {"return_without_releasing", return_without_releasing},
     {"exit_behind_release", exit_behind_release},
     {"a_handler_that_submits", a_handler_that_submits},
-    {"products_at_a_thread_s_end", products_at_a_thread_s_end},
+    {"thread_exit_after_gemms", thread_exit_after_gemms},
     {"exit_beside_threads_in_calls", exit_beside_threads_in_calls},
     {"exit_beside_calls_in_parts", exit_beside_calls_in_parts},
     {"fork_beside_calls_in_parts", fork_beside_calls_in_parts},

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program again and again, ten times as often with SG_SOAK=1, each run with a time limit: every one must end by itself with status 0 and say
-nothing. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run.
-A program that ends with status 77 has nothing to run on, and so has this one then."""
+"""Runs a program repeatedly, ten times as often with SG_SOAK=1, each run with a time limit: every run must exit by itself with status 0
+and without output. run_process.py RUNS SECONDS PROGRAM ARGUMENT...; "{run}" in an argument becomes the number of the run.
+If the program exits with status 77 (no device to run on), so does this one."""
 import os
 import subprocess
 import sys
 
 
 def failure(command, seconds):
-    """What was wrong with one run; "" when nothing was."""
+    """The fault of one run, or ""."""
     try:
         run = subprocess.run(command, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as late:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of the process tests notices every way in which a program can end wrongly."""
+"""run_process.py reports every way in which a program can fail."""
 import sys
 import unittest
 

@@ -12,7 +12,7 @@ static struct script_outcome outcome;
 static double a[N * N], b[N * N], c[N * N], d[N * N], e[N * N], back[N * N];
 static volatile int callbacks;
 
-/* Judges an answer. 1: it was a success. */
+/* Checks a status. 1: success. */
 static int judge(sg_status status, const char *call, const char *message) {
   const int expected_failure = status == SG_STATUS_OUT_OF_MEMORY || status == SG_STATUS_DEPENDENCY_FAILED ||
                                (strstr(message, "thread") && status == SG_STATUS_BACKEND_FAILURE);
@@ -46,7 +46,7 @@ static void expect(const double *result, double value, const char *what) {
   }
 }
 
-static sg_gemm_desc product(double *x, double *y, double *z) {
+static sg_gemm_desc make_gemm(double *x, double *y, double *z) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   sg_matrix view = {NULL, N, N, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
   desc.a = desc.b = desc.c = view;
@@ -69,8 +69,8 @@ static void on_event(sg_event *event, sg_status status, void *user) {
   ++callbacks;
 }
 
-/* Products in every form: plain, split, tiled within little memory, grouped, and each reads what another writes. */
-static void products(sg_context *context, sg_stream *stream, sg_queue *queue) {
+/* GEMMs in every form: plain, split, tiled within little memory, grouped, and each reads another's result. */
+static void gemms(sg_context *context, sg_stream *stream, sg_queue *queue) {
   sg_gemm_desc chain[2], group[2];
   sg_submit submit = SG_SUBMIT_INIT;
   sg_plan_options planning = SG_PLAN_OPTIONS_INIT;
@@ -78,10 +78,10 @@ static void products(sg_context *context, sg_stream *stream, sg_queue *queue) {
   sg_completion completions[4];
   int32_t posted = 0, count = 0;
   int accepted, done[3];
-  chain[0] = product(a, b, c);
-  chain[1] = product(c, b, d);
-  group[0] = product(a, b, e);
-  group[1] = product(a, b, back);
+  chain[0] = make_gemm(a, b, c);
+  chain[1] = make_gemm(c, b, d);
+  group[0] = make_gemm(a, b, e);
+  group[1] = make_gemm(a, b, back);
   submit.stream = stream;
   submit.queue = queue;
   submit.plan = &planning;
@@ -96,11 +96,11 @@ static void products(sg_context *context, sg_stream *stream, sg_queue *queue) {
   submit.plan = NULL;
   posted += DO(sg_gemm_grouped_async(context, group, 2, &submit, &jobs[2]));
   if (jobs[0]) DO(sg_job_on_complete(jobs[0], on_job, NULL));
-  done[0] = end_of(jobs[0], "a product split over k");
-  done[1] = end_of(jobs[1], "a product in tiles");
+  done[0] = end_of(jobs[0], "a GEMM split over k");
+  done[1] = end_of(jobs[1], "a GEMM in tiles");
   done[2] = end_of(jobs[2], "a group");
-  if (done[0]) expect(c, 6 * N, "a product split over k");
-  if (done[0] && done[1]) expect(d, 6.0 * N * 3 * N, "a product in tiles");
+  if (done[0]) expect(c, 6 * N, "a GEMM split over k");
+  if (done[0] && done[1]) expect(d, 6.0 * N * 3 * N, "a GEMM in tiles");
   if (done[2]) expect(e, 6 * N, "a group");
   if (!queue) return;
   while (posted > 0 && DO(sg_queue_next_batch(queue, completions, 4, INT64_C(300000000000), &count))) posted -= count;
@@ -125,7 +125,7 @@ static void copies(sg_context *context) {
 }
 
 static void plans(sg_context *context) {
-  const sg_gemm_desc desc = product(a, b, c);
+  const sg_gemm_desc desc = make_gemm(a, b, c);
   sg_plan *plan = NULL;
   sg_job *job = NULL;
   char text[500];
@@ -158,7 +158,7 @@ struct script_outcome run_script(const char *device) {
   DO(sg_queue_create(context, &queue));
   DO(sg_queue_create_shared(&shared));
   if (queue) DO(sg_queue_fd(queue, &fd));
-  products(context, stream, queue);
+  gemms(context, stream, queue);
   copies(context);
   plans(context);
   if (stream && DO(sg_event_create(context, &event)) && DO(sg_event_record(event, stream))) {

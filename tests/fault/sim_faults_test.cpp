@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every allocation, copy and launch of a simulated device fails in turn: the job that needed it says so, what depends
-// on that job does not run, everything else does, and afterwards the context works as if nothing had been.
+// Every allocation, copy and launch of a simulated device fails in turn: the affected job reports it, its dependents do
+// not run, all other jobs do, and afterwards the context works as before.
 #include "support/gemm_case.hpp"
 #include "support/harness.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t patience = 60'000'000'000;
 
-// How a job ended, and its own text.
+// A job's final status and message.
 struct ending {
   sg_status status;
   std::string message;
@@ -24,14 +24,14 @@ ending end_of(sg_job *job) {
 
 bool is_fault(sg_status status) { return status == SG_STATUS_BACKEND_FAILURE || status == SG_STATUS_OUT_OF_MEMORY; }
 
-// One round of work of several kinds. Each writes a matrix of its own; `dependent` reads what `first` writes.
+// One round of work of several kinds. Each job writes a matrix of its own; `dependent` reads the result of `first`.
 class round_of_work {
  public:
   static constexpr int n = 40;
 
   explicit round_of_work(sg_context *context) : context_(context) {}
 
-  // How many jobs reported a fault. Everything else must have succeeded with a right result.
+  // The number of jobs that reported a fault. All others must have succeeded with a right result.
   int run() {
     std::fill(c_.begin(), c_.end(), -1.0);
     std::fill(d_.begin(), d_.end(), -1.0);
@@ -46,7 +46,7 @@ class round_of_work {
     split.parts = 3;
     submit.queue = posted;
 
-    // All four are under way before the first of them can end, or the dependence would be the caller's to see to.
+    // All four are submitted before the first can complete, or the dependency would be the caller's responsibility.
     gated_job gated(context_);
     if (!gated) return 0;
     sg_job *const before = gated.get();
@@ -55,11 +55,11 @@ class round_of_work {
     job first, dependent, independent, copy;
     int faults = 0, expected_posts = 0;
     submit.plan = &tiles;
-    faults += !submitted(product(a_.data(), b_.data(), c_.data(), n, n, n), submit, first, expected_posts);
+    faults += !submitted(make_gemm(a_.data(), b_.data(), c_.data(), n, n, n), submit, first, expected_posts);
     submit.plan = &split;
     if (first)
-      faults += !submitted(product(c_.data(), b_.data(), d_.data(), n, n, n), submit, dependent, expected_posts);
-    faults += !submitted(product(a_.data(), b_.data(), e_.data(), n, n, n), submit, independent, expected_posts);
+      faults += !submitted(make_gemm(c_.data(), b_.data(), d_.data(), n, n, n), submit, dependent, expected_posts);
+    faults += !submitted(make_gemm(a_.data(), b_.data(), e_.data(), n, n, n), submit, independent, expected_posts);
     submit.plan = nullptr;
     const sg_status copied = sg_copy_async(context_, f_.data(), a_.data(), sizeof(double) * n * n, &submit, copy.out());
     faults += copied != SG_STATUS_OK;
@@ -75,7 +75,7 @@ class round_of_work {
     if (first) faults += first_failed = judged(first, c_, 6.0 * n, "first");
     if (dependent && first_failed) {
       EXPECT_STATUS(SG_STATUS_DEPENDENCY_FAILED, end_of(dependent).status);
-      EXPECT_EQ(std::vector<double>(n * n, -1.0), d_) << "it ran all the same";
+      EXPECT_EQ(std::vector<double>(n * n, -1.0), d_) << "it ran nevertheless";
     } else if (dependent) {
       faults += judged(dependent, d_, 18.0 * n * n, "dependent");
     }
@@ -131,7 +131,7 @@ TEST_P(sim_faults, each_in_turn) {
   const bool refuses_memory = std::string(GetParam()) == "fail-alloc=";
   int reported = 0, unharmed = 0;
   for (int n = 1;; ++n) {
-    ASSERT_LT(n, 2000) << "the work never ran out of things to fail";
+    ASSERT_LT(n, 2000) << "the number of operations that can fail is unbounded";
     SCOPED_TRACE(testing::Message() << GetParam() << n);
     const std::string device = std::string("sim:h200?") + GetParam() + std::to_string(n);
     sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
@@ -146,17 +146,17 @@ TEST_P(sim_faults, each_in_turn) {
     }
     round_of_work work(context);
     const int faults = work.run();
-    // Device memory that is refused is asked for again; only after several of those there is nothing left to fail.
+    // A refused allocation of device memory is retried; only after several refusals is there nothing left to fail.
     unharmed = faults ? 0 : unharmed + 1;
     if (unharmed == (refuses_memory ? 8 : 1)) break;
     if (!faults) continue;
     EXPECT_EQ(1, faults) << "one fault, one job";
-    EXPECT_EQ(0, work.run()) << "the fault is over";
+    EXPECT_EQ(0, work.run()) << "the fault occurs once";
     if (testing::Test::HasFailure()) return;
     ++reported;
   }
-  // Device memory that is refused once is asked for again; pinned memory is not.
-  EXPECT_GE(reported, refuses_memory ? 1 : 2) << "hardly anything was tested";
+  // A device allocation that is refused once is retried; a pinned one is not.
+  EXPECT_GE(reported, refuses_memory ? 1 : 2) << "too few faults were injected";
   RecordProperty("reported", reported);
 }
 
@@ -166,8 +166,8 @@ INSTANTIATE_TEST_SUITE_P(kinds, sim_faults,
                            return test_name(std::string(info.param, 0, std::string(info.param).size() - 1));
                          });
 
-// A device so small that a leak of one job's memory would be felt by the next.
-TEST(sim_faults_and_memory, failed_jobs_give_their_memory_back) {
+// A device so small that a leak of one job's memory would affect the next.
+TEST(sim_faults_and_memory, failed_jobs_release_their_memory) {
   for (int n = 1;; ++n) {
     const std::string device = "sim:h200?memory=400KiB&fail-copy=" + std::to_string(n);
     const context context = open_context(device.c_str());
@@ -176,7 +176,7 @@ TEST(sim_faults_and_memory, failed_jobs_give_their_memory_back) {
     g.options.tile_m = 50;
     const std::string first = run_gemm_case(context, g);
     if (first.empty()) {
-      EXPECT_GT(n, 3) << "hardly anything was tested";
+      EXPECT_GT(n, 3) << "too few faults were injected";
       break;
     }
     EXPECT_NE(std::string::npos, first.find("SG_STATUS_BACKEND_FAILURE")) << first;
@@ -184,8 +184,8 @@ TEST(sim_faults_and_memory, failed_jobs_give_their_memory_back) {
   }
 }
 
-// A late copy holds up its job and nothing else.
-TEST(sim_faults_and_time, a_late_copy_is_only_late) {
+// A late copy delays its job and nothing else.
+TEST(sim_faults_and_time, a_late_copy_delays_only_its_job) {
   const context context = open_context("sim:h200?late-copy=2:20000");
   gemm_case g;
   g.m = g.n = g.k = 30;

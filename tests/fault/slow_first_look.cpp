@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded: oneDNN's first look at the processor takes its time, as behind a lock. A fork meanwhile would leave the
-// child without the answer for ever.
+// Preloaded: oneDNN's first CPU detection is slow, as if behind a lock. A fork meanwhile would leave the child waiting
+// for the result for ever.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fault on a thread of the library reaches the program's own handler: memory that cannot be read ends this test well.
- */
+/* A fault on a library thread reaches the program's own handler: an access to unreadable memory makes this test
+ * succeed. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ int main(int count, char **arguments) {
     fprintf(stderr, "%s\n", sg_last_error_message());
     return 3;
   }
-  while (sg_job_query(job) == SG_STATUS_NOT_READY) usleep(1000); /* a thread that waits may do the work itself */
-  fprintf(stderr, "the product of unreadable memory has ended\n");
+  while (sg_job_query(job) == SG_STATUS_NOT_READY) usleep(1000); /* a waiting thread may do the work itself */
+  fprintf(stderr, "the GEMM on unreadable memory has completed\n");
   return 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: sequences of calls on a few handles of every type, live, stale and foreign ones alike, with small
-// operands and arguments that are often wrong. Whatever the order, each call answers with a status that it may answer,
-// hands out nothing when it fails, and nothing crashes, hangs or leaks.
+// libFuzzer target: sequences of calls on a few handles of every type, live, stale and foreign, with small operands and
+// arguments that are often wrong. Whatever the order, each call returns an allowed status, returns no handle when it
+// fails, and nothing crashes, hangs or leaks.
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace {
 
-// The input, byte by byte; zeros behind its end.
+// The input, byte by byte; zeros after its end.
 class input {
  public:
   input(const std::uint8_t *data, std::size_t size) : next_(data), end_(data + size) {}
   bool empty() const { return next_ == end_; }
   int byte() { return empty() ? 0 : *next_++; }
   int below(int bound) { return byte() % bound; }
-  // Mostly small and right, now and then wrong.
+  // Mostly small and valid, sometimes wrong.
   int dimension() {
     const int value = byte();
     return value == 255 ? -1 : value % 14;
@@ -38,18 +38,18 @@ class input {
 
 constexpr int slots = 4;
 enum type { context, stream, event, buffer, job, queue, plan, graph, types };
-void *g_handles[types][slots];  // never cleared: what was released stays as a stale handle
+void *g_handles[types][slots];  // never cleared: released handles stay as stale ones
 
 void *g_shared[4];  // contexts that outlive an input; stale when an input has released one too often
 
 // Operands: any offset that the calls below compute stays inside.
 alignas(64) unsigned char g_pool[1 << 20];
 
-// Pointer arrays, used in turn. They and what is submitted again name no device memory, which may be gone by then.
+// Pointer arrays, used cyclically. These and resubmitted descriptors use no device memory, which may be freed by then.
 constexpr int most_items = 4;
 void *g_pointers[32][most_items];
 
-// What was submitted last, to be submitted again.
+// The latest submissions, to be submitted again.
 constexpr int most_of_group = 3;
 sg_gemm_desc g_latest[most_of_group];
 
@@ -59,7 +59,7 @@ void require(bool good, const char *what, sg_status status) {
   std::abort();
 }
 
-// Any answer is allowed but one: that the library itself is at fault.
+// Any status is allowed except an internal error.
 sg_status check(sg_status status, const char *what) {
   require(status != SG_STATUS_INTERNAL, what, status);
   require(std::strcmp(sg_status_name(status), "SG_STATUS_UNKNOWN") != 0, what, status);
@@ -70,7 +70,7 @@ sg_status check(sg_status status, const char *what) {
 
 void release_all(void *handle, int of_type);
 
-// For calls that hand something out: into the slot after a success, in place of what it held; NULL after a failure.
+// For calls that return a handle: stored in the slot after a success, replacing the earlier one; NULL after a failure.
 template <class T>
 void keep(void *&slot, sg_status status, T *out, const char *what) {
   check(status, what);
@@ -82,11 +82,11 @@ void keep(void *&slot, sg_status status, T *out, const char *what) {
 
 struct caller {
   input &in;
-  bool lasting = false;  // operands are not to lie in device memory
+  bool lasting = false;  // operands must not be in device memory
   std::size_t arrays_used = 0;
 
   void *&slot(type t) { return g_handles[t][in.below(slots)]; }
-  // A handle of the type; now and then of another one.
+  // A handle of the type; sometimes of another type.
   template <class T>
   T *handle(type t) {
     const int byte = in.byte();
@@ -117,7 +117,7 @@ struct caller {
     if (operands == SG_DTYPE_I8) return SG_DTYPE_I32;
     return operands >= SG_DTYPE_F8_E4M3 ? SG_DTYPE_F32 : operands;
   }
-  sg_gemm_desc product() {
+  sg_gemm_desc make_gemm() {
     const std::int64_t m = in.dimension(), n = in.dimension(), k = in.dimension();
     const auto dtype = in.choice<sg_dtype>(11);
     sg_gemm_desc desc = SG_GEMM_DESC_INIT;
@@ -148,10 +148,10 @@ struct caller {
     if (in.below(3) == 0) desc.activation = in.choice<sg_activation>(3);
     return desc;
   }
-  // One of those submitted last, as it was or with other addresses, or a new one, which takes its place.
-  sg_gemm_desc product_of_late(int place) {
+  // One of the latest submissions, unchanged or with other addresses, or a new one, which replaces it.
+  sg_gemm_desc recent_gemm(int place) {
     const int what = in.byte();
-    sg_gemm_desc desc = what & 1 ? g_latest[place] : product();
+    sg_gemm_desc desc = what & 1 ? g_latest[place] : make_gemm();
     if (what & 2) desc.a.data = memory();
     if (what & 4) desc.c.data = memory();
     if (lasting) g_latest[place] = desc;
@@ -171,7 +171,7 @@ struct caller {
     return options;
   }
 
-  // The options of a submission with what they point to.
+  // Submission options and the objects that they point to.
   struct submission {
     sg_submit options = SG_SUBMIT_INIT;
     sg_plan_options planning;
@@ -202,7 +202,7 @@ struct caller {
     lasting = what >= 64;
   }
 
-  // A context costs threads and a device model: most inputs share one for each sound device, which lives on.
+  // A context costs threads and a device model: most inputs share one for each valid device, which lives on.
   void open() {
     static const char *const sound[] = {"cpu", "sim:h200", "sim:a100", "sim:h200?timing-only"};
     static const char *const others[] = {"sim:h200?fail-copy=3",
@@ -232,15 +232,17 @@ struct caller {
     if (shared) g_shared[which] = out;
   }
 
-  static void on_job(sg_job *ended, sg_status, void *user) {
+  static void on_job(sg_job *completed, sg_status, void *user) {
     std::int32_t index = 0;
     switch (reinterpret_cast<std::uintptr_t>(user) % 6) {
-      case 0: require(sg_job_wait(ended, SG_FOREVER) != SG_STATUS_OK, "a wait for oneself", SG_STATUS_OK); break;
-      case 1: CALL(sg_job_release(ended)); break;
-      case 2: CALL(sg_job_query(ended)); break;
-      case 3: CALL(sg_job_cancel(ended)); break;
-      case 4: CALL(sg_job_wait_any(&ended, 1, 0, &index)); break;
-      default: CALL(sg_job_retain(ended)); CALL(sg_job_release(ended));
+      case 0:
+        require(sg_job_wait(completed, SG_FOREVER) != SG_STATUS_OK, "a wait for its own job", SG_STATUS_OK);
+        break;
+      case 1: CALL(sg_job_release(completed)); break;
+      case 2: CALL(sg_job_query(completed)); break;
+      case 3: CALL(sg_job_cancel(completed)); break;
+      case 4: CALL(sg_job_wait_any(&completed, 1, 0, &index)); break;
+      default: CALL(sg_job_retain(completed)); CALL(sg_job_release(completed));
     }
   }
   static void on_event(sg_event *happened, sg_status, void *) { CALL(sg_event_query(happened)); }
@@ -271,11 +273,11 @@ struct caller {
       case 4: {
         sg_graph *out = nullptr;
         const sg_status status = sg_graph_create(c, &out);
-        return keep(g_handles[graph][in.below(2)], status, out, "sg_graph_create");  // few, so that some hold much
+        return keep(g_handles[graph][in.below(2)], status, out, "sg_graph_create");  // few, so that some become large
       }
       default: {
         sg_plan *out = nullptr;
-        sg_gemm_desc desc = product();
+        sg_gemm_desc desc = make_gemm();
         const sg_plan_options options = planning();
         if (in.below(2)) desc.a.data = desc.b.data = desc.c.data = nullptr;
         const sg_status status = sg_plan_create(c, &desc, &options, &out);
@@ -293,7 +295,7 @@ struct caller {
     switch (in.below(8)) {
       case 0: {
         sg_gemm_desc group[most_of_group];
-        for (int i = 0; i < most_of_group; ++i) group[i] = product_of_late(i);
+        for (int i = 0; i < most_of_group; ++i) group[i] = recent_gemm(i);
         status = sg_gemm_grouped_async(c, group, in.below(4), &s.options, &out);
         break;
       }
@@ -308,7 +310,7 @@ struct caller {
         break;
       }
       case 3: {
-        const sg_gemm_desc desc = product();
+        const sg_gemm_desc desc = make_gemm();
         status = sg_plan_run_async(handle<sg_plan>(plan), &desc, &s.options, &out);
         break;
       }
@@ -317,7 +319,7 @@ struct caller {
         status = sg_graph_run_async(handle<sg_graph>(graph), &s.options, &out);
         break;
       default: {
-        const sg_gemm_desc desc = product_of_late(0);
+        const sg_gemm_desc desc = recent_gemm(0);
         status = sg_gemm_async(c, &desc, &s.options, &out);
       }
     }
@@ -334,7 +336,7 @@ struct caller {
     CALL(sg_graph_submission_count(g, &size));
     const std::int32_t index = in.below(8) ? in.below(std::max<std::int32_t>(1, size)) : in.byte() - 128;
     if (in.below(4)) {
-      const sg_gemm_desc desc = product_of_late(0);
+      const sg_gemm_desc desc = recent_gemm(0);
       if (in.below(2)) {
         CALL(sg_graph_set_gemm(g, index, &desc));
       } else {
@@ -386,7 +388,7 @@ struct caller {
     }
   }
 
-  // Pinned memory that nothing else uses; freed twice at times, which is answered.
+  // Pinned memory that nothing else uses; sometimes freed twice, which is an error.
   void pinned() {
     sg_context *c = handle<sg_context>(context);
     void *memory = nullptr;
@@ -413,7 +415,7 @@ sg_status untyped(void *handle) {
 constexpr verbs g_verbs[types] = {VERBS(context), VERBS(stream), VERBS(event), VERBS(buffer),
                                   VERBS(job),     VERBS(queue),  VERBS(plan),  VERBS(graph)};
 
-// Every reference there is, but for those to shared contexts.
+// Every reference except those to shared contexts.
 void release_all(void *handle, int of_type) {
   const bool stays = std::find(std::begin(g_shared), std::end(g_shared), handle) != std::end(g_shared);
   while (handle && !stays && g_verbs[of_type].release(handle) == SG_STATUS_OK) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a .npy file: either a matrix whose size is what its header says, or a failure with a message. What was
+// Any bytes as a .npy file: either a matrix of the size in its header, or a failure with a message. A matrix that was
 // read must survive being written and read again.
 #include <cstdlib>
 #include <sstream>

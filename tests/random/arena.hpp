@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the operands of a test: ordinary memory between unreadable pages, and parts of one pinned and one device
-// allocation, whose neighbours are watched. Device memory has an image on the host.
+// Memory for the operands of a test: ordinary memory between unreadable pages, and blocks of one pinned and one device
+// allocation, whose neighbouring bytes are checked. Device memory has an image on the host.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace sg_test::random_tests {
 
-// What nobody may read or write: NaN in every floating type.
+// Filler of memory outside the operands: NaN in every floating type.
 constexpr std::uint8_t untouched = 0xff;
 
 struct block {
   std::uint8_t *image = nullptr;  // on the host
-  void *address = nullptr;        // what the library is given
+  void *address = nullptr;        // the address passed to the library
   std::size_t size = 0;
 };
 
@@ -27,14 +27,14 @@ class arena {
   ~arena();
   arena(const arena &) = delete;
 
-  // Begins a test: all blocks are gone.
+  // Starts a test: frees all blocks.
   void reset();
-  // All bytes are `untouched`. Of the operand only where it lies is read.
+  // All bytes are `untouched`. Only the operand's own elements are read.
   block take(const operand_case &x, std::size_t bytes);
   // From the images to the device, and back.
   void upload();
   void download();
-  // "" unless a byte beside a block has changed.
+  // "" unless a byte outside the blocks has changed.
   std::string neighbours() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random test as plain values: what is submitted, where its operands lie, in which way. Drawn, run, made smaller and
-// printed as a program elsewhere.
+// A random test as plain values: operations, memory of their operands, form of submission. Other files draw it, run it,
+// shrink it and print it as a program.
 #pragma once
 
 #include <streamgemm/streamgemm.h>
@@ -20,24 +20,24 @@ namespace sg_test::random_tests {
 
 enum class memory { ordinary, pinned, registered, device };
 
-// How the items of a batch lie.
+// The placement of a batch's items.
 enum class item_form {
-  strided,      // one behind the other
-  shared,       // all are the first
-  pointers,     // an array of pointers, in no order
-  interleaved,  // blocks side by side in one larger matrix: every run of an item lies within the larger one's run
-  overlapping   // any stride, also less than an item; for operands that are only read
+  strided,      // one after another
+  shared,       // all items are the first
+  pointers,     // an array of pointers, in random order
+  interleaved,  // adjacent blocks of one larger matrix: every run of an item is within the larger one's run
+  overlapping   // any stride, also less than an item; only for operands that are read
 };
 
 struct operand_case {
   sg_layout layout = SG_LAYOUT_ROW_MAJOR;
   std::int64_t pad = 0;  // of the leading dimension, in elements
-  bool says_ld = false;  // gives the leading dimension where 0 would do
+  bool says_ld = false;  // sets the leading dimension where 0 would do
   memory where = memory::ordinary;
   item_form items = item_form::strided;
   std::int64_t gap = 0;     // elements between items; of overlapping ones the stride itself
-  std::int64_t offset = 0;  // elements in front of the first, which need the alignment of one only
-  bool at_start = false;    // ordinary memory: begins where an unreadable page ends
+  std::int64_t offset = 0;  // elements before the first item, aligned for one element only
+  bool at_start = false;    // ordinary memory: starts right after an unreadable page
 
   bool operator==(const operand_case &) const = default;
 };
@@ -45,7 +45,7 @@ struct operand_case {
 enum class values { integers, reals };
 enum class call_form { async, plan, blas };
 
-struct product_case {
+struct gemm_case {
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
@@ -61,7 +61,7 @@ struct product_case {
   int nan_in = 0;  // one element is NaN, of 1: A, 2: B, 3: C, 4: the bias
   std::uint32_t seed = 0;
 
-  bool operator==(const product_case &) const = default;
+  bool operator==(const gemm_case &) const = default;
   std::int64_t rows_a() const { return op_a == SG_OP_N ? m : k; }
   std::int64_t cols_a() const { return op_a == SG_OP_N ? k : m; }
   std::int64_t rows_b() const { return op_b == SG_OP_N ? k : n; }
@@ -91,7 +91,7 @@ struct copy_case {
 
 struct step_case {
   bool is_copy = false;
-  product_case product;
+  gemm_case gemm;
   copy_case copy;
   call_form call = call_form::async;
   bool plan_without_pointers = false;
@@ -109,21 +109,20 @@ struct test_case {
   std::vector<step_case> steps;
   way how = way::jobs;
   int runs = 1;
-  bool blocking = false;  // each step is waited for before the next
+  bool blocking = false;  // waits for each step before the next
   bool check_hazards = true;
 
   bool operator==(const test_case &) const = default;
 
-  // What is not tracked is found by nobody who reads its result, who then names it.
+  // Nothing tracks an untracked writer, so readers of its result must name it.
   bool is_untracked(std::size_t step) const {
-    const int from = steps[step].product.a_from;
+    const int from = steps[step].gemm.a_from;
     return how == way::jobs && (steps[step].after_all || (from >= 0 && is_untracked(static_cast<std::size_t>(from))));
   }
-  // Is its stream enough to order it after what it reads?
+  // Does its stream order it after the jobs that it reads from?
   bool is_ordered_by_stream(std::size_t step) const {
     const step_case &s = steps[step];
-    return s.product.a_from >= 0 && s.stream >= 0 &&
-           steps[static_cast<std::size_t>(s.product.a_from)].stream == s.stream;
+    return s.gemm.a_from >= 0 && s.stream >= 0 && steps[static_cast<std::size_t>(s.gemm.a_from)].stream == s.stream;
   }
 };
 
@@ -135,7 +134,7 @@ struct extent_of_operand {
   item_form form = item_form::strided;
   std::int64_t offset = 0;
 
-  // Of a batch in pointers the items lie in another order.
+  // The items of a batch by pointers are in another order.
   std::int64_t start(std::int64_t item) const {
     if (form == item_form::shared) return offset;
     return offset + (form == item_form::pointers ? items - 1 - item : item) * stride;
@@ -173,7 +172,7 @@ inline extent_of_operand extent_of(const operand_case &x, std::int64_t rows, std
   return e;
 }
 
-inline extent_of_operand extent_of_bias(const product_case &p) {
+inline extent_of_operand extent_of_bias(const gemm_case &p) {
   const bool per_row = p.bias_shape == SG_BIAS_PER_ROW;
   operand_case x = p.bias;
   x.layout = SG_LAYOUT_COLUMN_MAJOR;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of operands: one of 16 for each component, by the component's place in memory, so that a small program can
-// say them too.
+// Operand values: one of 16 for each component, by the component's place in memory, so that a small program can
+// reproduce them.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ inline sg_dtype component_of(sg_dtype type) {
   return type == SG_DTYPE_C64 ? SG_DTYPE_F32 : type == SG_DTYPE_C128 ? SG_DTYPE_F64 : type;
 }
 
-// Which of the 16, for component `index`.
+// Index into the 16 values for component `index`.
 inline std::size_t choice_of(std::uint32_t seed, std::int64_t index) {
   return ((static_cast<std::uint32_t>(index) ^ seed) * 2654435761u + (seed >> 7)) >> 28;
 }
 
 // The 16 values of operand `which` (0: A, 1: B, 2: C, 3: the bias).
-inline std::array<long double, 16> table_of(const product_case &p, sg_dtype type, int which) {
+inline std::array<long double, 16> table_of(const gemm_case &p, sg_dtype type, int which) {
   static constexpr int small[16] = {1, -2, 3, -4, 2, -1, 4, -3, 1, 2, -1, 3, -3, 4, -2, 0};
   std::array<long double, 16> table;
   random_source random(p.seed + static_cast<std::uint32_t>(which));
@@ -37,8 +37,6 @@ inline std::array<long double, 16> table_of(const product_case &p, sg_dtype type
   return table;
 }
 
-inline std::uint32_t seed_of(const product_case &p, int which) {
-  return p.seed * 31 + static_cast<std::uint32_t>(which);
-}
+inline std::uint32_t seed_of(const gemm_case &p, int which) { return p.seed * 31 + static_cast<std::uint32_t>(which); }
 
 }  // namespace sg_test::random_tests

@@ -62,7 +62,7 @@ class drawing {
     return what < 38 ? memory::ordinary : what < 66 ? memory::pinned : what < 68 ? memory::registered : memory::device;
   }
 
-  // One operand; the leading dimension's padding depends on the length of its runs.
+  // One operand; the padding of the leading dimension depends on its run length.
   operand_case operand(std::int64_t rows, std::int64_t cols, bool written) {
     operand_case x;
     x.layout = one_of({SG_LAYOUT_ROW_MAJOR, SG_LAYOUT_COLUMN_MAJOR});
@@ -82,7 +82,7 @@ class drawing {
     return x;
   }
 
-  sg_scalar scalar(const product_case &p, bool is_beta) {
+  sg_scalar scalar(const gemm_case &p, bool is_beta) {
     const int what = below(100);
     if (what < (is_beta ? 45 : 5)) return {0, chance(10) && !p.complex() ? 1.0 : 0.0};
     if (what < (is_beta ? 65 : 60)) return {1, 0};
@@ -95,7 +95,7 @@ class drawing {
     return {part(), p.complex() && chance(70) ? part() : 0.0};
   }
 
-  void types(product_case &p) {
+  void types(gemm_case &p) {
     static constexpr struct {
       sg_dtype in, out;
     } pairs[] = {{SG_DTYPE_F32, SG_DTYPE_F32},      {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_F32, SG_DTYPE_F32},
@@ -114,26 +114,26 @@ class drawing {
       p.compute = SG_COMPUTE_F8;
   }
 
-  void epilogue(product_case &p) {
+  void epilogue(gemm_case &p) {
     p.has_bias = chance(25);
     p.bias_shape = one_of({SG_BIAS_PER_COLUMN, SG_BIAS_PER_ROW});
     p.bias = operand(1, 1, false);
     p.bias.pad = 0;
-    // There is no array of pointers to biases.
+    // There is no pointer array of biases.
     if (p.bias.items != item_form::strided && p.bias.items != item_form::overlapping) p.bias.items = item_form::shared;
     if (p.complex() || chance(80)) return;
     p.activation = p.out == SG_DTYPE_I32 || chance(60) ? SG_ACTIVATION_RELU : SG_ACTIVATION_GELU;
   }
 
-  bool fits(const product_case &p) const {
+  bool fits(const gemm_case &p) const {
     return p.m * p.n * std::max<std::int64_t>(p.k, 1) * p.batch <= budget_ &&
            extent_of(p.a, p.rows_a(), p.cols_a(), p.batch).elements <= most_elements &&
            extent_of(p.b, p.rows_b(), p.cols_b(), p.batch).elements <= most_elements &&
            extent_of(p.c, p.m, p.n, p.batch).elements <= most_elements;
   }
 
-  product_case product(const test_case &t, int index) {
-    product_case p;
+  gemm_case gemm(const test_case &t, int index) {
+    gemm_case p;
     types(p);
     p.data = chance(50) ? values::integers : values::reals;
     p.op_a = static_cast<sg_op>(below(3));
@@ -173,7 +173,7 @@ class drawing {
   }
 
   // C = A * op(A), as a square of a matrix and its transpose.
-  void alias_b(product_case &p) {
+  void alias_b(gemm_case &p) {
     p.b_is_a = true;
     p.op_b = p.op_a == SG_OP_N ? SG_OP_T : SG_OP_N;
     if (p.op_a == SG_OP_C) p.op_a = SG_OP_T;
@@ -181,12 +181,12 @@ class drawing {
     p.b = p.a;
   }
 
-  // A is what an earlier step computes.
-  void chain(const test_case &t, int index, product_case &p) {
+  // A is the result of an earlier step.
+  void chain(const test_case &t, int index, gemm_case &p) {
     if (p.b_is_a) return;
     for (int i = index - 1; i >= 0; --i) {
       const step_case &before = t.steps[static_cast<std::size_t>(i)];
-      const product_case &q = before.product;
+      const gemm_case &q = before.gemm;
       if (before.is_copy || q.out != p.in) continue;
       p.a_from = i;
       p.batch = q.batch;
@@ -218,7 +218,7 @@ class drawing {
 
   std::int64_t tile() { return chance(50) ? 0 : 1 + below(chance(50) ? 8 : 150); }
 
-  sg_plan_options options(const product_case &p) {
+  sg_plan_options options(const gemm_case &p) {
     sg_plan_options o = SG_PLAN_OPTIONS_INIT;
     if (chance(55)) return o;
     if (chance(60)) o.split = static_cast<sg_split>(below(6));
@@ -230,7 +230,7 @@ class drawing {
       o.tile_n = tile();
       o.tile_k = tile();
     }
-    // The check for hazards takes the square of the number of commands.
+    // The hazard check takes time quadratic in the number of commands.
     const auto count = [](std::int64_t extent, std::int64_t tile) { return tile > 0 ? (extent + tile - 1) / tile : 1; };
     while (count(p.m, o.tile_m) * count(p.n, o.tile_n) * count(p.k, o.tile_k) * p.batch > 500 + p.batch)
       o.tile_m *= 2, o.tile_n *= 2, o.tile_k *= 2;
@@ -246,7 +246,7 @@ class drawing {
     return o;
   }
 
-  static bool may_be_blas(const product_case &p) {
+  static bool may_be_blas(const gemm_case &p) {
     return (p.in == SG_DTYPE_F32 || p.in == SG_DTYPE_F64) && p.compute == SG_COMPUTE_EXACT && p.batch == 1 &&
            p.plain() && p.a.layout == p.c.layout && p.b.layout == p.c.layout;
   }
@@ -257,12 +257,12 @@ class drawing {
       s.is_copy = true;
       s.copy = copy();
     } else {
-      s.product = product(t, index);
-      s.options = options(s.product);
-      if (t.how == way::jobs && !s.product.nothing_to_do() && chance(20)) {
+      s.gemm = gemm(t, index);
+      s.options = options(s.gemm);
+      if (t.how == way::jobs && !s.gemm.nothing_to_do() && chance(20)) {
         s.call = call_form::plan;
         s.plan_without_pointers = chance(50);
-      } else if (t.how != way::grouped && may_be_blas(s.product) && chance(50)) {
+      } else if (t.how != way::grouped && may_be_blas(s.gemm) && chance(50)) {
         s.call = call_form::blas;
       }
     }

@@ -5,7 +5,7 @@
 
 namespace sg_test::random_tests {
 
-// The case of a seed: the same on every machine.
+// The test case of a seed: the same on every machine.
 test_case draw(std::uint64_t seed);
 
 }  // namespace sg_test::random_tests

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned most_seconds = 60;
 
-// A fault as bytes of a pipe.
+// A fault serialized for a pipe.
 struct message {
   char what[512] = "";
   int failed = 0, step = -1;

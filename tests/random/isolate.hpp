@@ -12,8 +12,8 @@ namespace sg_test::random_tests {
 // Runs a test in a process of its own, with a new context, `times` times over. A crash or a hang is a fault too.
 std::optional<fault> run_isolated(const std::string &device, const test_case &t, int times = 1);
 
-// Drops features and halves sizes one by one for as long as the test still fails, and at most `seconds`. The fault is
-// that of the smallest.
+// Drops features and halves sizes one by one while the test still fails, for at most `seconds`. Returns the fault of
+// the smallest test.
 test_case shrink(const std::string &device, test_case t, fault &seen, double seconds);
 
 }  // namespace sg_test::random_tests

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The random differential tester: draws submissions, runs them on one device and compares with a reference in higher
-// precision. It stops at the first fault, makes the test smaller for as long as it fails, and prints a program.
+// precision. It stops at the first fault, shrinks the test while it fails, and prints a program.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,11 +30,11 @@ constexpr std::chrono::seconds most_time_of_a_test{120};
 struct settings {
   std::string device = "cpu";
   double seconds = 10;
-  std::uint64_t seed = 0, count = 0;  // 0 of them: for as long as there is time
+  std::uint64_t seed = 0, count = 0;  // 0: until the time is over
   bool has_seed = false, isolated = false, prints = false;
 };
 
-// Where the process that tests is; shared with the one that watches it.
+// Progress of the testing process; shared with the process that watches it.
 struct progress {
   std::atomic<std::uint64_t> seed;
 };
@@ -128,7 +128,7 @@ int search(const settings &s, progress &at) {
   return 0;
 }
 
-// How a process ended, or that it has been in one test for too long and was killed; "": well.
+// How a process exited, or that it hung in one test and was killed; "": success.
 std::string ending_of(pid_t process, const progress &at, int &code) {
   std::uint64_t seed = at.seed;
   auto since = clock::now();
@@ -148,7 +148,7 @@ std::string ending_of(pid_t process, const progress &at, int &code) {
   }
 }
 
-// The tests run in a process of their own, so that a crash can be looked into, whatever thread it was on.
+// The tests run in a process of their own, so that a crash on any thread can be reproduced.
 int watch(settings s) {
   std::printf("random tests on %s, seed %llu\n", s.device.c_str(), static_cast<unsigned long long>(s.seed));
   std::fflush(stdout);
@@ -171,7 +171,7 @@ int watch(settings s) {
   return in_isolation(s);
 }
 
-// The program expects of an element what the test has given.
+// The program expects the element to have the value seen in the test.
 int print(const settings &s) {
   const test_case t = draw(s.seed);
   bench on(s.device.c_str(), t.check_hazards);

@@ -24,7 +24,7 @@ void placed_operand::each_run(Visit &&visit) const {
     for (std::int64_t run = 0; run < extent_.runs; ++run) visit(extent_.start(item) + run * extent_.ld, extent_.width);
 }
 
-void placed_operand::fill(const product_case &p, int which) {
+void placed_operand::fill(const gemm_case &p, int which) {
   const auto table = table_of(p, type_, which);
   const sg_dtype component = component_of(type_);
   const std::int64_t components = is_complex_type(type_) ? 2 : 1, size = sg_dtype_size(component);
@@ -49,7 +49,7 @@ void *placed_operand::first() const {
 
 sg_matrix placed_operand::view(const operand_case &x) const {
   const bool tight = extent_.ld == extent_.width;
-  // Nobody needs an address where there is nothing.
+  // An empty operand needs no address.
   void *const data = !pointers_.empty() || block_.size == 0 ? nullptr : first();
   return {data, extent_.rows, extent_.cols, tight && !x.says_ld ? 0 : extent_.ld, type_, x.layout};
 }
@@ -69,7 +69,7 @@ bool placed_operand::gaps_are_unchanged() const {
   return now == before_;
 }
 
-placed_product::placed_product(arena &memory, const product_case &p, const placed_operand *a) : p_(p), a_(a) {
+placed_gemm::placed_gemm(arena &memory, const gemm_case &p, const placed_operand *a) : p_(p), a_(a) {
   if (!a_) own_a_ = placed_operand(memory, p.a, extent_of(p.a, p.rows_a(), p.cols_a(), p.batch), p.in);
   if (!p.b_is_a) own_b_ = placed_operand(memory, p.b, extent_of(p.b, p.rows_b(), p.cols_b(), p.batch), p.in);
   c = placed_operand(memory, p.c, extent_of(p.c, p.m, p.n, p.batch), p.out);
@@ -84,7 +84,7 @@ placed_product::placed_product(arena &memory, const product_case &p, const place
   if (p.nan_in == 4 && p.has_bias) bias_.make_nan(p.seed);
 }
 
-sg_gemm_desc placed_product::desc() const {
+sg_gemm_desc placed_gemm::desc() const {
   sg_gemm_desc d = SG_GEMM_DESC_INIT;
   d.a = a().view(p_.a);
   d.b = b().view(p_.b_is_a ? p_.a : p_.b);
@@ -112,14 +112,14 @@ sg_gemm_desc placed_product::desc() const {
   return d;
 }
 
-void placed_product::remember() {
+void placed_gemm::remember() {
   if (!a_) own_a_.remember();
   if (!p_.b_is_a) own_b_.remember();
   c.remember();
   if (p_.has_bias) bias_.remember();
 }
 
-std::optional<fault> placed_product::check(int parts) const {
+std::optional<fault> placed_gemm::check(int parts) const {
   const auto says = [](const char *what) {
     fault f;
     f.what = what;

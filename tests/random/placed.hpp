@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of a product, and of a copy, in memory: filled, described to the library, and checked byte by byte.
+// The operands of a GEMM and of a copy in memory: filled, described to the library, and checked byte by byte.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class placed_operand {
   placed_operand(arena &memory, const operand_case &where, const extent_of_operand &extent, sg_dtype type);
 
   // Gives every element of the footprint its value (data.hpp).
-  void fill(const product_case &p, int which);
+  void fill(const gemm_case &p, int which);
   void make_nan(std::uint32_t choice);
   void remember() { before_.assign(block_.image, block_.image + block_.size); }
 
@@ -28,7 +28,7 @@ class placed_operand {
   operand_image image() const { return {block_.image, extent_}; }
   operand_image image_before() const { return {before_.data(), extent_}; }
   bool is_unchanged() const;
-  // Has nothing changed but elements?
+  // Have only elements changed?
   bool gaps_are_unchanged() const;
 
  private:
@@ -42,10 +42,10 @@ class placed_operand {
   std::vector<void *> pointers_;
 };
 
-class placed_product {
+class placed_gemm {
  public:
-  // `a`: the C of an earlier step, which is A.
-  placed_product(arena &memory, const product_case &p, const placed_operand *a);
+  // `a`: the C of an earlier step, used as A.
+  placed_gemm(arena &memory, const gemm_case &p, const placed_operand *a);
 
   sg_gemm_desc desc() const;
   void remember();
@@ -57,7 +57,7 @@ class placed_product {
   const placed_operand &a() const { return a_ ? *a_ : own_a_; }
   const placed_operand &b() const { return p_.b_is_a ? a() : own_b_; }
 
-  const product_case &p_;
+  const gemm_case &p_;
   const placed_operand *a_;
   placed_operand own_a_, own_b_, bias_;
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies a source with one line made wrong. plant.py SOURCE RESULT RIGHT WRONG"""
+"""Copies a source with one line replaced by a wrong one. plant.py SOURCE RESULT RIGHT WRONG"""
 import pathlib
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The random tester sees a library that has a defect, within its time, and prints a program that shows the defect.
+"""The random tester detects a planted defect of the library in time, and prints a program that shows it.
 planted_test.py RANDOM-TEST INCLUDE LIBRARY DEFECTIVE-LIBRARY DEVICE SECONDS C-COMPILER..."""
 import os
 import pathlib

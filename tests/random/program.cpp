@@ -34,7 +34,7 @@ const char *name_of(sg_dtype type) {
   return names[type];
 }
 
-// Does C have no arithmetic on the type's values, so that a program holds their bits?
+// Does C lack arithmetic on the type, so that the program stores its bits?
 bool held_as_bits(sg_dtype type) { return std::strncmp(c_type(type), "unsigned", 8) == 0; }
 
 std::string value_text(sg_dtype type, long double value) {
@@ -79,7 +79,7 @@ class writer {
       if (t_.steps[i].is_copy)
         copy_operands(t_.steps[i].copy);
       else
-        product_operands(t_.steps[i].product);
+        gemm_operands(t_.steps[i].gemm);
     }
     if (t_.how == way::graph) line("  sg_graph *g; sg_graph_create(x, &g);");
     submissions();
@@ -102,10 +102,10 @@ class writer {
     text_ += format(how, arguments...) + '\n';
   }
 
-  // A crash may need memory that ends where a page ends that cannot be touched.
+  // To reproduce a crash, memory may have to be adjacent to an unreadable page.
   bool ends_by_guards() const { return seen_.what.rfind("crashes", 0) == 0; }
 
-  // Memory for an operand: NAME on the host, and d_NAME where the library is to find it.
+  // Memory for an operand: NAME on the host, and d_NAME as passed to the library.
   std::string allocation(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     std::string text = format("  %s *%s%d", type, name, step_);
@@ -119,7 +119,7 @@ class writer {
     return text + format(" memset(%s%d, 0xff, %lld);", name, step_, size);
   }
 
-  // Device memory gets what the host has, after it has been filled.
+  // Device memory is filled from the host's.
   void upload(const char *type, const char *name, const operand_case &x, std::int64_t bytes) {
     const auto size = static_cast<long_long>(std::max<std::int64_t>(bytes, 1));
     if (x.where != memory::device) return;
@@ -130,8 +130,8 @@ class writer {
     line("  sg_copy(x, d_%s%d, %s%d, %lld, 0);", name, step_, name, step_, size);
   }
 
-  // The name of a table of 16 values, which is written when it is new.
-  std::string table(const product_case &p, sg_dtype type, int which) {
+  // The name of a table of 16 values, which is emitted when it is new.
+  std::string table(const gemm_case &p, sg_dtype type, int which) {
     std::string values;
     for (const long double value : table_of(p, type, which))
       values += (values.empty() ? "" : ", ") + value_text(component_of(type), value);
@@ -141,7 +141,7 @@ class writer {
     return found->second;
   }
 
-  void operand(const char *name, int which, const product_case &p, const operand_case &x, const extent_of_operand &e,
+  void operand(const char *name, int which, const gemm_case &p, const operand_case &x, const extent_of_operand &e,
                sg_dtype type, bool has_values) {
     const std::int64_t size = sg_dtype_size(type), n = is_complex_type(type) ? 2 : 1;
     const std::string values = has_values ? table(p, type, which) : "";
@@ -177,7 +177,7 @@ class writer {
     if (e.form == item_form::pointers) line("  d%d.%s_array = p_%s%d;", step_, field, name, of);
   }
 
-  void product_operands(const product_case &p) {
+  void gemm_operands(const gemm_case &p) {
     const auto a = extent_of(p.a, p.rows_a(), p.cols_a(), p.batch), b = extent_of(p.b, p.rows_b(), p.cols_b(), p.batch),
                c = extent_of(p.c, p.m, p.n, p.batch), bias = extent_of_bias(p);
     if (p.a_from < 0) operand("a", 0, p, p.a, a, p.in, true);
@@ -226,14 +226,14 @@ class writer {
 
   void options(const step_case &s) {
     sg_plan_options o = s.options;
-    if (t_.how == way::grouped) o.place_a = o.place_b = o.place_c = SG_MEMORY_AUTO;  // they would be those of all
+    if (t_.how == way::grouped) o.place_a = o.place_b = o.place_c = SG_MEMORY_AUTO;  // they would apply to all members
     line("  sg_plan_options o%d = {sizeof o%d, %d, %d, %d, %llu, %lld, %lld, %lld, %d, %d, %d};", step_, step_, o.split,
          o.parts, o.streams, static_cast<unsigned long long>(o.memory_limit), long_long{o.tile_m}, long_long{o.tile_n},
          long_long{o.tile_k}, o.place_a, o.place_b, o.place_c);
     line("  s%d.plan = &o%d;", step_, step_);
   }
 
-  // As the tester's own, by their index.
+  // The tester's streams, by index.
   void streams() {
     static const char *const calls[] = {"sg_stream_create(x, 0", "sg_stream_create(x, 0", "sg_stream_create(x, -1",
                                         "sg_stream_create(x, 1", "sg_stream_create_limited(x, 0, 1"};
@@ -242,7 +242,7 @@ class writer {
         line("  sg_stream *r%d; %s, &r%d);", i, calls[i], i);
   }
 
-  // One product and nothing else.
+  // A single GEMM.
   bool is_one_call() const {
     const step_case &s = t_.steps[0];
     return t_.steps.size() == 1 && t_.how == way::jobs && t_.runs == 1 && !s.is_copy && s.call == call_form::async &&
@@ -311,7 +311,7 @@ class writer {
     const bool element = seen_.step >= 0 && seen_.item >= 0;
     if (!element) return line("  return 0; /* %s */", seen_.what.c_str());
     const step_case &s = t_.steps[static_cast<std::size_t>(seen_.step)];
-    const product_case &p = s.product;
+    const gemm_case &p = s.gemm;
     const extent_of_operand c = extent_of(p.c, p.m, p.n, p.batch);
     step_ = seen_.step;
     if (p.c.where == memory::device)

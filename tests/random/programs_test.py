@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that the random tester prints compile, and compute what the tester has seen.
+"""The programs that the random tester prints compile, and reproduce the results of the tester.
 programs_test.py RANDOM-TEST INCLUDE LIBRARY C-COMPILER..."""
 import os
 import pathlib

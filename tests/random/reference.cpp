@@ -12,7 +12,7 @@ struct precision {
   long double accumulator, output, tiny, largest;
 };
 
-precision precision_of(const product_case &p) {
+precision precision_of(const gemm_case &p) {
   const long double in_f32 = p.in == SG_DTYPE_F32 && p.compute == SG_COMPUTE_EXACT ? 0x1p-24L : 0x1p-23L;
   switch (p.out) {
     case SG_DTYPE_F64:
@@ -21,20 +21,20 @@ precision precision_of(const product_case &p) {
     case SG_DTYPE_BF16: return {0x1p-23L, 0x1p-8L, 0x1p-133L, 3.3895313892515355e38L};
     default: break;
   }
-  // What is rounded to a shorter format first may lose operands below the normal range (types.h).
+  // Rounding to a shorter format first may flush operands below the normal range (types.h).
   const bool is_shortened = p.in == SG_DTYPE_F32 && p.compute != SG_COMPUTE_EXACT;
   return {p.in == SG_DTYPE_C64 ? 0x1p-24L : in_f32, 0, is_shortened ? 0x1p-126L : 0x1p-149L, 3.4028234663852886e38L};
 }
 
-// By what of itself a product of two elements may be off, because the operands are rounded (types.h).
-long double error_of_product(const product_case &p) {
+// The relative error of a product of two elements whose operands are rounded (types.h).
+long double error_of_product(const gemm_case &p) {
   switch (p.compute) {
     case SG_COMPUTE_TF32: return 2 * 0x1p-11L + 0x1p-22L;
     case SG_COMPUTE_3XTF32: return 0x1p-17L;
     case SG_COMPUTE_BF16: return 2 * 0x1p-8L + 0x1p-16L;
     case SG_COMPUTE_BF16X3: return 0x1p-14L;
-    // Hopper cuts the products that it adds at once, 32 of them, to 14 bits of the largest: 3.7 * 2^-13 of their sum
-    // was seen.
+    // Hopper truncates the products that it adds at once, 32 of them, to 14 bits of the largest: 3.7 * 2^-13 of their
+    // sum was observed.
     case SG_COMPUTE_F8: return 0x1p-10L;
     case SG_COMPUTE_EXACT: break;
   }
@@ -48,7 +48,7 @@ long double activated(sg_activation activation, long double x) {
   return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
 }
 
-// A component as a type of real numbers holds it.
+// A component in a real type.
 long double rounded(sg_dtype type, long double value) {
   alignas(16) std::uint8_t bytes[16];
   if (type == SG_DTYPE_C64) type = SG_DTYPE_F32;
@@ -59,18 +59,18 @@ long double rounded(sg_dtype type, long double value) {
 
 class judge {
  public:
-  judge(const product_case &p, int parts) : p_(p), precision_(precision_of(p)) {
+  judge(const gemm_case &p, int parts) : p_(p), precision_(precision_of(p)) {
     const long double n = (p.complex() ? 2.0L : 1.0L) * (static_cast<long double>(p.k) + 4 + (parts > 0 ? parts : 64));
     gamma_ = n * precision_.accumulator / (1 - n * precision_.accumulator);
     const long double digits = precision_.accumulator < 0x1p-30L ? 0x1p50L
                                : p.compute == SG_COMPUTE_F8      ? 0x1p6L
                                                                  : 0x1p16L;
-    // What an earlier step has computed need not be an integer.
+    // The result of an earlier step need not be an integer.
     exact_below_ = p.data == values::integers && p.a_from < 0 && p.activation != SG_ACTIVATION_GELU ? digits : 0;
   }
 
-  // g: the sum of absolute values; products: that of the products alone. The bound goes to `bound`.
-  // largest: of an element of A or B, by which what is lost where a scaled operand falls below the normal range grows.
+  // g: the sum of absolute values; products: that of the products alone. The bound is stored in `bound`. largest: of an
+  // element of A or B; scales the loss where a scaled operand falls below the normal range.
   bool accepts(long double seen, long double sum, long double g, long double products, long double largest,
                long double &bound) const {
     const long double exact = activated(p_.activation, sum);
@@ -89,12 +89,12 @@ class judge {
   }
 
  private:
-  const product_case &p_;
+  const gemm_case &p_;
   const precision precision_;
   long double gamma_ = 0, exact_below_ = 0;
 };
 
-// An operand of one item as op has it, dense.
+// An operand of one item after op, dense.
 template <class R>
 struct dense {
   std::vector<R> re, im;
@@ -124,7 +124,7 @@ std::uint64_t bits_of(long double integer) { return static_cast<std::uint64_t>(s
 template <class R>
 class checker {
  public:
-  checker(const product_case &p, int parts, const product_images &images)
+  checker(const gemm_case &p, int parts, const gemm_images &images)
       : p_(p), images_(images), judge_(p, parts), reads_(p.k > 0 && !p.alpha_zero()) {}
 
   std::optional<fault> all() {
@@ -226,8 +226,8 @@ class checker {
     return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
   }
 
-  const product_case &p_;
-  const product_images &images_;
+  const gemm_case &p_;
+  const gemm_images &images_;
   const judge judge_;
   const bool reads_;
   dense<R> a_, b_;
@@ -237,7 +237,7 @@ class checker {
 
 }  // namespace
 
-std::optional<fault> check_elements(const product_case &p, int parts, const product_images &images) {
+std::optional<fault> check_elements(const gemm_case &p, int parts, const gemm_images &images) {
   if (p.in == SG_DTYPE_F64 || p.in == SG_DTYPE_C128) return checker<long double>(p, parts, images).all();
   return checker<double>(p, parts, images).all();
 }

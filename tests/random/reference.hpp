@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a product must give, in higher precision, element by element, and what it may be off by (docs/design: Higham's
+// The expected result of a GEMM in higher precision, element by element, and its error bound (docs/design: Higham's
 // bound with the unit roundoffs of the accumulator and of the result; integers to the bit).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sg_test::random_tests {
 
-// What is wrong first.
+// The first fault.
 struct fault {
   std::string what;
   int step = -1;
@@ -25,10 +25,10 @@ struct operand_image {
   extent_of_operand extent;
 };
 
-struct product_images {
+struct gemm_images {
   operand_image a, b, c, c_before, bias;
 };
 
-std::optional<fault> check_elements(const product_case &p, int parts, const product_images &images);
+std::optional<fault> check_elements(const gemm_case &p, int parts, const gemm_images &images);
 
 }  // namespace sg_test::random_tests

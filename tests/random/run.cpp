@@ -12,7 +12,7 @@ namespace sg_test::random_tests {
 
 namespace {
 
-// A call refused the step, which the documentation allows: the test is over.
+// A call refused the step, as the documentation allows: the test stops.
 struct refusal {
   std::string why;
 };
@@ -34,15 +34,15 @@ class running {
     return {};
   }
 
-  // The last element of the last product that has any.
+  // The last element of the last GEMM that has any.
   fault sample() const {
     fault f;
-    for (const auto &[i, p] : products_) {
+    for (const auto &[i, p] : gemms_) {
       const operand_image c = p->c.image();
       if (c.extent.runs == 0 || c.extent.width == 0) continue;
       f.step = static_cast<int>(i);
       f.item = c.extent.items - 1, f.i = c.extent.rows - 1, f.j = c.extent.cols - 1;
-      const sg_dtype type = t_.steps[i].product.out;
+      const sg_dtype type = t_.steps[i].gemm.out;
       f.seen = f.wanted = load(type, c.bytes + c.extent.at(f.item, f.i, f.j) * sg_dtype_size(type));
     }
     return f;
@@ -55,13 +55,13 @@ class running {
       copies_[i] = std::make_unique<placed_copy>(*on_.memory, s.copy);
       return;
     }
-    const int from = s.product.a_from;
-    products_[i] = std::make_unique<placed_product>(
-        *on_.memory, s.product, from >= 0 ? &products_.at(static_cast<std::size_t>(from))->c : nullptr);
+    const int from = s.gemm.a_from;
+    gemms_[i] = std::make_unique<placed_gemm>(*on_.memory, s.gemm,
+                                              from >= 0 ? &gemms_.at(static_cast<std::size_t>(from))->c : nullptr);
   }
 
   void remember() {
-    for (auto &[i, p] : products_) p->remember();
+    for (auto &[i, p] : gemms_) p->remember();
     for (auto &[i, c] : copies_) c->remember();
   }
 
@@ -92,7 +92,7 @@ class running {
     const bool cut = (s.options.split != SG_SPLIT_AUTO || s.options.parts > 0) && !s.is_copy;
     if (status == SG_STATUS_OUT_OF_MEMORY && limited) return "too little memory";
     if (status == SG_STATUS_UNSUPPORTED && cut && message.find("split") != message.npos) return "no such split";
-    if (status == SG_STATUS_UNSUPPORTED && message.find("has no ") != message.npos) return "no such product";
+    if (status == SG_STATUS_UNSUPPORTED && message.find("has no ") != message.npos) return "no such GEMM";
     // A stream of few compute units takes no plan for more.
     if (status == SG_STATUS_INVALID_ARGUMENT && s.call == call_form::plan &&
         message.find("compute units, and the plan") != message.npos)
@@ -114,7 +114,7 @@ class running {
     return failure(step, call, status);
   }
 
-  // The sum of all limits: a failure that comes with a job, not with its submission.
+  // The sum of all limits: a failure reported by a job instead of its submission.
   std::optional<fault> wait(int step, sg_job *job) { return accept(step, "sg_job_wait", sg_job_wait(job, SG_FOREVER)); }
 
   std::optional<fault> submit_step(std::size_t i) {
@@ -136,9 +136,9 @@ class running {
                                             static_cast<std::uint64_t>(s.copy.width),
                                             static_cast<std::uint64_t>(s.copy.height), &submit, out));
     } else {
-      const sg_gemm_desc desc = products_.at(i)->desc();
+      const sg_gemm_desc desc = gemms_.at(i)->desc();
       if (s.call == call_form::blas)
-        wrong = accept(step, "sg_xgemm_async", submit_blas(s.product, desc, submit, out));
+        wrong = accept(step, "sg_xgemm_async", submit_blas(s.gemm, desc, submit, out));
       else if (s.call == call_form::plan)
         wrong = submit_plan(i, desc, submit, out);
       else
@@ -150,7 +150,7 @@ class running {
     return wrong;
   }
 
-  sg_status submit_blas(const product_case &p, const sg_gemm_desc &d, const sg_submit &submit, sg_job **out) {
+  sg_status submit_blas(const gemm_case &p, const sg_gemm_desc &d, const sg_submit &submit, sg_job **out) {
     const auto ld = [](const sg_matrix &v) {
       return v.ld ? v.ld : std::max<std::int64_t>(1, v.layout == SG_LAYOUT_ROW_MAJOR ? v.cols : v.rows);
     };
@@ -176,9 +176,9 @@ class running {
                : where == memory::device ? SG_MEMORY_DEVICE
                                          : SG_MEMORY_PINNED;
       };
-      options.place_a = kind(s.product.a.where);
-      options.place_b = kind(s.product.b.where);
-      options.place_c = kind(s.product.c.where);
+      options.place_a = kind(s.gemm.a.where);
+      options.place_b = kind(s.gemm.b.where);
+      options.place_c = kind(s.gemm.c.where);
     }
     if (auto wrong = accept(step, "sg_plan_create", sg_plan_create(on_.context, &shape, &options, made.out())))
       return wrong;
@@ -212,7 +212,7 @@ class running {
 
   std::optional<fault> submit_group() {
     std::vector<sg_gemm_desc> descs;
-    for (auto &[i, p] : products_) descs.push_back(p->desc());
+    for (auto &[i, p] : gemms_) descs.push_back(p->desc());
     sg_plan_options options = t_.steps[0].options;
     options.place_a = options.place_b = options.place_c = SG_MEMORY_AUTO;
     const sg_submit submit = submit_of(0, &options);
@@ -234,7 +234,7 @@ class running {
     return first;
   }
 
-  // Nothing is in flight any more when a test ends before its end.
+  // No job is in flight any more when a test stops early.
   std::optional<fault> drained(std::optional<fault> wrong) {
     for (const job &j : jobs_) sg_job_wait(j, SG_FOREVER);
     return wrong;
@@ -245,7 +245,7 @@ class running {
       f.step = static_cast<int>(i);
       return f;
     };
-    for (auto &[i, p] : products_)
+    for (auto &[i, p] : gemms_)
       if (auto wrong = p->check(t_.steps[i].options.parts)) return in_step(i, *wrong);
     for (auto &[i, c] : copies_)
       if (auto wrong = c->check()) return in_step(i, *wrong);
@@ -258,7 +258,7 @@ class running {
 
   bench &on_;
   const test_case &t_;
-  std::map<std::size_t, std::unique_ptr<placed_product>> products_;
+  std::map<std::size_t, std::unique_ptr<placed_gemm>> gemms_;
   std::map<std::size_t, std::unique_ptr<placed_copy>> copies_;
   owned<sg_graph, sg_graph_release> graph_;
   std::vector<job> jobs_;

@@ -12,7 +12,7 @@
 
 namespace sg_test::random_tests {
 
-// A context with what tests of one device need: memory, streams.
+// A context with the resources for tests of one device: memory, streams.
 class bench {
  public:
   bench(const char *device, bool check_hazards);
@@ -24,11 +24,11 @@ class bench {
   std::vector<sg_stream *> streams;  // normal, normal, low, high, and one of few compute units where there is one
 };
 
-// How often a call was refused, by why it was allowed to be.
+// The number of allowed refusals, by reason.
 using refusals = std::map<std::string, long>;
 
-// Runs a test and says what was wrong first. Refusals that the documentation allows are counted. When nothing was wrong
-// `sample` gets one element of the last product as it then is.
+// Runs a test and returns its first fault. Refusals that the documentation allows are counted. Without a fault `sample`
+// receives one element of the last GEMM's result.
 std::optional<fault> run(bench &on, const test_case &t, refusals &refused, fault *sample = nullptr);
 
 }  // namespace sg_test::random_tests

@@ -10,9 +10,9 @@ namespace {
 
 using change = std::function<void(test_case &)>;
 
-// Changes of one operand, from the one that says most to the one that says least.
-void for_operand(std::vector<change> &all, std::size_t step, operand_case product_case::*which) {
-  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].product.*which); }); };
+// Changes of one operand, in the order of decreasing effect.
+void for_operand(std::vector<change> &all, std::size_t step, operand_case gemm_case::*which) {
+  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].gemm.*which); }); };
   add([](operand_case &x) { x.where = memory::ordinary; });
   add([](operand_case &x) {
     if (x.where != memory::ordinary) x.where = memory::pinned;
@@ -27,49 +27,49 @@ void for_operand(std::vector<change> &all, std::size_t step, operand_case produc
   add([](operand_case &x) { x.at_start = false; });
 }
 
-void for_product(std::vector<change> &all, std::size_t step) {
-  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].product); }); };
-  add([](product_case &p) { p.batch = 1; });
-  add([](product_case &p) {
+void for_gemm(std::vector<change> &all, std::size_t step) {
+  const auto add = [&](auto what) { all.push_back([=](test_case &t) { what(t.steps[step].gemm); }); };
+  add([](gemm_case &p) { p.batch = 1; });
+  add([](gemm_case &p) {
     if (p.batch > 2) p.batch = 2;
   });
-  add([](product_case &p) {
+  add([](gemm_case &p) {
     if (p.batch > 2) p.batch /= 2;
   });
-  for (std::int64_t product_case::*size : {&product_case::m, &product_case::n, &product_case::k}) {
-    add([=](product_case &p) {
+  for (std::int64_t gemm_case::*size : {&gemm_case::m, &gemm_case::n, &gemm_case::k}) {
+    add([=](gemm_case &p) {
       if (p.*size > 1) p.*size = 1;
     });
-    add([=](product_case &p) { p.*size = std::max<std::int64_t>(p.*size / 2, std::min<std::int64_t>(p.*size, 1)); });
-    add([=](product_case &p) {
+    add([=](gemm_case &p) { p.*size = std::max<std::int64_t>(p.*size / 2, std::min<std::int64_t>(p.*size, 1)); });
+    add([=](gemm_case &p) {
       if (p.*size > 8) p.*size -= p.*size / 8;
     });
-    add([=](product_case &p) {
+    add([=](gemm_case &p) {
       if (p.*size > 1) --(p.*size);
     });
   }
-  add([](product_case &p) { p.in = p.out = SG_DTYPE_F32, p.compute = SG_COMPUTE_EXACT; });
-  add([](product_case &p) {
+  add([](gemm_case &p) { p.in = p.out = SG_DTYPE_F32, p.compute = SG_COMPUTE_EXACT; });
+  add([](gemm_case &p) {
     if (p.in != SG_DTYPE_F32) p.in = p.out = SG_DTYPE_F64, p.compute = SG_COMPUTE_EXACT;
   });
-  add([](product_case &p) { p.compute = SG_COMPUTE_EXACT; });
-  add([](product_case &p) { p.has_bias = false; });
-  add([](product_case &p) { p.activation = SG_ACTIVATION_NONE; });
-  add([](product_case &p) { p.alpha = {1, 0}; });
-  add([](product_case &p) { p.beta = {0, 0}; });
-  add([](product_case &p) {
+  add([](gemm_case &p) { p.compute = SG_COMPUTE_EXACT; });
+  add([](gemm_case &p) { p.has_bias = false; });
+  add([](gemm_case &p) { p.activation = SG_ACTIVATION_NONE; });
+  add([](gemm_case &p) { p.alpha = {1, 0}; });
+  add([](gemm_case &p) { p.beta = {0, 0}; });
+  add([](gemm_case &p) {
     if (!p.beta_zero()) p.beta = {1, 0};
   });
-  add([](product_case &p) { p.nan_in = 0; });
-  add([](product_case &p) { p.b_is_a = false; });
-  add([](product_case &p) { p.op_a = SG_OP_N; });
-  add([](product_case &p) { p.op_b = SG_OP_N; });
-  add([](product_case &p) { p.data = values::integers; });
-  for (operand_case product_case::*which : {&product_case::a, &product_case::b, &product_case::c, &product_case::bias})
+  add([](gemm_case &p) { p.nan_in = 0; });
+  add([](gemm_case &p) { p.b_is_a = false; });
+  add([](gemm_case &p) { p.op_a = SG_OP_N; });
+  add([](gemm_case &p) { p.op_b = SG_OP_N; });
+  add([](gemm_case &p) { p.data = values::integers; });
+  for (operand_case gemm_case::*which : {&gemm_case::a, &gemm_case::b, &gemm_case::c, &gemm_case::bias})
     for_operand(all, step, which);
-  add([](product_case &p) { p.a.layout = p.b.layout = p.c.layout = SG_LAYOUT_ROW_MAJOR; });
-  for (operand_case product_case::*which : {&product_case::a, &product_case::b, &product_case::c})
-    add([=](product_case &p) { (p.*which).layout = SG_LAYOUT_ROW_MAJOR; });
+  add([](gemm_case &p) { p.a.layout = p.b.layout = p.c.layout = SG_LAYOUT_ROW_MAJOR; });
+  for (operand_case gemm_case::*which : {&gemm_case::a, &gemm_case::b, &gemm_case::c})
+    add([=](gemm_case &p) { (p.*which).layout = SG_LAYOUT_ROW_MAJOR; });
 }
 
 void for_copy(std::vector<change> &all, std::size_t step) {
@@ -109,14 +109,14 @@ void for_step(std::vector<change> &all, const test_case &t, std::size_t step) {
   if (t.steps[step].is_copy)
     for_copy(all, step);
   else
-    for_product(all, step);
+    for_gemm(all, step);
 }
 
-// Steps are named by others that follow: what reads a dropped one has an A of its own.
+// Later steps refer to earlier ones: a reader of a dropped step gets an A of its own.
 void drop(test_case &t, std::size_t step) {
   t.steps.erase(t.steps.begin() + static_cast<std::ptrdiff_t>(step));
   for (step_case &s : t.steps) {
-    int &from = s.product.a_from;
+    int &from = s.gemm.a_from;
     if (from == static_cast<int>(step)) from = -1;
     if (from > static_cast<int>(step)) --from;
   }
@@ -130,25 +130,25 @@ std::vector<change> changes_of(const test_case &t) {
   all.push_back([](test_case &x) { x.blocking = x.how == way::jobs; });
   all.push_back([](test_case &x) { x.check_hazards = false; });
   for (std::size_t i = 0; i < t.steps.size(); ++i) {
-    all.push_back([i](test_case &x) { x.steps[i].product.a_from = -1; });
+    all.push_back([i](test_case &x) { x.steps[i].gemm.a_from = -1; });
     for_step(all, t, i);
   }
   return all;
 }
 
 bool blas_fits(const step_case &s) {
-  const product_case &p = s.product;
+  const gemm_case &p = s.gemm;
   return (p.in == SG_DTYPE_F32 || p.in == SG_DTYPE_F64) && p.in == p.out && p.batch == 1 && p.plain() &&
          p.a.layout == p.c.layout && p.b.layout == p.c.layout;
 }
 
-// Makes a changed test one that may be submitted, or says that it is none.
+// Makes a changed test valid again, or returns that it cannot be.
 bool settle(test_case &t) {
   for (step_case &s : t.steps) {
-    product_case &p = s.product;
+    gemm_case &p = s.gemm;
     if (s.is_copy) continue;
     if (p.a_from >= 0) {
-      const product_case &from = t.steps[static_cast<std::size_t>(p.a_from)].product;
+      const gemm_case &from = t.steps[static_cast<std::size_t>(p.a_from)].gemm;
       if (from.out != p.in) return false;
       p.m = from.m, p.k = from.n, p.batch = from.batch;
       p.op_a = SG_OP_N;
@@ -171,12 +171,12 @@ bool settle(test_case &t) {
 test_case shrink(const std::string &device, test_case t, fault &seen, double seconds) {
   using clock = std::chrono::steady_clock;
   const auto until = clock::now() + std::chrono::duration<double>(seconds);
-  // What fails now and then only needs several runs to be seen.
+  // An intermittent fault needs several runs.
   const int times = run_isolated(device, t) ? 1 : 30;
   for (bool smaller = true; smaller;) {
     smaller = false;
-    // A change that helps is tried again, because it may help again (halves); the list is that of the first test of a
-    // round.
+    // A change that helps is tried again, because it may help again (halves); the list of changes is that of the
+    // round's first test.
     for (const change &make : changes_of(t))
       for (;;) {
         if (clock::now() > until) return t;

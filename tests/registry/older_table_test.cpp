@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of backends that were built against an earlier backend.h of the same version.
+// Backend tables that were built against an earlier backend.h of the same version.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 namespace sg::test {
 namespace {
 
-TEST(OlderTables, TodaysIsTakenWhole) {
+TEST(OlderTables, ACurrentTableIsUsedUnchanged) {
   const sg_backend_ops today = sound_table(sg_sim_backend());
   EXPECT_TRUE(today.enqueue && today.takes_batches && today.compute_units);
   EXPECT_EQ(today.takes_batches, sg_sim_backend()->takes_batches);
 }
 
-TEST(OlderTables, SlotsThatAnOlderOneDoesNotKnowAreNull) {
+TEST(OlderTables, SlotsMissingFromAnOlderTableAreNull) {
   sg_backend_ops older = *sg_sim_backend();
   older.struct_size = offsetof(sg_backend_ops, takes_batches);
   const sg_backend_ops own = sound_table(&older);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins: where they are looked for, sound and spoilt ones, and hostile values of SG_PLUGIN_PATH.
+// Plugins: search paths, valid and defective ones, and hostile values of SG_PLUGIN_PATH.
 #include <sys/stat.h>
 
 #include "registry_process.hpp"
@@ -14,7 +14,7 @@ TEST(Plugins, NoneIsNeeded) {
   expect_in(text, "backend cuda|missing||no such plugin in /");
 }
 
-TEST(Plugins, AGoodOneWorks) {
+TEST(Plugins, AValidOneWorks) {
   const string text = report({plugin_path(plugin("good"))}, {"tiny:a100", "tiny", "tiny:", "tiny:nothing"});
   expect_in(text, "backend tiny|available|" + plugin("good") + "|\n");
   expect_in(text, "device tiny:a100\ndevice tiny:h200\ndevice tiny:h200\n");
@@ -26,7 +26,7 @@ TEST(Plugins, AnOlderTableIsCompletedWithNull) {
   expect_in(report({plugin_path(plugin("short-but-sound"))}, {"tiny:a100"}), "device tiny:a100\n");
 }
 
-TEST(Plugins, SpoiltOnesAreRefusedWithAReason) {
+TEST(Plugins, DefectiveOnesAreRefusedWithAReason) {
   const struct {
     string variant, reason;
   } cases[] = {
@@ -74,7 +74,7 @@ TEST(Plugins, TheFolderBesideTheLibraryIsSearched) {
   fs::create_directory(folder / "streamgemm");
   fs::copy(plugin("good"), folder / "streamgemm/libstreamgemm-good.so");
   expect_in(output_of(folder / "report", {}, {}), "backend tiny|available|" + folder.path() + "/streamgemm/");
-  // A variable that names something else takes its place.
+  // A variable that names another folder replaces it.
   expect_not_in(output_of(folder / "report", {plugin_path("/nonexistent")}, {}), "backend tiny");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks registry_report: the registry is loaded once in a process, so each case needs a process of its own.
+// Runs registry_report: a process loads the registry once, so each case needs its own process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 inline const fs::path report_program = REPORT_PROGRAM;
 inline const fs::path built_plugins = PLUGIN_FOLDER;
 
-// Runs a program with exactly these variables, in `folder`; what it printed.
+// Runs a program with exactly these variables, in `folder`; returns its output.
 inline string output_of(const fs::path &program, strings variables, strings arguments, const fs::path &folder = "/") {
   for (const char *passed : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"})
     if (const char *value = getenv(passed)) variables.push_back(string(passed) + "=" + value);
@@ -49,7 +49,7 @@ inline string output_of(const fs::path &program, strings variables, strings argu
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text += "ended with status " + std::to_string(status);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text += "exited with status " + std::to_string(status);
   return text;
 }
 
@@ -70,7 +70,7 @@ inline void expect_printable(const string &text) {
 inline string plugin(const string &variant) { return (built_plugins / ("libstreamgemm-" + variant + ".so")).string(); }
 inline string plugin_path(const string &value) { return "SG_PLUGIN_PATH=" + value; }
 
-// A folder that is gone when the test is.
+// A folder that is removed after the test.
 class temporary_folder {
  public:
   temporary_folder() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the registry finds in a process of its own: one line a backend, then one line for each device named in the
-// arguments ("" among them is the default). With --fork first, all of it in a child after the registry was loaded; with
-// --fork-while-loading, in a child that is made while another thread loads it.
+// Prints what the registry finds in its own process: one line for each backend, then one line for each device named in
+// the arguments ("" is the default). With --fork first, all of it in a child forked after the registry was loaded; with
+// --fork-while-loading, in a child forked while another thread loads it.
 #include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +59,6 @@ int main(int argc, char **argv) {
   }
   int status = 1;
   waitpid(child, &status, 0);
-  sg::backends();  // the parent does not end before its thread is through
+  sg::backends();  // the parent must not exit before its thread has finished
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of devices, hostile ones too, the registry across forks, and the face over an opened device.
+// Device names, hostile ones too, the registry across forks, and the wrapper of an opened device.
 #include "backend/registry.hpp"
 
 #include "backend/environment.hpp"
@@ -19,7 +19,7 @@ TEST(Names, TheVariableNamesTheDefault) {
 }
 
 TEST(Names, CudaIsTheDefaultWhereItIs) {
-  expect_in(report({plugin_path(plugin("as-cuda"))}, {"auto"}), "device \"cuda:0\"");  // it has no device of that name
+  expect_in(report({plugin_path(plugin("as-cuda"))}, {"auto"}), "device \"cuda:0\"");  // no device has that name
 }
 
 TEST(Names, HostileOnesAreRefused) {
@@ -60,17 +60,17 @@ TEST(Processes, AChildUsesWhatItsParentLoaded) {
   expect_in(text, "device tiny:a100\ndevice sim:h200\ndevice cpu\n");
 }
 
-TEST(Processes, AChildMadeWhileLoadingFindsTheRegistryWhole) {
+TEST(Processes, AChildForkedWhileLoadingFindsAllBackends) {
   const string text = output_of(report_program, {plugin_path(plugin("slow"))}, {"--fork-while-loading", "tiny:a100"});
   expect_in(text, "device tiny:a100\n");
-  expect_not_in(text, "ended with");
+  expect_not_in(text, "exited with");
 }
 
 TEST(Processes, APluginMayForkWhileItIsLoaded) {
   expect_in(report({plugin_path(plugin("forking"))}, {"tiny:a100"}), "device tiny:a100\n");
 }
 
-TEST(Device, TheFaceChecksWhatTheTableSays) {
+TEST(Device, TheWrapperReportsErrorsOfTheTable) {
   const auto opened = open_device("sim:h200?memory=1MiB");
   EXPECT_EQ(opened->name(), "sim:h200?memory=1MiB");
   EXPECT_FALSE(opened->unified());

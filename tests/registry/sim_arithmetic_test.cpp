@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products and reductions of the simulated device against sums in extended precision, element by element.
+// GEMMs and reductions of the simulated device against sums in extended precision, element by element.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -15,7 +15,7 @@ namespace {
 
 using wide = std::complex<long double>;
 
-constexpr sg_dtype products[][2] = {
+constexpr sg_dtype gemm_types[][2] = {
     {SG_DTYPE_F64, SG_DTYPE_F64},     {SG_DTYPE_F32, SG_DTYPE_F32},     {SG_DTYPE_C64, SG_DTYPE_C64},
     {SG_DTYPE_C128, SG_DTYPE_C128},   {SG_DTYPE_F16, SG_DTYPE_F16},     {SG_DTYPE_F16, SG_DTYPE_F32},
     {SG_DTYPE_BF16, SG_DTYPE_BF16},   {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
@@ -25,7 +25,7 @@ constexpr sg_dtype products[][2] = {
 
 bool is_complex(sg_dtype type) { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
 
-// Half a unit in the last place of a stored value, relative; 0 for whole numbers.
+// Half a unit in the last place of a stored value, relative; 0 for integers.
 long double rounding(sg_dtype type) {
   switch (type) {
     case SG_DTYPE_F64:
@@ -127,7 +127,7 @@ wide element_of(const host_matrix &x, sg_op op, std::int64_t item, std::int64_t 
   return op == SG_OP_C ? std::conj(value) : value;
 }
 
-// Everything outside C's elements must be as it was; the elements as close as one rounding and double sums allow.
+// Bytes outside C's elements must be unchanged; elements must be as close as one rounding and double sums allow.
 void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype out, shape s, sg_op op_a, sg_op op_b,
                 wide alpha, wide beta, bool arrays) {
   SCOPED_TRACE(testing::Message() << "types " << in << "->" << out << " m " << s.m << " n " << s.n << " k " << s.k
@@ -223,10 +223,10 @@ void check_gemm(sim_device &device, sim_stream &stream, sg_dtype in, sg_dtype ou
         ASSERT_EQ(got.bytes[gap], std::byte(0xff)) << "written between the columns";
 }
 
-TEST(SimArithmetic, EveryProductTypeAndOp) {
+TEST(SimArithmetic, EveryGemmTypeAndOp) {
   sim_device device("h200");
   sim_stream stream(device);
-  for (const auto &[in, out] : products)
+  for (const auto &[in, out] : gemm_types)
     for (const sg_op op_a : {SG_OP_N, SG_OP_T, SG_OP_C})
       for (const sg_op op_b : {SG_OP_N, SG_OP_T, SG_OP_C}) {
         const bool whole = in == SG_DTYPE_I8, complex = is_complex(in);
@@ -345,7 +345,7 @@ TEST(SimArithmetic, ReductionsOfEveryType) {
   EXPECT_EQ(enqueue(stream.handle(), wrong.header, {nullptr, nullptr}), SG_STATUS_UNSUPPORTED);
 }
 
-// Every pattern of 16 bits survives, and what lies between two neighbours goes to the nearer, ties to the even one.
+// Every 16-bit pattern round-trips, and a value between two neighbours rounds to the nearer, ties to the even one.
 template <class Format>
 void check_format() {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
@@ -390,7 +390,7 @@ TEST(SimElements, FormatsOf8Bits) {
   EXPECT_EQ(sim::f8_e5m2::decode(0x81), -0x1p-16);
   EXPECT_EQ(sim::f8_e5m2::decode(0xfc), -INFINITY);
   EXPECT_TRUE(std::isnan(sim::f8_e5m2::decode(0x7d)) && std::isnan(sim::f8_e5m2::decode(0xff)));
-  // Between neighbours of one sign lies nothing, and the step doubles with the exponent.
+  // Neighbours of one sign are adjacent, and the step doubles with the exponent.
   for (unsigned bits = 1; bits < 0x7e; ++bits) {
     const auto step = [&]<class F>(F) { return F::decode(std::uint8_t(bits + 1)) - F::decode(std::uint8_t(bits)); };
     EXPECT_EQ(step(sim::f8_e4m3{}), std::ldexp(1.0, std::max(int(bits >> 3), 1) - 10)) << bits;

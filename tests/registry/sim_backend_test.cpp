@@ -44,7 +44,7 @@ TEST(SimStreams, CallbacksComeInOrderOnAThreadOfTheDevice) {
   }
 }
 
-// The writer is late in the world's time, so a reader that does not wait reads NaN.
+// The writer is late in real time, so a reader that does not wait reads NaN.
 TEST(SimStreams, EventsOrderStreams) {
   sim_device device("h200?late-copy=1:20000");
   sim_memory memory(device, 8);
@@ -131,7 +131,7 @@ TEST(SimFaults, TheNthLaunchFails) {
   EXPECT_EQ(run_gemm(device, stream, gemm).status, SG_STATUS_OK);
 }
 
-TEST(SimFaults, AFailureThatNobodyWasToldIsToldNext) {
+TEST(SimFaults, AnUnreportedFailureIsReportedNext) {
   sim_device device("h200?fail-copy=1");
   sim_memory memory(device, 8);
   sim_stream stream(device);
@@ -145,7 +145,7 @@ TEST(SimFaults, AFailureThatNobodyWasToldIsToldNext) {
   EXPECT_EQ(notify().status, SG_STATUS_OK);
 }
 
-TEST(SimFaults, UnsupportedProductsAreRefused) {
+TEST(SimFaults, UnsupportedGemmsAreRefused) {
   const temporary_file model(unit_model());  // has rates for f32 only
   sim_device device(model.path());
   sim_memory memory(device, 512);
@@ -157,7 +157,7 @@ TEST(SimFaults, UnsupportedProductsAreRefused) {
   EXPECT_EQ(run_gemm(device, stream, mixed).status, SG_STATUS_UNSUPPORTED);
 }
 
-TEST(SimDrain, WhatRunsEndsAndTheRestIsDropped) {
+TEST(SimDrain, RunningCommandsCompleteAndQueuedOnesAreDropped) {
   gate *held = gate_new(8);
   if (!held) GTEST_SKIP() << "userfaultfd is not available here";
   sim_device device("h200");
@@ -174,7 +174,7 @@ TEST(SimDrain, WhatRunsEndsAndTheRestIsDropped) {
   ASSERT_EQ(ops.stream_wait(waiting.handle(), event), SG_STATUS_OK);
   ASSERT_EQ(enqueue(waiting.handle(), marker_command, behind.done()), SG_STATUS_OK);
   ASSERT_EQ(gate_reached(held, 300000), 1);
-  std::thread opener([&] {  // the streams begin to refuse in the order in which they were made
+  std::thread opener([&] {  // the streams start to refuse in the order of their creation
     while (enqueue(waiting.handle(), marker_command, {nullptr, nullptr}) == SG_STATUS_OK) std::this_thread::yield();
     gate_open(held);
   });
@@ -191,7 +191,7 @@ TEST(SimDrain, WhatRunsEndsAndTheRestIsDropped) {
   gate_free(held);
 }
 
-// None of the threads that would have to answer is there.
+// The threads that would have to reply do not exist in the child.
 TEST(SimDrain, AChildOfForkWaitsForNoThreads) {
   sim_device device("h200?late-copy=1:100000");
   sim_memory memory(device, 8);
@@ -214,7 +214,7 @@ TEST(SimDrain, AChildOfForkWaitsForNoThreads) {
   EXPECT_EQ(end.wait().status, SG_STATUS_OK);
 }
 
-// Many threads at once, each with a stream of its own; ThreadSanitizer's build makes the most of it.
+// Many threads at once, each with a stream of its own; most useful under ThreadSanitizer.
 TEST(SimStreams, ManyThreadsShareADevice) {
   sim_device device("h200");
   std::atomic<int> wrong{0};

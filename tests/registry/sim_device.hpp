@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated device for tests, spoken to through its table alone.
+// A simulated device for tests, used through its table alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct outcome {
   std::int64_t start_ns = 0, end_ns = 0;
 };
 
-// Takes the result of one command.
+// Receives the result of one command.
 class completion {
  public:
   sg_backend_done done() { return {&completion::tell, this}; }
@@ -59,7 +59,7 @@ class completion {
   int times_ = 0;
 };
 
-// A file that is gone when the test is.
+// A file that is removed after the test.
 class temporary_file {
  public:
   explicit temporary_file(const std::string &text) {
@@ -77,9 +77,8 @@ class temporary_file {
   std::string path_ = "/tmp/sg-model-XXXXXX.json";
 };
 
-// A device on which nothing costs anything but what is counted in units of a millisecond: a copy of unit_bytes either
-// way, and an f32 product of unit_size cubed. With `slow_both_ways` each direction is half as fast while the other is
-// busy.
+// A device with only these costs, in units of a millisecond: a copy of unit_bytes either way, and an f32 GEMM of
+// unit_size cubed. With `slow_both_ways` each direction is half as fast while the other is busy.
 inline constexpr std::int64_t unit_ns = 1'000'000;
 inline constexpr std::int64_t unit_size = 100;
 inline constexpr std::int64_t unit_bytes = unit_size * unit_size * 4;
@@ -160,7 +159,7 @@ class sim_stream {
   sg_backend_stream *handle_ = nullptr;
 };
 
-// Device memory that is given back.
+// Device memory that is released.
 class sim_memory {
  public:
   sim_memory(sim_device &device, std::uint64_t bytes) : device_(device) {
@@ -215,7 +214,7 @@ inline sg_backend_gemm square_gemm(std::int64_t size, const void *a, const void 
   return gemm;
 }
 
-// Runs one command and gives its outcome, or the status with which it was refused.
+// Runs one command and returns its outcome, or the status with which it was refused.
 template <class Enqueue>
 outcome run(sim_device &device, Enqueue &&enqueue) {
   completion end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the simulated device: its bytes, its limit, its kinds, and addresses that are mixed up.
+// Memory of the simulated device: its bytes, its limit, its kinds, and addresses of the wrong memory.
 
 #include "sim_device.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 using std::string;
 
-TEST(SimMemory, BytesGoThereAndComeBack) {
+TEST(SimMemory, BytesRoundTrip) {
   sim_device device("h200");
   sim_memory memory(device, 1000);
   sim_stream stream(device);
@@ -46,7 +46,7 @@ TEST(SimMemory, NewMemoryReadsAsNan) {
   EXPECT_NE(value, value);
 }
 
-// A device pointer that the host follows ends the process.
+// A host access through a device pointer ends the process.
 TEST(SimMemoryDeathTest, HostCannotFollowDevicePointers) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   sim_device device("h200");

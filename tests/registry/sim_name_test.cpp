@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of simulated devices, good and bad.
+// Names of simulated devices, valid and invalid.
 #include <sys/stat.h>
 
 #include "sim_device.hpp"
@@ -32,7 +32,7 @@ TEST(SimNames, ModelFileOpens) {
   expect_text(ops.device_model(device.handle()), "\"memory_bytes\": 4194304");
 }
 
-TEST(SimNames, WrongOnesAreRefusedWithAReason) {
+TEST(SimNames, InvalidOnesAreRefusedWithAReason) {
   const temporary_file broken("{"), array("[1]"), unknown(R"({"name": "x", "wheels": 4})");
   const temporary_file unified(R"({"unified_memory": true})");
   const string pipe = "/tmp/sg-pipe-" + std::to_string(getpid()) + ".json";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time through the backend's table: the textbook case, engines, gaps, lateness, sizes that no machine holds.
+// Virtual time through the backend's table: the textbook case, engines, gaps, late copies, sizes that no machine holds.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -21,19 +21,19 @@ std::vector<batch_times> two_batches(sim_device &device, int stream_count) {
   sim_memory memory(device, 4 * unit_bytes);
   std::vector<std::unique_ptr<sim_stream>> streams;
   for (int i = 0; i < stream_count; ++i) streams.push_back(std::make_unique<sim_stream>(device));
-  completion ends[2][3];
+  completion completions[2][3];
   for (int i = 0; i < 2; ++i) {
     sg_backend_stream *stream = streams[i % stream_count]->handle();
     void *input = memory.at(2 * i * unit_bytes), *output = memory.at((2 * i + 1) * unit_bytes);
     const sg_backend_copy in = copy_in(input, host.data(), unit_bytes);
     const sg_backend_gemm gemm = square_gemm(unit_size, input, input, output);
     const sg_backend_copy out = copy_out(results.data() + i * unit_size * unit_size, output, unit_bytes);
-    EXPECT_EQ(enqueue(stream, in.header, ends[i][0].done()), SG_STATUS_OK);
-    EXPECT_EQ(enqueue(stream, gemm.header, ends[i][1].done()), SG_STATUS_OK);
-    EXPECT_EQ(enqueue(stream, out.header, ends[i][2].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, in.header, completions[i][0].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, gemm.header, completions[i][1].done()), SG_STATUS_OK);
+    EXPECT_EQ(enqueue(stream, out.header, completions[i][2].done()), SG_STATUS_OK);
   }
   std::vector<batch_times> times;
-  for (auto &each : ends) times.push_back({each[0].wait(), each[1].wait(), each[2].wait()});
+  for (auto &each : completions) times.push_back({each[0].wait(), each[1].wait(), each[2].wait()});
   return times;
 }
 
@@ -63,7 +63,7 @@ TEST(SimTime, TextbookCase) {
 TEST(SimTime, OneCopyEngineServesBothDirections) {
   const temporary_file model(unit_model(1));
   sim_device device(model.path());
-  // In 0-1, in 1-2, out 2-3, out 3-4: the same end, but no copy beside a copy the other way.
+  // In 0-1, in 1-2, out 2-3, out 3-4: the same completion, but no concurrent copies in both directions.
   const auto times = two_batches(device, 2);
   EXPECT_EQ(units(times[0].out.start_ns), 2);
   EXPECT_EQ(units(times[1].out.end_ns), 4);
@@ -111,7 +111,7 @@ TEST(SimTime, BeginAtAndEventsHoldAStreamBack) {
   ASSERT_EQ(ops.event_create(device.handle(), &event), SG_STATUS_OK);
   completion first, second, third, marker;
   ASSERT_EQ(ops.stream_begin_at(held.handle(), 7 * unit_ns), SG_STATUS_OK);
-  ASSERT_EQ(ops.stream_begin_at(held.handle(), 5 * unit_ns), SG_STATUS_OK);  // anew, not later
+  ASSERT_EQ(ops.stream_begin_at(held.handle(), 5 * unit_ns), SG_STATUS_OK);  // once more, not later
   ASSERT_EQ(enqueue(held.handle(), in[0].header, first.done()), SG_STATUS_OK);
   ASSERT_EQ(ops.event_record(event, held.handle()), SG_STATUS_OK);
   ASSERT_EQ(ops.stream_wait(after.handle(), event), SG_STATUS_OK);
@@ -132,11 +132,11 @@ TEST(SimTime, LateCopiesAreLateInVirtualTime) {
   std::vector<char> host(unit_bytes);
   const sg_backend_copy in = copy_in(memory.get(), host.data(), unit_bytes);
   sim_stream stream(device);
-  completion ends[3];
-  for (completion &each : ends) ASSERT_EQ(enqueue(stream.handle(), in.header, each.done()), SG_STATUS_OK);
-  EXPECT_EQ(units(ends[0].wait().end_ns), 1);
-  EXPECT_EQ(units(ends[1].wait().end_ns), 5);
-  EXPECT_EQ(units(ends[2].wait().end_ns), 6);
+  completion completions[3];
+  for (completion &each : completions) ASSERT_EQ(enqueue(stream.handle(), in.header, each.done()), SG_STATUS_OK);
+  EXPECT_EQ(units(completions[0].wait().end_ns), 1);
+  EXPECT_EQ(units(completions[1].wait().end_ns), 5);
+  EXPECT_EQ(units(completions[2].wait().end_ns), 6);
 }
 
 // A, B and C of 2^40 bytes each: no byte of them exists, on either side.
@@ -163,7 +163,7 @@ TEST(SimTime, SizesThatNoMachineHolds) {
     EXPECT_EQ(out_end.wait().status, SG_STATUS_OK);
     const double flops = 2.0 * side * side * side;
     const double rate = flops / (double(gemm_end.wait().end_ns - gemm_end.wait().start_ns) * 1e-9);
-    EXPECT_GT(rate, 40e12);  // an H200 does 51e12 in f32
+    EXPECT_GT(rate, 40e12);  // an H200 reaches 51e12 in f32
     EXPECT_LT(rate, 60e12);
     const double in_rate = double(bytes) / (double(in_end.wait().end_ns) * 1e-9);
     EXPECT_GT(in_rate, 50e9);
@@ -193,7 +193,7 @@ TEST(SimTimeline, GapsAreFilledAndMergedAndForgotten) {
   EXPECT_EQ(engine.first_gap(5, 6), 40);
   engine.occupy({7, 7});
   EXPECT_FALSE(engine.busy_at(7));
-  // Spans that never touch: the oldest are forgotten, and with them the gaps between them.
+  // Disjoint spans: the oldest are forgotten, and with them the gaps between them.
   for (std::int64_t i = 0; i < 10000; ++i) engine.occupy({100 + 10 * i, 105 + 10 * i});
   EXPECT_GT(engine.first_gap(0, 1), 10000);
   EXPECT_EQ(engine.first_gap(100 + 10 * 9998, 5), 105 + 10 * 9998);
@@ -206,18 +206,18 @@ TEST(SimTimeline, PartsOfAnEngineWorkBesideEachOther) {
   };
   EXPECT_EQ(occupy(0, 100, 6), 0);
   EXPECT_EQ(occupy(0, 50, 4), 0) << "there was room beside it";
-  EXPECT_EQ(occupy(0, 60, 5), 100) << "nor beside the first, nor behind the second";
+  EXPECT_EQ(occupy(0, 60, 5), 100) << "neither concurrent with the first, nor queued behind the second";
   EXPECT_EQ(occupy(0, 50, 4), 50);
-  EXPECT_EQ(occupy(0, 10, 0), 160) << "all of it is free when everything has ended";
+  EXPECT_EQ(occupy(0, 10, 0), 160) << "all of it is free once all commands have completed";
   EXPECT_EQ(occupy(100, 60, 5), 100);
   EXPECT_EQ(occupy(100, 1, 1), 170);
   EXPECT_EQ(occupy(170, 5, 100), 171) << "more than there is means all";
 }
 
-// Half of the chip is slower, and leaves the other half to whoever comes at the same time.
-TEST(SimTime, LimitedProductsLeaveTheRestToOthers) {
+// Half of the chip is slower, and leaves the other half to concurrent commands.
+TEST(SimTime, AComputeUnitLimitLeavesUnitsForOtherStreams) {
   const std::int64_t size = 2048;
-  const auto run = [&](std::int32_t units, std::int64_t &ended, std::int64_t &both_ended) {
+  const auto run = [&](std::int32_t units, std::int64_t &end_ns, std::int64_t &both_end_ns) {
     sim_device device("h200?timing-only");
     sim_memory memory(device, static_cast<std::uint64_t>(3 * size * size) * sizeof(float));
     sim_stream one(device), other(device);
@@ -226,8 +226,8 @@ TEST(SimTime, LimitedProductsLeaveTheRestToOthers) {
     completion first, second;
     EXPECT_EQ(enqueue(one.handle(), gemm.header, first.done()), SG_STATUS_OK);
     EXPECT_EQ(enqueue(other.handle(), gemm.header, second.done()), SG_STATUS_OK);
-    ended = first.wait().end_ns;
-    both_ended = std::max(ended, second.wait().end_ns);
+    end_ns = first.wait().end_ns;
+    both_end_ns = std::max(end_ns, second.wait().end_ns);
   };
   std::int64_t whole, both_whole, half, both_half;
   run(0, whole, both_whole);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main() of a program that holds the tests of several source files.
+// main() of a program that contains the tests of several source files.
 // usage: PROGRAM [TOPIC...] [GoogleTest's options]     the topic "graph" is every test in graph_test.cpp; none: all
 // tests
 #include <fnmatch.h>
@@ -47,7 +47,7 @@ class filter {
   std::vector<std::string> included_, excluded_;
 };
 
-// Narrows the filter to the tests of these topics; false, with a message, for a topic without tests.
+// Restricts the filter to the tests of these topics; false, with a message, for a topic without tests.
 bool select(const std::vector<std::string> &topics) {
   const filter given(testing::GTEST_FLAG(filter));
   const testing::UnitTest &all = *testing::UnitTest::GetInstance();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and what it does with bad files.
+"""Tests of the program `streamgemm`: every verb, its JSON, its exit codes, and its errors for bad files.
 
 usage: cli_test.py STREAMGEMM FAKE_PEERS [TEST...]     --but CLASS...: all but the tests of these classes
 """
@@ -120,7 +120,7 @@ class Info(Program):
 
 
 class Gemm(Program):
-    def check_product(self, a, b, wanted, *options):
+    def check_gemm(self, a, b, wanted, *options):
         c = self.folder / "c.npy"
         said = self.json_of("gemm", a, b, "-o", c, "--verify", *options)
         self.assertTrue(said["verify"]["passed"])
@@ -136,7 +136,7 @@ class Gemm(Program):
                 b, y = self.matrix("b.npy", 13, 5, descr, order_b, seed=2)
                 for device in ("cpu", "sim:h200"):
                     with self.subTest(descr=descr, order_a=order_a, order_b=order_b, device=device):
-                        said, out = self.check_product(a, b, npy.product(x, y), "--device", device)
+                        said, out = self.check_gemm(a, b, npy.matmul(x, y), "--device", device)
                         self.assertEqual(out, kept.get(descr, descr))
                         self.assertEqual((said["m"], said["n"], said["k"]), (7, 5, 13))
 
@@ -147,7 +147,7 @@ class Gemm(Program):
                     a, x = self.matrix("a.npy", *((7, 13) if ta == "N" else (13, 7)), descr)
                     b, y = self.matrix("b.npy", *((13, 5) if tb == "N" else (5, 13)), descr, seed=2)
                     with self.subTest(descr=descr, ta=ta, tb=tb):
-                        self.check_product(a, b, npy.product(npy.apply(ta, x), npy.apply(tb, y)), "--ta", ta, "--tb", tb)
+                        self.check_gemm(a, b, npy.matmul(npy.apply(ta, x), npy.apply(tb, y)), "--ta", ta, "--tb", tb)
 
     def test_bias_and_activation(self):
         a, x = self.matrix("a.npy", 7, 13)
@@ -155,15 +155,15 @@ class Gemm(Program):
         row, values = self.matrix("row.npy", 1, 5, seed=3)
         column, lines = self.matrix("column.npy", 7, 1, seed=4)
         vector = self.file("vector.npy", npy.header(shape="(5,)") + struct.pack("<5f", *values[0]))
-        c = npy.product(x, y)
+        c = npy.matmul(x, y)
         by_column = [[v + values[0][j] for j, v in enumerate(r)] for r in c]
         by_row = [[v + lines[i][0] for v in r] for i, r in enumerate(c)]
         for device in ("cpu", "sim:h200"):
             for bias, wanted in ((row, by_column), (vector, by_column), (column, by_row)):
                 with self.subTest(device=device, bias=bias):
-                    self.check_product(a, b, wanted, "--device", device, "--bias", bias)
+                    self.check_gemm(a, b, wanted, "--device", device, "--bias", bias)
                     kept = [[max(v, 0.0) for v in r] for r in wanted]
-                    said, _ = self.check_product(a, b, kept, "--device", device, "--bias", bias, "--activation", "relu")
+                    said, _ = self.check_gemm(a, b, kept, "--device", device, "--bias", bias, "--activation", "relu")
                     self.assertEqual((said["bias"], said["activation"]), (str(bias), "relu"))
         for descr in ("<f4", "<f8", "<f2"):
             a, _ = self.matrix("a.npy", 7, 13, descr)
@@ -178,25 +178,25 @@ class Gemm(Program):
         for options in ("--split m", "--split n", "--split k", "--split none", "--streams 2", "--memory-limit 1MiB"):
             for device in ("cpu", "sim:h200"):
                 with self.subTest(options=options, device=device):
-                    self.check_product(a, b, npy.product(x, y), "--device", device, *options.split())
+                    self.check_gemm(a, b, npy.matmul(x, y), "--device", device, *options.split())
 
     def test_bf16(self):
         a, x = self.matrix("a.npy", 6, 9)
         b, y = self.matrix("b.npy", 9, 4, seed=2)
-        said, descr = self.check_product(a, b, npy.product(x, y), "--dtype", "bf16")
+        said, descr = self.check_gemm(a, b, npy.matmul(x, y), "--dtype", "bf16")
         self.assertEqual((said["dtype"], said["out_dtype"], descr), ("bf16", "f32", "<f4"))
 
     def test_f8(self):
         a, x = self.matrix("a.npy", 6, 9)
         b, y = self.matrix("b.npy", 9, 4, seed=2)
         for dtype in ("f8_e4m3", "f8_e5m2"):
-            said, descr = self.check_product(a, b, npy.product(x, y), "--dtype", dtype)
+            said, descr = self.check_gemm(a, b, npy.matmul(x, y), "--dtype", dtype)
             self.assertEqual((said["dtype"], said["out_dtype"], descr), (dtype, "f32", "<f4"))
-            self.check_product(a, b, npy.product(x, y), "--dtype", dtype, "--compute", "f8", "--device", "sim:h200")
+            self.check_gemm(a, b, npy.matmul(x, y), "--dtype", dtype, "--compute", "f8", "--device", "sim:h200")
         self.assertIn("f8 operands", self.complaint("gemm", a, b, "--compute", "f8"))
 
     def test_rounding_to_f8(self):
-        """Ties go to even, subnormals are kept, what is out of range is what the format has for it."""
+        """Ties round to even, subnormals are kept, values out of range become the format's infinity or NaN."""
         given = (1.0, 1.0625, 1.1875, -17.0, -19.0, 0.013671875, 2.0**-10, 2.0**-17, 448.0, 464.0, 465.0, 61440.0)
         inf, nan = float("inf"), float("nan")
         wanted = {
@@ -212,16 +212,16 @@ class Gemm(Program):
 
     def test_empty(self):
         a, b = self.file("a.npy", npy.header(shape="(0, 3)")), self.matrix("b.npy", 3, 4)[0]
-        self.check_product(a, b, [])
+        self.check_gemm(a, b, [])
         c = self.file("k.npy", npy.header(shape="(2, 0)")), self.file("l.npy", npy.header(shape="(0, 2)"))
-        self.check_product(*c, [[0.0, 0.0], [0.0, 0.0]])
+        self.check_gemm(*c, [[0.0, 0.0], [0.0, 0.0]])
 
     def test_text(self):
         a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
         self.assertIn("0 wrong", self.run_program("gemm", a, b, "--verify").stdout)
 
     def test_verification_can_fail(self):
-        """A simulated device that keeps time but computes nothing leaves a wrong product."""
+        """A simulated device that keeps time but computes nothing leaves a wrong result."""
         a, b = self.matrix("a.npy", 8, 8)[0], self.matrix("b.npy", 8, 8)[0]
         done = self.run_program("gemm", a, b, "--verify", "--json", "--device", "sim:h200?timing-only", exits=VERIFICATION)
         verify = json.loads(done.stdout)["verify"]
@@ -259,7 +259,7 @@ class Gemm(Program):
 
 
 class Prediction(Program):
-    """What was predicted beside what was measured: on a simulated device, in virtual time, they agree."""
+    """Predicted against measured times: on a simulated device, in virtual time, they agree."""
 
     size = ("--m", 8192, "--n", 8192, "--k", 8192)
 
@@ -276,7 +276,7 @@ class Prediction(Program):
         text = self.run_program("plan", *self.size, "--run", "--device", "sim:h200?timing-only").stdout
         self.assertRegex(text, r"predicted .* took .* ratio (0\.9[789]|1\.0[0123])")
 
-    def test_products(self):
+    def test_predicted_gemms(self):
         a, b = self.matrix("a.npy", 300, 300)[0], self.matrix("b.npy", 300, 300)[0]
         said = self.json_of("gemm", a, b, "--pinned", "--verify", "--device", "sim:h200")
         self.assertAlmostEqual(said["prediction_ratio"], said["device_seconds"] / said["predicted_seconds"])
@@ -302,7 +302,7 @@ class Calibrate(Program):
         return json.loads(self.run_program("info", "--model", "--device", device).stdout)
 
     def distorted(self, device="sim:h200"):
-        """The device's model with every rate and gap far off, as if it had been measured."""
+        """The device's model with every rate and gap wrong, as if it had been measured."""
         model = self.model_of(device)
         def change(value, path=""):
             for key, inner in list(value.items()) if isinstance(value, dict) else enumerate(value):
@@ -335,7 +335,7 @@ class Calibrate(Program):
             self.assertEqual(measured, truth, path)
 
     def test_reproduces_a_simulated_device(self):
-        """From a model that is far off, measuring finds what the simulated device is really like."""
+        """Calibration from a wrong model finds the simulated device's true model."""
         truth = self.model_of()
         os.environ["SG_CALIBRATION"] = str(self.write(self.distorted()))
         off = self.model_of()
@@ -347,7 +347,7 @@ class Calibrate(Program):
             del model["sources"]
         self.assertEqual(measured.pop("calibrated")["device"], "sim:h200")
         self.assert_alike(measured, truth)
-        # It is a model like any other, and predicts what the device takes.
+        # It is a valid model, and predicts the device's times.
         del os.environ["SG_CALIBRATION"]
         for place in ("pinned", "device"):
             size = ("--m", 8192, "--n", 8192, "--k", 8192, "--compute", "tf32", "--from", place)
@@ -649,7 +649,7 @@ class Bench(Program):
                     self.assertTrue(0 < row["rms_error"] <= row["largest_error"] < 1e-5, (variant, row))
 
     def test_peers(self):
-        """What the peers are handed is what the library is handed: their results are compared too."""
+        """The peers get the same GEMMs as the library: their results are compared too."""
         peers = ("--peers", FAKE_PEERS)
         several = {"cuBLAS, synchronous", "cuBLAS, one stream", *(f"cuBLAS, {n} streams" for n in (4, 8, 16, 32)),
                    "cuBLAS, strided batch", "cuBLAS, grouped", "CUDA graph, one stream", "CUDA graph, 32 streams"}
@@ -667,13 +667,13 @@ class Bench(Program):
         self.assertLessEqual(flooded | {"cuBLAS, alone"}, set(latencies))
         self.assertLessEqual(flooded, set(rates))
 
-    def test_peers_that_are_not_there(self):
+    def test_absent_peers(self):
         for suite in ("accuracy", "small", "heads", "priority", "graph"):
             self.complaint("bench", suite, "--quick", "--device", "cpu", "--peers", "/nonexistent.so")
             self.complaint("bench", suite, "--quick", "--device", "cuda:99", exits=NO_DEVICE)
             self.complaint("bench", suite, "--quick", "--device", "cpu", "--only", "no such case")
 
-    def test_wrong_results_are_noticed(self):
+    def test_wrong_results_are_reported(self):
         """A simulated device that keeps time but computes nothing."""
         for suite in ("accuracy", "small", "heads", "priority", "graph"):
             said = self.complaint("bench", suite, "--quick", "--device", "sim:h200?timing-only", exits=VERIFICATION)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/demo runs the same job on any device, and says clearly where it cannot.
+"""tools/demo runs the same job on any device, and prints a clear message where it cannot.
 
 usage: demo_test.py TOOLS-DEMO BUILD-FOLDER
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the module with the GPU's libraries where there is no GPU: the same table, plain loops on host memory.
-// It shows that what the suites hand to their peers is the products that they hand to the library.
+// Replaces the module with the GPU's libraries where there is no GPU: the same table, plain loops on host memory. It
+// shows that the suites hand the same GEMMs to their peers and to the library.
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace sg::cli {
 namespace {
 
-void multiply(const gpu_product &p) {
+void multiply(const gpu_gemm &p) {
   for (std::int64_t item = 0; item < p.batch; ++item) {
     const auto *a = static_cast<const float *>(p.a) + item * p.stride_a;
     const auto *b = static_cast<const float *>(p.b) + item * p.stride_b;
@@ -26,13 +26,13 @@ void multiply(const gpu_product &p) {
   }
 }
 
-double seconds_of(const gpu_product *products, std::int32_t count) {
+double seconds_of(const gpu_gemm *gemms, std::int32_t count) {
   const auto start = std::chrono::steady_clock::now();
-  std::for_each(products, products + count, multiply);
+  std::for_each(gemms, gemms + count, multiply);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-using products = std::vector<gpu_product>;
+using gemm_list = std::vector<gpu_gemm>;
 
 constexpr gpu_peer_table table = {
     .facts = [] { return "gpu: none\n"; },
@@ -42,20 +42,20 @@ constexpr gpu_peer_table table = {
         },
     .host_count = [] { return std::int32_t{0}; },
     .host_name = [](std::int32_t) { return ""; },
-    .host = [](std::int32_t, const gpu_product *) { return -1.0; },
-    .resident = [](std::int32_t way, const gpu_product *p,
+    .host = [](std::int32_t, const gpu_gemm *) { return -1.0; },
+    .resident = [](std::int32_t way, const gpu_gemm *p,
                    std::int32_t) { return way == 0 && p->dtype == SG_DTYPE_F32 ? seconds_of(p, 1) : -1.0; },
-    .arithmetic = [](const gpu_product *) { return -1.0; },
-    .many_prepare = [](gpu_way way, std::int32_t, const gpu_product *all, std::int32_t count) -> void * {
-      if (way == gpu_way::pointers) return nullptr;  // a peer may lack a way
-      return new products(all, all + count);
+    .arithmetic = [](const gpu_gemm *) { return -1.0; },
+    .many_prepare = [](gpu_way way, std::int32_t, const gpu_gemm *all, std::int32_t count) -> void * {
+      if (way == gpu_way::pointers) return nullptr;  // a peer may lack a form
+      return new gemm_list(all, all + count);
     },
     .many_run =
         [](void *many) {
-          const auto &all = *static_cast<products *>(many);
+          const auto &all = *static_cast<gemm_list *>(many);
           return seconds_of(all.data(), std::int32_t(all.size()));
         },
-    .many_release = [](void *many) { delete static_cast<products *>(many); },
+    .many_release = [](void *many) { delete static_cast<gemm_list *>(many); },
     .trickle =
         [](const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended) {
           const std::int32_t count = std::min<std::int32_t>(capacity, 10);

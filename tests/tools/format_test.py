@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every C, C++ and CUDA file is as clang-format 14 and .clang-format make it; other versions differ in places, so without that one
-the test is skipped. Public headers and their frozen copies are left out: their comments stand in columns.
+"""Every C, C++ and CUDA file is formatted by clang-format 14 and .clang-format; other versions differ in places, so without that one
+the test is skipped. Public headers and their frozen copies are left out: their comments are in columns.
 
 usage: format_test.py SOURCE-ROOT    To repair: clang-format-14 -i FILE...
 """

@@ -15,7 +15,7 @@ import unittest
 
 BUILD, PREFIX, EXAMPLE, *COMPILER = sys.argv[1:]
 COMPILER = [word for word in COMPILER if word != "ccache"]
-WANTED = "58 64\n139 154\n"  # what 01_hello prints
+WANTED = "58 64\n139 154\n"  # output of 01_hello
 
 CMAKE_PROJECT = """
 cmake_minimum_required(VERSION 3.16)
@@ -62,10 +62,10 @@ class Installation(unittest.TestCase):
         self.assertEqual(run(program, env=env), WANTED)
 
     def test_run_path(self):
-        """README's way to do without ldconfig: the program itself says where the library is."""
+        """README's alternative to ldconfig: the program has a run path to the library."""
         env = {k: v for k, v in self.env.items() if k != "LD_LIBRARY_PATH"}
         env["PKG_CONFIG_PATH"] = str(self.library.parent / "pkgconfig")
-        moved = f"--define-variable=prefix={self.prefix}"  # the tests' installation has a root of its own
+        moved = f"--define-variable=prefix={self.prefix}"  # the tests install into a root of their own
         flags = run("pkg-config", moved, "--cflags", "--libs", "streamgemm", env=env).split()
         libdir = run("pkg-config", moved, "--variable=libdir", "streamgemm", env=env).strip()
         program = pathlib.Path(self.folder.name, "hello_with_run_path")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices as lists of rows, and .npy files of them, without NumPy: what the tests of the program compare with."""
+"""Matrices as lists of rows, and .npy files of them, without NumPy: the reference of the program's tests."""
 import itertools
 import pathlib
 import re
@@ -51,6 +51,6 @@ def apply(op, matrix):
     return [[complex(x).conjugate() if op == "C" and isinstance(x, complex) else x for x in row] for row in zip(*matrix)]
 
 
-def product(a, b):
+def matmul(a, b):
     columns = list(zip(*b))
     return [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in a]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy has nothing to say of the library and the command line, as .clang-tidy asks it. It takes some minutes, so it runs
+"""clang-tidy has no findings in the library and the command line, with the checks of .clang-tidy. It takes some minutes, so it runs
 with SG_SOAK=1 only, which tools/test --soak sets, and where clang-tidy 14 is installed.
 
 usage: tidy_test.py BUILD-ROOT [PATTERN]    only files whose path holds PATTERN

@@ -36,7 +36,7 @@ TEST(bf16, numbers_round_to_nearest_even) {
     EXPECT_TRUE(std::isnan(widened(rounded(std::bit_cast<float>(bits))))) << std::hex << bits;
 }
 
-// Long runs, at every alignment, give what single numbers give.
+// Long runs, at every alignment, give the results of single numbers.
 TEST(bf16, runs_of_numbers_at_every_alignment) {
   std::vector<char> bytes(4 * 1100 + 3);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 37 + i / 7);

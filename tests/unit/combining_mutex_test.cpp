@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One section at a time, each once, whoever executes it; a thread that holds the mutex executes those that wait, in
-// their order and up to its limit.
+// One section at a time, each once, whichever thread executes it; a thread that holds the mutex executes the waiting
+// sections in their order and up to its limit.
 #include "base/combining_mutex.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(combining_mutex, alone_a_thread_executes_its_own) {
+TEST(combining_mutex, without_contention_a_thread_executes_its_own_section) {
   combining_mutex mutex;
   std::thread::id ran;
   mutex.run([&] { ran = std::this_thread::get_id(); });
@@ -26,14 +26,14 @@ TEST(combining_mutex, alone_a_thread_executes_its_own) {
   EXPECT_EQ(std::thread::id{}, ran);
 }
 
-// What came of threads that waited at once for a mutex which this one held.
+// The outcome of threads that waited together for a mutex which this one held.
 struct outcome {
-  std::vector<std::size_t> order;         // their numbers, as their sections were executed
+  std::vector<std::size_t> order;         // their numbers, in execution order
   std::vector<std::thread::id> executor;  // by number
   int fetched = 0;
 };
 
-// Each thread comes some time after the one before, so that they queue in that order; unless the machine is too busy.
+// Each thread comes some time after the previous one, so that they queue in that order, unless the machine is too busy.
 outcome with_waiting(std::size_t threads, const std::function<bool(std::size_t)> &is_here) {
   combining_mutex mutex;
   outcome result;
@@ -63,7 +63,7 @@ outcome with_waiting(std::size_t threads, const std::function<bool(std::size_t)>
   return result;
 }
 
-// Retried where threads may not have come to wait in time.
+// Retried where threads may have come too late to wait.
 template <class Expected>
 bool happens(std::size_t threads, const std::function<bool(std::size_t)> &is_here, Expected &&expected) {
   for (int attempt = 0; attempt < 300; ++attempt)
@@ -73,18 +73,18 @@ bool happens(std::size_t threads, const std::function<bool(std::size_t)> &is_her
 
 constexpr auto none_here = [](std::size_t) { return false; };
 
-TEST(combining_mutex, who_holds_it_executes_the_sections_of_who_waits_in_their_order) {
+TEST(combining_mutex, the_holder_executes_waiting_sections_in_order) {
   const std::thread::id own = std::this_thread::get_id();
   EXPECT_TRUE(happens(3, none_here, [&](const outcome &now) {
     return now.order == std::vector<std::size_t>{0, 1, 2} && now.executor == std::vector<std::thread::id>(3, own);
   }));
 }
 
-TEST(combining_mutex, what_they_need_is_fetched_before) {
+TEST(combining_mutex, waiting_sections_are_prefetched) {
   EXPECT_TRUE(happens(3, none_here, [](const outcome &now) { return now.fetched == 2; })) << "all but the first";
 }
 
-TEST(combining_mutex, but_not_one_that_is_to_run_on_its_own_thread) {
+TEST(combining_mutex, sections_bound_to_their_thread_are_not_combined) {
   const std::thread::id own = std::this_thread::get_id();
   for (int attempt = 0; attempt < 20; ++attempt)
     EXPECT_NE(own, with_waiting(1, [](std::size_t) { return true; }).executor[0]);
@@ -93,10 +93,10 @@ TEST(combining_mutex, but_not_one_that_is_to_run_on_its_own_thread) {
       [&](const outcome &now) {
         return now.executor[0] == own && now.executor[1] != own && now.executor[2] == now.executor[1];
       }))
-      << "it then executes those behind it";
+      << "it then executes the queued sections";
 }
 
-TEST(combining_mutex, beyond_its_limit_it_hands_over) {
+TEST(combining_mutex, the_holder_hands_over_at_its_limit) {
   constexpr std::size_t limit = combining_mutex::combining_limit;
   const std::thread::id own = std::this_thread::get_id();
   EXPECT_TRUE(happens(limit + 2, none_here, [&](const outcome &now) {
@@ -108,7 +108,7 @@ TEST(combining_mutex, beyond_its_limit_it_hands_over) {
 TEST(combining_mutex, many_threads_one_section_at_a_time) {
   constexpr int threads = 8, rounds = 20'000;
   combining_mutex mutex;
-  long sum = 0, inside = 0;  // plain: the mutex guards them
+  long sum = 0, inside = 0;  // not atomic: the mutex guards them
   std::vector<std::thread> all;
   for (int t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
@@ -134,7 +134,7 @@ TEST(combining_mutex, many_threads_one_section_at_a_time) {
   EXPECT_EQ(long{threads} * rounds, sum);
 }
 
-TEST(combining_mutex, long_sections_put_others_to_sleep_and_wake_them) {
+TEST(combining_mutex, waiters_of_long_sections_sleep_and_wake) {
   constexpr int threads = 4, rounds = 50;
   combining_mutex mutex;
   int sum = 0;

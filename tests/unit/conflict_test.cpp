@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conflicts among many operands: those that comparing each pair finds, and fast.
+// Conflicts among many operands: the same as comparing each pair finds, but fast.
 #include "api/conflict.hpp"
 
 #include <gtest/gtest.h>
@@ -47,35 +47,35 @@ TEST(conflict, agrees_with_comparing_each_pair) {
   EXPECT_LT(found, rounds * 9 / 10);
 }
 
-// Operands as programs lay them out: arrays of A, of B and of C, and products one behind the other; in either, one C
-// that is a byte too long, or is read by another.
+// Operands as programs lay them out: arrays of A, of B and of C, or GEMM by GEMM; in either, one C is a byte too long,
+// or another GEMM reads it.
 TEST(conflict, is_found_in_rising_runs) {
-  constexpr std::size_t products = 200;
+  constexpr std::size_t gemms = 200;
   for (const bool by_operand : {true, false}) {
-    for (std::size_t wrong = 0; wrong < 2 * products; ++wrong) {
+    for (std::size_t wrong = 0; wrong < 2 * gemms; ++wrong) {
       std::vector<owned_bytes> all;
-      const auto place = [&](std::size_t product, std::size_t which) {
-        return 4096 + 64 * (by_operand ? which * products + product : product * 3 + which);
+      const auto place = [&](std::size_t gemm, std::size_t which) {
+        return 4096 + 64 * (by_operand ? which * gemms + gemm : gemm * 3 + which);
       };
       for (std::size_t which = 0; which < 3; ++which)
-        for (std::size_t i = 0; i < products; ++i) all.push_back(at(place(i, which), 64, 1, 64, i, which == 2));
+        for (std::size_t i = 0; i < gemms; ++i) all.push_back(at(place(i, which), 64, 1, 64, i, which == 2));
       ASSERT_FALSE(find_conflict(all).has_value());
-      const std::size_t product = wrong / 2;
+      const std::size_t gemm = wrong / 2;
       if (wrong % 2 == 0)  // the last C has nothing behind it, the others the next C or the next A
-        all[2 * products + product] = at(place(product, 2), 65, 1, 65, product, true);
+        all[2 * gemms + gemm] = at(place(gemm, 2), 65, 1, 65, gemm, true);
       else
-        all[(product + 1) % products].bytes = all[2 * products + product].bytes;
-      const bool last = wrong % 2 == 0 && product == products - 1;
+        all[(gemm + 1) % gemms].bytes = all[2 * gemms + gemm].bytes;
+      const bool last = wrong % 2 == 0 && gemm == gemms - 1;
       EXPECT_EQ(find_conflict(all).has_value(), !last) << by_operand << ' ' << wrong;
     }
   }
 }
 
-// Products of one shared B, and tiles of one matrix.
+// GEMMs with one shared B, and tiles of one matrix.
 TEST(conflict, many_are_compared_in_little_time) {
-  constexpr std::size_t products = 100000;
+  constexpr std::size_t gemms = 100000;
   std::vector<owned_bytes> all;
-  for (std::size_t i = 0; i < products; ++i) {
+  for (std::size_t i = 0; i < gemms; ++i) {
     all.push_back(at(1 << 20, 4096, 1, 4096, i, false));
     all.push_back(at((1 << 24) + i * 4096, 4096, 1, 4096, i, false));
     all.push_back(at((std::uintptr_t(1) << 40) + (i % 64) * 256 + i / 64 * 64 * 256 * 32, 256, 32, 64 * 256, i, true));

@@ -8,7 +8,7 @@
 namespace sg {
 namespace {
 
-// Every alignment of both ends, lengths around one and several lines, and nothing written beside the target.
+// Every alignment of both ends, lengths around one and several lines; no byte is written outside the target.
 TEST(copy_past_caches, is_memcpy) {
   constexpr std::size_t line = 64, most = 5 * line;
   constexpr char untouched = 0x5A;

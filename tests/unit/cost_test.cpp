@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs on the H200's model against what was measured on the card, and the bound against arithmetic by hand.
+// Costs on the H200's model against measurements on the card, and the bound against arithmetic by hand.
 #include "plan/gemm/cost.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ gemm_shape cube(std::int64_t n, sg_compute compute = SG_COMPUTE_EXACT, sg_dtype 
   return {n, n, n, 1, type, type, compute, false};
 }
 
-TEST(cost, large_products_reach_the_measured_rates) {
+TEST(cost, large_gemms_reach_the_measured_rates) {
   const double flops = 2 * 8192.0 * 8192 * 8192;
   EXPECT_NEAR(flops / gemm_cost(h200(), cube(8192)).seconds / 51e12, 1, 0.01);
   EXPECT_NEAR(flops / gemm_cost(h200(), cube(8192, SG_COMPUTE_TF32)).seconds / 416e12, 1, 0.01);
@@ -52,7 +52,7 @@ TEST(cost, large_products_reach_the_measured_rates) {
   EXPECT_GT(gemm_cost(h200(), cube(8192)).chip_share, 0.99);
 }
 
-TEST(cost, small_products_leave_the_chip_empty) {
+TEST(cost, small_gemms_leave_the_chip_empty) {
   // Measured: 12.2 us each on one stream, 0.28 us each in one batched call of 512.
   const gemm_shape one{64, 64, 1024, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false};
   gemm_shape batched = one;
@@ -70,7 +70,7 @@ TEST(cost, small_products_leave_the_chip_empty) {
 
 // bench/results/small.json, cuBLAS in f32: 8 of 64x64x16384 as one batch 623 us, on one stream 131; 8 of 64x64x1024 as
 // one batch 36, on one stream 112.
-TEST(cost, a_batch_leaves_the_depth_whole) {
+TEST(cost, a_batch_does_not_split_the_depth) {
   gemm_shape deep{64, 64, 16384, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_EXACT, false};
   const double one = gemm_seconds(h200(), deep);
   const std::vector<gemm_shape> few(8, deep), many(512, deep);
@@ -88,17 +88,18 @@ TEST(cost, a_batch_leaves_the_depth_whole) {
   EXPECT_EQ(1u, min_batch_size(h200(), cube(4096))) << "it fills the chip by itself";
   device_model cores = h200();
   cores.lanes_are_cores = true;
-  EXPECT_EQ(1u, min_batch_size(cores, deep)) << "nobody to share the depth with";
+  EXPECT_EQ(1u, min_batch_size(cores, deep)) << "no other core shares the depth";
 }
 
-// A bias or an activation is a kernel more, which goes over the sums once; not on cores, where they are in cache.
+// On a chip a bias or an activation is another kernel, which reads the sums once; not on cores, where they are in
+// cache.
 TEST(cost, epilogues_take_time_on_a_chip) {
-  gemm_shape plain = cube(4096), ended = plain;
-  ended.has_epilogue = true;
+  gemm_shape plain = cube(4096), with_epilogue = plain;
+  with_epilogue.has_epilogue = true;
   const double pass = 2 * 4.0 * 4096 * 4096 / h200().memory_rate;
-  EXPECT_NEAR(gemm_cost(h200(), ended).seconds - gemm_cost(h200(), plain).seconds, pass, pass / 1e6);
-  EXPECT_NEAR(gemm_seconds(h200(), ended) - gemm_seconds(h200(), plain), pass + h200().launch_gap, pass / 1e6);
-  // One kernel ends all the products of a call.
+  EXPECT_NEAR(gemm_cost(h200(), with_epilogue).seconds - gemm_cost(h200(), plain).seconds, pass, pass / 1e6);
+  EXPECT_NEAR(gemm_seconds(h200(), with_epilogue) - gemm_seconds(h200(), plain), pass + h200().launch_gap, pass / 1e6);
+  // One kernel applies the epilogue to all GEMMs of a call.
   const std::vector<gemm_shape> plain_ones(64, gemm_shape{64, 64, 64}), ended_ones = [&] {
     std::vector<gemm_shape> list = plain_ones;
     for (gemm_shape &g : list) g.has_epilogue = true;
@@ -109,10 +110,10 @@ TEST(cost, epilogues_take_time_on_a_chip) {
   EXPECT_LT(more, 2 * h200().launch_gap);
   device_model cores = h200();
   cores.lanes_are_cores = true;
-  EXPECT_EQ(gemm_seconds(cores, ended), gemm_seconds(cores, plain));
+  EXPECT_EQ(gemm_seconds(cores, with_epilogue), gemm_seconds(cores, plain));
 }
 
-TEST(cost, thin_products_are_bound_by_memory) {
+TEST(cost, thin_gemms_are_bound_by_memory) {
   const kernel_cost cost = gemm_cost(h200(), {1 << 20, 1, 1024, 1, SG_DTYPE_F32, SG_DTYPE_F32, SG_COMPUTE_TF32, false});
   EXPECT_GE(cost.seconds, 4.0 * (1 << 20) * 1024 / 4.0e12);
   EXPECT_GT(cost.memory_share, 0.5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cpu backend's products by tiles, with every kernel for panels that this processor has: at the edges of panels,
-// every op, on operands beside memory that cannot be read. Whole numbers, compared exactly.
+// The cpu backend's tiled GEMMs, with every panel kernel that this processor supports: at the edges of panels, every
+// op, on operands next to unreadable memory. Integers, compared exactly.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ void store(char *at, sg_dtype type, int value) {
   const auto wide = static_cast<float>(value);
   std::uint32_t bits;
   std::memcpy(&bits, &wide, 4);
-  const auto upper = static_cast<std::uint16_t>(bits >> 16);  // all of it, for a few bits
+  const auto upper = static_cast<std::uint16_t>(bits >> 16);  // all of it, for values of a few bits
   constexpr char e5m2[] = {0, 0x3c, 0x40, 0x42, 0x44};        // 0 to 4
   switch (type) {
     case SG_DTYPE_I8: *at = static_cast<char>(value); break;
@@ -58,7 +58,7 @@ int load(const char *at, sg_dtype type) {
   }
 }
 
-// Column major, with a gap behind each column but the last.
+// Column-major, with a gap behind each column but the last.
 class operand {
  public:
   operand(sg_dtype type, std::int64_t rows, std::int64_t cols, std::int64_t gap, sg_test::flush where)
@@ -68,7 +68,7 @@ class operand {
         ld_(rows + gap),
         memory_(static_cast<std::size_t>((ld_ * (cols - 1) + rows) * element_size(type)), where) {}
 
-  // In the gaps a value that no product may be made of.
+  // The gaps hold a value that must not enter the result.
   void fill(std::mt19937 &random, int least, int most) {
     std::uniform_int_distribution<int> value(least, most);
     for (std::int64_t i = 0; i < ld_ * (cols_ - 1) + rows_; ++i)
@@ -94,8 +94,8 @@ class operand {
 
 class cpu_tiles : public testing::Test {
  protected:
-  void try_product(const types &t, const kernel &panels, const tiling &tiles, std::int64_t m, std::int64_t n,
-                   std::int64_t k, sg_op op_a, sg_op op_b, double alpha, double beta) {
+  void try_gemm(const types &t, const kernel &panels, const tiling &tiles, std::int64_t m, std::int64_t n,
+                std::int64_t k, sg_op op_a, sg_op op_b, double alpha, double beta) {
     const bool turned_a = op_a != SG_OP_N, turned_b = op_b != SG_OP_N;
     const std::int64_t gap = (m + n + k) % 3;
     const auto where = m % 2 ? sg_test::flush::to_end : sg_test::flush::to_start;
@@ -105,7 +105,7 @@ class cpu_tiles : public testing::Test {
     a.fill(random_, least, most);
     b.fill(random_, least, most);
     c.fill(random_, least, most);
-    // Along k, row after row of op(A) and column after column of op(B). Sums of i8 are modulo 2^32.
+    // Along k, row by row of op(A) and column by column of op(B). Sums of i8 are modulo 2^32.
     std::vector<std::uint32_t> left, right;
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t l = 0; l < k; ++l) left.push_back(std::uint32_t(turned_a ? a.get(l, i) : a.get(i, l)));
@@ -140,27 +140,27 @@ class cpu_tiles : public testing::Test {
     ASSERT_TRUE(c.gaps_are_as_filled()) << m << "x" << n << "x" << k;
   }
 
-  // Sides around the edges of a tile's rows, of strips and of tiles; depths around those of a row of a tile.
+  // Dimensions around the edges of a tile's rows, of strips and of tiles; depths around those of a row of a tile.
   void try_every_edge(const types &t, const kernel &panels) {
     const tiling small = {.kept = 64, .m = 96, .n = 64, .k = 128};
     const std::int64_t sides[] = {1, 15, 16, 17, 31, 32, 33, 64, 65, 131};
     const std::int64_t depths[] = {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300};
-    int turn = 0;
+    int variant = 0;
     for (const std::int64_t m : sides)
       for (const std::int64_t n : sides)
         for (const std::int64_t k : depths) {
-          ++turn;
-          try_product(t, panels, small, m, n, k, turn % 2 ? SG_OP_N : SG_OP_T, turn / 2 % 2 ? SG_OP_N : SG_OP_T,
-                      turn % 5 ? 1 : -2, turn % 3 - 1);
+          ++variant;
+          try_gemm(t, panels, small, m, n, k, variant % 2 ? SG_OP_N : SG_OP_T, variant / 2 % 2 ? SG_OP_N : SG_OP_T,
+                   variant % 5 ? 1 : -2, variant % 3 - 1);
           if (HasFatalFailure()) return;
         }
   }
 
-  // A product too deep for its panels to be kept.
+  // A GEMM too deep for its panels to stay packed.
   void try_deep(const types &t, const kernel &panels) {
     const tiling small = {.kept = 2048, .m = 96, .n = 64, .k = 128};
-    try_product(t, panels, small, 100, 70, 9000, SG_OP_N, SG_OP_N, 1, 1);
-    try_product(t, panels, small, 70, 100, 9000, SG_OP_T, SG_OP_T, 1, 0);
+    try_gemm(t, panels, small, 100, 70, 9000, SG_OP_N, SG_OP_N, 1, 1);
+    try_gemm(t, panels, small, 70, 100, 9000, SG_OP_T, SG_OP_T, 1, 0);
   }
 
   // Sums beyond 2^31.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people and programs are told about a schedule.
+// Descriptions of a schedule, as text and as JSON.
 #include "plan/schedule/describe.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct described {
   }
 };
 
-TEST(describe, json_says_what_the_schedule_says) {
+TEST(describe, json_matches_the_schedule) {
   const described d;
   const auto json = nlohmann::json::parse(describe_json(d.s, d.model));
   EXPECT_EQ(json["strategy"], d.s.strategy);
@@ -42,7 +42,7 @@ TEST(describe, json_says_what_the_schedule_says) {
   EXPECT_GT(json["lanes"]["staging"].get<int>(), 0);
 }
 
-TEST(describe, json_says_any_name_and_number) {
+TEST(describe, json_escapes_names_and_numbers) {
   described d;
   d.model.name = "a \"b\" \\ \n\t\x01 \u00e9";
   d.s.flops = 3;
@@ -65,12 +65,12 @@ TEST(describe, text_names_the_figures) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
-TEST(describe, json_has_every_command_with_its_time_and_what_it_goes_after) {
+TEST(describe, json_has_every_command_with_its_time_and_waits) {
   const described d;
   const auto commands = nlohmann::json::parse(describe_json(d.s, d.model))["timeline"];
   ASSERT_EQ(commands.size(), d.s.commands.size());
   double latest = 0;
-  std::size_t waits = 0, products = 0;
+  std::size_t waits = 0, gemms = 0;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     EXPECT_LE(commands[i]["start_seconds"], commands[i]["end_seconds"]);
     latest = std::max(latest, commands[i]["end_seconds"].get<double>());
@@ -82,11 +82,11 @@ TEST(describe, json_has_every_command_with_its_time_and_what_it_goes_after) {
       ++waits;
     }
     if (commands[i]["lane"].get<std::string>().starts_with("compute"))
-      products += commands[i]["action"].get<std::string>().starts_with("gemm");
+      gemms += commands[i]["action"].get<std::string>().starts_with("gemm");
   }
   EXPECT_EQ(latest, d.s.predicted_seconds);
   EXPECT_GT(waits, 0u);
-  EXPECT_GT(products, 0u);
+  EXPECT_GT(gemms, 0u);
 }
 
 TEST(describe, timeline_has_a_row_for_each_lane_and_worker) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that ship are read; whatever is wrong in one is refused by name.
+// Shipped models are read; each error in a model is refused by name.
 #include "plan/model/device_model.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(device_model, written_as_it_is_read) {
     m.calibrated_device = "sim:\"x\"";
     m.calibrated_date = "2026-01-01";
     const device_model again = parse_device_model(model_text(m));
-    // A row's own tiles are written out where it has the device's.
+    // A row's own tiles are written out even if they equal the device's.
     EXPECT_EQ(again, m) << model_text(m);
   }
   device_model m = shipped_model("h200");
@@ -69,7 +69,7 @@ TEST(device_model, unified_memory_needs_no_link) {
   EXPECT_EQ(m.compute_lanes, 2);
 }
 
-// Calls visit(path, owner, key) for every key of the model but the free texts of its sources.
+// Calls visit(path, owner, key) for every key of the model except the free texts of its sources.
 template <class Visit>
 void for_keys(json &value, const std::string &path, Visit &&visit) {
   if (value.is_array())
@@ -85,7 +85,7 @@ void for_keys(json &value, const std::string &path, Visit &&visit) {
   }
 }
 
-// What may be left out: of a row of kernels.gemm, what is then the device's own figure.
+// Optional keys: of a row of kernels.gemm, which then uses the device's own figure.
 bool is_optional(const std::string &path) {
   if (path == "staging_gap_seconds" || path == "staging_run_bytes" || path.starts_with("dispatch")) return true;
   return path.starts_with("kernels.gemm[") &&

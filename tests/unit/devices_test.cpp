@@ -37,7 +37,7 @@ TEST(devices, a_memory_space_names_its_device) {
   EXPECT_FALSE(own.is_copied_directly() || memory_space(SG_MEMORY_PAGEABLE).is_copied_directly());
 }
 
-TEST(devices, an_object_for_each) {
+TEST(devices, an_array_has_one_object_per_device) {
   static int alive = 0;
   struct counted {
     explicit counted(device_index i) : index(i) { ++alive; }
@@ -57,7 +57,7 @@ TEST(devices, an_object_for_each) {
     return counted(i);
   };
   EXPECT_THROW((device_array<counted>(3, fail_late)), std::runtime_error);
-  EXPECT_EQ(0, alive) << "what was made is destroyed";
+  EXPECT_EQ(0, alive) << "created objects are destroyed";
 }
 
 struct placed {
@@ -81,7 +81,7 @@ TEST(devices, lanes_of_each_have_numbers_of_their_own) {
   }
 }
 
-// A copy in and a product on each of two devices.
+// A copy in and a GEMM on each of two devices.
 schedule one_on_each() {
   problem_form f;
   f.m = f.n = f.k = 2048;
@@ -107,10 +107,10 @@ schedule one_on_each() {
 TEST(devices, work_of_one_does_not_slow_the_other) {
   const device_model model = shipped_model("h200");
   schedule s = one_on_each();
-  const double apart = simulate(s, model).seconds;
+  const double separate = simulate(s, model).seconds;
   for (command &c : s.commands) c.where.device = first_device;
   const double together = simulate(s, model).seconds;
-  EXPECT_GT(together, 1.5 * apart);
+  EXPECT_GT(together, 1.5 * separate);
 }
 
 TEST(devices, each_has_the_rates_of_its_model) {
@@ -122,7 +122,7 @@ TEST(devices, each_has_the_rates_of_its_model) {
   EXPECT_EQ(second, both.commands.back().where.device);
 }
 
-TEST(devices, a_product_on_memory_of_another_one_is_a_defect) {
+TEST(devices, a_gemm_on_memory_of_another_device_is_a_defect) {
   schedule s = one_on_each();
   EXPECT_TRUE(check_hazards(s).empty());
   s.buffers[int(operand_name::a)].space = memory_space::of_device(second);
@@ -134,7 +134,7 @@ TEST(devices, a_product_on_memory_of_another_one_is_a_defect) {
 TEST(devices, arenas_of_two_do_not_overlap) {
   schedule s = one_on_each();
   s.device_bytes = std::int64_t(1) << 30;
-  // Both products write the first bytes of an arena, with nothing between them.
+  // Both GEMMs write the first bytes of an arena, with nothing between them.
   for (std::size_t i = 0; i < s.commands.size(); ++i) {
     view &c = s.commands[i].views[ops::gemm::c];
     buffer &b = s.buffers[std::size_t(c.buffer)];
@@ -171,7 +171,7 @@ TEST(devices, copies_name_the_peer) {
   c.views[ops::copy_in::from] = view{1, 0, 1, 0, 8, 8, 8};
   lower_copy(s.buffers, c, where, copies);
   EXPECT_EQ(SG_MEMORY_PEER, copies[0].dst_space.kind);
-  EXPECT_EQ(-1, copies[0].dst_space.device) << "which one is not known";
+  EXPECT_EQ(-1, copies[0].dst_space.device) << "the GEMM is unknown";
   EXPECT_NE(std::string::npos, operation_of(c).describe(s.buffers, c).find("of a peer"));
 }
 

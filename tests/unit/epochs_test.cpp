@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for all jobs in flight is woken once they have ended: always, and not by every end.
+// A thread that waits for all jobs in flight is woken once they have completed: always, and not by every completion.
 #include "run/order/epochs.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t far_too_long_ns = 20'000'000'000;
 
-// What a context does with them: jobs come under a lock, end on any thread, and threads wait for all that has come.
+// As a context uses epochs: jobs are counted in under a lock, complete on any thread, and threads wait for all earlier
+// jobs.
 class jobs_in_flight {
  public:
   std::uint32_t begin() {
@@ -24,7 +25,7 @@ class jobs_in_flight {
   }
   void end(std::uint32_t epoch, std::int64_t count = 1) { epochs_.ended(epoch, count); }
 
-  // False: nobody has woken this thread in time.
+  // False: this thread was not woken in time.
   bool wait_for_all() {
     std::optional<std::uint32_t> mine;
     return sleep([&] {
@@ -47,7 +48,7 @@ class jobs_in_flight {
     for (std::uint32_t seen = epochs_.wakings(); !holds(); seen = epochs_.wakings()) {
       sleeps_.fetch_add(1);
       epochs_.sleep(seen, until);
-      if (until.passed()) return false;  // even if all has ended: it should have been woken
+      if (until.passed()) return false;  // even if all have completed: it should have been woken
     }
     return true;
   }
@@ -61,13 +62,13 @@ void sleep_until(const jobs_in_flight &all, int sleeps) {
   while (all.sleeps() < sleeps) std::this_thread::yield();
 }
 
-TEST(epochs, nothing_in_flight_is_over_at_once) {
+TEST(epochs, waiting_for_no_jobs_returns_at_once) {
   jobs_in_flight all;
   EXPECT_TRUE(all.wait_for_all());
   EXPECT_EQ(0, all.sleeps());
 }
 
-TEST(epochs, one_waking_for_all_that_end_in_order) {
+TEST(epochs, in_order_completions_wake_once) {
   jobs_in_flight all;
   std::vector<std::uint32_t> jobs;
   for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());  // of several epochs
@@ -82,7 +83,7 @@ TEST(epochs, one_waking_for_all_that_end_in_order) {
   EXPECT_EQ(1u, all.wakings());
 }
 
-TEST(epochs, those_that_end_in_no_order) {
+TEST(epochs, out_of_order_completions) {
   jobs_in_flight all;
   std::vector<std::uint32_t> jobs;
   for (int i = 0; i < 1000; ++i) jobs.push_back(all.begin());
@@ -93,7 +94,7 @@ TEST(epochs, those_that_end_in_no_order) {
   EXPECT_GE(static_cast<std::uint32_t>(jobs.back() - jobs.front() + 1), all.wakings());
 }
 
-TEST(epochs, what_comes_later_is_not_waited_for) {
+TEST(epochs, later_jobs_are_not_waited_for) {
   jobs_in_flight all;
   const std::uint32_t before = all.begin();
   std::thread waits([&] { EXPECT_TRUE(all.wait_for_all()); });
@@ -124,8 +125,8 @@ TEST(epochs, more_threads_wait_than_there_are_epochs) {
   for (std::thread &thread : waiting) thread.join();
 }
 
-// A epoch's place is used again after 64 more.
-TEST(epochs, nobody_is_woken_who_does_not_sleep) {
+// The slot of an epoch is reused after 64 more.
+TEST(epochs, no_wake_without_a_sleeper) {
   epochs all;
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(all.watch_closed(all.present()));
@@ -135,7 +136,7 @@ TEST(epochs, nobody_is_woken_who_does_not_sleep) {
   EXPECT_EQ(0u, all.wakings());
 }
 
-TEST(epochs, one_waking_each_in_a_place_used_again) {
+TEST(epochs, a_reused_slot_wakes_once) {
   jobs_in_flight all;
   for (int i = 0; i < 200; ++i) {
     const std::uint32_t job = all.begin();
@@ -150,7 +151,7 @@ TEST(epochs, one_waking_each_in_a_place_used_again) {
 }
 
 // The thread that waits for an epoch to close need not be the one that opens the next.
-TEST(epochs, one_that_another_has_closed_is_closed) {
+TEST(epochs, an_epoch_closed_by_another_thread_is_closed) {
   epochs all;
   const std::uint32_t oldest = all.count_in();
   while (all.open_next()) all.count_in();
@@ -159,14 +160,14 @@ TEST(epochs, one_that_another_has_closed_is_closed) {
   EXPECT_EQ(0u, all.wakings());
   all.ended(oldest, 1);
   EXPECT_EQ(1u, all.wakings());
-  ASSERT_TRUE(all.open_next());  // another's
+  ASSERT_TRUE(all.open_next());  // another thread's
   all.count_in();
   EXPECT_FALSE(all.open_next());
   EXPECT_TRUE(all.watch_closed(full));
   EXPECT_FALSE(all.watch_closed(all.present()));
 }
 
-TEST(epochs, the_oldest_is_known_though_nobody_has_asked) {
+TEST(epochs, the_oldest_is_known_without_waiters) {
   epochs all;
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(all.open_next());
   const std::uint32_t before = all.count_in();
@@ -182,14 +183,14 @@ TEST(epochs, the_oldest_is_known_though_nobody_has_asked) {
   EXPECT_EQ(busy.present(), busy.oldest());
 }
 
-// One thread is about to sleep while the other's end is about to wake it.
-TEST(epochs, no_waking_is_lost) {
+// One thread is about to sleep while the other's completion is about to wake it.
+TEST(epochs, no_wake_is_lost) {
   constexpr int most_rounds = 100'000;
   const deadline enough(5'000'000'000);  // threads that share a core take long
   jobs_in_flight all;
   std::atomic<int> round{0};
   std::atomic<std::uint32_t> job{0};
-  std::thread ends([&] {
+  std::thread completer([&] {
     for (int done = 0; done < most_rounds;) {
       const int now = round.load();
       if (now == done) {
@@ -209,7 +210,7 @@ TEST(epochs, no_waking_is_lost) {
     woken = all.wait_for_all();
   }
   round.store(-1);
-  ends.join();
+  completer.join();
   EXPECT_TRUE(woken);
 }
 
@@ -225,7 +226,7 @@ TEST(epochs, many_threads_at_once) {
       std::vector<std::uint32_t> mine;
       for (int i = 0; i < rounds; ++i) {
         mine.push_back(all.begin());
-        if (random() % 4 != 0) continue;  // some end in a bunch, and in any order
+        if (random() % 4 != 0) continue;  // some complete in a bunch, and in any order
         while (!mine.empty() && random() % 8 != 0) {
           std::swap(mine[random() % mine.size()], mine.back());
           all.end(mine.back());

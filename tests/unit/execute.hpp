@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claim that every schedule must bear out: free of hazards, within its memory, right in any allowed order.
+// The properties of every schedule: free of hazards, within its memory, right in any allowed order.
 #pragma once
 
 #include <gtest/gtest.h>

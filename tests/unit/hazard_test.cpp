@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hazard check itself: it finds every defect that is planted, and nothing else.
+// The hazard check itself: it finds every planted defect, and nothing else.
 #include "plan/schedule/hazard.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ schedule streamed(std::int64_t limit, sg_memory_kind host = SG_MEMORY_PINNED) {
   return build_stream(p, layout, shipped_model("h200"), 2);
 }
 
-// Pageable panels of several chunks, which one worker's three slots stage.
+// Pageable panels of several chunks, staged in one worker's three slots.
 schedule streamed_by_chunks() {
   problem_form f;
   f.m = 700, f.n = 1400, f.k = 700;
@@ -63,7 +63,7 @@ schedule without_wait(schedule s, std::uint32_t index, std::uint32_t wait) {
   return s;
 }
 
-// Each wait guards memory, so that leaving out one that nothing else implies is a race.
+// Each wait guards memory, so that removing one that no other wait implies is a race.
 void expect_every_needed_wait_is_missed(const schedule &s) {
   ASSERT_TRUE(check_hazards(s).empty());
   int found = 0, dropped = 0;
@@ -80,21 +80,21 @@ void expect_every_needed_wait_is_missed(const schedule &s) {
   EXPECT_GT(found, dropped / 2);
 }
 
-TEST(hazard, every_needed_wait_is_missed) {
+TEST(hazard, each_removed_wait_is_reported) {
   for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
     for (std::int64_t limit : {std::int64_t(3 * 1024), std::int64_t(9 * 1024), std::int64_t(1) << 30})
       expect_every_needed_wait_is_missed(streamed(limit, host));
 }
 
-TEST(hazard, every_needed_wait_of_chunks_is_missed) {
+TEST(hazard, each_removed_wait_between_chunks_is_reported) {
   const schedule s = streamed_by_chunks();
   const std::vector<bool> loose = loose_copies(s);
   EXPECT_GE(std::count(loose.begin(), loose.end(), true), 3);
   expect_every_needed_wait_is_missed(s);
 }
 
-// The last chunk of a panel, which its product waits for, is after all the others; a loose one is after none.
-TEST(hazard, loose_copies_are_in_no_order) {
+// The last chunk of a panel, which its GEMM waits for, is after all the others; an out-of-order copy is after none.
+TEST(hazard, out_of_order_copies_are_unordered) {
   const schedule s = streamed_by_chunks();
   const std::vector<bool> loose = loose_copies(s);
   const auto first = std::uint32_t(std::find(loose.begin(), loose.end(), true) - loose.begin());
@@ -118,13 +118,13 @@ TEST(hazard, loose_copies_are_in_no_order) {
   EXPECT_FALSE(meets(check_hazards(same_place(last)), last));
 }
 
-TEST(hazard, parts_on_two_lanes_must_not_overlap) {
+TEST(hazard, children_on_two_lanes_must_not_overlap) {
   problem_form f;
   f.m = 32;
   schedule s = build_grid_split(make(f), {2, 1, 1}, 2);
   ASSERT_EQ(s.commands.size(), 2u);
   EXPECT_TRUE(check_hazards(s).empty());
-  s.commands[1].views[ops::gemm::c].offset -= 4;  // one row up: into the other part
+  s.commands[1].views[ops::gemm::c].offset -= 4;  // one row up: into the other child
   const auto hazards = check_hazards(s);
   ASSERT_EQ(hazards.size(), 1u);
   EXPECT_EQ(hazards[0].first, 0u);
@@ -132,8 +132,8 @@ TEST(hazard, parts_on_two_lanes_must_not_overlap) {
   EXPECT_NE(hazards[0].text.find("0 and 1"), std::string::npos);
 }
 
-TEST(hazard, rows_beside_each_other_are_no_overlap) {
-  // Row parts interleave in memory: their byte ranges overlap, their elements do not.
+TEST(hazard, adjacent_rows_do_not_overlap) {
+  // Row tiles interleave in memory: their byte ranges overlap, their elements do not.
   problem_form f;
   f.m = 64, f.n = 64, f.pad = 5;
   EXPECT_TRUE(check_hazards(build_grid_split(make(f), {4, 1, 1}, 4)).empty());
@@ -145,7 +145,7 @@ TEST(hazard, rows_beside_each_other_are_no_overlap) {
   }
 }
 
-TEST(hazard, items_of_one_batch_are_told_apart) {
+TEST(hazard, items_of_one_batch_are_distinguished) {
   problem_form f;
   f.batch = 4, f.batching = batch_form::pointers;
   schedule s = build_batch_split(make(f), 2, 2);
@@ -214,7 +214,7 @@ TEST(hazard, a_bias_in_a_wrong_form_is_reported) {
   EXPECT_TRUE(finds([](view &bias) { bias.offset = -4; }));
 }
 
-// A product that takes its bias before it has come.
+// A GEMM that reads its bias before it has arrived.
 TEST(hazard, a_bias_that_is_not_waited_for_is_reported) {
   problem_form f;
   f.bias = SG_MEMORY_PINNED, f.end = ending::row_bias;

@@ -34,7 +34,7 @@ double from_half(std::uint16_t bits) {
   return bits >> 15 ? -magnitude : magnitude;
 }
 
-// Exact for the integers of the tests; anything else is a fault of the test.
+// Exact for the integers of the tests; any other value is a fault of the test.
 std::uint16_t to_half(double v) {
   if (std::isnan(v)) return 0xffff;
   const std::uint16_t sign = std::signbit(v) ? 0x8000 : 0;
@@ -52,7 +52,7 @@ std::uint16_t to_bf16(double v) {
   return std::uint16_t(bits >> 16);
 }
 
-// e5m2 is the upper half of f16; of e4m3 the tests use whole numbers only.
+// e5m2 is the upper half of f16; of e4m3 the tests use integers only.
 std::uint8_t to_e5m2(double v) {
   const std::uint16_t bits = to_half(v);
   if (bits & 0xff && !std::isnan(v)) throw std::logic_error("not exact in e5m2");
@@ -112,7 +112,7 @@ matrix_memory::matrix_memory(const operand &shape, std::int64_t batch, std::mt19
   const std::int64_t extent = shape.rows && shape.cols ? ((shape.cols - 1) * shape.ld + shape.rows) * size : 0;
   const std::int64_t stride = shape.pointer_array ? extent + guard : shape.item_stride * size;
   for (std::int64_t i = 0; i < items; ++i) {
-    // Items of a pointer array lie in reverse, so that nothing can rely on a stride.
+    // Items of a pointer array are in reverse order, so that nothing can rely on a stride.
     starts_.push_back(guard + (shape.pointer_array ? items - 1 - i : i) * stride);
   }
   bytes_.assign(std::size_t(2 * guard + (items - 1) * stride + extent), gap);
@@ -152,7 +152,7 @@ bound_problem bind(const problem &p, std::uint32_t seed) {
     bound.alpha = {2, 1};
     bound.beta = {1, -1};
   }
-  // What must never be read is poisoned.
+  // Operands that must never be read are poisoned.
   bound.a = matrix_memory(p.a, p.batch, random, p.no_product);
   bound.b = matrix_memory(p.b, p.batch, random, p.no_product);
   bound.c = matrix_memory(p.c, p.batch, random, p.beta_zero);
@@ -217,7 +217,7 @@ class interpreter {
     return b.space == SG_MEMORY_DEVICE;
   }
 
-  // A sum as it becomes element (i, j) of what a command writes.
+  // A sum as stored in element (i, j) of a command's result.
   value finished(const command &c, value sum, std::int64_t item, std::int64_t i, std::int64_t j) {
     const view &bias = c.views[ops::epilogue::bias], &result = c.views[ops::gemm::c];
     if (bias.exists()) {
@@ -291,8 +291,8 @@ class interpreter {
 void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t seed) {
   std::mt19937 random(seed);
   interpreter machine(s, problems);
-  // Lanes that are in order, and each command of host workers and each loose copy by itself; the next copy of such a
-  // one's lane waits for it.
+  // In-order lanes, and each command of host workers and each out-of-order copy by itself; the lane's next in-order
+  // copy waits for the latter.
   const lane_numbers numbers(s);
   const std::vector<bool> loose = loose_copies(s);
   std::vector<std::vector<std::uint32_t>> queues(std::size_t(numbers.count())), loose_before(s.commands.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out schedules on plain host memory, in any order that their lanes and waits allow.
+// Executes schedules on plain host memory, in any order that their lanes and waits allow.
 #pragma once
 
 #include <complex>
@@ -17,7 +17,7 @@ using value = std::complex<double>;
 value load(sg_dtype type, const std::byte *at);
 void store(sg_dtype type, std::byte *at, value v);
 
-// An operand's memory: guard bytes all round and in every gap, items where the problem says they are.
+// An operand's memory: guard bytes around it and in every gap, items as the problem describes them.
 class matrix_memory {
  public:
   matrix_memory() = default;
@@ -28,7 +28,7 @@ class matrix_memory {
   const std::byte *item(std::int64_t i) const { return bytes_.data() + starts_[std::size_t(shared_ ? 0 : i)]; }
   value at(std::int64_t i, std::int64_t row, std::int64_t col) const;
   void set(std::int64_t i, std::int64_t row, std::int64_t col, value v);
-  // Is every byte outside the elements as it was?
+  // Are all bytes outside the elements unchanged?
   bool gaps_untouched() const;
   bool operator==(const matrix_memory &other) const { return bytes_ == other.bytes_; }
 
@@ -51,7 +51,7 @@ bound_problem bind(const problem &p, std::uint32_t seed);
 // Runs the schedule in a random order; problem g's memory is problems[g].
 void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t seed);
 
-// Empty when C is what the plain formula gives on `before`, bit for bit, and nothing else changed.
+// Empty when C is the plain formula's result on `before`, bit for bit, and nothing else changed.
 std::string difference(const bound_problem &before, const bound_problem &after);
 
 }  // namespace sg::test

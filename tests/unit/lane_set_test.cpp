@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors that long products leave free while products of high priority come, when submitters need not look,
-// and when commands should end.
+// Multiprocessors that long GEMMs leave free while high-priority GEMMs arrive, when submitters need not look, and when
+// commands are expected to complete.
 #include "run/dispatch/lane_set.hpp"
 
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@ namespace {
 
 class spared_units : public testing::Test {
  protected:
-  // A simulated device of the world's time: what was urgent lately is a question of that.
+  // A simulated device in real time, because urgency depends on recent real time.
   static sg_backend_ops ops_of_world_time() {
     sg_backend_ops ops = *find_backend("sim")->ops;
     ops.stream_begin_at = nullptr;
     return ops;
   }
-  // Units for a product after one of high priority has come, which counts for a tenth of a second: on a machine so slow
-  // that it has passed, once more.
+  // Units for a GEMM after a high-priority one has arrived, which counts for a tenth of a second: retried on a machine
+  // so slow that this time has passed.
   std::int32_t after_urgent(int priority, float share, std::int32_t limit, std::int32_t expected) {
     std::int32_t units = -1;
     for (int attempt = 0; attempt < 100 && units != expected; ++attempt) {
@@ -43,12 +43,12 @@ TEST_F(spared_units, none_before_anything_urgent_comes) {
   EXPECT_EQ(0, lanes_.units_for(-1, 1, 0));
 }
 
-TEST_F(spared_units, of_long_products_of_low_and_normal_priority) {
+TEST_F(spared_units, of_long_gemms_of_low_and_normal_priority) {
   ASSERT_GT(all_, left_);
   EXPECT_EQ(left_, after_urgent(0, 1, 0, left_));
   EXPECT_EQ(left_, after_urgent(-1, 1, 0, left_));
-  EXPECT_EQ(0, after_urgent(1, 1, 0, 0)) << "an urgent product has the whole device";
-  EXPECT_EQ(0, after_urgent(0, 0.5f, 0, 0)) << "a product that does not fill the device leaves some free anyway";
+  EXPECT_EQ(0, after_urgent(1, 1, 0, 0)) << "an urgent GEMM has the whole device";
+  EXPECT_EQ(0, after_urgent(0, 0.5f, 0, 0)) << "a GEMM that does not fill the device leaves some free anyway";
 }
 
 TEST_F(spared_units, beside_a_stream_s_limit) {
@@ -107,45 +107,45 @@ TEST(busy_with_small, on_cores_while_each_has_what_it_may_have_ahead) {
   EXPECT_TRUE(lanes.busy_with_small());
   for (lane_slot *slot : taken) {
     lanes.left(*slot, 0, 0);
-    EXPECT_FALSE(lanes.busy_with_small()) << "a core has room: nobody else may look for it";
+    EXPECT_FALSE(lanes.busy_with_small()) << "a core has room, and only one thread may look for it";
   }
 }
 
-// To wake a thread takes longer than many a small product.
-TEST(small_on_cores, go_to_the_one_that_is_awake) {
+// Waking a thread takes longer than many a small GEMM.
+TEST(small_on_cores, go_to_an_awake_worker) {
   const device cores(*find_backend("cpu")->ops, {"cpu", ""});
   device_model model = cores.model();
   model.compute_lanes = 2;
   lane_set lanes(cores, first_device, model, 0);
   const lane_demand one{.small = true};
   lane_slot *const first = lanes.find(one), *const second = lanes.find(one);
-  ASSERT_NE(first, second) << "in turn";
+  ASSERT_NE(first, second) << "lanes are used alternately";
   for (lane_slot *slot : {second, first, second, second}) {
     lanes.awake(slot);
     EXPECT_EQ(slot, lanes.find(one));
   }
 }
 
-// Of products that fill the device, each.
+// GEMMs that fill the device, each by itself.
 TEST_F(spared_units, the_next_one_fills_the_last_wave_of_a_brief_one) {
   const lane_demand brief{.share = 1, .seconds = 50e-6}, lasting{.share = 1, .seconds = 5e-3};
   lane_slot *const first = lanes_.find(brief);
   ASSERT_NE(nullptr, first);
   lanes_.entered(*first, 1);
   EXPECT_NE(first, lanes_.find(brief));
-  EXPECT_EQ(first, lanes_.find(lasting)) << "two would take each other's cache for long";
-  EXPECT_EQ(first, lanes_.find({})) << "a recorded graph, or a copy: nobody knows how long it takes";
+  EXPECT_EQ(first, lanes_.find(lasting)) << "two long ones would evict each other's cache";
+  EXPECT_EQ(first, lanes_.find({})) << "a recorded graph or a copy, of unknown duration";
   lane_slot *const second = lanes_.find(brief);
   ASSERT_NE(nullptr, second);
   lanes_.entered(*second, 1);
-  EXPECT_EQ(nullptr, lanes_.find(brief)) << "one runs and one is there when it ends";
+  EXPECT_EQ(nullptr, lanes_.find(brief)) << "one runs and one is queued behind it";
   lanes_.left(*first, 1, 0);
   EXPECT_EQ(first, lanes_.find(brief));
   lanes_.left(*second, 1, 0);
 }
 
-// When commands should end, where somebody would ask: an hour each, so that no machine is too slow.
-TEST(expected_ends, begin_anew_with_each_end) {
+// Expected completion times, where a caller polls: an hour each, so that no machine is too slow.
+TEST(expected_completions, restart_at_each_completion) {
   sg_backend_ops ops = *find_backend("sim")->ops;
   ops.poll = [](sg_backend_device *) {};
   const device asked(ops, {"sim", "h200"});
@@ -164,12 +164,12 @@ TEST(expected_ends, begin_anew_with_each_end) {
   lanes.left(*slot, 1, hour);
   EXPECT_NEAR(2, enter(), 0.1) << "the second one has just begun, whenever the first one did";
   slot->begun_ns.fetch_sub(3 * hour);
-  EXPECT_NEAR(1, enter(), 0.1) << "the others are late: this one takes its time all the same";
+  EXPECT_NEAR(1, enter(), 0.1) << "the others are late: this one still takes its full time";
   for (int i = 0; i < 3; ++i) lanes.left(*slot, 1, hour);
-  EXPECT_NEAR(1, enter(), 0.1) << "nothing is before it";
+  EXPECT_NEAR(1, enter(), 0.1) << "the lane is empty";
 }
 
-TEST(expected_ends, are_unknown_where_nobody_asks) {
+TEST(expected_completions, are_unknown_without_polling) {
   const device plain(*find_backend("sim")->ops, {"sim", "h200"});
   lane_set lanes(plain, first_device, plain.model(), 0);
   lane_slot *const slot = lanes.find({});
@@ -195,13 +195,13 @@ TEST_F(small_on_a_device, gather_while_it_is_busy) {
   EXPECT_EQ(nullptr, find({}));
   EXPECT_NE(nullptr, find({.waiting = 1000}));
   EXPECT_NE(nullptr, find({.waiting = 1000}));
-  EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough is in flight";
-  EXPECT_NE(nullptr, find({.urgent = true})) << "for which somebody waits: it goes behind what is there";
+  EXPECT_EQ(nullptr, find({.waiting = 1000})) << "enough commands are in flight";
+  EXPECT_NE(nullptr, find({.urgent = true})) << "a thread waits for it, so it is queued at once";
   EXPECT_EQ(nullptr, find({.urgent = true}));
 }
 
-// A schedule's run has more for its lane whenever that has room.
-TEST_F(small_on_a_device, go_beside_the_commands_of_a_run) {
+// A schedule's run has another command for its lane whenever that has room.
+TEST_F(small_on_a_device, use_another_lane_than_a_run) {
   const auto next_of_run = [&](lane_kind kind) { return lanes_.find({kind, 0}, 0, false); };
   std::vector<lane_slot *> taken;
   for (const lane_kind kind : {lane_kind::compute, lane_kind::copy_in, lane_kind::copy_out})
@@ -217,10 +217,10 @@ TEST_F(small_on_a_device, go_beside_the_commands_of_a_run) {
   lanes_.entered(*first, 0);
   EXPECT_EQ(nullptr, next_of_run(lane_kind::compute));
   for (lane_slot *const slot : taken) lanes_.left_of_run(*slot);
-  EXPECT_NE(nullptr, next_of_run(lane_kind::compute)) << "what others have there is not the run's";
+  EXPECT_NE(nullptr, next_of_run(lane_kind::compute)) << "memory of other users does not belong to the run";
 }
 
-// In a run's lane it would come behind those that wait for the run's products.
+// In a run's lane it would come behind commands that wait for the run's GEMMs.
 TEST_F(spared_units, a_copy_by_itself_is_in_no_lane_of_a_run) {
   for (const work_class what : {to_device, from_device}) {
     lane_slot *const slot = lanes_.find({.what = what});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's parts by themselves: what a value of SG_LOG asks for, and how text is escaped.
+// Parts of the log: how a value of SG_LOG is parsed, and how text is escaped.
 #include "base/log.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(log, plain_text_stays) {
 
 TEST(log, control_characters_are_escaped) {
   EXPECT_EQ("a\\x0ab\\x0d\\x1b[31m\\x7f\\x01", escaped("a\nb\r\x1b[31m\x7f\x01"));
-  EXPECT_EQ("\\x5cx0a", escaped("\\x0a")) << "what looks escaped is told from what is";
+  EXPECT_EQ("\\x5cx0a", escaped("\\x0a")) << "a literal that looks escaped is escaped again";
   EXPECT_EQ("\\xc2\\x9b31m", escaped("\u009b31m")) << "CSI as one character";
   EXPECT_EQ("\\xe2\\x80\\xa8", escaped("\u2028")) << "a line separator";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found of memory is good until that memory is removed, whatever comes to lie at its address then.
+// A lookup result is valid until that memory is removed, whatever is allocated at its address later.
 #include "run/memory/memory_map.hpp"
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@ class memory_maps : public testing::Test {
   memory_map map_;
 };
 
-TEST_F(memory_maps, finds_what_lies_in_one_piece) {
+TEST_F(memory_maps, finds_a_range_in_one_allocation) {
   map_.add(room_ + 8, 16, SG_MEMORY_DEVICE);
   map_.add(room_ + 24, 8, SG_MEMORY_PINNED);
-  for (int again = 0; again < 2; ++again) {  // looked up, and remembered
+  for (int again = 0; again < 2; ++again) {  // looked up, and cached
     ASSERT_TRUE(find(8, 16));
     EXPECT_EQ(SG_MEMORY_DEVICE, find(8, 16)->space());
     ASSERT_TRUE(find(31, 1));
@@ -36,7 +36,7 @@ TEST_F(memory_maps, finds_what_lies_in_one_piece) {
   }
 }
 
-TEST_F(memory_maps, what_was_found_holds_for_its_bytes_only) {
+TEST_F(memory_maps, a_memo_holds_only_for_its_bytes) {
   const memory_map::memo nothing;
   EXPECT_FALSE(holds(nothing, 8, 1));
   map_.add(room_ + 8, 16, SG_MEMORY_DEVICE);
@@ -48,13 +48,13 @@ TEST_F(memory_maps, what_was_found_holds_for_its_bytes_only) {
   EXPECT_FALSE(holds(found, 24, 0));
 }
 
-TEST_F(memory_maps, nothing_found_before_a_removal_holds_after_it) {
+TEST_F(memory_maps, a_removal_invalidates_memos) {
   map_.add(room_, 32, SG_MEMORY_DEVICE);
   map_.add(room_ + 32, 8, SG_MEMORY_DEVICE);
   const memory_map::memo gone = *find(0, 32), lasting = *find(32, 8);
   map_.remove(room_);
   EXPECT_FALSE(holds(gone, 0, 32));
-  EXPECT_FALSE(holds(lasting, 32, 8)) << "it is asked for again";
+  EXPECT_FALSE(holds(lasting, 32, 8)) << "the allocation is retried";
   EXPECT_FALSE(find(0, 32));
   EXPECT_TRUE(find(32, 8));
   map_.add(room_, 4, SG_MEMORY_PINNED);
@@ -69,7 +69,7 @@ TEST_F(memory_maps, knows_which_device_has_the_memory) {
   EXPECT_EQ(memory_space::of_device(device_index{3}), find(4, 8)->space());
 }
 
-TEST_F(memory_maps, what_one_found_is_not_the_others) {
+TEST_F(memory_maps, a_memo_is_of_one_map) {
   map_.add(room_, 32, SG_MEMORY_DEVICE);
   const memory_map::memo found = *find(0, 32);
   const memory_map other;

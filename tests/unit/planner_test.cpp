@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice: right whatever it is, never slower by its own model than what could have been forced, obedient when
-// forced.
+// The automatic choice: always right, never slower by its own model than a forced choice, obedient when forced.
 #include "plan/planner.hpp"
 
 #include <ctime>
@@ -54,12 +53,12 @@ TEST(planner, host_to_host_comes_near_the_bound) {
 TEST(planner, a_second_stream_where_arithmetic_is_the_bound) {
   problem p = make(pinned(8192, 8192, 8192));
   EXPECT_EQ(plan(p, h200()).lanes[int(lane_kind::compute)], 2);
-  p.compute = SG_COMPUTE_TF32;  // the link is
+  p.compute = SG_COMPUTE_TF32;  // the link is the bottleneck
   EXPECT_EQ(plan(p, h200()).lanes[int(lane_kind::compute)], 1);
 }
 
-TEST(planner, the_bound_is_no_target_for_free) {
-  // A model that charged nothing would come out at 1: the simulated losses are real ones.
+TEST(planner, predictions_stay_above_the_bound) {
+  // A model without costs would give 1: the simulated losses are real.
   EXPECT_GT(ratio(pinned(8192, 8192, 8192), SG_COMPUTE_TF32), 1.02);
   EXPECT_GT(ratio(pinned(512, 512, 512)), 1.5);
 }
@@ -109,8 +108,8 @@ TEST(planner, chosen_is_never_slower_than_forced) {
       // Cores get short commands even where a long one would be a little faster.
       if (whole > 0.2 && m.lanes_are_cores) continue;
       EXPECT_LE(chosen, whole * 1.0001);
-      if (m.lanes_are_cores) continue;  // small products are left whole although cores are idle
-      // Streams that share a chip have to promise a good deal, because they keep less.
+      if (m.lanes_are_cores) continue;  // small GEMMs are not split although cores are idle
+      // Streams that share a chip must promise a good gain, because they keep less of it.
       const double promised = chosen == whole ? 0.6 : 1 / 1.002;
       for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k, split_kind::batch})
         for (int parts : {2, 3, 4}) {
@@ -140,7 +139,7 @@ TEST(planner, streaming_beats_the_forced_alternatives) {
       }
 }
 
-TEST(planner, a_large_resident_product_is_left_whole) {
+TEST(planner, a_large_resident_gemm_is_not_split) {
   problem_form f;
   f.m = f.n = f.k = 8192;
   EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
@@ -150,8 +149,9 @@ TEST(planner, a_large_resident_product_is_left_whole) {
   EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
 }
 
-// As one batch nobody shares an item's depth: 8 of these take cuBLAS 623 us so and 97 on 4 streams (small.json).
-TEST(planner, few_deep_items_are_products_of_their_own) {
+// In one batch an item's depth is not shared among units: 8 of these take cuBLAS 623 us so and 97 on 4 streams
+// (small.json).
+TEST(planner, few_deep_items_are_single_gemms) {
   problem_form f;
   f.m = f.n = 64, f.k = 16384;
   for (const int batch : {2, 3, 8, 20}) {
@@ -166,7 +166,7 @@ TEST(planner, few_deep_items_are_products_of_their_own) {
   EXPECT_EQ(plan(make(f), h200()).strategy, "direct");
 }
 
-TEST(planner, cores_share_products_from_512_cubed) {
+TEST(planner, cores_share_gemms_from_512_cubed) {
   problem_form f;
   f.m = f.n = f.k = 256;
   EXPECT_EQ(plan(make(f), cores(2)).strategy, "direct");
@@ -182,8 +182,7 @@ TEST(planner, cores_share_products_from_512_cubed) {
   EXPECT_EQ(plan(make(f), cores(2)).strategy, "split-batch x2");
 }
 
-// One core cannot draw all of the memory's rate, so a batch that memory bounds is shared out like one that arithmetic
-// does.
+// One core cannot use all of the memory's rate, so a batch bound by memory is shared like one bound by arithmetic.
 TEST(planner, cores_share_a_batch_that_memory_bounds) {
   problem_form f;
   f.m = f.n = f.k = 32, f.batch = 10000;
@@ -196,8 +195,8 @@ TEST(planner, cores_share_a_batch_that_memory_bounds) {
   EXPECT_NEAR(plan(make(f), m, whole).predicted_seconds / s.predicted_seconds, 2, 0.01);
 }
 
-// A latency request splits a GEMM into independent parts; their number depends on the problem and the cores alone.
-TEST(planner, cores_share_a_short_gemm_that_is_waited_for) {
+// A latency request splits a GEMM into independent children; their number depends on the problem and the cores alone.
+TEST(planner, cores_share_a_short_gemm_with_a_latency_request) {
   plan_request waited;
   waited.latency = true;
   const auto parts = [&](std::int64_t m, std::int64_t n, std::int64_t k, int lanes, std::int64_t batch = 1) {
@@ -224,7 +223,7 @@ TEST(planner, cores_share_a_short_gemm_that_is_waited_for) {
   EXPECT_EQ(parts(256, 256, 256, 1), 1);
 }
 
-TEST(planner, waiting_changes_nothing_elsewhere) {
+TEST(planner, a_latency_request_changes_nothing_elsewhere) {
   plan_request waited;
   waited.latency = true;
   problem_form f;
@@ -286,7 +285,7 @@ sg_status refusal(const std::vector<problem> &problems, const device_model &m, c
   return SG_STATUS_OK;
 }
 
-TEST(planner, what_cannot_be_is_refused) {
+TEST(planner, infeasible_requests_are_refused) {
   problem_form f;
   plan_request r;
   EXPECT_EQ(refusal({}, h200(), r, "no problem"), SG_STATUS_INVALID_ARGUMENT);
@@ -320,7 +319,7 @@ TEST(planner, what_cannot_be_is_refused) {
   EXPECT_EQ(refusal({make(f)}, bare, {}, "no f32 product"), SG_STATUS_UNSUPPORTED);
 }
 
-// Whatever is chosen or asked for, on small problems, computes the product.
+// Every automatic or forced choice, on small problems, computes the GEMM.
 TEST(planner, every_choice_is_right) {
   std::uint32_t seed = 1;
   for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE, SG_MEMORY_DEVICE})
@@ -357,8 +356,8 @@ TEST(planner, every_choice_is_right) {
             }
 }
 
-// Each problem waits for the one whose memory it takes over, not for all before it.
-TEST(planner, a_long_group_from_pageable_memory_waits_for_little) {
+// Each problem waits for the one whose memory it reuses, not for all before it.
+TEST(planner, a_long_group_from_pageable_memory_has_few_waits) {
   problem_form f;
   f.m = f.n = f.k = 100;
   f.in = f.out = SG_DTYPE_F64;
@@ -400,7 +399,7 @@ TEST(planner, is_deterministic) {
   EXPECT_EQ(once.predicted_seconds, again.predicted_seconds);
 }
 
-TEST(planner, schedules_stay_of_bearable_size) {
+TEST(planner, schedules_stay_small) {
   problem_form f = pinned(32768, 32768, 32768);
   plan_request r;
   for (sg_memory_kind kind : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
@@ -421,8 +420,8 @@ TEST(planner, schedules_stay_of_bearable_size) {
   EXPECT_LT(plan(make(f), cores(2)).commands.size(), 100000u);
 }
 
-// What a refusal names is true: it is enough, and a little less is not.
-TEST(planner, the_memory_that_is_needed_is_enough) {
+// The memory that a refusal names is enough, and a little less is not.
+TEST(planner, the_memory_named_by_a_refusal_is_enough) {
   const auto needed = [](const problem &p, std::int64_t limit) -> std::int64_t {
     plan_request r;
     r.memory_limit = limit;
@@ -465,7 +464,7 @@ TEST(planner, a_caller_s_limit_is_used_in_full) {
   EXPECT_EQ(refusal({make(f)}, m, r, "the limit is 99"), SG_STATUS_OUT_OF_MEMORY);
 }
 
-// Enormous batches and groups are planned in a time that grows as they do, or refused at once.
+// Enormous batches and groups are planned in time linear in their size, or refused at once.
 TEST(planner, many_items_and_many_problems) {
   const std::clock_t start = std::clock();
   problem_form f;
@@ -501,12 +500,12 @@ TEST(planner, dimensions_near_the_limits_do_not_overflow) {
   r.memory_limit = std::int64_t(1) << 30;
   const schedule s = plan(make(f), shipped_model("pcie3"), r);
   EXPECT_LE(s.device_bytes, r.memory_limit);
-  // In chunks through pinned slots the same are more commands than any schedule has.
+  // In chunks through pinned slots they would be more commands than any schedule has.
   f.c = SG_MEMORY_PAGEABLE;
   EXPECT_EQ(refusal({make(f)}, shipped_model("pcie3"), r, "more than 1000000 commands"), SG_STATUS_OUT_OF_MEMORY);
 }
 
-// Who plans names a device of the machine: its model and no other one counts.
+// Planning names a device of the machine: only that device's model counts.
 TEST(planner, plans_for_a_device_of_a_machine) {
   const machine_model machine{{cores(2), h200()}, {}};
   problem_form f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems and device models for the tests of the plan floor.
+// Problems and device models for the tests of the plan layer.
 #pragma once
 
 #include <fstream>
@@ -14,7 +14,7 @@ namespace sg::test {
 
 enum class batch_form { strided, gapped, interleaved, shared_a, shared_b, pointers };
 
-// What ends a problem's sums. `own`: each item of a batch has its own bias, with gaps between them.
+// Epilogue of a problem. `own`: each item of a batch has its own bias, with gaps between them.
 enum class ending { nothing, relu, row_bias, column_bias, own_row_bias_relu, own_column_bias_relu };
 inline constexpr int endings = 6;
 
@@ -91,7 +91,7 @@ inline device_model shipped_model(const std::string &name) {
   return parse_device_model(text.str());
 }
 
-// A device with few threads to stage for it.
+// A device with few staging threads.
 inline const device_model &h200() {
   static const device_model m = shipped_model("h200");
   return m;

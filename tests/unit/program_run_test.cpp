@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a plan: the one that has ended is the next one, as fresh as the first.
+// Runs of a plan: a completed run is reused, as fresh as a new one.
 #include "run/program/program_run.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace sg {
 namespace {
 
-// Two chunks that workers pack and that are copied in each by itself; one product needs both; its result is unpacked.
+// Two chunks that workers pack and that are copied in each by itself; one GEMM needs both; its result is unpacked.
 std::shared_ptr<const schedule> make_schedule() {
   schedule made;
   const auto add = [&](payload what, lane where, std::vector<std::uint32_t> waits) {
@@ -59,11 +59,11 @@ class runs_of_a_plan : public testing::Test {
     EXPECT_EQ(0u, run.ended);
   }
 
-  // Of one and the same run, in a place that nobody reads before the run has written it.
+  // A mark that identifies a run, in a field that nobody reads before the run has written it.
   static void mark(program_run &run, std::int64_t as) { run.inflight[0].predicted_ns = as; }
   static std::int64_t mark_of(const program_run &run) { return run.inflight[0].predicted_ns; }
 
-  // As far as a run gets that fails with a command in each lane.
+  // The state of a run that fails with a command in each lane.
   static void leave_traces(program_run &run) {
     static lane_slot slot;
     for (const std::uint32_t command : {2u, 3u, 4u, 5u}) {
@@ -79,9 +79,9 @@ class runs_of_a_plan : public testing::Test {
   }
 };
 
-TEST_F(runs_of_a_plan, begin_with_what_waits_for_nothing) { expect_fresh(*pool_.acquire(plan_)); }
+TEST_F(runs_of_a_plan, start_with_commands_that_wait_for_nothing) { expect_fresh(*pool_.acquire(plan_)); }
 
-TEST_F(runs_of_a_plan, that_have_ended_are_the_next_ones) {
+TEST_F(runs_of_a_plan, are_reused_once_completed) {
   pooled_run first = pool_.acquire(plan_);
   leave_traces(*first);
   mark(*first, 1);
@@ -94,7 +94,7 @@ TEST_F(runs_of_a_plan, that_have_ended_are_the_next_ones) {
   expect_fresh(*beside);
 }
 
-TEST_F(runs_of_a_plan, beside_each_other_leave_the_latest) {
+TEST_F(runs_of_a_plan, are_reused_latest_first) {
   pooled_run first = pool_.acquire(plan_), second = pool_.acquire(plan_);
   mark(*first, 1);
   mark(*second, 2);
@@ -103,7 +103,7 @@ TEST_F(runs_of_a_plan, beside_each_other_leave_the_latest) {
   EXPECT_EQ(2, mark_of(*pool_.acquire(plan_)));
 }
 
-TEST_F(runs_of_a_plan, are_of_that_plan) {
+TEST_F(runs_of_a_plan, belong_to_that_plan) {
   std::vector<std::shared_ptr<const program>> plans;
   for (int i = 0; i < 200; ++i) plans.push_back(make_plan());
   for (int round = 0; round < 2; ++round)
@@ -114,7 +114,7 @@ TEST_F(runs_of_a_plan, are_of_that_plan) {
     }
 }
 
-// A run keeps its plan, a plan no run: nothing is left when the pool is gone.
+// A run keeps its plan, a plan keeps no run: nothing remains when the pool is gone.
 TEST_F(runs_of_a_plan, keep_their_plan_until_the_pool_is_gone) {
   std::weak_ptr<const program> watched;
   {

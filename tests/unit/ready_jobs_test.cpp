@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is, among jobs of several submitters that wait.
+// Fair sharing among queued jobs of several submitters.
 #include "run/dispatch/ready_jobs.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class ready : public testing::Test {
     return first;
   }
   std::uint32_t next_of() { return next().submitter; }
-  // Those that go with the one that has just been taken out: of that submitter at most so many.
+  // Jobs that join the batch of the job just removed: at most so many of that submitter.
   std::vector<job *> gather(std::uint32_t submitter, std::size_t most = 100) {
     std::vector<job *> taken;
     list_.gather(
@@ -44,7 +44,7 @@ class ready : public testing::Test {
   ready_jobs list_;
 };
 
-TEST_F(ready, in_order_for_each_and_in_turn_between_them) {
+TEST_F(ready, fifo_per_submitter_and_fair_between_submitters) {
   std::map<std::uint32_t, std::deque<job *>> waiting;
   for (const std::uint32_t submitter : {one, one, one, one, other, other})
     waiting[submitter].push_back(&arrives(submitter));
@@ -60,8 +60,8 @@ TEST_F(ready, in_order_for_each_and_in_turn_between_them) {
   EXPECT_EQ(0u, list_.size());
 }
 
-// One of them submits again as soon as it has room, and takes what is like its own along.
-TEST_F(ready, who_is_passed_over_has_the_next_turn) {
+// One submitter submits again as soon as it has room, and its batchable jobs join the batch.
+TEST_F(ready, a_skipped_submitter_is_next) {
   arrives(one);
   arrives(other);
   EXPECT_EQ(one, next_of());
@@ -75,7 +75,7 @@ TEST_F(ready, who_is_passed_over_has_the_next_turn) {
   EXPECT_EQ(one, next_of());
 }
 
-TEST_F(ready, who_is_put_back_has_the_next_turn) {
+TEST_F(ready, a_requeued_submitter_is_next) {
   for (int round = 0; round < 5; ++round) {
     arrives(one);
     job &first = arrives(other), &second = arrives(other);
@@ -92,19 +92,19 @@ TEST_F(ready, who_is_put_back_has_the_next_turn) {
   }
 }
 
-TEST_F(ready, nobody_saves_turns_while_it_waits_for_nothing) {
+TEST_F(ready, an_idle_submitter_saves_no_share) {
   for (int i = 0; i < 10; ++i) {
     arrives(one);
     EXPECT_EQ(one, next_of());
   }
   for (const std::uint32_t submitter : {one, one, one, other, other, other}) arrives(submitter);
-  std::map<std::uint32_t, int> turns;
-  for (int i = 0; i < 4; ++i) ++turns[next_of()];
-  EXPECT_EQ(2, turns[one]);
-  EXPECT_EQ(2, turns[other]);
+  std::map<std::uint32_t, int> served;
+  for (int i = 0; i < 4; ++i) ++served[next_of()];
+  EXPECT_EQ(2, served[one]);
+  EXPECT_EQ(2, served[other]);
 }
 
-TEST_F(ready, what_is_kept_stays_in_order_and_keeps_its_turn) {
+TEST_F(ready, kept_jobs_keep_their_order_and_share) {
   arrives(one);
   EXPECT_EQ(one, next_of());
   job &first = arrives(one), &second = arrives(one), &third = arrives(one), &another = arrives(other);
@@ -112,19 +112,19 @@ TEST_F(ready, what_is_kept_stays_in_order_and_keeps_its_turn) {
   list_.keep([&](const job &j) { return ++seen, &j != &second; });
   EXPECT_EQ(4, seen);
   EXPECT_EQ(3u, list_.size());
-  EXPECT_EQ(&another, &next()) << "the first one has had a turn";
+  EXPECT_EQ(&another, &next()) << "the first submitter has been served";
   EXPECT_EQ(&first, &next());
   EXPECT_EQ(&third, &next());
   list_.keep([](const job &) { return true; });
   EXPECT_TRUE(list_.empty());
 }
 
-// Of up to sixteen, whoever else comes, is gathered or put back.
-TEST_F(ready, everybody_s_turn_comes) {
+// Jobs of up to sixteen submitters, batched or requeued.
+TEST_F(ready, no_submitter_starves) {
   constexpr std::uint32_t submitters = 16;
   std::mt19937 random(7);
   const auto below = [&](std::size_t bound) { return static_cast<std::uint32_t>(random() % bound); };
-  std::vector<std::size_t> waiting(submitters), waits_for(submitters);  // jobs; turns of others since it waits
+  std::vector<std::size_t> waiting(submitters), waits_for(submitters);  // jobs; jobs of others served since it waits
   std::size_t longest = 0;
   for (int round = 0; round < 20000; ++round) {
     for (std::uint32_t i = below(4); i > 0; --i) {
@@ -149,7 +149,7 @@ TEST_F(ready, everybody_s_turn_comes) {
     waiting[like_it] -= taken.size();
     if (waiting[like_it] == 0) waits_for[like_it] = 0;
   }
-  EXPECT_GE(longest, 8u) << "they hardly wait for each other here";
+  EXPECT_GE(longest, 8u) << "few waits occur here";
   EXPECT_LE(longest, 2 * (submitters - 1));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls whose commands several threads compute: each command runs once, the caller waits for those that others have
-// begun and for nothing else.
+// Calls whose commands several threads compute: each command runs once, and the caller waits only for commands that
+// others have started.
 #include "backends/cpu/shared_call.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace sg::cpu {
 namespace {
 
-// A command that calls a function of the test's.
+// A command that calls a function of the test.
 struct test_command {
   sg_backend_command header = {sizeof(test_command), SG_BACKEND_MARKER};
   std::function<sg_status()> does = [] { return SG_STATUS_OK; };
@@ -69,7 +69,7 @@ TEST_F(shared_call, the_caller_alone_runs_all) {
   }
 }
 
-// Each of the two commands completes only once the other has begun.
+// Each of the two commands completes only once the other has started.
 TEST_F(shared_call, two_threads_compute_at_the_same_time) {
   auto all = commands(2);
   std::atomic<int> begun{0};
@@ -87,7 +87,7 @@ TEST_F(shared_call, two_threads_compute_at_the_same_time) {
   helper.join();
 }
 
-TEST_F(shared_call, the_caller_waits_for_what_another_has_begun) {
+TEST_F(shared_call, the_caller_waits_for_commands_that_others_started) {
   auto all = commands(2);
   std::atomic<bool> begun{false}, completed{false};
   all[0].does = [&] {
@@ -115,7 +115,7 @@ TEST_F(shared_call, the_first_failure_by_order_is_the_status) {
   all[5].does = [&] { return ++ran, SG_STATUS_OK; };
   EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, calls_.finish(*open(), space_, nullptr));
   EXPECT_EQ(1, ran);
-  // Nothing of it is left for the next call.
+  // No state of it remains for the next call.
   all[2].does = all[4].does = [] { return SG_STATUS_OK; };
   EXPECT_EQ(SG_STATUS_OK, calls_.finish(*open(), space_, nullptr));
 }

@@ -11,7 +11,7 @@
 namespace sg::test {
 namespace {
 
-// Copies at one byte a second, products at one multiply-add a second, no latency.
+// Copies at one byte a second, GEMMs at one multiply-add a second, no latency.
 device_model unit_model() {
   device_model m;
   m.name = "unit";
@@ -103,7 +103,7 @@ TEST(simulate, both_directions_slow_each_other) {
   script t;
   t.add(ops::copy_in(), in, {}, 2);
   t.add(ops::copy_out(), out, {}, 2);
-  // The copy in ends at 4 with both busy; of the copy out one byte is left, alone on the link.
+  // The copy in completes at 4 with both busy; of the copy out one byte is left, alone on the link.
   const timeline line = simulate(t.s, m);
   EXPECT_DOUBLE_EQ(line.commands[0].end, 4.0);
   EXPECT_DOUBLE_EQ(line.commands[1].end, 5.0);
@@ -141,8 +141,8 @@ TEST(simulate, workers_share_the_hosts_memory) {
   EXPECT_DOUBLE_EQ(simulate(t.s, unit_model()).seconds, 4.0);  // 1.5 bytes a second together
 }
 
-// Two workers: the third chunk goes to whoever is free first, and one that has to wait keeps nobody from the next.
-TEST(simulate, a_free_worker_takes_the_first_command_that_may_go) {
+// Two workers: the third chunk goes to the first free worker, and a chunk that has to wait does not delay the next.
+TEST(simulate, a_free_worker_takes_the_first_ready_command) {
   script t;
   t.add(ops::pack(), workers, {}, 3);
   t.add(ops::pack(), workers, {}, 1);
@@ -170,7 +170,7 @@ TEST(simulate, runs_of_a_panel_and_handing_over_cost_workers_time) {
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
   t.s.commands[0].views[ops::pack::from].ld = 1;
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 2);
-  t.s.commands[0].what = ops::unpack();  // whose host side is the other one
+  t.s.commands[0].what = ops::unpack();  // its host side is the other one
   EXPECT_DOUBLE_EQ(simulate(t.s, m).seconds, 3.0 + 3 * 2);
   m.staging_gap = 10;
   t.add(ops::pack(), workers, {}, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of resident problems: whole, split in every way, grouped.
+// Schedules of resident problems: not split, split in every way, grouped.
 #include "plan/gemm/split.hpp"
 
 #include "execute.hpp"
@@ -21,7 +21,8 @@ constexpr types all_types[] = {
     {SG_DTYPE_BF16, SG_DTYPE_BF16},   {SG_DTYPE_BF16, SG_DTYPE_F32},    {SG_DTYPE_I8, SG_DTYPE_I32},
     {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16}};
 
-// Calls test(problem form) for the forms that a resident builder can meet: each plain, and with one ending or another.
+// Calls test(problem form) for the forms that a resident builder can get: each without epilogue, and with one of the
+// epilogues.
 template <class Test>
 void for_forms(Test &&test_one) {
   int next = 0;
@@ -54,7 +55,7 @@ TEST(direct, computes_every_form) {
   for_forms([](const problem_form &f) { EXPECT_TRUE(is_right(build_direct(make(f)), make(f))) << text(f); });
 }
 
-TEST(direct, scales_without_a_product) {
+TEST(direct, scales_without_a_gemm) {
   for_forms([](problem_form f) {
     f.no_product = true;
     EXPECT_TRUE(is_right(build_direct(make(f)), make(f))) << text(f);
@@ -101,7 +102,7 @@ TEST(depth_split, sums_in_one_order) {
   problem_form f;
   f.k = 40;
   const problem p = make(f);
-  // Values whose sum depends on the order of adding: the same bits in every order of execution.
+  // Values whose sum depends on the order of addition: the same bits in every order of execution.
   bound_problem before = bind(p, 7);
   for (std::int64_t l = 0; l < p.k; ++l)
     for (std::int64_t i = 0; i < p.m; ++i) before.a.set(0, i, l, 1.0 / double(3 + i + 7 * l));
@@ -129,7 +130,7 @@ TEST(cut, covers_without_gaps_or_empty_parts) {
         }
         EXPECT_EQ(end, total);
       }
-  // Every part gets something even where no multiple of the grain is left.
+  // Every child gets something even where no multiple of the grain is left.
   EXPECT_EQ(cut(10, 3, 16).size(), 3u);
   EXPECT_EQ(cut(std::int64_t(1) << 62, 3).back().end(), std::int64_t(1) << 62);
 }

@@ -14,7 +14,7 @@
 namespace sg {
 namespace {
 
-// One worker, who stops in its first command until it is let go on.
+// One worker, who stops in its first command until the test continues it.
 class one_worker {
  public:
   ~one_worker() { finish(); }
@@ -30,7 +30,7 @@ class one_worker {
     std::unique_lock lock(lock_);
     changed_.wait(lock, [&] { return begun_ > 0; });
   }
-  // The commands in the order in which they were taken: the job's priority and the index.
+  // The commands in the order in which the worker took them: the job's priority and the index.
   std::string finish() {
     std::unique_lock lock(lock_);
     held_ = false;

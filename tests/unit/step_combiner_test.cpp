@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks for a step gets one, and is let go however often others ask.
+// A caller that requests a step gets one, and returns however often others request one.
 #include "run/dispatch/step_combiner.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ void wait_until(Condition &&holds) {
   while (!holds()) std::this_thread::yield();
 }
 
-TEST(step_combiner, lets_who_asked_go_while_others_ask_without_end) {
+TEST(step_combiner, a_caller_returns_while_others_keep_requesting) {
   owner keeper;
   std::atomic<bool> without_end = true;
   std::atomic<int> steps_of_others = 0;
@@ -42,13 +42,13 @@ TEST(step_combiner, lets_who_asked_go_while_others_ask_without_end) {
     tried.ask();
     wait_until([&] { return steps_of_others > before + 100; });
     EXPECT_TRUE(tried.is_working());
-    EXPECT_FALSE(keeper.has_one_ref()) << "what it works on is kept";
+    EXPECT_FALSE(keeper.has_one_ref()) << "its operands are kept";
     without_end = false;
     wait_until([&] { return !tried.is_working() && keeper.has_one_ref(); });
   }
 }
 
-TEST(step_combiner, a_step_begins_after_each_ask) {
+TEST(step_combiner, a_step_starts_after_each_request) {
   owner keeper;
   std::atomic<int> news = 0, seen = 0, at_work = 0;
   step_combiner tried(
@@ -72,7 +72,7 @@ TEST(step_combiner, a_step_begins_after_each_ask) {
   EXPECT_EQ(threads * each, seen);
 }
 
-TEST(step_combiner, works_on_the_spot_where_nobody_else_asks) {
+TEST(step_combiner, without_contention_steps_run_inline) {
   owner keeper;
   std::vector<std::thread::id> where;
   step_combiner tried([&] { where.push_back(std::this_thread::get_id()); }, keeper);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that stream from the host: every layout, memory limit, placement and form of problem.
+// Schedules that stream from the host: every layout, memory limit, memory space and form of problem.
 #include <algorithm>
 #include <functional>
 #include <tuple>
@@ -14,7 +14,7 @@ namespace {
 
 using layout_maker = std::function<stream_layout(const problem &)>;
 
-// Limits from the least that works to plenty, so that slots are recycled after one panel, after two, and never.
+// Limits from the least that works to plenty, so that slots are reused after one panel, after two, and never.
 std::vector<std::int64_t> limits(const problem &p, stream_layout layout) {
   const std::int64_t least = fit_slots(p, layout, 0);
   stream_layout roomy = layout;
@@ -64,7 +64,7 @@ std::vector<layout_maker> item_layouts() {
   return all;
 }
 
-// Calls test(form) for each subset of the operands on the host, pinned and pageable, with one ending or another.
+// Calls test(form) for each subset of the operands on the host, pinned and pageable, with one of the epilogues.
 template <class Test>
 void for_places(problem_form f, Test &&test) {
   static int next = 0;
@@ -80,7 +80,7 @@ void for_places(problem_form f, Test &&test) {
     }
 }
 
-// Only the bias has to come.
+// Only the bias has to be copied in.
 TEST(stream, a_bias_alone_on_the_host) {
   for (const layout_maker &layout : tile_layouts())
     for (sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_C64})
@@ -95,7 +95,7 @@ TEST(stream, a_bias_alone_on_the_host) {
           }
 }
 
-// It comes once, however often it is used.
+// It is copied once, however often it is used.
 TEST(stream, a_bias_is_loaded_once) {
   problem_form f;
   f.m = 40, f.n = 40, f.k = 40;
@@ -148,7 +148,7 @@ TEST(stream, larger_panels_are_tapered_and_right) {
   }
 }
 
-TEST(stream, little_padding_comes_along) {
+TEST(stream, small_padding_is_copied) {
   for (axis along : {axis::m, axis::n})
     for (std::int64_t pad : {3, 20}) {
       panel_choice choice;
@@ -173,11 +173,11 @@ TEST(stream, little_padding_comes_along) {
       stream_layout tight = panel_layout(p, choice), least = tight;
       tight.a.keeps_pitch = tight.b.keeps_pitch = false;
       const std::int64_t limit = fit_slots(p, tight, 1);
-      EXPECT_EQ(fit_slots(p, least, limit), limit) << "padding asks for no memory that there is not";
+      EXPECT_EQ(fit_slots(p, least, limit), limit) << "padding must not require memory that does not exist";
     }
 }
 
-TEST(stream, a_first_panel_formed_across_leaves_before_all_has_come) {
+TEST(stream, a_first_panel_formed_across_is_stored_early) {
   for (axis along : {axis::m, axis::n})
     for (bool across : {false, true}) {
       panel_choice choice;
@@ -314,7 +314,7 @@ TEST(stream, pageable_memory_goes_through_slots) {
   EXPECT_GT(s.lanes[int(lane_kind::staging)], 1);
 }
 
-// The link is to begin before every worker has packed a whole slot.
+// The link should start before every worker has packed a whole slot.
 TEST(stream, first_chunks_are_short) {
   problem_form f;
   f.in = f.out = SG_DTYPE_F64;
@@ -333,7 +333,7 @@ TEST(stream, first_chunks_are_short) {
   EXPECT_GT(chunks[2], 3 << 19);
 }
 
-// Whoever is held up in one chunk holds up nobody's next one: only what it reads or writes comes after it.
+// A delay in one chunk delays no other chunk: only its own readers and writers wait.
 TEST(stream, host_workers_wait_for_slots_and_copies_only) {
   problem_form f;
   f.in = f.out = SG_DTYPE_F64;

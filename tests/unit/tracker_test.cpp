@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracker against a plain list of everything in flight: each job runs after those it conflicts with, however many
-// and of whatever size, and after nobody else.
+// The tracker against a plain list of everything in flight: each job runs after the jobs it conflicts with, however
+// many and of whatever size, and after no others.
 #include "run/order/tracker.hpp"
 
 #include <gtest/gtest.h>
@@ -20,18 +20,18 @@ struct traits {
   std::size_t most_in_flight;
   int all_end_every;     // steps; 0: never
   bool epochs_complete;  // the tracker is given the oldest epoch in flight
-  std::uint64_t area;    // bytes that operands lie in
+  std::uint64_t area;    // bytes that contain all operands
   int most_size_bits;    // of an operand
 };
 
-// Jobs that do nothing: one ends once it has been let go and all those it was ordered after have ended.
+// Jobs without work: a job completes once it is released and all its predecessors have completed.
 class tracking : public testing::TestWithParam<traits> {
  protected:
   struct known {
     ref<job> work;
     std::vector<access> touched;
-    std::vector<std::size_t> must, may;  // in flight when it came: share a byte with it; are not known to share none
-    bool let_go = false, ended = false;
+    std::vector<std::size_t> must, may;  // in flight when it came: share a byte with it; may share one
+    bool released = false, completed = false;
   };
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
@@ -84,42 +84,43 @@ class tracking : public testing::TestWithParam<traits> {
     all_.push_back(std::move(next));
   }
 
-  void let_go(std::size_t which) {
-    all_[which].let_go = true;
+  void release(std::size_t which) {
+    all_[which].released = true;
     all_[which].work->add_ref();  // the engine's
     all_[which].work->submit();
   }
 
-  void let_one_go() {
+  void release_one() {
     std::vector<std::size_t> held;
     for (const std::size_t i : in_flight_)
-      if (!all_[i].let_go) held.push_back(i);
-    if (!held.empty()) let_go(held[below(held.size())]);
+      if (!all_[i].released) held.push_back(i);
+    if (!held.empty()) release(held[below(held.size())]);
   }
 
-  // What is to have ended has, and nothing that comes after what has not.
+  // The expected jobs have completed, and none of the later ones.
   void settle() {
-    const auto have_ended = [&](const std::vector<std::size_t> &jobs) {
+    const auto have_completed = [&](const std::vector<std::size_t> &jobs) {
       return std::all_of(jobs.begin(), jobs.end(),
-                         [&](std::size_t one) { return all_[one].ended || all_[one].work->done(); });
+                         [&](std::size_t one) { return all_[one].completed || all_[one].work->done(); });
     };
     for (const std::size_t i : in_flight_) {
       known &one = all_[i];
-      if (one.let_go && have_ended(one.may)) {
-        ASSERT_TRUE(one.work->wait(deadline(60'000'000'000))) << "job " << i << " waits for one that it does not meet";
+      if (one.released && have_completed(one.may)) {
+        ASSERT_TRUE(one.work->wait(deadline(60'000'000'000)))
+            << "job " << i << " waits for a job that it does not conflict with";
       }
-      one.ended = one.work->done();
-      ASSERT_TRUE(!one.ended || (one.let_go && have_ended(one.must))) << "job " << i << " overtook another";
+      one.completed = one.work->done();
+      ASSERT_TRUE(!one.completed || (one.released && have_completed(one.must))) << "job " << i << " overtook another";
     }
     std::erase_if(in_flight_, [&](std::size_t i) {
-      if (all_[i].ended) all_[i].work = {};  // the record may be another job's from now on
-      return all_[i].ended;
+      if (all_[i].completed) all_[i].work = {};  // the record may be reused from now on
+      return all_[i].completed;
     });
   }
 
   void let_all_go() {
     for (const std::size_t i : in_flight_)
-      if (!all_[i].let_go) let_go(i);
+      if (!all_[i].released) release(i);
     settle();
   }
 
@@ -131,7 +132,7 @@ class tracking : public testing::TestWithParam<traits> {
   std::vector<std::size_t> in_flight_;  // the oldest first
 };
 
-TEST_P(tracking, orders_what_conflicts_and_nothing_else) {
+TEST_P(tracking, orders_exactly_the_conflicting_jobs) {
   constexpr int steps = 40'000;
   bool growing = true;
   for (int step = 1; step <= steps && !HasFatalFailure(); ++step) {
@@ -140,7 +141,7 @@ TEST_P(tracking, orders_what_conflicts_and_nothing_else) {
     if (below(8) < (growing ? 6 : 2)) {
       add();
     } else {
-      let_one_go();
+      release_one();
     }
     settle();
     if (GetParam().all_end_every && step % GetParam().all_end_every == 0) let_all_go();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// streamgemm calibrate: measures a device once, and writes what it found as a device model.
+// streamgemm calibrate: measures a device once, and writes the results as a device model.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ struct calibrate_arguments {
 
 std::string without_options(const std::string &device) { return device.substr(0, device.find('?')); }
 
-// Where the library looks for it when SG_CALIBRATION is 1 (docs/environment.md).
+// The file that the library reads when SG_CALIBRATION is 1 (docs/environment.md).
 std::string usual_file(const std::string &device) {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   std::string folder = cache && cache[0] == '/' ? cache : home && home[0] == '/' ? std::string(home) + "/.cache" : "";
@@ -53,7 +53,7 @@ void make_folders(const std::string &path) {
     if (mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST) cannot_write(path);
 }
 
-// For its owner only, and at once: whoever reads meanwhile finds the old file or the new one.
+// For its owner only, and atomically: a concurrent reader finds the old file or the new one.
 void write_private(const std::string &path, const std::string &text) {
   std::string fresh = path + ".XXXXXX";
   const int file = mkostemp(fresh.data(), O_CLOEXEC);  // of mode 0600
@@ -108,7 +108,7 @@ void measure_link(json &model, probe &measure, bool virtual_time) {
       row["bytes_per_second"] = positive(measure.staging(row["workers"]), "staging");
 }
 
-// What copies took by their size, with what the measured rates predict.
+// Measured times of copies by size, with the prediction of the measured rates.
 json measure_copies(const json &link, probe &measure) {
   json table = json::array();
   for (const bool in : {true, false})
@@ -124,7 +124,8 @@ json measure_copies(const json &link, probe &measure) {
   return table;
 }
 
-// The largest cube that fits a part of the memory and takes a bearable time by the model's rate, which may be far off.
+// The largest cube that fits a part of the memory and takes an acceptable time by the model's rate, which may be far
+// off.
 std::int64_t size_for(const json &model, const json &row, sg_dtype dtype) {
   const bool cores = model["lanes_are_cores"];
   const double flops = dtype == SG_DTYPE_C64 || dtype == SG_DTYPE_C128 ? 8 : 2;
@@ -146,9 +147,9 @@ Enum named(const choices<Enum> &names, const std::string &name) {
   throw failure(exit_code::failed, "the device model names '" + name + "', which this program does not know");
 }
 
-// Scales each rate by what the model said a product would take and what it took: in that the model's own account of
-// tiles and units is contained. Returns what was measured by size, with what the new rates predict.
-json measure_products(json &model, probe &measure) {
+// Scales each rate by the ratio of the GEMM's predicted and measured time, which includes the model's own account of
+// tiles and units. Returns the measurements by size, with the predictions of the new rates.
+json measure_gemms(json &model, probe &measure) {
   json &kernels = model["kernels"];
   const double gap_before = kernels["launch_gap_seconds"];
   const double idle = std::max(kernels["launch_latency_seconds"].get<double>(), gap_before);
@@ -163,7 +164,7 @@ json measure_products(json &model, probe &measure) {
     const std::int64_t largest = size_for(model, row, dtype);
     double scale = 0;
     for (std::int64_t size = largest; size >= std::max<std::int64_t>(128, largest / 4); size /= 2) {
-      const probe::product_times times = measure.product(dtype, compute, size, lanes);
+      const probe::gemm_times times = measure.gemm(dtype, compute, size, lanes);
       if (times.measured <= 0) break;
       const double expected = std::max(1e-9, times.predicted - idle), took = std::max(1e-9, times.measured - gap);
       if (scale == 0) scale = expected / took;
@@ -175,12 +176,12 @@ json measure_products(json &model, probe &measure) {
                        {"flops_per_second", flops / times.measured},
                        {"predicted_seconds", expected / scale + gap}});
     }
-    if (scale > 0) row["flops_per_second"] = positive(row["flops_per_second"].get<double>() * scale, "products");
+    if (scale > 0) row["flops_per_second"] = positive(row["flops_per_second"].get<double>() * scale, "GEMMs");
   }
   return table;
 }
 
-void print_calibration_text(const json &model, const json &copies, const json &products, const std::string &path) {
+void print_calibration_text(const json &model, const json &copies, const json &gemms, const std::string &path) {
   if (model.contains("link")) {
     const json &link = model["link"];
     const auto rate = [](const json &x) { return format_rate(x.get<double>(), "B/s"); };
@@ -205,8 +206,8 @@ void print_calibration_text(const json &model, const json &copies, const json &p
   std::printf("memory     %s\nlaunches   %s apart\n",
               format_rate(kernels["memory_bytes_per_second"].get<double>(), "B/s").c_str(),
               format_seconds(kernels["launch_gap_seconds"]).c_str());
-  for (const json &row : products)
-    std::printf("product    %-4s %-6s %5lld^3: %s, %s, the model says %s\n", row["dtype"].get<std::string>().c_str(),
+  for (const json &row : gemms)
+    std::printf("GEMM       %-4s %-6s %5lld^3: %s, %s, the model says %s\n", row["dtype"].get<std::string>().c_str(),
                 row["compute"].get<std::string>().c_str(), row["size"].get<long long>(),
                 format_seconds(row["measured_seconds"]).c_str(),
                 format_rate(row["flops_per_second"].get<double>(), "flop/s").c_str(),
@@ -231,14 +232,14 @@ void run(const calibrate_arguments &given) {
   const context_handle context =
       open_context({.device = measured, .compute_lanes = model["compute_lanes"], .flags = SG_CONTEXT_NO_COALESCING});
   progress line("measuring");
-  json copies = json::array(), products;
+  json copies = json::array(), gemms;
   {
     probe measure(context.get(), [&](const std::string &what) { line.doing(what); });
     if (!model["unified_memory"]) {
       measure_link(model, measure, virtual_time);
       copies = measure_copies(model["link"], measure);
     }
-    products = measure_products(model, measure);
+    gemms = measure_gemms(model, measure);
   }
   model["sources"].erase("calibration");
   model["sources"]["calibrated"] =
@@ -250,9 +251,9 @@ void run(const calibrate_arguments &given) {
   write_private(path, model.dump(2) + "\n");
   line.clear();
   if (given.json)
-    print_json({{"device", device}, {"file", path}, {"model", model}, {"copies", copies}, {"products", products}});
+    print_json({{"device", device}, {"file", path}, {"model", model}, {"copies", copies}, {"products", gemms}});
   else
-    print_calibration_text(model, copies, products, path);
+    print_calibration_text(model, copies, gemms, path);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options whose values are names of the library's enumerators, and the names that the output uses for them.
+// Options whose values are names of the library's enumerators, and the names used in the output.
 #pragma once
 
 #include <streamgemm/streamgemm.h>
@@ -59,7 +59,7 @@ CLI::Option *add_choice(CLI::App &app, const std::string &option, Enum &target, 
       ->type_name(list);
 }
 
-// The type a product has when nothing else is asked for.
+// The default type of a GEMM.
 constexpr sg_dtype natural_output(sg_dtype input) {
   if (input == SG_DTYPE_I8) return SG_DTYPE_I32;
   return input == SG_DTYPE_F8_E4M3 || input == SG_DTYPE_F8_E5M2 ? SG_DTYPE_F32 : input;

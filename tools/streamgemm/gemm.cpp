@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// streamgemm gemm: the product of two .npy files.
+// streamgemm gemm: multiplies two .npy files.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 struct gemm_arguments {
   std::string a, b, bias, output;
   context_request where;
-  sg_dtype dtype = {};  // 0: as the files have it
+  sg_dtype dtype = {};  // 0: that of the files
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_activation activation = SG_ACTIVATION_NONE;
@@ -31,7 +31,7 @@ struct gemm_arguments {
   bool pinned = false, verify = false, json = false;
 };
 
-// A matrix's memory pinned, as long as this lives.
+// Pins a matrix's memory while it lives.
 class pinning {
  public:
   pinning(sg_context *context, matrix &x) : context_(context), memory_(x.bytes.data()) {
@@ -51,7 +51,7 @@ class pinning {
 
 struct outcome {
   sg_job_statistics statistics;
-  double seconds;  // of the submitting thread, from the submission to the end of the wait
+  double seconds;  // of the submitting thread, from the submission to the return of the wait
 };
 
 std::string shape_of(const matrix &x, sg_op op) {
@@ -59,23 +59,23 @@ std::string shape_of(const matrix &x, sg_op op) {
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-// Waits in steps, so that the user sees that something happens.
+// Waits in steps, so that the user sees progress.
 void wait(sg_job *job) {
   progress line("multiplying");
   constexpr std::int64_t step_ns = 200'000'000;
   sg_status status;
   while ((status = sg_job_wait(job, step_ns)) == SG_STATUS_TIMEOUT) line.elapsed();
-  check(status, "product");
+  check(status, "GEMM");
 }
 
-// A bias as C's type has it; one value for each column of C, or for each row.
+// A bias in C's type; one value for each column of C, or for each row.
 matrix load_bias(const std::string &path, const matrix &c) {
   matrix bias = load_npy_vector(path);
   if (bias.dtype != c.dtype && !is_complex(bias.dtype) && (c.dtype == SG_DTYPE_F32 || c.dtype == SG_DTYPE_F64))
     bias = convert(bias, c.dtype);
   if (bias.dtype != c.dtype)
     throw failure(exit_code::usage,
-                  path + " is " + sg_dtype_name(bias.dtype) + ", the product is " + sg_dtype_name(c.dtype));
+                  path + " is " + sg_dtype_name(bias.dtype) + ", the result is " + sg_dtype_name(c.dtype));
   if (!(bias.rows == 1 && bias.cols == c.cols) && !(bias.rows == c.rows && bias.cols == 1))
     throw failure(exit_code::usage, path + " is " + shape_of(bias, SG_OP_N) + "; a bias of " + shape_of(c, SG_OP_N) +
                                         " has a value for each column, or in a column one for each row");
@@ -101,7 +101,7 @@ outcome multiply(sg_context *context, const gemm_arguments &given, matrix &a, ma
 
   const auto start = std::chrono::steady_clock::now();
   sg_job *raw = nullptr;
-  check(sg_gemm_async(context, &desc, &submit, &raw), "product");
+  check(sg_gemm_async(context, &desc, &submit, &raw), "GEMM");
   const job_handle job(raw);
   wait(raw);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -166,12 +166,12 @@ void run(const gemm_arguments &given) {
     throw failure(exit_code::usage,
                   "shapes do not fit: " + shape_of(a, given.op_a) + " times " + shape_of(b, given.op_b));
 
-  // .npy has no bf16, so its products are kept in f32.
+  // .npy has no bf16, so its results are kept in f32.
   const sg_dtype out = a.dtype == SG_DTYPE_BF16 ? SG_DTYPE_F32 : natural_output(a.dtype);
   matrix c = make_matrix(out, SG_LAYOUT_ROW_MAJOR, m, n);
   matrix bias;
   if (!given.bias.empty()) bias = load_bias(given.bias, c);
-  const product_end end{given.bias.empty() ? nullptr : &bias, given.activation};
+  const epilogue end{given.bias.empty() ? nullptr : &bias, given.activation};
   std::vector<std::unique_ptr<pinning>> pins;
   if (given.pinned)
     for (matrix *x : {&a, &b, &c}) pins.push_back(std::make_unique<pinning>(context.get(), *x));
@@ -184,8 +184,8 @@ void run(const gemm_arguments &given) {
   if (given.verify) {
     progress line("verifying");
     const verification check =
-        verify_product(a, given.op_a, b, given.op_b, c, end, given.compute, std::max(1, result.statistics.commands),
-                       [&](double f) { line.fraction(f); });
+        verify_gemm(a, given.op_a, b, given.op_b, c, end, given.compute, std::max(1, result.statistics.commands),
+                    [&](double f) { line.fraction(f); });
     right = check.passed();
     all["verify"] = {{"passed", right},
                      {"elements", check.elements},
@@ -198,7 +198,7 @@ void run(const gemm_arguments &given) {
     print_json(all);
   else
     print_gemm_text(all);
-  if (!right) throw failure(exit_code::verification, "the result is not the product of its operands");
+  if (!right) throw failure(exit_code::verification, "the result is wrong");
 }
 
 }  // namespace
@@ -208,16 +208,15 @@ void add_gemm(CLI::App &app) {
   CLI::App *verb = app.add_subcommand("gemm", "Multiply two matrices in .npy files");
   verb->add_option("A", given->a, "Left operand, .npy")->required();
   verb->add_option("B", given->b, "Right operand, .npy")->required();
-  verb->add_option("-o,--output", given->output, "Write the product here, .npy");
+  verb->add_option("-o,--output", given->output, "Write the result here, .npy");
   verb->add_option("--device", given->where.device, "Where to multiply (default auto)");
   add_choice(*verb, "--dtype", given->dtype, input_types, "Convert A and B first (to f32, f64, bf16 or f8)");
   add_choice(*verb, "--compute", given->compute, computes, "Least accurate arithmetic allowed (default exact)");
   add_choice(*verb, "--ta", given->op_a, ops, "Operation on A (default N)");
   add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
   verb->add_option("--bias", given->bias, "Add this, .npy: a value for each column, or in a column one for each row");
-  add_choice(*verb, "--activation", given->activation, activations,
-             "Apply this to each element in the end (default none)");
-  add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
+  add_choice(*verb, "--activation", given->activation, activations, "Apply this to each element last (default none)");
+  add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
   verb->add_option("--streams", given->options.streams, "Compute streams")->check(CLI::NonNegativeNumber);
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));

@@ -12,7 +12,7 @@ namespace sg::cli {
 
 namespace {
 
-// Which measured figures a context on the device would plan with, or why it would not; null where none are asked for.
+// The measured figures that a context on the device would plan with, or why it would not; null if none are requested.
 json calibration_of(sg_context *context) {
   return json::parse(model_of(context))["sources"].value("calibration", json());
 }

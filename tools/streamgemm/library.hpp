@@ -27,7 +27,7 @@ using stream_handle = std::unique_ptr<sg_stream, releaser<sg_stream_release>>;
 using trace_handle = std::unique_ptr<sg_trace, releaser<sg_trace_release>>;
 using buffer_handle = std::unique_ptr<sg_buffer, releaser<sg_buffer_release>>;
 
-// Throws what a failed status means to the user; `attempt` says what was tried.
+// Throws the exception for a failed status; `attempt` names the operation.
 void check(sg_status status, const std::string &attempt);
 
 struct context_request {

@@ -45,14 +45,14 @@ static exit_code run(int argc, char **argv) {
   add_calibrate(app);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError &stop) {  // --help and --version are answers, not errors
+  } catch (const CLI::ParseError &stop) {  // --help and --version are not errors
     if (app.exit(stop) != 0) return exit_code::usage;
   }
   if (trace) check(sg_trace_write(trace.get(), trace_file.c_str(), SG_TRACE_AUTO), "writing the trace");
   return exit_code::ok;
 }
 
-// Whatever was printed, by C's streams or C++'s, has arrived: the last thing before an end that is called good.
+// All output, by C's or C++'s streams, has been written: checked last before exiting with success.
 static void require_written() {
   std::cout.flush();
   const bool refused = std::fflush(stdout) != 0;

@@ -40,10 +40,10 @@ std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// The formats of 8 bits: e5m2 has IEEE 754's infinities and NaN, e4m3 a NaN at 0x7f and numbers below it.
+// The 8-bit formats: e5m2 has IEEE 754's infinities and NaN, e4m3 a NaN at 0x7f and finite numbers below it.
 struct f8_format {
   int fraction_bits, least;     // exponent of the least normal number
-  std::uint8_t largest, above;  // what follows the largest number
+  std::uint8_t largest, above;  // the encoding after the largest number
 };
 constexpr f8_format f8_of(sg_dtype dtype) {
   return dtype == SG_DTYPE_F8_E4M3 ? f8_format{3, -6, 0x7e, 0x7f} : f8_format{2, -14, 0x7b, 0x7c};

@@ -25,7 +25,7 @@ matrix make_matrix(sg_dtype dtype, sg_layout layout, std::int64_t rows, std::int
 
 bool is_complex(sg_dtype dtype);
 
-// Element (row, col). Every element type is exact in f64 but for nothing: f64 is the widest component.
+// Element (row, col). Every element type is exact in f64, the widest component type.
 std::complex<double> element(const matrix &from, std::int64_t row, std::int64_t col);
 
 // The same matrix as f32, f64, bf16 or f8 (rounded to nearest, ties to even; beyond e5m2's range infinity, beyond

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files: one matrix each, format versions 1 to 3 (numpy.lib.format). What cannot be multiplied is refused
-// with a message that names the file and the reason: object, structured, big-endian and unknown types, other than two
-// dimensions, shapes that do not fit, files shorter than their header says.
+// NumPy's .npy files: one matrix each, format versions 1 to 3 (numpy.lib.format). Files that cannot be multiplied are
+// refused with a message that names the file and the reason: object, structured, big-endian and unknown types, other
+// than two dimensions, shapes that do not fit, files shorter than their header says.
 #pragma once
 
 #include <iosfwd>

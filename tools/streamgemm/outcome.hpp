@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the program ends: its exit codes, and the exception that carries one with its message.
+// How the program exits: its exit codes, and the exception that carries one with its message.
 #pragma once
 
 #include <stdexcept>
@@ -10,10 +10,10 @@ namespace sg::cli {
 // Documented in docs/cli.md; never renumbered.
 enum class exit_code : int {
   ok = 0,
-  failed = 1,        // the work itself failed: memory, a device, a file that cannot be written
+  failed = 1,        // a failure at run time: memory, a device, a file that cannot be written
   usage = 2,         // the command line or an input file is wrong
-  no_device = 3,     // the device asked for is not there
-  verification = 4,  // the result is not the product, by --verify or by a suite's own check
+  no_device = 3,     // the requested device is not available
+  verification = 4,  // a wrong result, found by --verify or by a suite's own check
 };
 
 class failure : public std::runtime_error {

@@ -13,7 +13,7 @@ void fill_numbers(char *memory, std::uint64_t bytes, sg_dtype dtype) {
   for (std::uint64_t at = 0; at < bytes; at += sizeof state) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     std::uint64_t word = state;
-    switch (dtype) {  // signs and mantissas at random, exponents those of numbers from 0.5 to 2
+    switch (dtype) {  // signs and mantissas at random, exponents of numbers from 0.5 to 2
       case SG_DTYPE_F64:
       case SG_DTYPE_C128: word = (word & 0x800fffffffffffffu) | 0x3fe0000000000000u; break;
       case SG_DTYPE_F32:

@@ -24,7 +24,7 @@ class placed_memory {
   char *data_ = nullptr;
 };
 
-// Numbers of a size that no product overflows, in a pattern that no chip can profit from.
+// Numbers for which no sum of products overflows, in a pattern that no chip can exploit.
 void fill_numbers(char *memory, std::uint64_t bytes, sg_dtype dtype);
 
 }  // namespace sg::cli

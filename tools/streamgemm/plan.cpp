@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// streamgemm plan: what a product would cost on a device, without running it and without having the device.
+// streamgemm plan: the predicted cost of a GEMM on a device, without running it and without having the device.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 struct plan_arguments {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   sg_dtype dtype = SG_DTYPE_F32;
-  sg_dtype output = {};  // 0: the natural one
+  sg_dtype output = {};  // 0: the default
   sg_compute compute = SG_COMPUTE_EXACT;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_layout layout = SG_LAYOUT_ROW_MAJOR;
@@ -37,7 +37,7 @@ sg_matrix matrix_of(std::int64_t rows, std::int64_t cols, sg_dtype dtype, sg_lay
   return {nullptr, rows, cols, 0, dtype, layout};
 }
 
-sg_gemm_desc describe_product(const plan_arguments &given) {
+sg_gemm_desc describe_gemm(const plan_arguments &given) {
   const bool flip_a = given.op_a != SG_OP_N, flip_b = given.op_b != SG_OP_N;
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = matrix_of(flip_a ? given.k : given.m, flip_a ? given.m : given.k, given.dtype, given.layout);
@@ -56,7 +56,7 @@ sg_gemm_desc describe_product(const plan_arguments &given) {
 }
 
 plan_handle make_plan(sg_context *context, const plan_arguments &given) {
-  const sg_gemm_desc desc = describe_product(given);
+  const sg_gemm_desc desc = describe_gemm(given);
   sg_plan *plan = nullptr;
   check(sg_plan_create(context, &desc, &given.options, &plan), "plan");
   return plan_handle(plan);
@@ -67,7 +67,7 @@ void write_text(const std::string &path, const std::string &content) {
   if (!(file << content) || !file.flush()) throw failure(exit_code::failed, path + ": cannot be written");
 }
 
-// What running a plan took: medians of several runs after one for warming up.
+// Measured times of a plan: medians of several runs after one for warming up.
 struct run_times {
   double device_seconds = 0;  // first command to last, on the device's clock
   double seconds = 0;         // of the caller
@@ -75,7 +75,7 @@ struct run_times {
 
 run_times run_plan(sg_context *context, sg_plan *plan, const plan_arguments &given) {
   constexpr int runs = 5;
-  sg_gemm_desc desc = describe_product(given);
+  sg_gemm_desc desc = describe_gemm(given);
   const auto bytes = [&](const sg_matrix &x) {
     std::int64_t all = 0;
     if (__builtin_mul_overflow(x.rows * x.cols, given.batch * std::int64_t(sg_dtype_size(x.dtype)), &all))
@@ -162,7 +162,7 @@ void run(const plan_arguments &given) {
 
 void add_plan(CLI::App &app) {
   auto given = std::make_shared<plan_arguments>();
-  CLI::App *verb = app.add_subcommand("plan", "Predict a product on a device without running it");
+  CLI::App *verb = app.add_subcommand("plan", "Predict a GEMM on a device without running it");
   verb->add_option("--m", given->m, "Rows of C")->required()->check(CLI::PositiveNumber);
   verb->add_option("--n", given->n, "Columns of C")->required()->check(CLI::PositiveNumber);
   verb->add_option("--k", given->k, "Summed dimension")->required()->check(CLI::PositiveNumber);
@@ -174,11 +174,11 @@ void add_plan(CLI::App &app) {
   add_choice(*verb, "--tb", given->op_b, ops, "Operation on B (default N)");
   add_choice(*verb, "--layout", given->layout, layouts, "Layout of all three (default row)");
   verb->add_option("--beta", given->beta, "C = A*B + beta*C (default 0)");
-  add_choice(*verb, "--from", given->from, places, "Where the operands lie (default pinned)");
+  add_choice(*verb, "--from", given->from, places, "Memory space of the operands (default pinned)");
   verb->add_option("--device", given->where.device, "Device or device model (default auto)");
   verb->add_option("--memory-limit", given->where.memory_limit, "Device memory to use, e.g. 4GiB")
       ->transform(CLI::AsSizeValue(true));
-  add_choice(*verb, "--split", given->options.split, splits, "How to cut the product (default auto)");
+  add_choice(*verb, "--split", given->options.split, splits, "How to split the GEMM (default auto)");
   verb->add_option("--parts", given->options.parts, "Parts of the split")->check(CLI::NonNegativeNumber);
   verb->add_option("--streams", given->options.streams, "Compute streams to use at most")
       ->check(CLI::NonNegativeNumber);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was predicted beside what was measured.
+// Predicted beside measured times.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sg::cli {
 
-// The measured time by the predicted one; null when nothing was predicted, or measured.
+// The measured time divided by the predicted one; null if either is missing.
 inline json prediction_ratio(double measured, double predicted) {
   return measured > 0 && predicted > 0 ? json(measured / predicted) : json();
 }

@@ -117,10 +117,10 @@ copy_figures probe::one_way() {
   const copy_shape large{block_bytes, 1, block_bytes}, half{block_bytes / 2, 1, block_bytes / 2};
   const copy_shape small{small_bytes, 1, small_bytes};
   copy_figures figures;
-  // The difference of two sizes, so that what every copy takes is not in it.
+  // The difference of two sizes, so that the fixed cost of a copy cancels out.
   figures.in = (large.bytes() - half.bytes()) / (alone(true, large) - alone(true, half));
   figures.out = (large.bytes() - half.bytes()) / (alone(false, large) - alone(false, half));
-  // Many in a row: what each takes beside its bytes.
+  // Many in a row: the cost of each apart from its bytes.
   constexpr int count = 64;
   const stream_handle stream = create_stream(context_);
   std::vector<job_handle> jobs;
@@ -130,13 +130,13 @@ copy_figures probe::one_way() {
   return figures;
 }
 
-// Products that keep the chip busy for about so long, as far as a model that may be wrong can tell.
+// GEMMs that keep the chip busy for about so long, as far as a possibly wrong model can tell.
 std::vector<job_handle> probe::keep_busy(double seconds) {
   constexpr std::int64_t size = 2048;
   constexpr std::uint64_t bytes = size * size * sizeof(float);
   std::vector<job_handle> jobs;
   if (unified_ || 3 * bytes > block_bytes) return jobs;
-  // Results go where copies neither read nor write: in the second half of what is copied into.
+  // Results are written where copies neither read nor write: in the second half of the copy target.
   char *const base = address_of(device_in_) + block_bytes / 4;
   const sg_gemm_desc desc = cube(SG_DTYPE_F32, SG_COMPUTE_EXACT, size, size, base, base + bytes, base + 2 * bytes);
   const stream_handle stream = create_stream(context_);
@@ -153,8 +153,8 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
   if (run_bytes <= 0) shape = {block_bytes / 4, 1, block_bytes / 4};
   constexpr int count = 6;
   const double alone_seconds = ended(copy(true, shape, nullptr)).seconds();
-  // The other direction's copies go out first and are twice as many, so that each of the measured ones has one beside
-  // it; some have ended before, so that no thread that is slow to wake delays them all. (Asking, unlike waiting, does
+  // The other direction's copies are submitted first and are twice as many, so that each measured one has a concurrent
+  // one; some have completed before, so that no slow wake-up of a thread delays them all. (A query, unlike a wait, does
   // not move a virtual clock.)
   const auto rate = [&](bool in) {
     const auto busy = keep_busy(3 * count * alone_seconds);
@@ -175,7 +175,7 @@ copy_figures probe::both_ways(double run_bytes, double gap) {
       seconds.push_back(x.seconds());
       if (x.start >= first && x.end <= last) beside.push_back(x.seconds());
     }
-    for (const job_handle &job : busy) check(sg_job_wait(job.get(), SG_FOREVER), "product");
+    for (const job_handle &job : busy) check(sg_job_wait(job.get(), SG_FOREVER), "GEMM");
     return shape.bytes() / std::max(1e-9, median(beside.empty() ? seconds : beside) - gap);
   };
   return {rate(true), rate(false), gap};
@@ -209,7 +209,7 @@ copy_figures probe::pageable() {
 
 double probe::staging(int threads) {
   tell_(std::to_string(threads) + " staging threads");
-  // Each fills a slot of its own again and again from memory that no cache holds, as the library's own do.
+  // Each fills its own slot repeatedly from memory that no cache holds, like the library's own threads.
   constexpr std::uint64_t slot = 4 << 20;
   const std::uint64_t part = block_bytes / static_cast<std::uint64_t>(threads) / 4096 * 4096;
   std::vector<char> memory(block_bytes, 1);
@@ -238,7 +238,7 @@ job_handle probe::multiply(const sg_gemm_desc &desc, sg_stream *stream) {
   submit.flags = SG_SUBMIT_UNTRACKED;
   submit.plan = &options;
   sg_job *made = nullptr;
-  check(sg_gemm_async(context_, &desc, &submit, &made), "product");
+  check(sg_gemm_async(context_, &desc, &submit, &made), "GEMM");
   return job_handle(made);
 }
 
@@ -303,8 +303,8 @@ std::optional<double> probe::predicted(sg_dtype dtype, sg_compute compute, std::
   return says.predicted_seconds;
 }
 
-probe::product_times probe::product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes) {
-  tell_(std::string(sg_dtype_name(dtype)) + " products");
+probe::gemm_times probe::gemm(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes) {
+  tell_(std::string(sg_dtype_name(dtype)) + " GEMMs");
   const auto expected = predicted(dtype, compute, size);
   if (!expected) return {};
   const auto padded = [](std::int64_t elements, sg_dtype of) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what a device model says of a device, by the public interface: copies, products, their gaps. Times are those
-// of the device's own clock, which on a simulated device is virtual.
+// Measures the figures of a device model through the public interface: copies, GEMMs, their gaps. Times are those of
+// the device's own clock, which on a simulated device is virtual.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace sg::cli {
 
-// Bytes per second that a command's own time grows with, and its seconds beside them.
+// Bytes per second of a command, and its fixed cost in seconds.
 struct copy_figures {
   double in = 0, out = 0, gap = 0;
 };
 
 class probe {
  public:
-  // `context`: without coalescing. `tell` hears what is being measured.
+  // `context`: without coalescing. `tell` receives the name of each measurement.
   probe(sg_context *context, std::function<void(const std::string &)> tell);
   ~probe();
   probe(const probe &) = delete;
@@ -34,29 +34,29 @@ class probe {
   copy_figures both_ways(double run_bytes, double gap);
   // 2-D copies one direction at a time.
   copy_figures rows(double run_bytes, double gap);
-  // Copies of pageable memory, as the caller's clock sees them.
+  // Copies of pageable memory, by the caller's clock.
   copy_figures pageable();
-  // Bytes per second that so many threads of the host move from pageable memory to pinned memory.
+  // Bytes per second that so many host threads move from pageable memory to pinned memory.
   double staging(int threads);
 
-  // Seconds between queued products of next to no work.
+  // Seconds between queued GEMMs of next to no work.
   double launch_gap();
   // Bytes read and written in a second by copies within the device's memory, one on each of `lanes` at a time.
   double memory_rate(int lanes, double gap);
 
-  // Seconds of a cubic product with each of `lanes` busy with one, and what the context's model predicts for one that
-  // finds its lane idle; both 0 when the device has no such product.
-  struct product_times {
+  // Seconds of a cubic GEMM with each of `lanes` busy with one, and the prediction of the context's model for one on an
+  // idle lane; both 0 when the device has no such GEMM.
+  struct gemm_times {
     double measured = 0, predicted = 0;
   };
-  product_times product(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes);
+  gemm_times gemm(sg_dtype dtype, sg_compute compute, std::int64_t size, int lanes);
 
  private:
   struct timed_job {
     double start = 0, end = 0;
     double seconds() const { return end - start; }
   };
-  // A copy of `rows` rows of `width` bytes; in host memory they lie `pitch` bytes apart.
+  // A copy of `rows` rows of `width` bytes; in host memory they are `pitch` bytes apart.
   struct copy_shape {
     std::uint64_t width, rows, pitch;
     double bytes() const { return double(width) * double(rows); }
@@ -68,7 +68,7 @@ class probe {
   double alone(bool in, const copy_shape &shape);
   std::vector<job_handle> keep_busy(double seconds);
   job_handle multiply(const sg_gemm_desc &desc, sg_stream *stream);
-  // Seconds of a cubic product by the context's model; none when the device has no such product.
+  // Seconds of a cubic GEMM by the context's model; none when the device has no such GEMM.
   std::optional<double> predicted(sg_dtype dtype, sg_compute compute, std::int64_t size) const;
 
   sg_context *context_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr that tells how far long work is. Silent when stderr is no terminal, and for the first half second.
+// One line on stderr that shows the progress of long work. Silent when stderr is no terminal, and for the first half
+// second.
 #pragma once
 
 #include <chrono>
@@ -10,12 +11,12 @@ namespace sg::cli {
 class progress {
  public:
   explicit progress(std::string label);
-  ~progress();  // takes the line away
+  ~progress();  // removes the line
   progress(const progress &) = delete;
   progress &operator=(const progress &) = delete;
 
   void fraction(double done);  // 0 to 1
-  void elapsed();              // for work that cannot tell how far it is
+  void elapsed();              // for work of unknown length
   void doing(const std::string &what);
   void clear();  // before other output
 

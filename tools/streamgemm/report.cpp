@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// streamgemm report: what a benchmark record says, as ratios to this library.
+// streamgemm report: a benchmark record as ratios to this library.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

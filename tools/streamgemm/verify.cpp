@@ -11,8 +11,8 @@ namespace sg::cli {
 
 namespace {
 
-// Rows of doubles whose dot products are the elements wanted. A complex product becomes a real one: each row of op(A)
-// turns into two, [re, -im] for the real part and [im, re] for the imaginary one, each column of op(B) into [re, im].
+// Rows of doubles whose dot products are the required elements. A complex GEMM becomes a real one: each row of op(A)
+// becomes two, [re, -im] for the real part and [im, re] for the imaginary one, each column of op(B) becomes [re, im].
 struct rows {
   std::int64_t count, length;
   std::vector<double> values;
@@ -77,7 +77,7 @@ dot dot_product(const double *x, const double *y, std::int64_t length) {
   return result;
 }
 
-// Unit roundoffs of one product: of the operands when `compute` lets them be rounded, of the sums, and of the result.
+// Unit roundoffs of one GEMM: of the operands when `compute` lets them be rounded, of the sums, and of the result.
 struct error_model {
   double operands = 0, sums = 0, result = 0, largest = 0, tiny = 0;
 };
@@ -93,7 +93,7 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
     default: u.sums = 0x1p-23;  // f16, bf16, f8: tensor cores truncate
   }
   if (in == SG_DTYPE_F32 && compute != SG_COMPUTE_EXACT) {
-    // The split formats drop the product of the two small parts, and what these leave out: as if each operand had that
+    // The split formats drop the product of the two small parts, and the bits beyond both: as if each operand had that
     // many bits.
     const double unit = compute == SG_COMPUTE_TF32     ? 0x1p-11
                         : compute == SG_COMPUTE_BF16   ? 0x1p-8
@@ -102,7 +102,7 @@ error_model model_of(sg_dtype in, sg_dtype out, sg_compute compute) {
     u.operands = 2 * unit + unit * unit;
     u.sums = 0x1p-23;
   }
-  // Sums of 14 bits, for a piece of the depth: as a rounding of the operands to 5 bits at the worst.
+  // Sums of 14 bits, for a block of the depth: like a rounding of the operands to 5 bits at the worst.
   if (compute == SG_COMPUTE_F8) u.operands = 0x1p-6;
   if (out == SG_DTYPE_F16)
     u.result = 0x1p-11, u.largest = 65504, u.tiny = 0x1p-24;
@@ -167,9 +167,8 @@ void merge(verification &total, const verification &part) {
 
 }  // namespace
 
-verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c,
-                            const product_end &end, sg_compute compute, int pieces,
-                            const std::function<void(double)> &tell) {
+verification verify_gemm(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c, const epilogue &end,
+                         sg_compute compute, int pieces, const std::function<void(double)> &tell) {
   const rows left = rows_of_left(a, op_a), right = rows_of_right(b, op_b);
   const std::int64_t parts = is_complex(a.dtype) ? 2 : 1;
   const bound limit(model_of(a.dtype, c.dtype, compute), left.length, pieces + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is C the product of A and B? Every element is compared with a reference of this program's own.
+// Compares every element of C with a reference of this program's own.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -19,20 +19,19 @@ struct verification {
   bool passed() const { return wrong == 0; }
 };
 
-// What ends the product: a row with a value for each column of C, or a column with one for each row; NULL: none.
-struct product_end {
+// Bias: a row with a value for each column of C, or a column with one for each row; NULL: none.
+struct epilogue {
   const matrix *bias = nullptr;
   sg_activation activation = SG_ACTIVATION_NONE;
 };
 
 // C = activation(op_a(A) * op_b(B) + bias), computed under `compute` as at most `pieces` partial sums for an element.
-// `tell` hears of progress, 0 to 1, on the calling thread.
-verification verify_product(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c,
-                            const product_end &end, sg_compute compute, int pieces,
-                            const std::function<void(double)> &tell);
+// `tell` receives the progress, 0 to 1, on the calling thread.
+verification verify_gemm(const matrix &a, sg_op op_a, const matrix &b, sg_op op_b, const matrix &c, const epilogue &end,
+                         sg_compute compute, int pieces, const std::function<void(double)> &tell);
 
-// How far an f32 result of that depth may be from the product, relative to that of the magnitudes; its parts are at
-// most `pieces`.
+// The allowed error of an f32 result of that depth, relative to the product of the magnitudes; it has at most `pieces`
+// partial sums.
 double error_bound_of_f32(sg_compute compute, std::int64_t k, int pieces);
 
 }  // namespace sg::cli

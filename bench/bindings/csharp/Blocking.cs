@@ -5,9 +5,9 @@ using System.Runtime.InteropServices;
 using System.Text;
 using StreamGemm;
 
-/// <summary>What a blocking GEMM costs in C#: blocking.c in another language. Prints one line of JSON.</summary>
+/// <summary>The cost of a blocking GEMM in C#: blocking.c in another language. Prints one line of JSON.</summary>
 static class Blocking {
-  const int Rounds = 15;  // the compiler needs the first ones
+  const int Rounds = 15;  // the first ones warm up the compiler
   static readonly int[] sides = { 4, 8, 16, 32, 64, 128, 256, 512 };
 
   struct Time {

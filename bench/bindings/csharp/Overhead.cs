@@ -5,7 +5,7 @@ using System.Runtime.InteropServices;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>What one asynchronous product of 4 x 4 matrices costs, in C#: overhead.c in another language. Prints one line of JSON.
+/// <summary>The cost of one asynchronous GEMM of 4 x 4 matrices in C#: overhead.c in another language. Prints one line of JSON.
 /// usage: overhead.exe CALLS</summary>
 static class Overhead {
   const int N = 4, Block = 1000, GateSide = 512, WarmUp = 20, Pipeline = 64;
@@ -47,7 +47,7 @@ static class Overhead {
     gateOut = Matrix.Of(new double[GateSide * GateSide], GateSide, GateSide);
   }
 
-  /// <summary>Calls that the worker cannot begin yet, behind a product of some milliseconds: nothing but the submission is timed.</summary>
+  /// <summary>Calls that the worker cannot start yet, behind a GEMM of some milliseconds: only the submission is timed.</summary>
   static void RunBehindGate(int blocks, double[] cost) {
     var tasks = new Task[Block + 1];
     for (int block = 0; block < blocks; ++block) {
@@ -61,7 +61,7 @@ static class Overhead {
     }
   }
 
-  /// <summary>Calls that run at once, some in flight together. Microseconds for each, start to end.</summary>
+  /// <summary>Calls that run at once, some in flight together. Microseconds for each, start to completion.</summary>
   static double RunPipelined(int calls) {
     var tasks = new Task[Pipeline];
     double start = Now();

@@ -3,7 +3,7 @@ using System;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>The smallest program: two arrays, their product.</summary>
+/// <summary>The smallest program: the matrix product of two arrays.</summary>
 static class Hello {
   static async Task Run() {
     using (var context = new GemmContext()) {

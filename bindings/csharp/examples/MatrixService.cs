@@ -9,12 +9,12 @@ using System.Threading.Tasks;
 using StreamGemm;
 
 /// <summary>
-/// An HTTP service that multiplies, for many clients at once; loopback only. No thread waits while a product runs.
+/// An HTTP service that multiplies, for many clients at once; loopback only. No thread waits while a GEMM runs.
 ///
 ///   POST /multiply/M/K/N   body: A (M x K), then B (K x N), binary32 in row-major order   answer: C (M x N)
-///   GET  /health           one line about the device and what was served
+///   GET  /health           one line about the device and the number of requests
 ///
-/// usage: MatrixService.exe [DEVICE [PORT]]     port 0: any; the address is printed. Ends when its standard input does.
+/// usage: MatrixService.exe [DEVICE [PORT]]     port 0: any; the address is printed. Exits at the end of its standard input.
 /// </summary>
 sealed class MatrixService : IDisposable {
   const int LargestSide = 4096;
@@ -35,7 +35,7 @@ sealed class MatrixService : IDisposable {
         listener.Start();
         return;
       } catch (Exception error) when (port == 0 && attempt < 10 && (error is SocketException || error is HttpListenerException)) {
-        listener.Close();  // somebody else was faster
+        listener.Close();  // another process took the port
       }
     }
   }
@@ -58,7 +58,7 @@ sealed class MatrixService : IDisposable {
       } catch (Exception error) when (error is HttpListenerException || error is InvalidOperationException) {
         return;  // closed
       }
-      _ = Answer(request);  // faults end in an answer, so nobody waits for it
+      _ = Answer(request);  // errors become responses, so no task awaits it
     }
   }
 

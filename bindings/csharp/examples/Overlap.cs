@@ -6,7 +6,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>Many products in flight, a resident weight, pinned memory, streams, a time limit, and what it all took.</summary>
+/// <summary>Many GEMMs in flight, a resident weight, pinned memory, streams, a time limit, and statistics.</summary>
 static class Overlap {
   const int Batches = 8, Rows = 64, Inner = 256, Cols = 128;
 

@@ -2,7 +2,7 @@
 using System;
 using StreamGemm;
 
-/// <summary>What a product would take on a GPU that this machine does not have.</summary>
+/// <summary>The predicted time of a GEMM on a GPU that this machine does not have.</summary>
 static class Predict {
   static void Main(string[] args) {
     using (var context = new GemmContext("sim:h200")) {

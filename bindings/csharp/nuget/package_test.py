@@ -42,7 +42,7 @@ def main():
         if pathlib.Path(runtime[0]).name == "mono":
             there = {**clean, "MONO_PATH": str(root / "package/lib/netstandard2.1")}
             print(subprocess.run([*runtime, program], env=there, check=True, capture_output=True, text=True).stdout)
-            # A file that a variable names comes first, and what is wrong with it is said.
+            # A file named by the variable comes first, and its error is reported.
             wrong = subprocess.run([*runtime, program], env={**there, "STREAMGEMM_CSHARP": "/nonexistent.so"}, capture_output=True, text=True)
             assert wrong.returncode != 0 and "STREAMGEMM_CSHARP" in wrong.stderr and "/nonexistent.so" in wrong.stderr, wrong.stderr
             named = {**clean, "MONO_PATH": str(root / "alone"),

@@ -8,8 +8,8 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>
   /// The completion queue of a context, and the one background thread that blocks on it and completes the tasks. A table
-  /// holds each Pending, with everything that it pins, until its job has ended; the tag of a submission is its place there.
-  /// The thread ends when the context is closed and its last job has ended.
+  /// holds each Pending, with everything that it pins, until its job has completed; the tag of a submission is its index there.
+  /// The thread exits when the context is closed and its last job has completed.
   /// </summary>
   internal sealed class Completions {
     const int Capacity = 256;
@@ -20,7 +20,7 @@ namespace StreamGemm {
     readonly object gate = new object();
     Pending[] table = new Pending[64];
     readonly Stack<int> free = new Stack<int>();
-    int used;      // places of the table that were ever taken
+    int used;      // entries of the table that have ever been used
     int inFlight;
     bool retired;
 
@@ -44,7 +44,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Takes a place in the table for a submission that is about to be made.</summary>
+    /// <summary>Reserves an entry of the table for the next submission.</summary>
     /// <returns>Its tag.</returns>
     internal long Enter(Pending pending) {
       lock (gate) {
@@ -57,7 +57,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Gives a place back: the submission was not made, or its job has ended and pins nothing any more.</summary>
+    /// <summary>Releases an entry: the submission failed, or its job has completed and pins nothing any more.</summary>
     internal void Leave(long tag) {
       bool last;
       lock (gate) {
@@ -69,7 +69,7 @@ namespace StreamGemm {
       if (last) RawPINVOKE.sg_queue_close(Queue);
     }
 
-    /// <summary>No submission will follow: the thread goes once the last job has ended.</summary>
+    /// <summary>No submission will follow: the thread exits once the last job has completed.</summary>
     internal void Retire() {
       bool last;
       lock (gate) {
@@ -79,9 +79,9 @@ namespace StreamGemm {
       if (last) RawPINVOKE.sg_queue_close(Queue);
     }
 
-    /// <summary>At the process's exit. Mono frees the garbage-collected memory while native threads still run, so what has not
-    /// started is cancelled, and what runs is waited for. The tasks of what so ends stay as they are: no thread that waits
-    /// for one meets an exception of the process's end.</summary>
+    /// <summary>At process exit. Mono frees the garbage-collected memory while native threads still run, so queued jobs are
+    /// cancelled and running jobs are waited for. Their tasks are not completed: no waiting thread gets an exception
+    /// because of the exit.</summary>
     static void Drain() {
       Completions[] open;
       lock (all) {
@@ -97,7 +97,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Lets no thread that waited for a job in native code meet the job's cancellation at the process's exit.</summary>
+    /// <summary>Keeps threads that wait for a job in native code from seeing its cancellation at process exit.</summary>
     internal static int Outcome(int status) {
       if (exiting && status == (int)Status.Cancelled) Thread.Sleep(Timeout.Infinite);
       return Errors.Check(status);

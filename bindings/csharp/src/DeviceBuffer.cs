@@ -3,7 +3,7 @@ using System;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>Device memory. It goes when the buffer was disposed or collected and the jobs submitted before that have ended.</summary>
+  /// <summary>Device memory. It is freed when the buffer was disposed or collected and the jobs submitted before that have completed.</summary>
   public sealed class DeviceBuffer : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_buffer_release;
     readonly long address;
@@ -21,7 +21,7 @@ namespace StreamGemm {
     /// <summary>Size in bytes.</summary>
     public long Bytes { get; }
 
-    /// <summary>The buffer's address: of the device's memory, valid as long as the buffer.</summary>
+    /// <summary>The buffer's device address, valid as long as the buffer.</summary>
     public IntPtr Address {
       get {
         if (Handle.IsClosed) throw new ObjectDisposedException("DeviceBuffer");
@@ -43,7 +43,7 @@ namespace StreamGemm {
       return new Matrix(this, (long)Address, offset, Bytes / size - offset, false, rows, cols, ld, dtype, layout);
     }
 
-    /// <summary>Gives the memory back, once the jobs submitted before have ended.</summary>
+    /// <summary>Releases the memory once the jobs submitted before have completed.</summary>
     public void Dispose() => Handle.Dispose();
   }
 }

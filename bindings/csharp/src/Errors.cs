@@ -3,12 +3,12 @@ using System;
 
 namespace StreamGemm {
   /// <summary>
-  /// What every exception of the library has. Those with a counterpart in .NET derive from it (ArgumentException,
-  /// OperationCanceledException, ...), the others from <see cref="StreamGemmException"/>; this interface is what all share:
+  /// Implemented by every exception of the library. Those with a counterpart in .NET derive from it (ArgumentException,
+  /// OperationCanceledException, ...), the others from <see cref="StreamGemmException"/>; this interface is common to all:
   /// <c>catch (Exception e) when (e is IStreamGemmError)</c>.
   /// </summary>
   public interface IStreamGemmError {
-    /// <summary>The status that the call or the job ended with.</summary>
+    /// <summary>The status of the call or the job.</summary>
     Status Status { get; }
 
     /// <summary>The library's message.</summary>
@@ -50,7 +50,7 @@ namespace StreamGemm {
     public Status Status => Status.OutOfMemory;
   }
 
-  /// <summary>The combination asked for does not exist on this device.</summary>
+  /// <summary>The device does not support the requested combination.</summary>
   public sealed class UnsupportedException : NotSupportedException, IStreamGemmError {
     internal UnsupportedException(string message) : base(message) { }
 
@@ -66,7 +66,7 @@ namespace StreamGemm {
     public Status Status => Status.Cancelled;
   }
 
-  /// <summary>The named device, or any backend for it, is not there; the message says why.</summary>
+  /// <summary>The named device, or any backend for it, is not available; the message says why.</summary>
   public sealed class NoDeviceException : StreamGemmException {
     internal NoDeviceException(string message) : base(Status.NoDevice, message) { }
   }
@@ -76,7 +76,7 @@ namespace StreamGemm {
     internal BusyException(string message) : base(Status.Busy, message) { }
   }
 
-  /// <summary>The wait could never end.</summary>
+  /// <summary>The wait would never return.</summary>
   public sealed class DeadlockException : StreamGemmException {
     internal DeadlockException(string message) : base(Status.Deadlock, message) { }
   }
@@ -110,7 +110,7 @@ namespace StreamGemm {
   }
 
   internal static class Errors {
-    /// <summary>Throws for a failure of this thread's latest call; hands the other answers through.</summary>
+    /// <summary>Throws for a failure of this thread's latest call; returns other statuses.</summary>
     internal static int Check(int status) {
       if (status < 0) throw Latest(status);
       return status;
@@ -121,7 +121,7 @@ namespace StreamGemm {
       return Of((Status)status, Internal.Raw.sg_last_error_message());
     }
 
-    /// <summary>The exception for a status; one that this assembly does not know yet has the general one.</summary>
+    /// <summary>The exception for a status; an unknown status has the general one.</summary>
     internal static Exception Of(Status status, string message) {
       message = string.IsNullOrEmpty(message) ? Internal.Raw.sg_status_name((int)status) : Names.InCSharp(message);
       switch (status) {
@@ -142,7 +142,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Faults of usage are thrown by the call itself, all others through the task, as .NET's rules have it.</summary>
+    /// <summary>Faults of usage are thrown by the call itself, all others through the task, as .NET requires.</summary>
     internal static bool IsUsage(Exception error) {
       return error is ArgumentException || error is InvalidOperationException || error is NotSupportedException;
     }

@@ -7,7 +7,7 @@ namespace StreamGemm {
   public sealed unsafe partial class GemmContext {
     /// <summary>Submits a copy of a matrix and returns at once. Host and device memory in any combination.</summary>
     /// <param name="source">Copied from.</param>
-    /// <param name="destination">Copied to: of the same sizes, type and layout; its leading dimension may differ. Does not overlap
+    /// <param name="destination">Copied to: has the same sizes, type and layout; its leading dimension may differ. Does not overlap
     /// the source.</param>
     /// <param name="options">Order and priority; null: the defaults.</param>
     /// <param name="cancellationToken">Cancels the job.</param>
@@ -25,7 +25,7 @@ namespace StreamGemm {
       return pending.Submitted(status, job);
     }
 
-    /// <summary>As <see cref="CopyAsync"/>, with a handle of the job.</summary>
+    /// <summary>Like <see cref="CopyAsync"/>; returns a handle of the job.</summary>
     public GemmJob SubmitCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
       var pending = new Pending(completions, CancellationToken.None);
       long job = 0;
@@ -39,7 +39,7 @@ namespace StreamGemm {
       return pending.Job(status, job);
     }
 
-    /// <summary>Copies a matrix and returns when it is done, as <see cref="CopyAsync"/> does without waiting.</summary>
+    /// <summary>Blocking form of <see cref="CopyAsync"/>: returns when the copy has completed.</summary>
     public void Copy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
       using (GemmJob job = SubmitCopy(source, destination, options)) job.Wait();
     }
@@ -60,7 +60,7 @@ namespace StreamGemm {
         throw new ArgumentException("destination is " + destination + ", but source is " + source, "destination");
     }
 
-    // A copy of nothing: it ends when everything before it on its stream has.
+    // A copy of zero bytes: it completes after everything before it on its stream.
     internal Task BarrierAsync(SubmitOptions options, CancellationToken cancellationToken) =>
       CopyAsync(Matrix.Shape(0, 0, DType.F32), Matrix.Shape(0, 0, DType.F32), options, cancellationToken);
   }

@@ -5,7 +5,7 @@ using System.Threading.Tasks;
 
 namespace StreamGemm {
   public sealed partial class GemmContext {
-    /// <summary>The product of two arrays, in a new one.</summary>
+    /// <summary>The matrix product of two arrays, in a new array.</summary>
     public async Task<T[,]> MultiplyAsync<T>(T[,] a, T[,] b, GemmOptions options = null,
                                              CancellationToken cancellationToken = default(CancellationToken)) where T : struct {
       T[,] c = ResultOf(a, b, options);
@@ -13,7 +13,7 @@ namespace StreamGemm {
       return c;
     }
 
-    /// <summary>The product of two arrays, in a new one; returns when it is done.</summary>
+    /// <summary>The matrix product of two arrays, in a new array; blocks until it is complete.</summary>
     public T[,] Multiply<T>(T[,] a, T[,] b, GemmOptions options = null) where T : struct {
       T[,] c = ResultOf(a, b, options);
       Gemm(Matrix.Of(a), Matrix.Of(b), Matrix.Of(c), options);

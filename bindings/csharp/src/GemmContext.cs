@@ -5,8 +5,8 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>
   /// A device with its streams, memory and jobs. Every method may be called from any thread. Disposing a context with work
-  /// in flight is allowed: the work ends, its tasks complete; what the context made (streams, buffers, plans) lives on
-  /// until it is disposed itself.
+  /// in flight is allowed: the jobs and their tasks complete; the context's streams, buffers and plans live on
+  /// until they are disposed themselves.
   /// </summary>
   public sealed partial class GemmContext : IDisposable {
     readonly Handle handle;
@@ -15,7 +15,7 @@ namespace StreamGemm {
     /// <summary>Opens a device.</summary>
     /// <param name="device">"cpu", "cuda:0", "sim:h200", "auto"; null is "auto": the variable SG_DEVICE, else the first CUDA
     /// device, else the cpu.</param>
-    /// <exception cref="NoDeviceException">The device is not there.</exception>
+    /// <exception cref="NoDeviceException">The device is not available.</exception>
     /// <exception cref="ArgumentException">The name is malformed.</exception>
     public GemmContext(string device = null) : this(new ContextOptions { Device = device }) { }
 
@@ -39,7 +39,7 @@ namespace StreamGemm {
 
     internal long Token => handle.Token;
 
-    /// <summary>Facts of the context's device.</summary>
+    /// <summary>Properties of the context's device.</summary>
     public DeviceInfo Device {
       get {
         var info = new DeviceInfo();
@@ -49,15 +49,15 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Waits until every job submitted before this call has ended, well or badly. Their tasks complete soon after.</summary>
+    /// <summary>Waits until every job submitted before this call has completed, successfully or not. Their tasks complete soon after.</summary>
     public void Synchronize() {
       Raw.sg_context_synchronize(handle.Token);
       GC.KeepAlive(this);
     }
 
     /// <summary>Creates a stream.</summary>
-    /// <param name="priority">-1 low, 0 normal, 1 high: what its submissions have unless they say otherwise.</param>
-    /// <param name="computeUnits">Multiprocessors, or cores, that its products may use; 0: all.</param>
+    /// <param name="priority">-1 low, 0 normal, 1 high: the default of its submissions.</param>
+    /// <param name="computeUnits">Multiprocessors, or cores, that its GEMMs may use; 0: all.</param>
     public GemmStream CreateStream(int priority = 0, int computeUnits = 0) {
       long token;
       Raw.sg_stream_create_limited(handle.Token, priority, computeUnits, out token);
@@ -69,9 +69,9 @@ namespace StreamGemm {
     [Obsolete("Call CreateStream.")]
     public GemmStream AcquireStream(int priority = 0, int computeUnits = 0) => CreateStream(priority, computeUnits);
 
-    /// <summary>Wraps a native stream (a cudaStream_t): submissions to the wrapper come after what the caller has enqueued there
-    /// before, and before what the caller enqueues there after the call. A submission that is not one command on device memory
-    /// returns when it has ended.</summary>
+    /// <summary>Wraps a native stream (a cudaStream_t): a submission to the wrapper runs after the caller's earlier work in that
+    /// stream, and before work that the caller enqueues there after the call. A submission that is not one command on device
+    /// memory returns when it has completed.</summary>
     /// <param name="native">The native stream; it stays the caller's and must outlive the wrapper, whose disposal waits.</param>
     public GemmStream WrapStream(IntPtr native) {
       long token;
@@ -80,7 +80,7 @@ namespace StreamGemm {
       return new GemmStream(this, token);
     }
 
-    /// <summary>Makes an event. It counts as happened until it is recorded.</summary>
+    /// <summary>Creates an event. It counts as complete until it is recorded.</summary>
     public GemmEvent CreateEvent() {
       long token;
       Raw.sg_event_create(handle.Token, out token);
@@ -88,7 +88,7 @@ namespace StreamGemm {
       return new GemmEvent(this, token);
     }
 
-    /// <summary>Wraps a native event (a cudaEvent_t). The wrapper stands for it as it was last recorded, by whomever:
+    /// <summary>Wraps a native event (a cudaEvent_t). The wrapper refers to its latest recording, by any caller:
     /// <see cref="GemmStream.WaitFor"/> lets the device wait for it, <see cref="GemmEvent.Record"/> records it. Its time is not
     /// known.</summary>
     /// <param name="native">The native event; it stays the caller's and must outlive the wrapper.</param>
@@ -99,7 +99,7 @@ namespace StreamGemm {
       return new GemmEvent(this, token);
     }
 
-    /// <summary>Makes an empty graph, to record submissions in.</summary>
+    /// <summary>Creates an empty graph, to record submissions in.</summary>
     public GemmGraph CreateGraph() {
       long token;
       Raw.sg_graph_create(handle.Token, out token);
@@ -125,7 +125,7 @@ namespace StreamGemm {
     /// result's Memory copy at full speed.</summary>
     public PinnedMemory<T> Register<T>(T[] array) where T : struct => PinnedMemory<T>.Register(handle.Token, array, this);
 
-    /// <summary>Gives the context back. Allowed at any time, any number of times.</summary>
+    /// <summary>Releases the context. Allowed at any time, any number of times.</summary>
     public void Dispose() => handle.Dispose();
   }
 }

@@ -5,7 +5,7 @@ using System.Threading.Tasks;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>A point in a stream, which other streams and the host can wait for, and measure between.</summary>
+  /// <summary>A marker in a stream: other streams and the host can wait for it, and measure the time between two.</summary>
   public sealed class GemmEvent : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_event_release;
 
@@ -18,8 +18,8 @@ namespace StreamGemm {
 
     internal Handle Handle { get; }
 
-    /// <summary>Records the event: it happens when everything submitted to the stream before this call has ended. Recording again
-    /// moves the event; waits already begun keep to the earlier point.</summary>
+    /// <summary>Records the event: it completes after everything submitted to the stream before this call. Recording again
+    /// moves the event; waits that have started keep to the earlier recording.</summary>
     public void Record(GemmStream stream) {
       if (stream == null) throw new ArgumentNullException("stream");
       Raw.sg_event_record(Handle.Token, stream.Handle.Token);
@@ -28,7 +28,7 @@ namespace StreamGemm {
     }
 
     /// <summary>The native event under it (a cudaEvent_t), which other libraries' streams may wait for. It lives as long as this
-    /// event and moves with it from now on; <see cref="Record"/> then returns when the device has it.</summary>
+    /// event and moves with it from now on; <see cref="Record"/> then returns once it is enqueued on the device.</summary>
     public IntPtr GetNative() {
       long native;
       Raw.sg_event_native(Handle.Token, out native);
@@ -36,7 +36,7 @@ namespace StreamGemm {
       return (IntPtr)native;
     }
 
-    /// <summary>Whether the event has happened. One never recorded has.</summary>
+    /// <summary>Whether the event is complete. An unrecorded event is.</summary>
     public bool HasHappened {
       get {
         int status = Raw.sg_event_query(Handle.Token);
@@ -45,10 +45,10 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Waits until the event, as last recorded, has happened.</summary>
+    /// <summary>Waits until the latest recording of the event is complete.</summary>
     public void Wait() => Wait(Timeout.InfiniteTimeSpan);
 
-    /// <summary>Waits until the event, as last recorded, has happened.</summary>
+    /// <summary>Waits until the latest recording of the event is complete.</summary>
     /// <returns>False when the time passed first.</returns>
     public bool Wait(TimeSpan timeout) {
       int status = Raw.sg_event_wait(Handle.Token, Time.Nanoseconds(timeout));
@@ -56,8 +56,8 @@ namespace StreamGemm {
       return status == (int)Status.Ok;
     }
 
-    /// <summary>A task that completes when the event, as last recorded, has happened.</summary>
-    /// <param name="cancellationToken">Ends the waiting, not the work.</param>
+    /// <summary>A task that completes with the latest recording of the event.</summary>
+    /// <param name="cancellationToken">Cancels the waiting, not the work.</param>
     public Task WaitAsync(CancellationToken cancellationToken = default(CancellationToken)) {
       using (GemmStream stream = context.CreateStream()) {
         stream.WaitFor(this);
@@ -65,10 +65,10 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Time from another event to this one, both happened, on the device's clock (virtual on sim devices).</summary>
+    /// <summary>Time from another event to this one, both complete, on the device's clock (virtual on sim devices).</summary>
     public TimeSpan Since(GemmEvent start) => TimeSpan.FromTicks((long)Math.Round(SecondsSince(start) * TimeSpan.TicksPerSecond));
 
-    /// <summary>As <see cref="Since"/>, in seconds with the full resolution of the device's clock.</summary>
+    /// <summary>Like <see cref="Since"/>, in seconds with the full resolution of the device's clock.</summary>
     public double SecondsSince(GemmEvent start) {
       if (start == null) throw new ArgumentNullException("start");
       double seconds;
@@ -79,7 +79,7 @@ namespace StreamGemm {
       return seconds;
     }
 
-    /// <summary>Gives the event back. Waits in progress go on.</summary>
+    /// <summary>Releases the event. Waits in progress continue.</summary>
     public void Dispose() => Handle.Dispose();
   }
 }

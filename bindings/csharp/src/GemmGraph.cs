@@ -7,9 +7,9 @@ using StreamGemm.Internal;
 
 namespace StreamGemm {
   /// <summary>
-  /// Submissions recorded once and run with one call. The order between them is the one that they would have had: by their
-  /// streams, and by operands that overlap. Runs of one graph follow each other. What is recorded stays pinned and alive as
-  /// long as the graph has it, or a run with it is in flight.
+  /// Submissions recorded once and run with one call. They are ordered as separate submissions would be: by their
+  /// streams, and by overlapping operands. Runs of one graph are sequential. Recorded operands stay pinned and alive as
+  /// long as the graph has them, or a run with them is in flight.
   /// </summary>
   public sealed unsafe class GemmGraph : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_graph_release;
@@ -17,7 +17,7 @@ namespace StreamGemm {
     readonly GemmContext context;
     readonly Completions completions;
     readonly Handle handle;
-    readonly List<Recorded> parts = new List<Recorded>();  // also the lock: the library's parts and these change together
+    readonly List<Recorded> children = new List<Recorded>();  // also the lock: the library's list and this one change together
 
     internal GemmGraph(GemmContext context, Completions completions, long token) {
       this.context = context;
@@ -28,11 +28,11 @@ namespace StreamGemm {
     /// <summary>Number of submissions recorded.</summary>
     public int Count {
       get {
-        lock (parts) return parts.Count;
+        lock (children) return children.Count;
       }
     }
 
-    /// <summary>Records a product instead of running it.</summary>
+    /// <summary>Records a GEMM instead of running it.</summary>
     /// <param name="a">As in <see cref="GemmContext.Gemm(in Matrix, in Matrix, in Matrix, GemmOptions)"/>.</param>
     /// <param name="b">The same for B.</param>
     /// <param name="c">The same for C.</param>
@@ -41,9 +41,9 @@ namespace StreamGemm {
     /// <exception cref="BusyException">The graph has been run.</exception>
     public int Record(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = GemmContext.Check(a, b, c, options);
-      lock (parts) {
-        var part = new Recorded(a, b, c, o.Bias);
-        return Keep(part, Native.RecordGemm(context.Token, handle.Token, a, b, c, part.At, o));
+      lock (children) {
+        var child = new Recorded(a, b, c, o.Bias);
+        return Keep(child, Native.RecordGemm(context.Token, handle.Token, a, b, c, child.At, o));
       }
     }
 
@@ -52,21 +52,21 @@ namespace StreamGemm {
     /// <exception cref="BusyException">The graph has been run.</exception>
     public int RecordCopy(in Matrix source, in Matrix destination, SubmitOptions options = null) {
       GemmContext.CheckCopy(source, destination);
-      lock (parts) {
-        var part = new Recorded(source, destination);
-        int status = Native.RecordCopy(context.Token, handle.Token, source, part.At.A, destination, part.At.C, options ?? SubmitOptions.None);
-        return Keep(part, status);
+      lock (children) {
+        var child = new Recorded(source, destination);
+        int status = Native.RecordCopy(context.Token, handle.Token, source, child.At.A, destination, child.At.C, options ?? SubmitOptions.None);
+        return Keep(child, status);
       }
     }
 
-    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded product, for runs submitted
+    /// <summary>Sets other matrices of the same shapes, and other scalars and strides, of a recorded GEMM, for runs submitted
     /// after this call.</summary>
     public void Update(int index, in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = GemmContext.Check(a, b, c, options);
-      lock (parts) {
+      lock (children) {
         CheckIndex(index);
-        var part = new Recorded(a, b, c, o.Bias);
-        Exchange(index, part, Native.SetGemm(handle.Token, index, a, b, c, part.At, o));
+        var child = new Recorded(a, b, c, o.Bias);
+        Exchange(index, child, Native.SetGemm(handle.Token, index, a, b, c, child.At, o));
       }
     }
 
@@ -74,18 +74,18 @@ namespace StreamGemm {
     /// call.</summary>
     public void Update(int index, in Matrix source, in Matrix destination) {
       GemmContext.CheckCopy(source, destination);
-      lock (parts) {
+      lock (children) {
         CheckIndex(index);
-        Recorded old = parts[index];
+        Recorded old = children[index];
         if (old.IsCopy && !(SameShape(source, old.A) && SameShape(destination, old.C)))
           throw new ArgumentException("the recorded copy is from " + old.A + " to " + old.C + ", not from " + source + " to " + destination);
-        var part = new Recorded(source, destination);
-        Exchange(index, part, RawPINVOKE.sg_graph_set_copy(handle.Token, index, part.At.C, part.At.A));
+        var child = new Recorded(source, destination);
+        Exchange(index, child, RawPINVOKE.sg_graph_set_copy(handle.Token, index, child.At.C, child.At.A));
       }
     }
 
     /// <summary>Runs the graph, as <see cref="GemmContext.GemmAsync(in Matrix, in Matrix, in Matrix, GemmOptions, CancellationToken)"/>
-    /// runs a product. The first run, and the first after a change, takes longer.</summary>
+    /// runs a GEMM. The first run, and the first after a change, takes longer.</summary>
     public Task RunAsync(SubmitOptions options = null, CancellationToken cancellationToken = default(CancellationToken)) {
       if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
       var pending = new Pending(completions, cancellationToken);
@@ -99,7 +99,7 @@ namespace StreamGemm {
       return pending.Submitted(status, job);
     }
 
-    /// <summary>As <see cref="RunAsync"/>, with a handle of the job.</summary>
+    /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(SubmitOptions options = null) {
       var pending = new Pending(completions, CancellationToken.None);
       long job = 0;
@@ -114,50 +114,50 @@ namespace StreamGemm {
     }
 
     int Submit(Pending pending, SubmitOptions options, long* job) {
-      lock (parts) {
+      lock (children) {
         long token = handle.Token;
-        pending.Hold(parts.ToArray());
+        pending.Hold(children.ToArray());
         int status = Native.RunGraph(token, options ?? SubmitOptions.None, completions.Queue, pending.Tag, job);
         GC.KeepAlive(this);
         return status;
       }
     }
 
-    int Keep(Recorded part, int status) {
+    int Keep(Recorded child, int status) {
       if (status < 0) {
         Exception error = Errors.Latest(status);
-        part.Release();
+        child.Release();
         throw error;
       }
-      parts.Add(part);
+      children.Add(child);
       GC.KeepAlive(this);
-      return parts.Count - 1;
+      return children.Count - 1;
     }
 
-    void Exchange(int index, Recorded part, int status) {
+    void Exchange(int index, Recorded child, int status) {
       if (status < 0) {
         Exception error = Errors.Latest(status);
-        part.Release();
+        child.Release();
         throw error;
       }
-      parts[index].Release();
-      parts[index] = part;
+      children[index].Release();
+      children[index] = child;
       GC.KeepAlive(this);
     }
 
     void CheckIndex(int index) {
-      if (index < 0 || index >= parts.Count) throw new ArgumentOutOfRangeException("index", index, "index is not below " + parts.Count);
+      if (index < 0 || index >= children.Count) throw new ArgumentOutOfRangeException("index", index, "index is not below " + children.Count);
     }
 
     static bool SameShape(in Matrix x, in Matrix y) =>
       x.Rows == y.Rows && x.Cols == y.Cols && x.Ld == y.Ld && x.DType == y.DType && x.Layout == y.Layout;
 
-    /// <summary>Gives the graph back. Its runs in flight go on.</summary>
+    /// <summary>Releases the graph. Its runs in flight continue.</summary>
     public void Dispose() {
-      lock (parts) {
+      lock (children) {
         handle.Dispose();
-        foreach (Recorded part in parts) part.Release();
-        parts.Clear();
+        foreach (Recorded child in children) child.Release();
+        children.Clear();
       }
     }
   }

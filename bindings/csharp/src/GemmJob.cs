@@ -7,7 +7,7 @@ using System.Threading.Tasks;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>A submission and its outcome. Awaitable. Disposing one, or dropping it, leaves the job itself running.</summary>
+  /// <summary>A submission and its outcome. Awaitable. Disposing or dropping it does not stop the job.</summary>
   public sealed class GemmJob : IDisposable {
     const int LabelSize = 64;  // SG_LABEL_SIZE
     static readonly Func<long, int> release = RawPINVOKE.sg_job_release;
@@ -19,13 +19,13 @@ namespace StreamGemm {
 
     internal Handle Handle { get; }
 
-    /// <summary>Completes when the job has ended.</summary>
+    /// <summary>Completes with the job.</summary>
     public Task Completion { get; }
 
-    /// <summary>What await uses.</summary>
+    /// <summary>For await.</summary>
     public TaskAwaiter GetAwaiter() => Completion.GetAwaiter();
 
-    /// <summary>The job's status now: <see cref="StreamGemm.Status.NotReady"/> until it has ended.</summary>
+    /// <summary>The job's status now: <see cref="StreamGemm.Status.NotReady"/> until it has completed.</summary>
     public Status Status {
       get {
         int status = RawPINVOKE.sg_job_query(Handle.Token);
@@ -35,13 +35,13 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Whether the job has ended, well or badly.</summary>
+    /// <summary>Whether the job has completed, successfully or not.</summary>
     public bool IsCompleted => Status != Status.NotReady;
 
-    /// <summary>Waits until the job has ended; throws its failure.</summary>
+    /// <summary>Waits until the job has completed; throws its failure.</summary>
     public void Wait() => Wait(Timeout.InfiniteTimeSpan);
 
-    /// <summary>Waits until the job has ended; throws its failure.</summary>
+    /// <summary>Waits until the job has completed; throws its failure.</summary>
     /// <returns>False when the time passed first.</returns>
     public bool Wait(TimeSpan timeout) {
       int status = Completions.Outcome(RawPINVOKE.sg_job_wait(Handle.Token, Time.Nanoseconds(timeout)));
@@ -49,8 +49,8 @@ namespace StreamGemm {
       return status == (int)Status.Ok;
     }
 
-    /// <summary>Asks that the job end early: what has not started is dropped, a running command ends first.</summary>
-    /// <returns>False when it had already ended.</returns>
+    /// <summary>Cancels the job: queued commands are dropped, a running command completes first.</summary>
+    /// <returns>False if it had already completed.</returns>
     public bool Cancel() {
       int status = RawPINVOKE.sg_job_cancel(Handle.Token);
       GC.KeepAlive(this);
@@ -59,7 +59,7 @@ namespace StreamGemm {
       return true;
     }
 
-    /// <summary>The label that it was submitted with (<see cref="SubmitOptions.Label"/>), as the library kept it; "" without one.</summary>
+    /// <summary>The label that it was submitted with (<see cref="SubmitOptions.Label"/>), as the library stores it; "" without one.</summary>
     public unsafe string Label {
       get {
         byte* text = stackalloc byte[LabelSize];
@@ -70,7 +70,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>What the job did, once it has ended; null before.</summary>
+    /// <summary>The job's statistics, once it has completed; null before.</summary>
     public JobStatistics Statistics {
       get {
         var statistics = new JobStatistics();
@@ -80,7 +80,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>The whole text of the job's failure; "" when it has not failed.</summary>
+    /// <summary>The full message of the job's failure; "" if it has not failed.</summary>
     public unsafe string Message {
       get {
         byte* text = stackalloc byte[2048];
@@ -91,7 +91,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Waits until all jobs have ended; throws the failure of the first in the list that failed.</summary>
+    /// <summary>Waits until all jobs have completed; throws the failure of the first in the list that failed.</summary>
     /// <returns>False when the time passed first.</returns>
     public static unsafe bool WaitAll(IReadOnlyList<GemmJob> jobs, TimeSpan timeout) {
       long[] tokens = Tokens(jobs);
@@ -103,7 +103,7 @@ namespace StreamGemm {
       return status == (int)Status.Ok;
     }
 
-    /// <summary>Waits until one of the jobs has ended, well or badly.</summary>
+    /// <summary>Waits until one of the jobs has completed, successfully or not.</summary>
     /// <returns>Its index, the lowest of those seen; -1 when the time passed first.</returns>
     public static unsafe int WaitAny(IReadOnlyList<GemmJob> jobs, TimeSpan timeout) {
       long[] tokens = Tokens(jobs);
@@ -126,12 +126,12 @@ namespace StreamGemm {
       return tokens;
     }
 
-    /// <summary>Gives the handle back; the job itself runs on, and <see cref="Completion"/> completes.</summary>
+    /// <summary>Releases the handle; the job continues, and <see cref="Completion"/> completes.</summary>
     public void Dispose() => Handle.Dispose();
   }
 
   internal static class Time {
-    /// <summary>A timeout as the library has it; Timeout.InfiniteTimeSpan, and what does not fit, is for ever.</summary>
+    /// <summary>A timeout in the library's units; Timeout.InfiniteTimeSpan and values out of range are infinite.</summary>
     internal static long Nanoseconds(TimeSpan timeout) {
       if (timeout == Timeout.InfiniteTimeSpan) return -1;
       if (timeout < TimeSpan.Zero) throw new ArgumentOutOfRangeException("timeout", timeout, "timeout is negative");

@@ -6,7 +6,7 @@ using System.Threading.Tasks;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>The schedule of a product, made without running it: to look at, to predict with, to run many times.</summary>
+  /// <summary>The schedule of a GEMM, made without running it: for inspection, prediction and repeated runs.</summary>
   public sealed unsafe class GemmPlan : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_plan_release;
     readonly Completions completions;
@@ -17,7 +17,7 @@ namespace StreamGemm {
       handle = new Handle(token, release, "GemmPlan");
     }
 
-    /// <summary>What the device model says of the plan.</summary>
+    /// <summary>The device model's prediction for the plan.</summary>
     public PlanPrediction Prediction {
       get {
         var prediction = new PlanPrediction();
@@ -39,7 +39,7 @@ namespace StreamGemm {
       return Encoding.UTF8.GetString(text, 0, Math.Max(0, text.Length - 1));
     }
 
-    /// <summary>Runs the plan on matrices of the shapes that it was made for, as <see cref="GemmContext.GemmAsync"/> does.</summary>
+    /// <summary>Runs the plan on matrices of the planned shapes, like <see cref="GemmContext.GemmAsync"/>.</summary>
     public Task RunAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
                          CancellationToken cancellationToken = default(CancellationToken)) {
       if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
@@ -54,7 +54,7 @@ namespace StreamGemm {
       return pending.Submitted(status, job);
     }
 
-    /// <summary>As <see cref="RunAsync"/>, with a handle of the job.</summary>
+    /// <summary>Like <see cref="RunAsync"/>; returns a handle of the job.</summary>
     public GemmJob Submit(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       var pending = new Pending(completions, CancellationToken.None);
       long job = 0;
@@ -80,13 +80,13 @@ namespace StreamGemm {
       return status;
     }
 
-    /// <summary>Gives the plan back. Its runs in flight go on.</summary>
+    /// <summary>Releases the plan. Its runs in flight continue.</summary>
     public void Dispose() => handle.Dispose();
   }
 
   public sealed unsafe partial class GemmContext {
-    /// <summary>Makes a plan for a product. The matrices may be shapes without memory (<see cref="Matrix.Shape"/>): then
-    /// options.Plan.PlaceA, PlaceB, PlaceC say where they will lie (default: device memory). A bias is given in any case.</summary>
+    /// <summary>Makes a plan for a GEMM. The matrices may be shapes without memory (<see cref="Matrix.Shape"/>): then
+    /// options.Plan.PlaceA, PlaceB, PlaceC are their memory spaces (default: device memory). A bias must be a real matrix.</summary>
     public GemmPlan Plan(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = Check(a, b, c, options);
       Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin), pinBias = default(Pin);

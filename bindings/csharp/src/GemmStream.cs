@@ -5,7 +5,7 @@ using System.Threading.Tasks;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>An order of submissions: what is submitted to one stream runs in that order. Streams are cheap.</summary>
+  /// <summary>A stream: its submissions run in order. Streams are cheap.</summary>
   public sealed class GemmStream : IDisposable {
     static readonly Func<long, int> release = RawPINVOKE.sg_stream_release;
     readonly GemmContext context;
@@ -29,7 +29,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>The compute units that its products may use; 0: all.</summary>
+    /// <summary>The compute units that its GEMMs may use; 0: all.</summary>
     public int ComputeUnits {
       get {
         int units;
@@ -39,7 +39,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Whether those compute units are a partition of the GPU, set aside for the stream.</summary>
+    /// <summary>Whether those compute units are a partition of the GPU, reserved for the stream.</summary>
     public bool IsPartition {
       get {
         int isPartition;
@@ -49,7 +49,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Whether everything submitted to the stream has ended.</summary>
+    /// <summary>Whether everything submitted to the stream has completed.</summary>
     public bool IsIdle {
       get {
         int status = Raw.sg_stream_query(Handle.Token);
@@ -58,10 +58,10 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Waits until everything submitted to the stream before this call has ended, well or badly.</summary>
+    /// <summary>Waits until everything submitted to the stream before this call has completed, successfully or not.</summary>
     public void Synchronize() => Synchronize(Timeout.InfiniteTimeSpan);
 
-    /// <summary>Waits until everything submitted to the stream before this call has ended, well or badly.</summary>
+    /// <summary>Waits until everything submitted to the stream before this call has completed, successfully or not.</summary>
     /// <returns>False when the time passed first.</returns>
     public bool Synchronize(TimeSpan timeout) {
       int status = Raw.sg_stream_synchronize(Handle.Token, Time.Nanoseconds(timeout));
@@ -69,12 +69,12 @@ namespace StreamGemm {
       return status == (int)Status.Ok;
     }
 
-    /// <summary>A task that completes when everything submitted to the stream before this call has ended, well or badly.</summary>
-    /// <param name="cancellationToken">Ends the waiting, not the work.</param>
+    /// <summary>A task that completes when everything submitted to the stream before this call has completed, successfully or not.</summary>
+    /// <param name="cancellationToken">Cancels the waiting, not the work.</param>
     public Task SynchronizeAsync(CancellationToken cancellationToken = default(CancellationToken)) =>
       context.BarrierAsync(onThis, cancellationToken);
 
-    /// <summary>Lets what is submitted to the stream after this call run only after the event as it was last recorded.</summary>
+    /// <summary>Makes later submissions to the stream wait for the latest recording of the event.</summary>
     public void WaitFor(GemmEvent happened) {
       if (happened == null) throw new ArgumentNullException("happened");
       Raw.sg_stream_wait_event(Handle.Token, happened.Handle.Token);
@@ -82,7 +82,7 @@ namespace StreamGemm {
       GC.KeepAlive(happened);
     }
 
-    /// <summary>Gives the stream back to the context's pool. Its work in flight goes on.</summary>
+    /// <summary>Returns the stream to the context's pool. Its work in flight continues.</summary>
     public void Dispose() => Handle.Dispose();
   }
 }

@@ -4,9 +4,9 @@ using System.Runtime.InteropServices;
 
 namespace StreamGemm {
   /// <summary>
-  /// One reference to an object of the library, given back once, by Dispose or by the finalizer. A handle is a token that
-  /// the library checks, so a call that races with Dispose is answered by an error; GC.KeepAlive on the owner suffices to
-  /// keep the finalizer away during a call.
+  /// One reference to an object of the library, released once, by Dispose or by the finalizer. A handle is a token that
+  /// the library checks, so a call that races with Dispose returns an error; GC.KeepAlive on the owner keeps the finalizer
+  /// from running during a call.
   /// </summary>
   internal sealed class Handle : SafeHandle {
     readonly Func<long, int> release;

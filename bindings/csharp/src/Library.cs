@@ -8,7 +8,7 @@ namespace StreamGemm {
     /// <summary>Version of the native library, for instance "0.1.0".</summary>
     public static string Version => Raw.sg_version_string();
 
-    /// <summary>All backends, usable or not; one that is not says why.</summary>
+    /// <summary>All backends, usable or not; an unusable one says why.</summary>
     public static IReadOnlyList<BackendInfo> Backends {
       get {
         int count;
@@ -22,7 +22,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>The devices of all usable backends; the cpu is always among them. Each is opened to be asked.</summary>
+    /// <summary>The devices of all usable backends; the cpu is always among them. Each is opened for the query.</summary>
     public static IReadOnlyList<DeviceInfo> Devices {
       get {
         int count;

@@ -7,13 +7,13 @@ using System.Runtime.InteropServices;
 namespace StreamGemm {
   /// <summary>
   /// A view of a matrix: elements of an array, of a Memory&lt;T&gt;, or of device memory, with sizes, leading dimension and
-  /// layout. Making one copies nothing and pins nothing: a job pins its operands from its submission until it has ended.
+  /// layout. A new view copies and pins nothing: a job pins its operands from its submission until it has completed.
   /// </summary>
   public readonly struct Matrix {
-    internal readonly object Owner;  // an Array, an IPinnable, a DeviceBuffer, whatever keeps the address valid, or null
-    internal readonly long Address;  // of the owner's first element, when it has one of its own
+    internal readonly object Owner;  // an Array, an IPinnable, a DeviceBuffer, another object that keeps the address valid, or null
+    internal readonly long Address;  // of the owner's first element, if the owner has a fixed address
     internal readonly long First;    // the view's first element, counted from the owner's
-    internal readonly long Length;   // elements from First on that may be touched
+    internal readonly long Length;   // elements from First on that may be accessed
     internal readonly bool ReadOnly;
 
     /// <summary>Rows.</summary>
@@ -57,7 +57,7 @@ namespace StreamGemm {
     /// <param name="cols">Columns.</param>
     /// <param name="ld">Leading dimension in elements; 0 means tight.</param>
     /// <param name="layout">Row or column major.</param>
-    /// <param name="offset">Where in the array the matrix begins.</param>
+    /// <param name="offset">Index in the array of the matrix's first element.</param>
     /// <param name="dtype">Element type; 0 means that of T.</param>
     public static Matrix Of<T>(T[] array, long rows, long cols, long ld = 0, Layout layout = Layout.RowMajor, long offset = 0,
                                DType dtype = 0) where T : struct {
@@ -113,7 +113,7 @@ namespace StreamGemm {
                         layout);
     }
 
-    /// <summary>Sizes without memory, for plans.</summary>
+    /// <summary>A shape without memory, for plans.</summary>
     public static Matrix Shape(long rows, long cols, DType dtype, long ld = 0, Layout layout = Layout.RowMajor) {
       return new Matrix(null, 0, 0, long.MaxValue, false, rows, cols, ld, dtype, layout);
     }
@@ -156,10 +156,10 @@ namespace StreamGemm {
     /// <summary>Elements of a row of a row-major matrix, of a column of another.</summary>
     internal long Inner => Layout == Layout.RowMajor ? Cols : Rows;
 
-    /// <summary>How many of those there are.</summary>
+    /// <summary>The number of those rows or columns.</summary>
     internal long Outer => Layout == Layout.RowMajor ? Rows : Cols;
 
-    /// <summary>Throws unless `batch` items, `stride` elements apart, lie in the matrix's memory.</summary>
+    /// <summary>Throws unless `batch` items, `stride` elements apart, fit into the matrix's memory.</summary>
     internal void CheckBatch(long batch, long stride, string name) {
       if (batch <= 1 || Rows == 0 || Cols == 0) return;
       if (stride < 0) throw new ArgumentOutOfRangeException(name, stride, "the stride of " + name + " is negative");
@@ -169,7 +169,7 @@ namespace StreamGemm {
                                     " has " + Length, name);
     }
 
-    // Elements from the first to the last; long.MaxValue when that is more than fits.
+    // Elements from the first to the last; long.MaxValue on overflow.
     static long Footprint(long inner, long outer, long ld) {
       return inner == 0 || outer == 0 ? 0 : Sum(Product(outer - 1, ld), inner);
     }
@@ -178,7 +178,7 @@ namespace StreamGemm {
 
     static long Sum(long x, long y) => x <= long.MaxValue - y ? x + y : long.MaxValue;
 
-    /// <summary>Keeps a foreign owner apart from those that are pinned.</summary>
+    /// <summary>Distinguishes a foreign owner from pinned ones.</summary>
     internal sealed class Kept {
       internal readonly object Value;
       internal Kept(object value) { Value = value; }

@@ -3,9 +3,9 @@ using System.Text;
 using System.Text.RegularExpressions;
 
 namespace StreamGemm {
-  /// <summary>The library's messages name arguments as C has them; here they become C#'s names.</summary>
+  /// <summary>Translates argument names in the library's messages from C to C#.</summary>
   internal static class Names {
-    // A struct, perhaps one of an array, and the way to a field: descs[2]->b.rows, submit->plan->parts.
+    // A struct, perhaps one of an array, and the path to a field: descs[2]->b.rows, submit->plan->parts.
     static readonly Regex field =
       new Regex(@"\b(?:descs\[(\d+)\]|(desc|submit|options))((?:->[a-z_]+(?:\[\d+\])?)+)(?:\.([a-z]+))?", RegexOptions.CultureInvariant);
     static readonly Regex word = new Regex(@"\b(?:descs|desc|dst_pitch|src_pitch|dst|src)\b", RegexOptions.CultureInvariant);
@@ -13,7 +13,7 @@ namespace StreamGemm {
     // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
     static readonly Regex plan = new Regex("^(Split|Parts|Streams|Tile[MNK]|Place[ABC])$", RegexOptions.CultureInvariant);
 
-    /// <summary>The same message in C#'s names.</summary>
+    /// <summary>The message with C# names.</summary>
     internal static string InCSharp(string message) {
       return message == null ? null : word.Replace(field.Replace(message, Field), Word);
     }
@@ -22,9 +22,9 @@ namespace StreamGemm {
       bool grouped = found.Groups[1].Success;
       string path = found.Groups[3].Value.Substring(2).Replace("->", ".").Replace("_array", "");
       string item = grouped ? "items[" + found.Groups[1].Value + "]." : "";
-      bool product = grouped || found.Groups[2].Value == "desc";
+      bool gemm = grouped || found.Groups[2].Value == "desc";
       string name;
-      if (product && matrix.IsMatch(path)) {
+      if (gemm && matrix.IsMatch(path)) {
         name = grouped ? item + Pascal(path) : path;
       } else {
         name = Pascal(path == "bias_shape" ? "bias" : path);
@@ -50,7 +50,7 @@ namespace StreamGemm {
     static string Word(Match found) {
       switch (found.Value) {
         case "descs": return "items";
-        case "desc": return "the product";
+        case "desc": return "the GEMM";
         case "dst": return "destination";
         case "src": return "source";
         case "dst_pitch": return "destination.Ld";

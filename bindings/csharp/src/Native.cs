@@ -3,9 +3,9 @@ using System;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>The flat calls, from matrices and options. Each takes the matrices' addresses apart: the caller pinned them.</summary>
+  /// <summary>The flat calls, from matrices and options. Each takes the matrices' addresses separately: the caller has pinned them.</summary>
   internal static unsafe class Native {
-    /// <summary>Addresses of a product's operands, or of arrays of `Items` addresses, one for each item of a batch.</summary>
+    /// <summary>Addresses of a GEMM's operands, or of arrays of `Items` addresses, one for each item of a batch.</summary>
     internal struct Addresses {
       internal long A, B, C, ArrayA, ArrayB, ArrayC, Items, Bias;
     }

@@ -6,7 +6,7 @@ using System.Runtime.InteropServices;
 namespace StreamGemm {
   /// <summary>
   /// Finds the native library before the first call: the file that the variable STREAMGEMM_CSHARP names; else the copy of an
-  /// unpacked package (runtimes/linux-x64/native); else whatever the runtime's own search finds (beside the assembly, the
+  /// unpacked package (runtimes/linux-x64/native); else the result of the runtime's own search (beside the assembly, the
   /// assets of a NuGet reference, the system's folders).
   /// </summary>
   internal static class NativeLoader {
@@ -19,10 +19,10 @@ namespace StreamGemm {
     [DllImport("libdl.so.2", EntryPoint = "dlerror")]
     static extern IntPtr Error();
 
-    /// <summary>Has the library found, once.</summary>
+    /// <summary>Loads the library, once.</summary>
     internal static void Load() { }
 
-    // A library that is loaded already answers to its own name, so DllImport then finds the one that was opened here.
+    // DllImport finds a library that is already loaded by its name, so it uses the one opened here.
     static NativeLoader() {
       string named = Environment.GetEnvironmentVariable("STREAMGEMM_CSHARP");
       if (!string.IsNullOrEmpty(named)) {

@@ -3,7 +3,7 @@ using System;
 using System.Runtime.InteropServices;
 
 namespace StreamGemm {
-  /// <summary>An IEEE binary16 number. On .NET 5 and later arrays of System.Half do as well.</summary>
+  /// <summary>An IEEE binary16 number. On .NET 5 and later arrays of System.Half work as well.</summary>
   public readonly struct Float16 : IEquatable<Float16> {
     /// <summary>The number's 16 bits.</summary>
     public readonly ushort Bits;
@@ -13,7 +13,7 @@ namespace StreamGemm {
       Bits = bits;
     }
 
-    /// <summary>Rounds to nearest, ties to even; what is too large becomes infinite.</summary>
+    /// <summary>Rounds to nearest, ties to even; too large values become infinite.</summary>
     public static explicit operator Float16(float value) {
       uint x = (uint)BitConverter.SingleToInt32Bits(value);
       uint sign = (x >> 16) & 0x8000;
@@ -135,7 +135,7 @@ namespace StreamGemm {
       return 0;
     }
 
-    /// <summary>The element type asked for, or T's own when none was.</summary>
+    /// <summary>The requested element type, or T's own if none was.</summary>
     internal static DType Check(DType asked) {
       if (asked == 0 && Type != 0) return Type;
       if (asked == 0)
@@ -149,7 +149,7 @@ namespace StreamGemm {
   internal static class Element {
     static readonly int[] sizes = Sizes();
 
-    /// <summary>Bytes of an element; 0 for what is no element type.</summary>
+    /// <summary>Bytes of an element; 0 for other types.</summary>
     internal static int Size(DType type) => (uint)type < (uint)sizes.Length ? sizes[(int)type] : Internal.Raw.sg_dtype_size((int)type);
 
     static int[] Sizes() {

@@ -6,31 +6,31 @@ using System.Text;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>Order and priority of a submission. Read during the call only, so one object serves many calls.</summary>
+  /// <summary>Order and priority of a submission. Read during the call only, so one object can be reused for many calls.</summary>
   public class SubmitOptions {
     internal static readonly SubmitOptions None = new SubmitOptions();
 
-    /// <summary>Run after what was submitted to this stream before; null: no stream.</summary>
+    /// <summary>Run after earlier submissions to this stream; null: no stream.</summary>
     public GemmStream Stream { get; set; }
 
     /// <summary>Run after these jobs too; null: after none.</summary>
     public IReadOnlyList<GemmJob> After { get; set; }
 
-    /// <summary>-1 low, 0 normal (or the stream's), 1 high: goes ahead of waiting work.</summary>
+    /// <summary>-1 low, 0 normal (or the stream's), 1 high: runs before queued jobs of lower priority.</summary>
     public int Priority { get; set; }
 
     /// <summary>Flags of the submission.</summary>
     public SubmitFlags Flags { get; set; }
 
-    /// <summary>Narrows the planner's choice; null leaves it free.</summary>
+    /// <summary>Restricts the planner's choice; null: no restriction.</summary>
     public PlanOptions Plan { get; set; }
 
-    /// <summary>How long from the submission the job may take: one that has not begun by then is dropped, one that runs is stopped; it
+    /// <summary>Time limit from the submission: a job that has not started by then is dropped, a running job is stopped; it
     /// then fails with <see cref="DeadlineExceededException"/>. Null: no limit. Recorded submissions have none.</summary>
     public TimeSpan? Deadline { get; set; }
 
-    /// <summary>A name for the job: in the message of its failure, and in the library's log. Of more than 63 bytes of UTF-8 the first
-    /// characters that fit are kept. Null or "": none.</summary>
+    /// <summary>A name for the job: in the message of its failure, and in the library's log. At most 63 bytes of UTF-8
+    /// are kept, cut between characters. Null or "": none.</summary>
     public string Label {
       get => label;
       set {
@@ -69,20 +69,20 @@ namespace StreamGemm {
     }
   }
 
-  /// <summary>A product's scalars, operations and batch, and the options of its submission.</summary>
+  /// <summary>A GEMM's scalars, operations and batch, and the options of its submission.</summary>
   public sealed class GemmOptions : SubmitOptions {
     internal static readonly GemmOptions Default = new GemmOptions();
 
-    /// <summary>The factor of the product. Default: 1. The imaginary part is ignored for real types.</summary>
+    /// <summary>The factor of op(A) * op(B). Default: 1. The imaginary part is ignored for real types.</summary>
     public Complex Alpha { get; set; } = Complex.One;
 
-    /// <summary>The factor of what C held before. Default: 0, which never reads C.</summary>
+    /// <summary>The factor of C's old value. Default: 0, which never reads C.</summary>
     public Complex Beta { get; set; }
 
-    /// <summary>What is applied to A.</summary>
+    /// <summary>The operation applied to A.</summary>
     public Op OpA { get; set; }
 
-    /// <summary>What is applied to B.</summary>
+    /// <summary>The operation applied to B.</summary>
     public Op OpB { get; set; }
 
     /// <summary>The least accurate arithmetic allowed. Default: exact.</summary>
@@ -100,18 +100,18 @@ namespace StreamGemm {
     /// <summary>Elements from one item's C to the next.</summary>
     public long StrideC { get; set; }
 
-    /// <summary>What is added to C: a row of as many values as C has columns, one for each of them, or a column of as many as C has
-    /// rows; of C's type, one behind the other. Default: none. Read until the job has ended.</summary>
+    /// <summary>Added to C: a row with a value for each column of C, or a column with a value for each row; contiguous, of C's
+    /// type. Default: none. Read until the job has completed.</summary>
     public Matrix Bias { get; set; }
 
     /// <summary>Elements from one item's bias to the next; 0 shares it.</summary>
     public long StrideBias { get; set; }
 
-    /// <summary>What is applied to each element of C in the end. Default: nothing.</summary>
+    /// <summary>The activation applied last to each element of C. Default: none.</summary>
     public Activation Activation { get; set; }
   }
 
-  /// <summary>One product of a group: its matrices, scalars and operations. The options' order and priority are not used.</summary>
+  /// <summary>One GEMM of a group: its matrices, scalars and operations. The options' order and priority are not used.</summary>
   public readonly struct GemmItem {
     /// <summary>A.</summary>
     public Matrix A { get; }
@@ -122,7 +122,7 @@ namespace StreamGemm {
     /// <summary>Scalars, operations, batch; null: the defaults.</summary>
     public GemmOptions Options { get; }
 
-    /// <summary>One product of a group.</summary>
+    /// <summary>One GEMM of a group.</summary>
     public GemmItem(Matrix a, Matrix b, Matrix c, GemmOptions options = null) {
       A = a;
       B = b;

@@ -5,7 +5,7 @@ using System.Threading.Tasks;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
-  /// <summary>A submission from the moment before it is made until its job has ended: the task, and what the job pins.</summary>
+  /// <summary>A submission from just before the call until its job has completed: the task, and the job's pins.</summary>
   internal sealed class Pending : TaskCompletionSource<bool> {
     const long Ended = -1;
     static readonly Action<object> cancel = state => ((Pending)state).Cancel();
@@ -30,23 +30,23 @@ namespace StreamGemm {
     internal long PinC(in Matrix matrix) => c.Take(matrix);
     internal long PinBias(in Matrix matrix) => bias.Take(matrix);
 
-    /// <summary>Pins matrices beyond those of one product.</summary>
-    /// <param name="count">How many there will be in all.</param>
-    /// <param name="index">Which one this is.</param>
+    /// <summary>Pins matrices beyond those of one GEMM.</summary>
+    /// <param name="count">Their total number.</param>
+    /// <param name="index">The index of this one.</param>
     /// <param name="matrix">The matrix.</param>
     internal long PinMore(int count, int index, in Matrix matrix) {
       if (more == null) more = new Pin[count];
       return more[index].Take(matrix);
     }
 
-    /// <summary>Holds what the parts of a graph use.</summary>
-    internal void Hold(Recorded[] parts) {
-      foreach (Recorded part in parts) part.Hold();
-      shared = parts;
+    /// <summary>Holds the operands of a graph's children.</summary>
+    internal void Hold(Recorded[] children) {
+      foreach (Recorded child in children) child.Hold();
+      shared = children;
     }
 
-    /// <summary>Takes the outcome of a submission that hands out a task: a failure ends it here.</summary>
-    /// <param name="status">What the submitting call returned.</param>
+    /// <summary>Takes the outcome of a submission that returns a task: a failure completes the task.</summary>
+    /// <param name="status">The submitting call's status.</param>
     /// <param name="handle">The job's handle.</param>
     internal Task Submitted(int status, long handle) {
       if (status < 0) return Refused(Errors.Latest(status));
@@ -55,7 +55,7 @@ namespace StreamGemm {
       return Task;
     }
 
-    /// <summary>Takes the outcome of a submission that hands out the job; throws why there is none.</summary>
+    /// <summary>Takes the outcome of a submission that returns the job; throws its failure.</summary>
     internal GemmJob Job(int status, long handle) {
       if (status < 0) {
         Exception error = Errors.Latest(status);
@@ -68,7 +68,7 @@ namespace StreamGemm {
       return made;
     }
 
-    /// <summary>Undoes what was done for a submission that is not made: throws faults of usage, others go into the task.</summary>
+    /// <summary>Undoes the preparation of a submission that is not made: throws usage errors; other errors complete the task.</summary>
     internal Task Refused(Exception error) {
       Abandon();
       if (Errors.IsUsage(error)) throw error;
@@ -76,13 +76,13 @@ namespace StreamGemm {
       return Task;
     }
 
-    /// <summary>Undoes what was done for a submission that is not made.</summary>
+    /// <summary>Undoes the preparation of a submission that is not made.</summary>
     internal void Abandon() {
       Unpin();
       completions.Leave(Tag);
     }
 
-    /// <summary>The job has ended: gives back all that was held for it.</summary>
+    /// <summary>The job has completed: releases everything held for it.</summary>
     internal void Release() {
       Unpin();
       long handle = Interlocked.Exchange(ref job, Ended);
@@ -98,7 +98,7 @@ namespace StreamGemm {
       else TrySetException(Errors.Of((Status)status, Text.Of(message)));
     }
 
-    /// <summary>Asks that the job end early. A handle that is released meanwhile is a stale token, which the library knows.</summary>
+    /// <summary>Cancels the job. A handle released meanwhile is a stale token, which the library detects.</summary>
     internal void Cancel() {
       long handle = Volatile.Read(ref job);
       if (handle != 0 && handle != Ended) RawPINVOKE.sg_job_cancel(handle);
@@ -113,12 +113,12 @@ namespace StreamGemm {
       for (int i = 0; shared != null && i < shared.Length; ++i) shared[i].Release();
     }
 
-    // The job may have ended before its handle is known here.
+    // The job may complete before its handle is known here.
     void Keep(long handle) {
       if (Interlocked.CompareExchange(ref job, handle, 0) == Ended) RawPINVOKE.sg_job_release(handle);
     }
 
-    // Dispose of a registration waits for a cancellation that is being made, so neither is done under the lock.
+    // Dispose of a registration waits for a cancellation in progress, so neither runs under the lock.
     void Watch() {
       CancellationTokenRegistration made = token.Register(cancel, this);
       bool over;

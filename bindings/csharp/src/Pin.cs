@@ -4,12 +4,12 @@ using System.Buffers;
 using System.Runtime.InteropServices;
 
 namespace StreamGemm {
-  /// <summary>Memory that stays where it is, and alive, until it is released.</summary>
+  /// <summary>Keeps memory alive and at its address until released.</summary>
   internal struct Pin {
     object owner;
     GCHandle handle;
 
-    /// <summary>Pins what a matrix views.</summary>
+    /// <summary>Pins the memory of a matrix.</summary>
     /// <returns>The address of its first element.</returns>
     internal unsafe long Take(in Matrix matrix) {
       object of = matrix.Owner;

@@ -8,11 +8,11 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   /// <summary>
   /// Page-locked host memory as a Memory&lt;T&gt;: the library's own (GemmContext.AllocatePinned), or an array's
-  /// (GemmContext.Register). Disposing it while jobs use it is allowed: it goes when the last has ended.
+  /// (GemmContext.Register). Disposing it while jobs use it is allowed: it is freed when the last has completed.
   /// A Span of it is valid until then; keep the object alive as long as the Span.
   /// </summary>
   public sealed unsafe class PinnedMemory<T> : MemoryManager<T> where T : struct {
-    readonly long context;  // a reference of this object's own: the memory outlives the GemmContext
+    readonly long context;  // this object's own reference: the memory outlives the GemmContext
     readonly GCHandle array;
     byte* data;
     readonly int length;
@@ -69,7 +69,7 @@ namespace StreamGemm {
       return new Span<T>(data, length);
     }
 
-    /// <summary>Keeps the memory until <see cref="Unpin"/>; jobs do so by themselves.</summary>
+    /// <summary>Keeps the memory until <see cref="Unpin"/>; jobs pin it by themselves.</summary>
     public override MemoryHandle Pin(int elementIndex = 0) {
       if ((uint)elementIndex > (uint)length) throw new ArgumentOutOfRangeException("elementIndex");
       for (;;) {
@@ -96,7 +96,7 @@ namespace StreamGemm {
       data = null;
     }
 
-    /// <summary>Frees the memory, or unregisters the array, once no job uses it any more.</summary>
+    /// <summary>Frees the memory, or unregisters the array, once no job uses it.</summary>
     public void Dispose() {
       Dispose(true);
       GC.SuppressFinalize(this);

@@ -2,7 +2,7 @@
 using System.Threading;
 
 namespace StreamGemm {
-  /// <summary>The operands of one recorded submission: pinned as long as the graph has them, or a run of it is in flight.</summary>
+  /// <summary>The operands of one recorded submission: pinned as long as the graph has them, or a run with them is in flight.</summary>
   internal sealed class Recorded {
     internal readonly bool IsCopy;
     internal readonly Matrix A, B, C;  // of a copy: A is the source, C the destination
@@ -43,7 +43,7 @@ namespace StreamGemm {
       pinBias.Release();
     }
 
-    /// <summary>Of a graph that was dropped, when none of its runs is in flight.</summary>
+    /// <summary>For a dropped graph, when none of its runs is in flight.</summary>
     ~Recorded() {
       Unpin();
     }

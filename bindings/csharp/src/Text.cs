@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 using System.Text;
 
 namespace StreamGemm {
-  /// <summary>A string as UTF-8 with its NUL, for the time of a call.</summary>
+  /// <summary>A string as UTF-8 with its NUL, for the duration of a call.</summary>
   internal struct Text : IDisposable {
     internal readonly IntPtr Address;
 

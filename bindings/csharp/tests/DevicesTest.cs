@@ -10,14 +10,14 @@ static class DevicesTest {
   static readonly GemmContext context = new GemmContext(Harness.Device);
   static readonly Random random = new Random(23);
 
-  public static void SayWhatTheyAre() {
+  public static void ReportTheirProperties() {
     Expect.True(Library.Version.Split('.').Length == 3, "version " + Library.Version);
     Expect.True(Library.Devices.Any(d => d.Name == "cpu"), "the cpu is a device");
     BackendInfo cpu = Library.Backends.First(b => b.Name == "cpu");
     Expect.True(cpu.Available && cpu.Reason == "" && cpu.Origin == "built in", "the cpu backend");
     DeviceInfo device = context.Device;
     Expect.Equal(Harness.Device, device.Name, "name");
-    Expect.True(device.MemoryBytes > 1 << 20 && device.ComputeUnits > 0 && device.Description.Length > 0, "facts");
+    Expect.True(device.MemoryBytes > 1 << 20 && device.ComputeUnits > 0 && device.Description.Length > 0, "properties");
     Expect.Equal(Harness.Device == "cpu", device.UnifiedMemory, "unified memory");
   }
 
@@ -28,7 +28,7 @@ static class DevicesTest {
     Expect.Equal(ContextFlags.CheckHazards, options.Flags, "flags");
     using (var limited = new GemmContext(options)) {
       float[,] a = Numbers.Floats(random, 100, 100);
-      Numbers.Same(Numbers.Product(a, a), limited.Multiply(a, a), "product");
+      Numbers.Same(Numbers.Multiply(a, a), limited.Multiply(a, a), "GEMM");
     }
     options.Device = null;
     Expect.Equal(null, options.Device, "no text");
@@ -40,7 +40,7 @@ static class DevicesTest {
     using (GemmStream stream = context.CreateStream(), limited = context.CreateStream(0, 1)) {
       Expect.Equal(0, stream.ComputeUnits, "compute units");
       Expect.Equal(1, limited.ComputeUnits, "compute units");
-      Expect.True(!limited.IsPartition, "cores are set aside for nobody");
+      Expect.True(!limited.IsPartition, "cores are never reserved");
       Expect.Equal(4096L * 4, buffer.Bytes, "bytes");
       Expect.True(buffer.Address != IntPtr.Zero, "address");
       var onStream = new SubmitOptions { Stream = stream };
@@ -61,7 +61,7 @@ static class DevicesTest {
     }
   }
 
-  public static async Task ProductsOnTheDevice() {
+  public static async Task GemmsOnTheDevice() {
     const int n = 64;
     float[,] a = Numbers.Floats(random, n, n), b = Numbers.Floats(random, n, n), c = new float[n, n];
     using (DeviceBuffer buffer = context.AllocateDevice(3 * n * n * 4)) {
@@ -70,7 +70,7 @@ static class DevicesTest {
       Task[] work = { context.CopyAsync(a, onA), context.CopyAsync(b, onB), context.GemmAsync(onA, onB, onC), context.CopyAsync(onC, c) };
       await Task.WhenAll(work);
     }
-    Numbers.Same(Numbers.Product(a, b), c, "c");
+    Numbers.Same(Numbers.Multiply(a, b), c, "c");
   }
 
   public static async Task RawAddresses() {
@@ -79,12 +79,12 @@ static class DevicesTest {
       for (int i = 0; i < 16; ++i) pinned.Memory.Span.Slice(i, 1).Fill(a[i / 4, i % 4]);
       using (System.Buffers.MemoryHandle handle = pinned.Pin())
         await context.GemmAsync(Matrix.At(AddressOf(handle), 4, 4, DType.F32, keepAlive: pinned), a, c);
-      Numbers.Same(Numbers.Product(a, a), c, "c");
+      Numbers.Same(Numbers.Multiply(a, a), c, "c");
       foreach (object keep in new object[] { null, pinned })
         using (System.Buffers.MemoryHandle handle = pinned.Pin()) {
           var part = new float[2, 4];
           await context.GemmAsync(Matrix.At(AddressOf(handle), 4, 4, DType.F32, keepAlive: keep).Block(1, 0, 2, 4), a, part);
-          for (int j = 0; j < 4; ++j) Expect.Equal(c[2, j], part[1, j], "product of a block");
+          for (int j = 0; j < 4; ++j) Expect.Equal(c[2, j], part[1, j], "GEMM of a block");
         }
     }
   }
@@ -105,7 +105,7 @@ static class DevicesTest {
       Expect.True(first.Wait(300000) && end.HasHappened, "what the event waits for has ended");
       await two.SynchronizeAsync();
       Expect.True(first.Wait(300000) && second.Wait(300000), "both have ended");
-      Numbers.Same(Numbers.Product(b, a), c, "the second saw the first's result");
+      Numbers.Same(Numbers.Multiply(b, a), c, "the second saw the first's result");
       end.Wait();
       Expect.True(end.Wait(TimeSpan.FromSeconds(1)) && end.HasHappened, "the event");
       Expect.True(end.SecondsSince(start) > 0 && end.Since(start) >= TimeSpan.Zero, "time passed: " + end.SecondsSince(start));
@@ -140,7 +140,7 @@ static class DevicesTest {
         Expect.True(says.PredictedSeconds >= says.BoundSeconds && says.BoundSeconds > 0, "no faster than the bound");
         Expect.True(says.SerialSeconds > says.PredictedSeconds, "overlap");
         Expect.Equal(2L * 8192 * 8192 * 4, says.BytesIn, "bytes in");
-        Expect.True(says.Commands > 1 && says.Strategy.Length > 0 && says.DeviceBytes > 0, "facts");
+        Expect.True(says.Commands > 1 && says.Strategy.Length > 0 && says.DeviceBytes > 0, "properties");
         Expect.True(plan.Describe().Contains("ms") || plan.Describe().Contains(" s"), plan.Describe());
         Expect.True(plan.Describe(PlanFormat.Json).StartsWith("{") && plan.Describe(PlanFormat.Json).TrimEnd().EndsWith("}"), "JSON");
         Expect.True(plan.Describe(PlanFormat.Timeline).Split('\n').Length > 3, "timeline");
@@ -152,7 +152,7 @@ static class DevicesTest {
         float[,] a = Numbers.Floats(random, 12, 12), b = Numbers.Floats(random, 12, 12), c = new float[12, 12], d = new float[12, 12];
         await plan.RunAsync(a, b, c);
         using (GemmJob job = plan.Submit(a, b, d, new GemmOptions { Alpha = 2 })) await job;
-        Numbers.Same(Numbers.Product(a, b), c, "run " + i);
+        Numbers.Same(Numbers.Multiply(a, b), c, "run " + i);
         Expect.Equal(2 * c[3, 4], d[3, 4], "with another factor");
       }
       Expect.Throws<ArgumentException>(() => { plan.RunAsync(new float[12, 12], new float[12, 12], new float[12, 11]); }, "c");
@@ -169,6 +169,6 @@ static class DevicesTest {
       await job;
       Expect.True(job.Statistics.Commands >= 4, job.Statistics.Commands + " commands, " + job.Statistics.Strategy);
     }
-    Numbers.Same(Numbers.Product(a, a), c, "c");
+    Numbers.Same(Numbers.Multiply(a, a), c, "c");
   }
 }

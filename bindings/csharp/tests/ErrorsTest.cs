@@ -5,7 +5,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>Wrong operands and options: what is thrown names what is wrong. Failures of jobs reach their tasks.</summary>
+/// <summary>Wrong operands and options: the exception names the argument. Failures of jobs reach their tasks.</summary>
 static class ErrorsTest {
   static readonly GemmContext context = new GemmContext(Harness.Device);
   static readonly float[,] square = new float[4, 4], other = new float[4, 4], result = new float[4, 4];
@@ -58,7 +58,7 @@ static class ErrorsTest {
     Expect.Throws<ArgumentException>(() => context.Gemm<float>(new float[16], new float[16], new float[16], 4, 4, -4), "negative");
   }
 
-  public static void TypesThatAreNone() {
+  public static void UnsupportedElementTypes() {
     Expect.Throws<ArgumentException>(() => Matrix.Of(new long[4], 2, 2), "Int64", "no element type");
     Expect.Throws<ArgumentException>(() => Matrix.Of(new long[4], 2, 2, dtype: DType.F32), "F32", "8 bytes");
     Expect.Throws<ArgumentNullException>(() => Matrix.Of((float[])null, 2, 2), "array");
@@ -107,7 +107,7 @@ static class ErrorsTest {
       Expect.Equal(forms[i, 1], (string)inCSharp.Invoke(null, new object[] { forms[i, 0] }), forms[i, 0]);
   }
 
-  public static void DevicesThatAreNotThere() {
+  public static void AbsentDevices() {
     IStreamGemmError error = Expect.Throws<NoDeviceException>(() => new GemmContext("sim:/nonexistent/model.json"), "nonexistent");
     Expect.Equal(Status.NoDevice, error.Status, "status");
     Expect.Throws<NoDeviceException>(() => new GemmContext("no such thing"), "no such thing");
@@ -149,7 +149,7 @@ static class ErrorsTest {
       Expect.Throws<BackendFailureException>(() => GemmJob.WaitAll(new[] { job }, Timeout.InfiniteTimeSpan));
       Expect.Equal(0, GemmJob.WaitAny(new[] { job }, Timeout.InfiniteTimeSpan), "any");
       Expect.Throws<DependencyFailedException>(() => after.Wait());
-      await failing.GemmAsync(square, other, new float[4, 4]);  // the context works on
+      await failing.GemmAsync(square, other, new float[4, 4]);  // the context still works
     }
   }
 }

@@ -5,7 +5,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>Ends the process with work in flight, in the way that the second argument says. usage: Exits.exe DEVICE WAY</summary>
+/// <summary>Exits with work in flight, in the way named by the second argument. usage: Exits.exe DEVICE WAY</summary>
 static class Exits {
   static readonly List<object> kept = new List<object>();
   static readonly List<GemmJob> jobs = new List<GemmJob>();

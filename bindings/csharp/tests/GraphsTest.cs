@@ -12,7 +12,7 @@ static class GraphsTest {
   public static async Task RunsInTheOrderOfItsOperands() {
     float[,] a = Numbers.Floats(random, 9, 9), b = new float[9, 9], c = new float[9, 9], d = new float[9, 9];
     using (GemmGraph graph = context.CreateGraph()) {
-      await graph.RunAsync();  // an empty one succeeds
+      await graph.RunAsync();  // an empty graph succeeds
     }
     using (GemmGraph graph = context.CreateGraph()) {
       Expect.Equal(0, graph.Record(a, a, b), "index");
@@ -26,25 +26,25 @@ static class GraphsTest {
         if (run % 2 == 0) await graph.RunAsync();
         else
           using (GemmJob job = graph.Submit()) job.Wait();
-        Numbers.Same(Numbers.Product(Numbers.Product(a, a), a), d, "run " + run);
+        Numbers.Same(Numbers.Multiply(Numbers.Multiply(a, a), a), d, "run " + run);
       }
       Expect.Throws<BusyException>(() => graph.Record(a, a, b));
       Expect.Equal(3, graph.Count, "count after a refusal");
     }
   }
 
-  public static async Task PartsAreReplaced() {
+  public static async Task ChildrenAreReplaced() {
     float[,] a = Numbers.Floats(random, 5, 6), b = Numbers.Floats(random, 6, 7), c = new float[5, 7], d = new float[5, 7], e = new float[5, 7];
     float[,] x = Numbers.Floats(random, 5, 6), y = new float[5, 7];
     using (GemmGraph graph = context.CreateGraph()) {
       graph.Record(a, b, c);
       graph.RecordCopy(c, d);
       await graph.RunAsync();
-      Numbers.Same(Numbers.Product(a, b), d, "first");
+      Numbers.Same(Numbers.Multiply(a, b), d, "first");
       graph.Update(0, x, b, y, new GemmOptions { Alpha = 2 });
       graph.Update(1, y, e);
       await graph.RunAsync();
-      float[,] twice = Numbers.Product(x, b);
+      float[,] twice = Numbers.Multiply(x, b);
       for (int i = 0; i < 5; ++i)
         for (int j = 0; j < 7; ++j) Expect.Equal(2 * twice[i, j], e[i, j], "after the change");
       Expect.Throws<ArgumentException>(() => graph.Update(0, new float[5, 5], new float[5, 7], y));
@@ -53,7 +53,7 @@ static class GraphsTest {
       Expect.Throws<ArgumentException>(() => graph.Update(0, y, e));
       Expect.Throws<ArgumentException>(() => graph.Record(x, x, y));
       await graph.RunAsync();
-      Expect.Equal(2 * twice[4, 6], e[4, 6], "what was refused changed nothing");
+      Expect.Equal(2 * twice[4, 6], e[4, 6], "a refused update changes nothing");
     }
   }
 
@@ -66,7 +66,7 @@ static class GraphsTest {
     return graph;
   }
 
-  public static async Task OperandsThatNobodyHolds() {
+  public static async Task OperandsHeldByTheJobAlone() {
     var result = new float[40, 40];
     float[,] a = Numbers.Floats(new Random(1), 40, 40);
     using (GemmGraph graph = OfDropped(result)) {
@@ -75,7 +75,7 @@ static class GraphsTest {
         var litter = new byte[1000][];
         for (int i = 0; i < litter.Length; ++i) litter[i] = new byte[6400];
         await graph.RunAsync();
-        Numbers.Same(Numbers.Product(Numbers.Product(a, a), a), result, "run " + run);
+        Numbers.Same(Numbers.Multiply(Numbers.Multiply(a, a), a), result, "run " + run);
       }
     }
   }
@@ -89,7 +89,7 @@ static class GraphsTest {
     return new WeakReference(operand);
   }
 
-  public static void DroppedGraphsLetGo() {
+  public static void DroppedGraphsReleaseTheirOperands() {
     var operands = new WeakReference[20];
     for (int i = 0; i < operands.Length; ++i) operands[i] = Forgotten();
     Expect.Soon(() => Array.FindAll(operands, o => o.IsAlive).Length < 3, "operands of dropped graphs are collected");
@@ -105,7 +105,7 @@ static class GraphsTest {
     Expect.Throws<ObjectDisposedException>(() => { graph.RunAsync(); });
     Expect.Throws<ObjectDisposedException>(() => graph.Record(a, a, c));
     await run;
-    Numbers.Same(Numbers.Product(a, a), c, "c");
+    Numbers.Same(Numbers.Multiply(a, a), c, "c");
   }
 
   public static void AFailureReachesTheTask() {

@@ -8,16 +8,16 @@ using System.Reflection;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>What a test needs is not here.</summary>
+/// <summary>A requirement of a test is missing.</summary>
 sealed class SkippedException : Exception {
   internal SkippedException(string why) : base(why) { }
 }
 
-/// <summary>Runs the public static methods of the classes named, each a test. usage: Tests.exe DEVICE CLASS[.METHOD]...</summary>
+/// <summary>Runs the public static methods of the named classes as tests. usage: Tests.exe DEVICE CLASS[.METHOD]...</summary>
 static class Harness {
   internal static string Device = "cpu";
 
-  /// <summary>Whether there is time for a soak.</summary>
+  /// <summary>Whether to run a soak test.</summary>
   internal static bool Soak => Environment.GetEnvironmentVariable("SG_SOAK") == "1";
 
   static int Main(string[] args) {
@@ -59,7 +59,7 @@ static class Expect {
     if (!EqualityComparer<T>.Default.Equals(expected, got)) throw new Exception(what + ": expected " + expected + ", got " + got);
   }
 
-  /// <summary>The action throws an E whose message holds all of the words.</summary>
+  /// <summary>The action throws an E whose message contains all of the words.</summary>
   internal static E Throws<E>(Action action, params string[] words) where E : Exception {
     try {
       action();
@@ -76,7 +76,7 @@ static class Expect {
     return error;
   }
 
-  /// <summary>Waits, collecting garbage meanwhile, until something holds.</summary>
+  /// <summary>Waits, collecting garbage meanwhile, until a condition holds.</summary>
   internal static void Soon(Func<bool> holds, string what) {
     for (Stopwatch time = Stopwatch.StartNew(); !holds(); System.Threading.Thread.Sleep(5)) {
       if (time.Elapsed.TotalSeconds > 300) throw new Exception("not within 300 s: " + what);
@@ -103,7 +103,7 @@ static class Memory {
   }
 }
 
-/// <summary>Random integer-valued matrices, whose products are exact, and a plain product to compare with.</summary>
+/// <summary>Random integer-valued matrices, whose products are exact, and a reference GEMM.</summary>
 static class Numbers {
   internal static float[,] Floats(Random random, int rows, int cols) {
     var a = new float[rows, cols];
@@ -118,7 +118,7 @@ static class Numbers {
     return a;
   }
 
-  internal static float[,] Product(float[,] a, float[,] b) {
+  internal static float[,] Multiply(float[,] a, float[,] b) {
     int m = a.GetLength(0), n = b.GetLength(1), k = a.GetLength(1);
     var c = new float[m, n];
     for (int i = 0; i < m; ++i)

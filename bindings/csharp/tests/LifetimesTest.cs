@@ -7,7 +7,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>Disposing twice, the parent first, with work in flight, or never; operands that nobody holds.</summary>
+/// <summary>Disposing twice, the parent first, with work in flight, or never; operands that only the job holds.</summary>
 static class LifetimesTest {
   [MethodImpl(MethodImplOptions.NoInlining)]
   static Task<float[,]> Dropped(GemmContext context, GemmStream stream, int seed, out WeakReference operand) {
@@ -19,13 +19,13 @@ static class LifetimesTest {
     });
   }
 
-  public static void OperandsThatNobodyHolds() {
+  public static void OperandsHeldByTheJobAlone() {
     using (var context = new GemmContext(Harness.Device))
     using (GemmStream stream = context.CreateStream()) {
       var operands = new List<WeakReference>();
       var large = new float[700, 700];
       for (int round = 0; round < 20; ++round) {
-        Task before = context.GemmAsync(large, large, new float[700, 700], new GemmOptions { Stream = stream });  // the others wait
+        Task before = context.GemmAsync(large, large, new float[700, 700], new GemmOptions { Stream = stream });  // the other jobs wait
         var tasks = new List<Task<float[,]>>();
         for (int i = 0; i < 50; ++i) {
           WeakReference operand;
@@ -33,7 +33,7 @@ static class LifetimesTest {
           operands.Add(operand);
         }
         GC.Collect();
-        var litter = new List<byte[]>();  // what is free is written over
+        var litter = new List<byte[]>();  // freed memory is overwritten
         for (int i = 0; i < 200; ++i) {
           var bytes = new byte[3600];
           for (int j = 0; j < bytes.Length; ++j) bytes[j] = 0x55;
@@ -44,7 +44,7 @@ static class LifetimesTest {
         for (int i = 0; i < 50; ++i) {
           int seed = 50 * round + i;
           float[,] a = Numbers.Floats(new Random(seed), 30, 30), b = Numbers.Floats(new Random(~seed), 30, 30);
-          Numbers.Same(Numbers.Product(a, b), tasks[i].Result, "job " + seed);
+          Numbers.Same(Numbers.Multiply(a, b), tasks[i].Result, "job " + seed);
         }
       }
       Expect.Soon(() => operands.Count(o => o.IsAlive) < operands.Count / 10, "operands of ended jobs are collected");
@@ -110,14 +110,14 @@ static class LifetimesTest {
       ones.AsSpan().CopyTo(pinned.GetSpan());
       var onStream = new GemmOptions { Stream = stream };
       Matrix on = buffer.Matrix(400, 400, DType.F32);
-      Task product = context.GemmAsync(Matrix.Of(pinned.Memory, 400, 400), Matrix.Of(ones, 400, 400), on, onStream);
+      Task gemm = context.GemmAsync(Matrix.Of(pinned.Memory, 400, 400), Matrix.Of(ones, 400, 400), on, onStream);
       Task copy = context.CopyAsync(on, Matrix.Of(back, 400, 400), onStream);
       context.Dispose();
       stream.Dispose();
       buffer.Dispose();
       pinned.Dispose();
       GC.Collect();
-      Task.WaitAll(product, copy);
+      Task.WaitAll(gemm, copy);
       foreach (float x in back) Expect.Equal(400f, x, "element");
     }
   }
@@ -132,7 +132,7 @@ static class LifetimesTest {
     return stream.SynchronizeAsync();
   }
 
-  public static void EverythingForgotten() {
+  public static void EverythingDroppedWithoutDispose() {
     int before = Memory.Threads;
     var tasks = new List<Task>();
     for (int i = 0; i < 20; ++i) tasks.Add(Forgotten(200));
@@ -179,7 +179,7 @@ static class LifetimesTest {
       Expect.Equal(41.0, memory.Span.Slice(40)[1], "element");
       var c = new double[1, 1];
       context.Gemm(Matrix.Of(memory.Slice(10, 3), 1, 3), Matrix.Of(memory.Slice(20, 3), 3, 1), c);
-      Expect.Equal(10.0 * 20 + 11 * 21 + 12 * 22, c[0, 0], "product of slices");
+      Expect.Equal(10.0 * 20 + 11 * 21 + 12 * 22, c[0, 0], "GEMM of slices");
       using (memory.Pin()) {
         pinned.Dispose();
         Expect.Throws<ObjectDisposedException>(() => pinned.GetSpan());
@@ -191,7 +191,7 @@ static class LifetimesTest {
       using (PinnedMemory<double> registered = context.Register(array)) {
         Expect.Throws<ArgumentException>(() => context.Register(array), "");
         context.Gemm(Matrix.Of(registered.Memory.Slice(10, 3), 1, 3), Matrix.Of(registered.Memory.Slice(20, 3), 3, 1), c);
-        Expect.Equal(10.0 * 20 + 11 * 21 + 12 * 22, c[0, 0], "product of registered slices");
+        Expect.Equal(10.0 * 20 + 11 * 21 + 12 * 22, c[0, 0], "GEMM of registered slices");
       }
       using (context.Register(array)) { }  // the array is free again
       using (context.AllocatePinned<float>(0)) { }

@@ -3,7 +3,7 @@ using System;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>No operand is ever copied: a product of a 1 GiB array takes no memory beside it.</summary>
+/// <summary>No operand is ever copied: a GEMM of a 1 GiB array allocates no other memory.</summary>
 static class MemoryTest {
   public static async Task OneGibibyteIsNotCopied() {
     const int n = 16384;
@@ -13,7 +13,7 @@ static class MemoryTest {
       for (int i = 0; i < a.Length; ++i) a[i] = i % 7 - 3;
       float[] x = new float[n * 2], y = new float[n * 2];
       for (int i = 0; i < n; ++i) x[2 * i] = i % 5;
-      await context.GemmAsync(Matrix.Of(new float[n], 1, n), Matrix.Of(x, n, 2), Matrix.Of(new float[2], 1, 2));  // what the library keeps anyway
+      await context.GemmAsync(Matrix.Of(new float[n], 1, n), Matrix.Of(x, n, 2), Matrix.Of(new float[2], 1, 2));  // the library's fixed allocations
       Memory.Collect();
       long before = Memory.Status("VmRSS"), peak = Memory.Status("VmHWM");
       await context.GemmAsync(Matrix.Of(a, n, n), Matrix.Of(x, n, 2), Matrix.Of(y, n, 2));

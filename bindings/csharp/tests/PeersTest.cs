@@ -2,7 +2,7 @@
 using System.Linq;
 using StreamGemm;
 
-/// <summary>Other devices in a DeviceInfo. On the emulated GPU with SG_EMULATED_GPUS=4 and fake_nvml.c's answers.</summary>
+/// <summary>Other devices in a DeviceInfo. On the emulated GPU with SG_EMULATED_GPUS=4 and fake_nvml.c.</summary>
 static class PeersTest {
   public static void Values() {
     using (var context = new GemmContext("cuda:0")) {

@@ -15,10 +15,10 @@ static class SoakTest {
     for (int i = 0; i < Kinds; ++i) {
       a[i] = Numbers.Floats(new Random(i), 2 + i % 5, 3 + i % 4);
       b[i] = Numbers.Floats(new Random(~i), 3 + i % 4, 2 + i % 3);
-      expected[i] = Numbers.Product(a[i], b[i]);
+      expected[i] = Numbers.Multiply(a[i], b[i]);
     }
     using (var context = new GemmContext(Harness.Device)) {
-      Run(context, jobs / 10, a, b, expected);  // what grows once has grown
+      Run(context, jobs / 10, a, b, expected);  // one-time growth
       Memory.Collect();
       long before = Memory.Status("VmRSS");
       Run(context, jobs, a, b, expected);
@@ -55,7 +55,7 @@ static class SoakTest {
     if (failure != null) throw failure;
   }
 
-  // Each job has operands of its own, which only the job holds on to; some have a token, some a handle.
+  // Each job has its own operands, which only the job holds; some have a token, some a handle.
   static void Work(GemmContext context, int thread, int jobs, float[][,] a, float[][,] b, float[][,] expected) {
     var results = new float[Window][,];
     var tasks = new Task[Window];

@@ -10,7 +10,7 @@ static class TasksTest {
   static readonly GemmContext context = new GemmContext(Harness.Device);
   static readonly Random random = new Random(11);
 
-  // A job that keeps the device busy for a while, on a stream that others can be ordered after.
+  // A job that keeps the device busy for a while, on a stream, so that other jobs can be ordered after it.
   static GemmJob Long(GemmStream stream, int size = 1200) {
     var a = new float[size, size];
     return context.SubmitGemm(a, a, new float[size, size], new GemmOptions { Stream = stream });
@@ -19,7 +19,7 @@ static class TasksTest {
   public static async Task ManyAtOnce() {
     var work = Enumerable.Range(0, 500).Select(async i => {
       float[,] a = Numbers.Floats(new Random(i), 1 + i % 13, 1 + i % 7), b = Numbers.Floats(new Random(-i), 1 + i % 7, 1 + i % 11);
-      Numbers.Same(Numbers.Product(a, b), await context.MultiplyAsync(a, b), "product " + i);
+      Numbers.Same(Numbers.Multiply(a, b), await context.MultiplyAsync(a, b), "GEMM " + i);
     });
     await Task.WhenAll(work);
   }
@@ -78,19 +78,19 @@ static class TasksTest {
         Expect.Equal(source.Token, error.CancellationToken, "token");
       }
       kept.Wait();
-      Numbers.Same(Numbers.Product(a, a), c, "the job behind");
+      Numbers.Same(Numbers.Multiply(a, a), c, "the job behind");
       before.Wait();
     }
   }
 
-  // A token that is canceled by its clock drops every kind of work that has not begun.
+  // A token canceled by a timer drops every kind of job that has not started.
   public static void ATimeLimitReachesTheWork() {
     using (GemmStream stream = context.CreateStream())
     using (var source = new CancellationTokenSource())
     using (var cancelled = new ManualResetEventSlim())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
-      source.Token.Register(cancelled.Set);  // the first to be registered is called last
+      source.Token.Register(cancelled.Set);  // callbacks run in reverse order of registration
       var options = new GemmOptions { Stream = stream };
       float[,] a = Numbers.Floats(random, 4, 4), c = { { 7 } }, one = { { 1 } }, copy = { { 7 } };
       Task[] tasks = {
@@ -136,7 +136,7 @@ static class TasksTest {
     }
   }
 
-  public static void ADeadlineDropsWhatHasNotBegun() {
+  public static void ADeadlineDropsJobsThatHaveNotStarted() {
     using (GemmStream stream = context.CreateStream())
     using (var gate = new Gate(1)) {
       GemmJob before = gate.Job(context, stream);
@@ -155,7 +155,7 @@ static class TasksTest {
   }
 
   public static void CancellingRacesWithCompletion() {
-    float[,] a = Numbers.Floats(random, 3, 3), expected = Numbers.Product(a, a);
+    float[,] a = Numbers.Floats(random, 3, 3), expected = Numbers.Multiply(a, a);
     int cancelled = 0;
     for (int i = 0; i < 2000; ++i) {
       using (var source = new CancellationTokenSource()) {
@@ -175,7 +175,7 @@ static class TasksTest {
     Console.WriteLine("     " + cancelled + " of 2000 were cancelled in time");
   }
 
-  public static async Task JobsCanBeAskedAndOrdered() {
+  public static async Task JobsCanBeQueriedAndOrdered() {
     using (GemmStream stream = context.CreateStream(priority: 1)) {
       Expect.Equal(1, stream.Priority, "priority");
       float[,] a = Numbers.Floats(random, 6, 6), b = new float[6, 6], c = new float[6, 6];
@@ -184,7 +184,7 @@ static class TasksTest {
       GemmJob second = context.SubmitGemm(b, a, c, new GemmOptions { After = new[] { first, slow } });
       await second;
       Expect.True(first.IsCompleted && slow.IsCompleted, "those before have ended");
-      Numbers.Same(Numbers.Product(Numbers.Product(a, a), a), c, "c");
+      Numbers.Same(Numbers.Multiply(Numbers.Multiply(a, a), a), c, "c");
       Expect.True(GemmJob.WaitAll(new[] { slow, first, second }, TimeSpan.FromSeconds(1)), "all");
       Expect.Equal(0, GemmJob.WaitAny(new[] { slow, first }, TimeSpan.Zero), "any");
       Expect.Equal(Status.Ok, second.Status, "status");
@@ -196,7 +196,7 @@ static class TasksTest {
     }
   }
 
-  public static void WaitsHaveAnEnd() {
+  public static void WaitsTimeOut() {
     using (GemmStream stream = context.CreateStream())
     using (var gate = new Gate(1)) {
       using (GemmJob job = gate.Job(context, stream)) {

@@ -23,8 +23,8 @@ import org.streamgemm.StreamGemmException;
 
 /**
  * Matrix products over HTTP, on the loopback interface only. POST /multiply?m=M&n=N&k=K with the f32 elements of A (M x
- * K) and B (K x N) by rows, little endian, answers the elements of C (M x N). No thread waits for a product: the
- * exchange goes on when the job ends.
+ * K) and B (K x N) by rows, little endian, answers the elements of C (M x N). No thread waits for a GEMM: the
+ * exchange continues when the job completes.
  *
  * <p>usage: Service [PORT [DEVICE]]
  */
@@ -105,7 +105,7 @@ public final class Service implements AutoCloseable {
     throw new IllegalArgumentException(name + " is missing");
   }
 
-  /** The body, straight into pinned memory: the product reads it there. */
+  /** The body, straight into pinned memory, where the GEMM reads it. */
   private ByteBuffer read(InputStream body, long bytes) throws IOException {
     if (bytes > 4L * MOST_ELEMENTS) throw new IllegalArgumentException(bytes + " bytes are too many");
     ByteBuffer memory = context.allocatePinned((int) bytes);

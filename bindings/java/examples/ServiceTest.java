@@ -13,7 +13,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Many clients ask the service at once; each answer is checked.
+ * Many clients use the service at once; each response is checked.
  *
  * <p>usage: ServiceTest REQUESTS AT-ONCE [DEVICE]
  */
@@ -83,7 +83,7 @@ public final class ServiceTest {
       }
       for (CompletableFuture<Void> each : all) each.get(60, TimeUnit.SECONDS);
       double seconds = (System.nanoTime() - start) * 1e-9;
-      System.out.printf("%d products, %d at once: %.0f a second%n", requests, atOnce, requests / seconds);
+      System.out.printf("%d GEMMs, %d at once: %.0f a second%n", requests, atOnce, requests / seconds);
       refused(client, address, new byte[8], "missing");
       refused(client, address + "?m=1&n=1&k=1", new byte[4], "needed");
       refused(client, address + "?m=0&n=1&k=1", new byte[8], "m is 0");

@@ -6,7 +6,7 @@ import re
 import sys
 
 NOT_PASSED = ("struct_size", "reserved")
-STRUCTS = {"sg_gemm_desc": "d", "sg_submit": "s(?:ubmit)?"}  # and what flat.h calls its variables
+STRUCTS = {"sg_gemm_desc": "d", "sg_submit": "s(?:ubmit)?"}  # and their variables in flat.h
 
 
 def main():
@@ -21,7 +21,7 @@ def main():
         missing += [f"{struct}.{name}" for name in names
                     if name not in NOT_PASSED and not re.search(rf"\b{variable}\.{name}\b", flat)]
     if missing:
-        sys.exit(f"bindings/flat.h does not pass {', '.join(missing)}; add it to SG_FLAT_PRODUCT or SG_FLAT_SUBMIT, and to the"
+        sys.exit(f"bindings/flat.h does not pass {', '.join(missing)}; add it to SG_FLAT_GEMM or SG_FLAT_SUBMIT, and to the"
                  " calls of each language")
 
 

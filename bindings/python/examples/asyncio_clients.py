@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients of one event loop, each with products of its own: none of them blocks the loop or a thread.
+"""Many clients of one event loop, each with GEMMs of its own: none of them blocks the loop or a thread.
 usage: asyncio_clients.py [DEVICE]"""
 
 import asyncio
@@ -38,11 +38,11 @@ async def main(device):
         seconds = time.monotonic() - start
         beating.cancel()
         print(
-            f"32 clients, 100 products each: {seconds:.3f} s, largest error {max(errors):.1e}, {len(beats)} heartbeats"
+            f"32 clients, 100 GEMMs each: {seconds:.3f} s, largest error {max(errors):.1e}, {len(beats)} heartbeats"
         )
         assert max(errors) < 1e-12 and len(beats) > 1
 
-        try:  # a client that gives up: its job is cancelled, and its operands stay until it has really ended
+        try:  # a client that gives up: its job is cancelled, and its operands stay until it has completed
             big = np.ones((2000, 2000))
             await asyncio.wait_for(asyncio.ensure_future(awaited(context.gemm_async(big, big))), 0.001)
         except asyncio.TimeoutError:

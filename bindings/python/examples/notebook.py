@@ -17,8 +17,8 @@ context = sg.Context(device)
 context.device
 
 # %% [markdown]
-# All distances at once: |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and the x.y of all pairs are one product. It is submitted in
-# blocks of rows. While one block is being multiplied, NumPy classifies those that are ready: `as_completed` is Python's
+# All distances at once: |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and the x.y of all pairs are one GEMM. It is submitted in
+# blocks of rows. While one block is being multiplied, NumPy classifies the completed ones: `as_completed` is Python's
 # own.
 
 # %%
@@ -38,7 +38,7 @@ print(f"one nearest neighbour, leave one out: {accuracy:.6f} (known: 0.988314)")
 assert f"{accuracy:.6f}" == "0.988314"
 
 # %% [markdown]
-# What would a million such digits cost on a GPU that is not here? Nothing is allocated: a plan is arithmetic.
+# What would a million such digits cost on a GPU that is not present? Nothing is allocated: a plan is arithmetic.
 
 # %%
 with sg.Context("sim:h200") as h200:

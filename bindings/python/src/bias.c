@@ -19,7 +19,7 @@ bool scalar_of(PyObject *value, const char *name, sg_scalar *out) {
     out->re = PyFloat_AsDouble(value);
     return !PyErr_Occurred();
   }
-  const Py_complex z = PyComplex_AsCComplex(value); /* takes whatever has __complex__, __float__ or __index__ */
+  const Py_complex z = PyComplex_AsCComplex(value); /* takes any object with __complex__, __float__ or __index__ */
   if (PyErr_Occurred()) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "%s is %R, which is no number", name, value);
@@ -72,7 +72,7 @@ static bool number_as_bias(call *in, sg_gemm_desc *d, PyObject *given) {
   return true;
 }
 
-/* Whether it is one, NumPy's and arrays without dimensions among them. -1: an exception. */
+/* Whether it is a number, including NumPy's and arrays without dimensions. -1: an exception. */
 static int is_number(PyObject *given) {
   if (PyFloat_Check(given) || PyLong_Check(given) || PyComplex_Check(given)) return 1;
   PyObject *shape = PyObject_GetAttrString(given, "shape");
@@ -82,7 +82,7 @@ static int is_number(PyObject *given) {
   return none;
 }
 
-static bool refuse(const view *v, const product_shape *s) {
+static bool refuse(const view *v, const gemm_shape *s) {
   PyObject *is = shape_text(v), *of = shape_tuple(s, false);
   if (is && of)
     raise_argument(
@@ -101,8 +101,8 @@ typedef struct bias_view {
   bool per_row, one_value;
 } bias_view;
 
-static bool broadcast_bias(const view *v, const product *p, bias_view *out) {
-  const product_shape *s = &p->shape;
+static bool broadcast_bias(const view *v, const gemm_request *p, bias_view *out) {
+  const gemm_shape *s = &p->shape;
   Py_ssize_t extent[2] = {1, 1}, stride[2] = {0, 0}; /* of rows, of columns */
   const int missing = s->ndim - v->ndim;
   if (missing < 0) return refuse(v, s);
@@ -155,7 +155,7 @@ static bool copy_bias(call *in, bias_view *b) {
   return true;
 }
 
-bool see_bias(call *in, product *p, PyObject *given) {
+bool see_bias(call *in, gemm_request *p, PyObject *given) {
   sg_gemm_desc *d = &p->desc;
   view v;
   bias_view b;
@@ -166,7 +166,7 @@ bool see_bias(call *in, product *p, PyObject *given) {
   if (v.dtype != d->c.dtype)
     return raise_argument("bias is %s and the result is %s; they must be equal", sg_dtype_name(v.dtype),
                           sg_dtype_name(d->c.dtype));
-  if (p->shape.count == 0 || p->shape.m == 0 || p->shape.n == 0) return true; /* nothing gets it */
+  if (p->shape.count == 0 || p->shape.m == 0 || p->shape.n == 0) return true; /* C is empty */
   if (!values_follow(&b, &d->stride_bias)) {
     if (!in->copies && !b.one_value)
       return b.shape[b.of.ndim - 1] > 1 && b.strides[b.of.ndim - 1] != sg_dtype_size(v.dtype)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking GEMM that a signal can end. One that is over before anybody could press a key is one call; others are
- * submitted and waited for in slices. A signal's exception cancels the job, and is raised when the job has completed,
- * because until then it uses the operands. */
+/* A blocking GEMM that a signal can interrupt. A GEMM that completes before a user could press a key is one call;
+ * others are submitted and waited for in slices. A signal's exception cancels the job, and is raised when the job has
+ * completed, because until then it uses the operands. */
 #include "submission.h"
 
 enum { SLICE_NS = 20 * 1000 * 1000 };
 
-static int waiting; /* blocking calls that are in a slice */
-static PyObject
-    *abandoned; /* jobs that a second signal left while they were being cancelled; they hold their operands */
+static int waiting;         /* blocking calls inside a slice */
+static PyObject *abandoned; /* jobs left by a second signal during their cancellation; they hold their operands */
 
 void sweep_abandoned(void) {
   for (Py_ssize_t i = abandoned ? PyList_GET_SIZE(abandoned) : 0; i-- > 0;) {
@@ -22,7 +21,7 @@ static void abandon(PyObject *job) {
   if (!abandoned || PyList_Append(abandoned, job) < 0) Py_INCREF(job); /* for ever, rather than too short */
 }
 
-/* Waits until it completes, or until a signal raises: then false. */
+/* Waits until it completes; false: a signal raised an exception. */
 static bool wait_in_slices(sg_job *handle, sg_status *status) {
   for (;;) {
     Py_BEGIN_ALLOW_THREADS
@@ -45,7 +44,7 @@ static void cancel(PyObject *job, sg_job *handle) {
   PyErr_Restore(type, value, trace);
 }
 
-/* Over within a few milliseconds: nothing is in its way, and it is small. */
+/* Completes within a few milliseconds: nothing is in flight before it, and it is small. */
 static bool is_soon_over(const sg_gemm_desc *d, const sg_submit *submit) {
   const double k = (double)(d->op_a == SG_OP_N ? d->a.cols : d->a.rows);
   return (double)d->c.rows * (double)d->c.cols * (k + 8) * (double)d->batch < 16e6 && !submit->stream &&

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of jobs come through one queue, which a thread of Python's drains. When submitters leave that thread too
- * little of the interpreter, they drain too, so that what waits in the queue stays bounded. */
+/* Completions come through one queue, which a Python thread drains. When submitters leave that thread too little of the
+ * interpreter, they drain too, so that the queue stays bounded. */
 #include "native.h"
 
 enum {
   BATCH = 128,
   BACKLOG = 2048,   /* submissions beyond this many unsettled ones settle some.. */
-  LEFT_OVER = 1024, /* .. but leave the thread so many: each wakes it, and it delivers what they put aside */
+  LEFT_OVER = 1024, /* .. but leave the thread so many: each wakes it, and it delivers the deferred ones */
 };
 
 sg_queue *completion_queue;
 
 static uint64_t posted_jobs, settled_jobs;
-/* Ends that need Python, put aside for the thread: [(job, status, message)...] and [(loop, future)...]. */
+/* Completions that need Python, deferred to the thread: [(job, status, message)...] and [(loop, future)...]. */
 static PyObject *listened, *wakes;
 
 bool completions_init(void) {
@@ -23,7 +23,7 @@ bool completions_init(void) {
 
 static void settle_one(const sg_completion *c) {
   job_object *job = (job_object *)(uintptr_t)c->tag;
-  const bool ended = job->status != SG_STATUS_NOT_READY; /* by whoever waited for it */
+  const bool ended = job->status != SG_STATUS_NOT_READY; /* by a thread that waited for it */
   PyObject *message = NULL;
   if (c->status != SG_STATUS_OK)
     message = PyUnicode_DecodeUTF8(c->message, (Py_ssize_t)strnlen(c->message, sizeof c->message), "replace");
@@ -45,7 +45,7 @@ static void settle(const sg_completion *batch, int32_t count) {
   for (int32_t i = 0; i < count; ++i) settle_one(&batch[i]);
 }
 
-/* What does not fit the queue's memory any more is settled by the submitting thread. */
+/* Completions beyond the queue's memory are settled by the submitting thread. */
 static void settle_backlog(void) {
   sg_completion batch[BATCH];
   int32_t count = 1;
@@ -57,8 +57,7 @@ static void settle_backlog(void) {
   }
 }
 
-/* Without a queue the interpreter is ending: whoever waits for the job waits in the library, and the reference stays.
- */
+/* Without a queue the interpreter is exiting: a waiter of the job waits in the library, and the reference stays. */
 void post_completion(sg_submit *submit, PyObject *job) {
   if (completion_queue && posted_jobs - settled_jobs > BACKLOG) settle_backlog();
   ++posted_jobs;
@@ -74,7 +73,7 @@ void unpost_completion(sg_submit *submit, PyObject *job) {
   Py_DECREF(job);
 }
 
-/* drain(queue): waits for completions and ends their jobs. ([(job, status, message)...], [(loop, future)...]): those
+/* drain(queue): waits for completions and settles their jobs. ([(job, status, message)...], [(loop, future)...]): those
  * that need Python; None: the queue is closed and empty. */
 PyObject *drain(PyObject *self, PyObject *queue) {
   static sg_completion batch[BATCH]; /* there is one such thread */

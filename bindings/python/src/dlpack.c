@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Matrix of another library's tensor, and the other way round. */
+/* A Matrix from another library's tensor, and a tensor from a Matrix. */
 #include "dlpack.h"
 
 #include <stdlib.h>
@@ -51,12 +51,12 @@ static bool take_tensor(matrix_object *m, const dl_tensor *t) {
   m->of.device_id = t->device.id;
   m->of.place = t->device.type == ON_CUDA_HOST ? ON_HOST : t->device.type;
   if (m->of.place != ON_HOST && m->of.place != ON_CUDA)
-    return raise_argument("a tensor lies on a device of DLPack's type %d; the host (1) and CUDA devices (2) are known",
+    return raise_argument("a tensor is on a device of DLPack's type %d; the host (1) and CUDA devices (2) are known",
                           (int)t->device.type);
   return sound(&m->of, "a tensor");
 }
 
-/* Takes a capsule over: from here on its memory is released by the Matrix. */
+/* Takes a capsule over: from here on the Matrix releases its memory. */
 bool take_capsule(matrix_object *m, PyObject *capsule) {
   m->versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
   const char *name = m->versioned ? "dltensor_versioned" : "dltensor";
@@ -78,7 +78,7 @@ void release_tensor(matrix_object *m) {
   if (!m->versioned && plain->release) plain->release(plain);
 }
 
-/* Out through DLPack: the consumer's tensor keeps the Matrix. */
+/* Export through DLPack: the consumer's tensor keeps the Matrix. */
 typedef struct exported {
   dl_managed plain;
   dl_managed_versioned versioned;
@@ -87,7 +87,7 @@ typedef struct exported {
 } exported;
 
 static void exported_free(exported *e) {
-  if (!Py_IsInitialized()) return; /* the process is ending, and its memory with it */
+  if (!Py_IsInitialized()) return; /* the process is exiting, and its memory is freed with it */
   PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF(e->of);
   PyGILState_Release(state);
@@ -97,7 +97,7 @@ static void exported_free(exported *e) {
 static void release_plain(dl_managed *m) { exported_free(m->manager); }
 static void release_versioned(dl_managed_versioned *m) { exported_free(m->manager); }
 
-static void capsule_dropped(PyObject *capsule) { /* nobody took it */
+static void capsule_dropped(PyObject *capsule) { /* no consumer took it */
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     release_plain(PyCapsule_GetPointer(capsule, "dltensor"));
   } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
@@ -110,7 +110,7 @@ PyObject *matrix_export(PyObject *self, PyObject *args) {
   int versioned;
   if (!PyArg_ParseTuple(args, "p", &versioned)) return NULL;
   if (m->of.place != ON_HOST && m->of.place != ON_CUDA)
-    return PyErr_Format(PyExc_BufferError, "this memory lies on a device that DLPack does not know");
+    return PyErr_Format(PyExc_BufferError, "this memory is on a device that DLPack does not know");
   if (!versioned && m->of.readonly)
     return PyErr_Format(PyExc_BufferError, "DLPack before 1.0 cannot say that memory is read-only");
   exported *e = calloc(1, sizeof *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ABI of DLPack, versions 0 and 1: how array libraries hand each other their memory. */
+/* The ABI of DLPack, versions 0 and 1: the protocol by which array libraries share memory. */
 #ifndef STREAMGEMM_PYTHON_DLPACK_H
 #define STREAMGEMM_PYTHON_DLPACK_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs: recorded submissions. What is recorded needs its operands for as long as a run may use them: each recording
- * gives a keeper (a job that was never submitted, which holds them), and a run's job holds the keepers of its time. */
+/* Graphs: recorded submissions. Operands must live as long as a run may use them: each recording returns a keeper (a
+ * job that was never submitted, which holds them), and a run's job holds the keepers that were current at its
+ * submission. */
 #include "submission.h"
 
-/* The keeper of a product and the product itself. */
-static PyObject *keep_product(PyObject *to, PyObject *given, call *in, product *p) {
-  product_arguments g;
-  product_init(p);
-  if (target_of(to, &in->to) && parse_product(given, &g) && call_begin(in, job_type) && fill_product(in, p, &g) &&
-      p->empty)
+/* The keeper of a GEMM and the request itself. */
+static PyObject *keep_gemm(PyObject *to, PyObject *given, call *in, gemm_request *p) {
+  gemm_arguments g;
+  gemm_init(p);
+  if (target_of(to, &in->to) && parse_gemm(given, &g) && call_begin(in, job_type) && fill_gemm(in, p, &g) && p->empty)
     raise_argument("a graph records no empty batch");
   if (PyErr_Occurred()) Py_CLEAR(in->job);
   PyObject *keeper = in->job;
@@ -25,7 +25,7 @@ static PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
   return both;
 }
 
-/* What is recorded runs after no job. */
+/* A recorded submission runs after no job. */
 static bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit) {
   call none = {0};
   const bool filled = fill_order(&none, g, submit);
@@ -34,21 +34,21 @@ static bool order_recorded(const order_arguments *g, unsigned long long graph, s
   return filled;
 }
 
-/* record_product(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, (), priority,
+/* record_gemm(graph, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation), stream, (), priority,
  * untracked, options, label): (keeper, result). */
-PyObject *record_product(PyObject *self, PyObject *args) {
+PyObject *record_gemm(PyObject *self, PyObject *args) {
   unsigned long long graph;
   PyObject *to_given, *given;
   order_arguments og = {0};
   sg_submit submit;
   call in = {0};
-  product p;
+  gemm_request p;
   (void)self;
   if (!PyArg_ParseTuple(args, "KOOOOOOOO", &graph, &to_given, &given, &og.stream, &og.after, &og.priority,
                         &og.untracked, &og.options, &og.label) ||
       !order_recorded(&og, graph, &submit))
     return NULL;
-  PyObject *keeper = keep_product(to_given, given, &in, &p);
+  PyObject *keeper = keep_gemm(to_given, given, &in, &p);
   if (keeper) {
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
@@ -56,21 +56,21 @@ PyObject *record_product(PyObject *self, PyObject *args) {
     Py_END_ALLOW_THREADS
     keeper = kept(keeper, status, p.result);
   }
-  product_done(&p);
+  gemm_done(&p);
   return keeper;
 }
 
-/* set_product(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result).
+/* set_gemm(graph, index, target, (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation)): (keeper, result).
  */
-PyObject *set_product(PyObject *self, PyObject *args) {
+PyObject *set_gemm(PyObject *self, PyObject *args) {
   unsigned long long graph;
   int index;
   PyObject *to_given, *given;
   call in = {0};
-  product p;
+  gemm_request p;
   (void)self;
   if (!PyArg_ParseTuple(args, "KiOO", &graph, &index, &to_given, &given)) return NULL;
-  PyObject *keeper = keep_product(to_given, given, &in, &p);
+  PyObject *keeper = keep_gemm(to_given, given, &in, &p);
   if (keeper) {
     sg_status status;
     Py_BEGIN_ALLOW_THREADS
@@ -78,7 +78,7 @@ PyObject *set_product(PyObject *self, PyObject *args) {
     Py_END_ALLOW_THREADS
     keeper = kept(keeper, status, p.result);
   }
-  product_done(&p);
+  gemm_done(&p);
   return keeper;
 }
 
@@ -93,9 +93,8 @@ static PyObject *tuple_of_runs(const runs *r) {
   return Py_BuildValue("(KKKK)", r->width, r->height, r->dst_pitch, r->src_pitch);
 }
 
-/* record_copy(graph, target, dst, src, stream, (), priority, untracked, label): (keeper, form), the form being what
- * must stay.
- */
+/* record_copy(graph, target, dst, src, stream, (), priority, untracked, label): (keeper, form); later operands must
+ * have that form. */
 PyObject *record_copy(PyObject *self, PyObject *args) {
   unsigned long long graph;
   PyObject *to_given, *dst, *src;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "submission.h"
 
-/* Looks at all of them; the descriptors of those that are not empty, one after the other. -1: an exception. */
-static int32_t fill_group(call *in, PyObject *items, product *products, sg_gemm_desc *descs, PyObject *results) {
+/* Reads all of them; the descriptors of those that are not empty, one after another. -1: an exception. */
+static int32_t fill_group(call *in, PyObject *items, gemm_request *requests, sg_gemm_desc *descs, PyObject *results) {
   int32_t used = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); ++i) {
-    product_arguments g;
-    if (!parse_product(PyTuple_GET_ITEM(items, i), &g) || !fill_product(in, &products[i], &g) ||
-        PyList_Append(results, products[i].result) < 0)
+    gemm_arguments g;
+    if (!parse_gemm(PyTuple_GET_ITEM(items, i), &g) || !fill_gemm(in, &requests[i], &g) ||
+        PyList_Append(results, requests[i].result) < 0)
       return -1;
-    if (!products[i].empty) descs[used++] = products[i].desc;
+    if (!requests[i].empty) descs[used++] = requests[i].desc;
   }
   return used;
 }
 
-static PyObject *run_group(call *in, PyObject *items, const order_arguments *og, product *products, sg_gemm_desc *descs,
-                           PyObject *results) {
+static PyObject *run_group(call *in, PyObject *items, const order_arguments *og, gemm_request *requests,
+                           sg_gemm_desc *descs, PyObject *results) {
   sg_submit submit;
   sg_job *handle = NULL;
-  const int32_t used = fill_group(in, items, products, descs, results);
+  const int32_t used = fill_group(in, items, requests, descs, results);
   if (used < 0 || !fill_order(in, og, &submit) || !ready_to_post()) return NULL;
   if (used == 0) return posted(in, &submit, SG_STATUS_OK, NULL, results);
   sg_status status;
@@ -45,14 +45,14 @@ PyObject *submit_group(PyObject *self, PyObject *args) {
   if (count == 0 || count > INT32_MAX) return raise_argument("a group has %zd products", count);
   in.copies = copies != 0;
   PyObject *results = PyList_New(0);
-  product *products = PyMem_Calloc((size_t)count, sizeof *products);
+  gemm_request *requests = PyMem_Calloc((size_t)count, sizeof *requests);
   sg_gemm_desc *descs = PyMem_Calloc((size_t)count, sizeof *descs);
-  if (!results || !products || !descs)
+  if (!results || !requests || !descs)
     PyErr_NoMemory();
   else if (target_of(to, &in.to) && call_begin(&in, type))
-    made = run_group(&in, items, &og, products, descs, results);
-  for (Py_ssize_t i = 0; products && i < count; ++i) product_done(&products[i]);
-  PyMem_Free(products);
+    made = run_group(&in, items, &og, requests, descs, results);
+  for (Py_ssize_t i = 0; requests && i < count; ++i) gemm_done(&requests[i]);
+  PyMem_Free(requests);
   PyMem_Free(descs);
   Py_XDECREF(results);
   call_done(&in);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C half of a Job. The Python half (streamgemm/_job.py) makes a concurrent.futures.Future of it.
  *
- * From its submission until its completion was taken from the queue, a job has one reference more, which the tag of the
- * submission stands for: whatever the user drops, the operands stay. A job ends once, under the GIL. One that nobody
- * listens to (it has no condition yet) ends in a few stores; the others are handed to Python. */
+ * From its submission until its completion was taken from the queue, a job has one more reference, held by the tag of
+ * the submission: whatever the user drops, the operands stay. A job completes once, under the GIL. A job without
+ * listeners (it has no condition yet) completes in a few stores; the others are handed to Python. */
 #include "native.h"
 
 PyTypeObject *job_type;
@@ -48,7 +48,7 @@ void job_end(job_object *job, int status, PyObject *message) {
   drop_operands(job);
 }
 
-/* _end(status, message): ends a job that somebody listens to; the caller holds its condition. False: it had ended. */
+/* _end(status, message): completes a job that has listeners; the caller holds its condition. False: it was complete. */
 static PyObject *end_listened(PyObject *self, PyObject *args) {
   job_object *job = (job_object *)self;
   int status;
@@ -59,8 +59,8 @@ static PyObject *end_listened(PyObject *self, PyObject *args) {
   return PyBool_FromLong(first);
 }
 
-/* _wait(ns): waits in the library, which is faster than waiting for the thread that completes. What ended the job, as
- * (status, message), for _end; None: it has not ended, or it already had. */
+/* _wait(ns): waits in the library, which is faster than waiting for the completing thread. The job's outcome as
+ * (status, message), for _end; None: it is not complete, or it already was. */
 static PyObject *job_wait(PyObject *self, PyObject *args) {
   job_object *job = (job_object *)self;
   long long ns;
@@ -80,15 +80,15 @@ static PyObject *job_wait(PyObject *self, PyObject *args) {
   return Py_BuildValue("(is)", (int)status, status == SG_STATUS_OK ? "" : sg_last_error_message());
 }
 
-/* _poll(): its status as the library knows it, which may know of the end before the thread that completes has told who
- * listens. */
+/* _poll(): the status in the library, which may know of the completion before the completing thread has notified the
+ * listeners. */
 static PyObject *job_poll(PyObject *self, PyObject *unused) {
   job_object *job = (job_object *)self;
   (void)unused;
   if (job->status != SG_STATUS_NOT_READY) return PyLong_FromLong(job->status);
   const sg_status status = sg_job_query(job->handle);
   if (status == SG_STATUS_INVALID_HANDLE || status == SG_STATUS_INVALID_ARGUMENT)
-    return PyLong_FromLong(SG_STATUS_NOT_READY); /* of the call, and not of the job, which is of before a fork */
+    return PyLong_FromLong(SG_STATUS_NOT_READY); /* of the call, and not of the job, which is from before a fork */
   if (status == SG_STATUS_OK && !job->condition && !job->wake) job_end(job, status, NULL);
   return PyLong_FromLong(status);
 }
@@ -100,7 +100,7 @@ static PyObject *get_condition(PyObject *self, void *unused) {
     if (job->status != SG_STATUS_NOT_READY) return Py_NewRef(hook.no_condition);
     PyObject *made = PyObject_CallNoArgs(hook.make_condition);
     if (!made) return NULL;
-    /* Another thread may have run meanwhile: it made one too, or the job has ended. */
+    /* Another thread may have run meanwhile: it made one too, or the job has completed. */
     if (!job->condition && job->status == SG_STATUS_NOT_READY) job->condition = Py_NewRef(made);
     Py_DECREF(made);
     if (!job->condition) return Py_NewRef(hook.no_condition);
@@ -108,7 +108,7 @@ static PyObject *get_condition(PyObject *self, void *unused) {
   return Py_NewRef(job->condition);
 }
 
-/* _sleep(wake): leaves who is to be woken at the end. False: it has ended, or there is one already. */
+/* _sleep(wake): stores the future to wake at completion. False: the job is complete, or there is a future already. */
 static PyObject *job_sleep(PyObject *self, PyObject *wake) {
   job_object *job = (job_object *)self;
   if (job->wake || job->status != SG_STATUS_NOT_READY) Py_RETURN_FALSE;
@@ -217,13 +217,13 @@ extern PyType_Spec matrix_spec;
 
 static PyMethodDef functions[] = {
     {"install", install, METH_VARARGS, NULL},
-    {"submit_product", (PyCFunction)(void (*)(void))submit_product, METH_FASTCALL, NULL},
+    {"submit_gemm", (PyCFunction)(void (*)(void))submit_gemm, METH_FASTCALL, NULL},
     {"remember_numpy", remember_numpy, METH_VARARGS, NULL},
     {"submit_group", submit_group, METH_VARARGS, NULL},
     {"submit_copy", submit_copy, METH_VARARGS, NULL},
     {"make_plan", make_plan, METH_VARARGS, NULL},
-    {"record_product", record_product, METH_VARARGS, NULL},
-    {"set_product", set_product, METH_VARARGS, NULL},
+    {"record_gemm", record_gemm, METH_VARARGS, NULL},
+    {"set_gemm", set_gemm, METH_VARARGS, NULL},
     {"record_copy", record_copy, METH_VARARGS, NULL},
     {"set_copy", set_copy, METH_VARARGS, NULL},
     {"submit_graph", submit_graph, METH_VARARGS, NULL},

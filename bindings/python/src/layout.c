@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strides of a view as an sg_matrix; which dimension says that there is none; copies that have one. */
+/* The strides of a view as an sg_matrix; the dimension that prevents one; copies that have one. */
 #include <string.h>
 
 #include "native.h"
@@ -38,7 +38,7 @@ bool lay_out_view(const view *v, int item_ndim, vector_role vector, sg_matrix *o
   out->data = v->data;
   out->dtype = v->dtype;
   if (!empty) return lay_out(of[0], of[1], out);
-  out->rows = of[0].extent; /* strides say nothing */
+  out->rows = of[0].extent; /* strides are not relevant */
   out->cols = of[1].extent;
   out->layout = SG_LAYOUT_ROW_MAJOR;
   out->ld = 0;
@@ -60,7 +60,7 @@ bool one_stride(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides, in
   return *stride >= 0;
 }
 
-/* What is wrong with one dimension, as text with its number; NULL: nothing by itself. */
+/* The problem of one dimension, as text with its number; NULL: none by itself. */
 static const char *wrong_with(const view *v, int item_ndim, int i) {
   if (v->shape[i] <= 1) return NULL;
   if (v->strides[i] % (Py_ssize_t)sg_dtype_size(v->dtype) != 0)

@@ -30,8 +30,8 @@ matrix_object *matrix_alloc(PyTypeObject *type) {
   return m;
 }
 
-/* Three ways to a Matrix: _of(object, dtype or None), of any exporter of a buffer (None: of a format that is not ours);
- * _capsule(capsule, owner), of DLPack; _at(...), of an address. */
+/* Three ways to a Matrix: _of(object, dtype or None), of any exporter of a buffer (None: of a format without a dtype
+ * here); _capsule(capsule, owner), of DLPack; _at(...), of an address. */
 static PyObject *matrix_capsule(PyObject *type, PyObject *args) {
   PyObject *capsule, *owner;
   if (!PyArg_ParseTuple(args, "OO", &capsule, &owner)) return NULL;
@@ -63,7 +63,7 @@ static PyObject *matrix_at(PyObject *type, PyObject *args) {
   return (PyObject *)m;
 }
 
-/* An exporter says what it likes: only what is consistent is taken. */
+/* An exporter may report anything: only consistent values are accepted. */
 static bool take_buffer(matrix_object *m) {
   const Py_buffer *b = &m->held.buffer;
   if (b->ndim < 0 || b->ndim > MAX_DIMENSIONS)
@@ -98,7 +98,7 @@ PyObject *matrix_from_buffer(PyTypeObject *type, PyObject *object, sg_dtype dtyp
   m->of.dtype = dtype ? dtype : dtype_of_code(b->format, b->itemsize);
   if (m->of.dtype == 0) {
     Py_DECREF(m);
-    Py_RETURN_NONE; /* there are other ways to look at it */
+    Py_RETURN_NONE; /* there are other ways to read it */
   }
   m->held.owner = Py_NewRef(object);
   if (!take_buffer(m)) Py_CLEAR(m);
@@ -108,7 +108,7 @@ PyObject *matrix_from_buffer(PyTypeObject *type, PyObject *object, sg_dtype dtyp
 static PyObject *matrix_of_buffer(PyObject *type, PyObject *args) {
   PyObject *object, *dtype = Py_None;
   if (!PyArg_ParseTuple(args, "O|O", &object, &dtype)) return NULL;
-  const int d = dtype == Py_None ? 0 : dtype_of_name(dtype); /* the caller may say what the elements are */
+  const int d = dtype == Py_None ? 0 : dtype_of_name(dtype); /* the caller may set the element type */
   return d < 0 ? NULL : matrix_from_buffer((PyTypeObject *)type, object, (sg_dtype)d);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the Python wrapper that is written by hand: what a submission must do fast. SWIG wraps all the rest.
+/* The hand-written part of the Python wrapper: the fast path of a submission. SWIG wraps the rest.
  *
  *   view.c      a Python object as an address, a shape and strides, all of them checked
- *   matrix.c    Matrix: an operand that was looked at once
- *   layout.c    the strides of a view as an sg_matrix; copies of views that are none
+ *   matrix.c    Matrix: an operand whose layout was checked once
+ *   layout.c    the strides of a view as an sg_matrix; copies of views without one
  *   shape.c     the shape of a GEMM: NumPy's broadcasting, and the items of its batch
  *   dlpack.c    a Matrix of other libraries' tensors, and back
- *   producer.c  waiting for the stream that an operand is made on
+ *   producer.c  waiting for the stream that computes an operand
  *   job.c       the C half of a Job: it holds the operands until the job completes
  *   completions.c  completions, as they come through the queue
- *   operand.c, bias.c, result.c, product.c   the arguments of a GEMM as an sg_gemm_desc
+ *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
  *   submit.c, blocking.c, group.c, copy.c, graph.c   submissions: asynchronous, blocking, recorded
- *   hooks.c     what the Python side hands over when it is imported; errors
+ *   hooks.c     Python objects registered at import; errors
  */
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
 #define STREAMGEMM_PYTHON_NATIVE_H
@@ -23,10 +23,10 @@
 
 enum { MAX_DIMENSIONS = PyBUF_MAX_NDIM };
 
-/* Device types of DLPack, which name the place of an operand here too. */
+/* Device types of DLPack, which also stand for the memory space of an operand here. */
 enum { ON_HOST = 1, ON_CUDA = 2, ON_CUDA_HOST = 3, ON_OTHER = 0 };
 
-/* Somebody's array, borrowed. Strides are in bytes. */
+/* An array, borrowed. Strides are in bytes. */
 typedef struct view {
   void *data;
   int ndim;
@@ -39,7 +39,7 @@ typedef struct view {
   sg_memory_kind memory; /* of a placeholder, which has no data */
 } view;
 
-/* What keeps an operand alive and in its place: a buffer that is exported to us, or a Matrix. Zeroed: nothing. */
+/* Keeps an operand alive and in its place: an exported buffer, or a Matrix. Zeroed: nothing. */
 typedef struct hold {
   Py_buffer buffer; /* buffer.obj is NULL when it is a Matrix */
   PyObject *owner;  /* as the user gave it */
@@ -69,21 +69,21 @@ typedef struct job_object {
   hold_block *more;
   PyObject *result;
   PyObject *message;
-  PyObject *condition; /* made when somebody waits or listens */
-  PyObject *wake;      /* (loop, asyncio future) of the first that awaits it */
+  PyObject *condition; /* made when a thread waits or listens */
+  PyObject *wake;      /* (loop, asyncio future) of the first task that awaits it */
 } job_object;
 
 extern PyTypeObject *matrix_type;
 extern PyTypeObject *job_type;
 
-/* What the Python side registers by _raw.install(). Borrowed for the life of the process. */
+/* Python objects registered by _raw.install(). Borrowed for the life of the process. */
 typedef struct hooks {
   PyObject *error;          /* (status, message) -> an exception */
-  PyObject *as_matrix;      /* (object) -> Matrix, for what has no buffer of a known format */
+  PyObject *as_matrix;      /* (object) -> Matrix, for objects without a buffer of a known format */
   PyObject *make_result;    /* (a, shape, dtype name) -> a new array like a */
   PyObject *is_masked;      /* (type) -> bool: whether its arrays have masks */
   PyObject *make_condition; /* () -> threading.Condition */
-  PyObject *no_condition;   /* the condition of jobs that have ended: it never blocks */
+  PyObject *no_condition;   /* the condition of complete jobs: it never blocks */
   PyObject *start;          /* () starts the thread that completes jobs */
   PyObject *ops;            /* {name: value} of sg_op, of sg_compute, of sg_activation */
   PyObject *computes;
@@ -103,9 +103,9 @@ PyObject *install(PyObject *self, PyObject *given);
 /* view.c */
 bool sound(const view *v,
            const char *name); /* extents, strides and span are possible; an exception where they are not */
-sg_dtype dtype_of_code(const char *format, Py_ssize_t size); /* as in the buffer protocol; 0: none of ours */
+sg_dtype dtype_of_code(const char *format, Py_ssize_t size); /* as in the buffer protocol; 0: not supported */
 int dtype_of_name(PyObject *name);                           /* "f32"; -1 and an exception */
-/* Looks at an operand and holds it. `name` names it in errors. */
+/* Reads an operand and holds it. `name` names it in errors. */
 bool view_of(PyObject *object, const char *name, bool writable, view *out, hold *held);
 void let_go(hold *held);
 PyObject *shape_text(const view *v);
@@ -113,19 +113,18 @@ PyObject *strides_text(const view *v);
 
 /* matrix.c */
 matrix_object *matrix_alloc(PyTypeObject *type);
-/* A Matrix of any exporter of a buffer; dtype 0: as its format says, and None where that is none of ours. */
+/* A Matrix of any exporter of a buffer; dtype 0: as its format says, and None for an unsupported format. */
 PyObject *matrix_from_buffer(PyTypeObject *type, PyObject *object, sg_dtype dtype);
 
 /* layout.c */
-typedef enum vector_role { NO_VECTOR, ROW_VECTOR, COLUMN_VECTOR } vector_role; /* what one dimension may stand for */
+typedef enum vector_role { NO_VECTOR, ROW_VECTOR, COLUMN_VECTOR } vector_role; /* the meaning of one dimension */
 /* The last dimensions of a view, two at most, as an sg_matrix. False without an exception: no layout has such strides.
  */
 bool lay_out_view(const view *v, int item_ndim, vector_role vector, sg_matrix *out);
-bool refuse_strides(const view *v, int item_ndim, const char *name); /* says which dimension it is */
+bool refuse_strides(const view *v, int item_ndim, const char *name); /* names the dimension */
 /* Dimensions as one run of items at one stride in bytes; false: no single stride reaches them. */
 bool one_stride(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides, int64_t *count, int64_t *stride);
-/* A copy without gaps of what lies on the host; dimensions before those of an item that repeat it still do. A Matrix.
- */
+/* A copy without gaps of a host array; leading dimensions that repeat an item still do. A Matrix. */
 matrix_object *gather(const view *v, int item_ndim, const char *name);
 
 /* job.c */
@@ -137,14 +136,14 @@ bool native_add(PyObject *module); /* all of this to the module that SWIG makes 
 
 /* completions.c; the last two are methods of the module */
 bool completions_init(void);
-void post_completion(sg_submit *submit, PyObject *job);   /* the job's end will come through the queue.. */
+void post_completion(sg_submit *submit, PyObject *job);   /* the completion will come through the queue.. */
 void unpost_completion(sg_submit *submit, PyObject *job); /* .. or not: it was not submitted */
-bool none_in_flight(void);                                /* of those that were posted */
+bool none_in_flight(void);                                /* of the posted jobs */
 PyObject *drain(PyObject *self, PyObject *queue);
 PyObject *set_queue(PyObject *self, PyObject *handle);
 
 /* submit.c, group.c, copy.c; methods of the module */
-PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
@@ -153,17 +152,17 @@ PyObject *make_plan(PyObject *self, PyObject *args);
 PyObject *remember_numpy(PyObject *self, PyObject *args);
 
 /* blocking.c */
-void sweep_abandoned(void); /* of jobs that a second signal left, those that have completed */
+void sweep_abandoned(void); /* completed jobs among those that a second signal left */
 
 /* graph.c; methods of the module */
-PyObject *record_product(PyObject *self, PyObject *args);
-PyObject *set_product(PyObject *self, PyObject *args);
+PyObject *record_gemm(PyObject *self, PyObject *args);
+PyObject *set_gemm(PyObject *self, PyObject *args);
 PyObject *record_copy(PyObject *self, PyObject *args);
 PyObject *set_copy(PyObject *self, PyObject *args);
 PyObject *submit_graph(PyObject *self, PyObject *args);
 
 /* dlpack.c */
-bool take_capsule(matrix_object *m, PyObject *capsule); /* from here on its memory is the Matrix's to release */
+bool take_capsule(matrix_object *m, PyObject *capsule); /* from here on the Matrix releases its memory */
 void release_tensor(matrix_object *m);
 PyObject *matrix_export(PyObject *self, PyObject *args); /* a method of Matrix: _export(versioned) */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at an operand: a Job's result, a list of matrices, an array; held by the call's job from then on. */
+/* Reading an operand: a Job's result, a list of matrices, an array; held by the call's job from then on. */
 #include "submission.h"
 
 bool run_after(call *in, PyObject *job) {
@@ -45,7 +45,7 @@ static bool reachable(const call *in, const view *v, const char *name) {
   if (v->place == ON_CUDA && v->device_id != in->to.cuda_device)
     return raise_argument("%s lies on cuda:%d, which is not the device of this context", name, v->device_id);
   if (v->place == ON_OTHER && v->device_id != in->to.context_id)
-    return raise_argument("%s lies in the device memory of another context", name);
+    return raise_argument("%s is in the device memory of another context", name);
   return true;
 }
 
@@ -86,8 +86,7 @@ static bool alike(const view *x, const sg_matrix *m, const view *y, const sg_mat
   return m->ld == n->ld && m->layout == n->layout;
 }
 
-/* A list of matrices of one shape: an array of addresses. `tight`: each as a copy, if it is not without gaps already.
- */
+/* A list of matrices of one shape: an array of addresses. `tight`: copies each matrix that has gaps. */
 static bool see_list(call *in, operand *o, bool tight) {
   for (Py_ssize_t i = 0; i < o->list_size; ++i) {
     view v;
@@ -115,7 +114,7 @@ bool see_operand(call *in, operand *o, PyObject *given) {
   given = settled(in, given, o->name);
   if (!given) return false;
   if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given)) return see_matrix(in, o, given, &o->seen, &o->matrix);
-  o->list = PySequence_Tuple(given); /* looking at an item may run anything, which may change the list */
+  o->list = PySequence_Tuple(given); /* reading an item may run any code, which may change the list */
   if (!o->list) return false;
   o->list_size = PyTuple_GET_SIZE(o->list);
   if (o->list_size == 0) return raise_argument("%s is an empty list", o->name);

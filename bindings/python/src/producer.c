@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-/* Waits, without the GIL, until what was queued on a CUDA stream has run. The driver is the one that the operand's
+/* Waits, without the GIL, until the work queued on a CUDA stream has completed. Uses the driver that the operand's
  * producer has loaded; this library links none. */
 PyObject *synchronize_producer(PyObject *self, PyObject *args) {
   typedef int retain_fn(void **, int);
@@ -33,7 +33,7 @@ PyObject *synchronize_producer(PyObject *self, PyObject *args) {
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
     void *symbol = driver ? dlsym(driver, wanted[i].name) : NULL;
     if (!symbol)
-      return raise_status(SG_STATUS_NO_DEVICE, "an operand lies on a CUDA device, but libcuda.so.1 is not loaded");
+      return raise_status(SG_STATUS_NO_DEVICE, "an operand is on a CUDA device, but libcuda.so.1 is not loaded");
     memcpy(wanted[i].function, &symbol, sizeof symbol);
   }
   void *context = NULL;

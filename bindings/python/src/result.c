@@ -43,7 +43,7 @@ static PyObject *one(PyObject *like, PyObject *extents, sg_dtype dtype) {
   return PyObject_CallFunction(hook.make_result, "OOs", like, extents, sg_dtype_name(dtype));
 }
 
-PyObject *new_result(PyObject *like, sg_dtype of_operands, const product_shape *shape, bool listed) {
+PyObject *new_result(PyObject *like, sg_dtype of_operands, const gemm_shape *shape, bool listed) {
   const sg_dtype dtype = natural_result(of_operands);
   PyObject *extents = shape_tuple(shape, listed);
   PyObject *made = !extents ? NULL : listed ? PyList_New(shape->count) : one(like, extents, dtype);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of a GEMM, as NumPy's matmul has it: a vector is a row on the left and a column on the right, and the
+/* The shape of a GEMM, as in NumPy's matmul: a vector is a row on the left and a column on the right, and the
  * dimensions before the last two are broadcast. A list is a batch of one dimension. */
 #include "submission.h"
 
@@ -13,7 +13,7 @@ static Py_ssize_t extent_in(const operand *o, int ndim, int i) {
   return own < 0 ? 1 : batch_extents(o)[own];
 }
 
-static bool broadcast(const operand *a, const operand *b, product_shape *out) {
+static bool broadcast(const operand *a, const operand *b, gemm_shape *out) {
   const int x = batch_ndim(a), y = batch_ndim(b);
   out->batch_ndim = x > y ? x : y;
   out->count = 1;
@@ -41,7 +41,7 @@ static bool refuse_shapes(const operand *a, sg_op op_a, const operand *b, sg_op 
   return false;
 }
 
-bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, product_shape *out) {
+bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, gemm_shape *out) {
   const int64_t k = op_a == SG_OP_N ? a->matrix.cols : a->matrix.rows;
   const int64_t inner = op_b == SG_OP_N ? b->matrix.rows : b->matrix.cols;
   if (k != inner || !broadcast(a, b, out)) return refuse_shapes(a, op_a, b, op_b);
@@ -53,7 +53,7 @@ bool shape_of(const operand *a, sg_op op_a, const operand *b, sg_op op_b, produc
   return true;
 }
 
-PyObject *shape_tuple(const product_shape *s, bool of_an_item) {
+PyObject *shape_tuple(const gemm_shape *s, bool of_an_item) {
   const int skipped = of_an_item ? s->batch_ndim : 0;
   const view as_view = {.ndim = s->ndim - skipped, .shape = s->extent + skipped};
   return shape_text(&as_view);
@@ -72,7 +72,7 @@ static bool refuse_result(const operand *c, const view *v) {
 }
 
 bool has_shape(const operand *c, const view *v) {
-  const product_shape *wanted = c->result;
+  const gemm_shape *wanted = c->result;
   const int skipped = c->list ? wanted->batch_ndim : 0;
   bool same = v->ndim == wanted->ndim - skipped;
   for (int i = 0; same && i < v->ndim; ++i) same = v->shape[i] == wanted->extent[skipped + i];
@@ -81,7 +81,7 @@ bool has_shape(const operand *c, const view *v) {
 }
 
 /* The address of each item of the batch, in the order of its dimensions. */
-static bool list_items(operand *o, const product_shape *over, const Py_ssize_t *strides) {
+static bool list_items(operand *o, const gemm_shape *over, const Py_ssize_t *strides) {
   void **all = PyMem_Malloc((size_t)over->count * sizeof *all);
   if (!all) return PyErr_NoMemory(), false;
   Py_ssize_t index[MAX_DIMENSIONS] = {0}, at = 0;
@@ -99,7 +99,7 @@ static bool list_items(operand *o, const product_shape *over, const Py_ssize_t *
   return true;
 }
 
-bool spread(operand *o, const product_shape *over, int64_t *stride) {
+bool spread(operand *o, const gemm_shape *over, int64_t *stride) {
   *stride = 0;
   if (o->list && o->list_size == 1) { /* one matrix, shared by the batch */
     PyMem_Free(o->items);

@@ -105,7 +105,7 @@ void call_done(call *in) {
   Py_CLEAR(in->job);
 }
 
-/* Small submissions keep the GIL: handing it over would cost more than they do. */
+/* Small submissions keep the GIL: releasing it would cost more than they do. */
 static bool is_small(const sg_gemm_desc *d) {
   return (double)d->c.rows * (double)d->c.cols * (double)(d->a.rows + d->a.cols) * (double)(d->batch + 1) < 4e6;
 }
@@ -128,9 +128,9 @@ PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, 
   return raise_status(status, sg_last_error_message());
 }
 
-typedef enum product_mode { ASYNC, PLANNED, BLOCKING } product_mode;
+typedef enum run_mode { ASYNC, PLANNED, BLOCKING } run_mode;
 
-static PyObject *run_async(call *in, product_mode mode, const product *p, sg_submit *submit) {
+static PyObject *run_async(call *in, run_mode mode, const gemm_request *p, sg_submit *submit) {
   void *const on = (void *)(uintptr_t)in->to.handle;
   sg_job *handle = NULL;
   sg_status status;
@@ -142,50 +142,49 @@ static PyObject *run_async(call *in, product_mode mode, const product *p, sg_sub
   return posted(in, submit, status, handle, p->result);
 }
 
-static PyObject *run_product(call *in, product_mode mode, product *p, const product_arguments *g,
-                             const order_arguments *og) {
+static PyObject *run_gemm(call *in, run_mode mode, gemm_request *p, const gemm_arguments *g,
+                          const order_arguments *og) {
   sg_submit submit;
-  if (!fill_product(in, p, g) || !fill_order(in, og, &submit)) return NULL;
+  if (!fill_gemm(in, p, g) || !fill_order(in, og, &submit)) return NULL;
   if (mode == BLOCKING) return p->empty || run_blocking(in, &p->desc, &submit) ? Py_NewRef(p->result) : NULL;
   if (!ready_to_post()) return NULL;
   return p->empty ? posted(in, &submit, SG_STATUS_OK, NULL, p->result) : run_async(in, mode, p, &submit);
 }
 
-/* submit_product(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after,
- * priority, untracked, options, copies, timeout, label): a Job, or the result where the mode is BLOCKING. */
-PyObject *submit_product(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+/* submit_gemm(mode, type, target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, after, priority,
+ * untracked, options, copies, timeout, label): a Job, or the result if the mode is BLOCKING. */
+PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   (void)self;
-  if (count != 21) return PyErr_Format(PyExc_TypeError, "submit_product takes 21 arguments (%zd given)", count);
-  const product_mode mode = (product_mode)PyLong_AsLong(args[0]);
-  const product_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
-                               args[8], args[9], args[10], args[11], args[12]};
+  if (count != 21) return PyErr_Format(PyExc_TypeError, "submit_gemm takes 21 arguments (%zd given)", count);
+  const run_mode mode = (run_mode)PyLong_AsLong(args[0]);
+  const gemm_arguments g = {args[3], args[4], args[5],  args[6],  args[7],
+                            args[8], args[9], args[10], args[11], args[12]};
   const order_arguments og = {args[13], args[14], args[15], args[16], args[17], args[19], args[20]};
   call in = {.in_order = true, .copies = PyObject_IsTrue(args[18]) > 0};
-  product p;
+  gemm_request p;
   PyObject *made = NULL;
   if (PyErr_Occurred()) return NULL;
-  product_init(&p);
-  if (target_of(args[2], &in.to) && call_begin(&in, (PyTypeObject *)args[1]))
-    made = run_product(&in, mode, &p, &g, &og);
+  gemm_init(&p);
+  if (target_of(args[2], &in.to) && call_begin(&in, (PyTypeObject *)args[1])) made = run_gemm(&in, mode, &p, &g, &og);
   call_done(&in);
-  product_done(&p);
+  gemm_done(&p);
   return made;
 }
 
 /* make_plan(target, a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, options): the plan's
  * handle. */
 PyObject *make_plan(PyObject *self, PyObject *args) {
-  product_arguments g;
+  gemm_arguments g;
   unsigned long long options;
   PyObject *to, *made = NULL;
   call in = {.in_order = true};
-  product p;
+  gemm_request p;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOOOOOOOOK", &to, &g.a, &g.b, &g.c, &g.alpha, &g.beta, &g.op_a, &g.op_b, &g.compute,
                         &g.bias, &g.activation, &options))
     return NULL;
-  product_init(&p);
-  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_product(&in, &p, &g)) {
+  gemm_init(&p);
+  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_gemm(&in, &p, &g)) {
     sg_plan_options chosen = SG_PLAN_OPTIONS_INIT;
     if (options) chosen = *(const sg_plan_options *)(uintptr_t)options;
     if (chosen.place_a == SG_MEMORY_AUTO) chosen.place_a = p.a.seen.memory;
@@ -200,6 +199,6 @@ PyObject *make_plan(PyObject *self, PyObject *args) {
                                   : raise_status(status, sg_last_error_message());
   }
   call_done(&in);
-  product_done(&p);
+  gemm_done(&p);
   return made;
 }

@@ -3,7 +3,7 @@
 
 #include "native.h"
 
-/* Codes of the buffer protocol (PEP 3118) by type. What is not here has none, bf16 for one. */
+/* Codes of the buffer protocol (PEP 3118) by type. Missing types have none, for instance bf16. */
 static const struct {
   const char *code;
   Py_ssize_t size;
@@ -81,7 +81,7 @@ static bool view_of_matrix(matrix_object *m, const char *name, bool writable, vi
   return true;
 }
 
-/* Objects without a buffer, and buffers of formats that the protocol cannot name, go by way of a Matrix. */
+/* Objects without a buffer, and buffers of formats that the protocol cannot name, are read through a Matrix. */
 static bool view_by_hook(PyObject *object, const char *name, bool writable, view *out, hold *held) {
   PyErr_Clear();
   PyObject *made = PyObject_CallFunction(hook.as_matrix, "Os", object, name);
@@ -93,9 +93,9 @@ static bool view_by_hook(PyObject *object, const char *name, bool writable, view
   return seen;
 }
 
-/* A masked array is a buffer, too, but not all of its values count. */
+/* A masked array is a buffer, too, but some of its values are invalid. */
 static bool has_mask(PyObject *object) {
-  static PyTypeObject *plain; /* the latest type that has none */
+  static PyTypeObject *plain; /* the latest type without masks */
   if (Py_TYPE(object) == plain) return false;
   PyObject *masked = PyObject_CallOneArg(hook.is_masked, (PyObject *)Py_TYPE(object));
   const bool yes = !masked || PyObject_IsTrue(masked);

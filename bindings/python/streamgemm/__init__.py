@@ -7,16 +7,16 @@
     with sg.Context("cuda:0") as context:    # everything else: devices, streams, events, memory, plans
         job = context.gemm_async(a, b, c, alpha=2.0, beta=1.0, op_a="T", compute="tf32")
 
-Operands are whatever holds a matrix: NumPy arrays of any strides that a matrix product can take, anything with the
-buffer protocol, DLPack or the CUDA array interface (PyTorch, CuPy, JAX). Nothing is copied on the way. A Job keeps its
-operands alive and in place until its work has ended.
+Operands are any objects that hold a matrix: NumPy arrays of any strides that a matrix product can take, anything with the
+buffer protocol, DLPack or the CUDA array interface (PyTorch, CuPy, JAX). Operands are not copied. A Job keeps its
+operands alive and in place until it has completed.
 """
 
 import os as _os
 
 
 def _use_own_plugins():
-    """A wheel carries its plugins beside the package; the library takes their folder from the environment."""
+    """A wheel carries its plugins beside the package; the library reads their folder from the environment."""
     site = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
     own = _os.path.join(site, ".streamgemm.mesonpy.libs", "streamgemm")
     if _os.path.isdir(own):

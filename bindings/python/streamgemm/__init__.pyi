@@ -139,7 +139,7 @@ class TraceFormat(enum.IntEnum):
     TEXT = 5
 
 class _Record:
-    def __getattr__(self, name: str) -> Any: ...  # what later versions of the library add
+    def __getattr__(self, name: str) -> Any: ...  # additions of later library versions
     def __eq__(self, other: object) -> bool: ...
 
 class DevicePeer(_Record):
@@ -448,7 +448,7 @@ class Event(_Handle):
     def wait(self, timeout: float | None = ...) -> bool: ...
     def seconds_since(self, start: Event) -> float: ...
 
-class _Product(TypedDict, total=False):
+class _Gemm(TypedDict, total=False):
     a: Required[_Operand]
     b: Required[_Operand]
     c: _Operand | None
@@ -460,7 +460,7 @@ class _Product(TypedDict, total=False):
     bias: _Bias
     activation: _Activation | None
 
-_Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Product
+_Item: TypeAlias = tuple[_Operand, _Operand] | tuple[_Operand, _Operand, _Operand | None] | _Gemm
 
 class Context(_Handle):
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's arrays that have no plain buffer: DLPack and the array interfaces. What an exporter says is checked."""
+"""Arrays of other libraries without a plain buffer: DLPack and the array interfaces. Exported descriptions are checked."""
 
 import ctypes
 import operator
@@ -11,7 +11,7 @@ from ._enums import MemoryKind
 from ._errors import InvalidArgument
 from ._matrix import ON_CUDA, ON_HOST, Matrix, _dtype_size, dtypes
 
-_LEGACY_STREAM = 1  # as DLPack and the CUDA array interface number CUDA's default stream
+_LEGACY_STREAM = 1  # the number of CUDA's default stream in DLPack and the CUDA array interface
 
 _KINDS = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 NAMED = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}  # no array interface has a letter for them
@@ -19,7 +19,7 @@ _BY_LONG_NAME = {long: short for short, long in NAMED.items()}
 
 
 def long_name(dtype):
-    """What NumPy, ml_dtypes and PyTorch call a type: "f32" is "float32"."""
+    """The name of a type in NumPy, ml_dtypes and PyTorch: "f32" is "float32"."""
     if dtype in NAMED:
         return NAMED[dtype]
     kind, bits = re.fullmatch(r"([a-z]+)(\d+)", dtype).groups()
@@ -27,18 +27,18 @@ def long_name(dtype):
 
 
 def typestr_of(dtype):
-    """The type in an array interface: "<f4". What has no letter is so many bytes."""
+    """The type in an array interface: "<f4". A type without a letter is given as raw bytes."""
     size = _dtype_size(dtype)
     return f"{'|' if size == 1 else '<'}{'V' if dtype in NAMED else dtype[0]}{size}"
 
 
 def _named(array):
-    """The type of an array that only its dtype's name tells: "bf16" of NumPy's (by ml_dtypes) or PyTorch's; or None."""
+    """The type of an array that only its dtype's name identifies: "bf16" of NumPy (by ml_dtypes) or PyTorch; or None."""
     return _BY_LONG_NAME.get(str(getattr(array, "dtype", "")).rpartition(".")[2])
 
 
 def _name_of(array):
-    """What an array calls its element type: "float32" of NumPy, "torch.float32"; "" when it does not say."""
+    """An array's name of its element type: "float32" of NumPy, "torch.float32"; "" if it has none."""
     dtype = getattr(array, "dtype", "")
     return str(getattr(dtype, "name", "") or dtype).rpartition(".")[2]
 
@@ -106,7 +106,7 @@ def _by_interface(array, interface, place, number):
 
 
 def _cuda_device_of(address):
-    """The device of an address, from the driver that the array's owner has loaded."""
+    """The device of an address, from the driver that the array's library has loaded."""
     number = ctypes.c_int(0)
     ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     driver = ctypes.CDLL("libcuda.so.1")
@@ -120,7 +120,7 @@ def _by_cuda_interface(array):
     interface = array.__cuda_array_interface__
     checked = _by_interface(array, interface, ON_CUDA, 0)
     number = _cuda_device_of(checked.address)
-    stream = interface.get("stream", _LEGACY_STREAM)  # versions before 3 do not say
+    stream = interface.get("stream", _LEGACY_STREAM)  # unknown before version 3
     if stream is not None:
         _raw.synchronize_producer(number, int(stream))
     return _by_interface(array, interface, ON_CUDA, number)
@@ -150,11 +150,11 @@ def _accepted():
 
 
 def as_matrix(array, name):
-    """A Matrix of what is no buffer of a known format. The first way that the array offers is the way."""
+    """A Matrix of an object without a buffer of a known format, by the first protocol that it offers."""
     for way in _ways(array):
         try:
             return way()
-        except Exception as failure:  # whatever its library raises
+        except Exception as failure:  # any exception of its library
             kind = getattr(array, "dtype", None)
             what = f"{name} (a {type(array).__name__}{f' of {kind}' if kind is not None else ''}) is no operand: "
             known = _name_of(array) in {"", *map(long_name, dtypes())}
@@ -166,7 +166,7 @@ def as_matrix(array, name):
             f"{name} is a {type(array).__name__}, which is no array: it has no buffer, __dlpack__, "
             "__cuda_array_interface__ or __array_interface__"
         ) from None
-    except Exception as failure:  # whatever its exporter raises
+    except Exception as failure:  # any exception of its exporter
         raise InvalidArgument(f"{name} (a {type(array).__name__}) is no operand: {failure}") from failure
     raise InvalidArgument(
         f"{name} (a {type(array).__name__}) has elements of format {view.format!r}; {_accepted()}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one thread of the process that completes jobs. It sleeps in the library until some have ended; no thread of the
-library ever runs Python."""
+"""The one thread of the process that completes jobs. It sleeps in the library until some have completed; no library
+thread ever runs Python."""
 
 import atexit
 import os
@@ -28,7 +28,7 @@ def start():
 
 
 def serves_others():
-    """Whether it runs and is not the thread that asks."""
+    """Whether it runs and is not the calling thread."""
     return _thread is not None and _thread is not threading.current_thread()
 
 
@@ -41,7 +41,7 @@ def wake(sleepers):
         try:
             loop.call_soon_threadsafe(_set_all, futures)
         except RuntimeError:
-            pass  # the loop is closed, so nobody waits there
+            pass  # the loop is closed, so no task waits there
 
 
 def _set_all(futures):
@@ -59,7 +59,7 @@ def _run(queue):
         for job, status, message in listened:
             try:
                 job._finish(status, message)
-            except Exception:  # a waiter's or a callback's; the other jobs still end
+            except Exception:  # of a waiter or a callback; the other jobs still complete
                 traceback.print_exc()
         if sleepers:
             wake(sleepers)
@@ -68,7 +68,7 @@ def _run(queue):
 
 @atexit.register
 def _stop():
-    """The interpreter ends: the thread ends first. Work in flight keeps its memory to the end of the process."""
+    """At interpreter exit the thread stops first. Jobs in flight keep their memory until the process exits."""
     global _thread, _queue, _ending
     with _lock:
         _ending = True
@@ -82,7 +82,7 @@ def _stop():
 
 
 def _after_fork():
-    """A child has no such thread, and the library takes none of the parent's handles there."""
+    """A child has no such thread, and the library refuses the parent's handles there."""
     global _thread, _queue, _lock
     _lock = threading.Lock()
     _thread = None

@@ -10,7 +10,7 @@ from ._handles import Handle
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, _place_of
 from ._memory import Buffer, Pinned, pinned_empty
 from ._plan import Plan
-from ._products import Products
+from ._gemm import GemmMethods
 from ._records import DeviceInfo, fields_of
 from ._streams import Event, Stream, address_of
 
@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 _FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
 
 
-class Context(Handle, Products):
+class Context(Handle, GemmMethods):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):
@@ -51,7 +51,7 @@ class Context(Handle, Products):
         self._target = (self._handle, self._place[1] if self._place[0] == ON_CUDA else -1, number, waits)
 
     def close(self):
-        """Releases the handle. Work in flight goes on and completes."""
+        """Releases the handle. Work in flight continues and completes."""
         self._target = None
         super().close()
 
@@ -71,7 +71,7 @@ class Context(Handle, Products):
     def stream(self, priority=0, compute_units=0):
         """A stream from the pool.
 
-        priority: -1 low, 0 normal, 1 high, of its submissions unless they say otherwise. compute_units: the multiprocessors, or
+        priority: -1 low, 0 normal, 1 high, the default of its submissions. compute_units: the multiprocessors, or
         cores, that its GEMMs use at most; 0: all.
         """
         return Stream(_raw.sg_stream_create_limited(
@@ -81,20 +81,20 @@ class Context(Handle, Products):
     def wrap_stream(self, native):
         """A stream over a `native` one: an address, or an object of PyTorch, CuPy or numba.
 
-        What is submitted to it runs after what was enqueued in the native stream before the call, and before what is enqueued
-        there after the call. A submission that is not one command on device memory returns when it has completed.
+        A submission to it runs after work enqueued in the native stream before the call, and before work enqueued there
+        after the call. A submission that is not one command on device memory returns when it has completed.
         """
         return Stream(_raw.sg_stream_wrap(self._open(), address_of(native, "cuda_stream")))
 
     def event(self):
-        """An event; it counts as happened until it is recorded."""
+        """An event; it counts as complete until it is recorded."""
         return Event(_raw.sg_event_create(self._open()))
 
     def wrap_event(self, native):
         """An event over a `native` one: an address, or an object of PyTorch (which makes its event when it is first
         recorded), CuPy or numba. It must outlive the wrapper.
 
-        The wrapper stands for the native event as it was last recorded, by whomever: `stream.wait_event` lets the device wait
+        The wrapper refers to the latest recording of the native event, by any caller: `stream.wait_event` lets the device wait
         for it, `record` records it.
         """
         return Event(_raw.sg_event_wrap(self._open(), address_of(native, "cuda_event")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The context of the functions that name none."""
+"""The default context, which the module's functions use."""
 
 import os
 import threading
@@ -7,15 +7,15 @@ import threading
 from . import _raw
 from ._context import Context
 from ._job import Job
-from ._products import ASYNC, BLOCKING, NOTHING
+from ._gemm import ASYNC, BLOCKING, NOTHING
 
-_submit = _raw.submit_product
+_submit = _raw.submit_gemm
 _default = None
 _default_lock = threading.Lock()
 
 
 def default_context():
-    """The context of the functions that name none; made when it is first needed, on the device "auto"."""
+    """The context of the module's functions; created at first use, on the device "auto"."""
     global _default
     if _default is None or _default.closed:
         with _default_lock:
@@ -25,13 +25,13 @@ def default_context():
 
 
 def set_default_context(context):
-    """Replaces it by `context`; None: it is made anew when it is needed."""
+    """Replaces it by `context`; None: a new one is created at the next use."""
     global _default
     _default = context
 
 
 def _after_fork():
-    """The parent's handles are no good in a child, which gets a context of its own."""
+    """The parent's handles are invalid in a child, which gets a context of its own."""
     global _default, _default_lock
     _default, _default_lock = None, threading.Lock()
 
@@ -49,7 +49,7 @@ def matmul(
     a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
     copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, label=None, options=None,
 ):
-    """Computes a @ b on the default context, as numpy.matmul has it, waits, and returns the result.
+    """Computes a @ b on the default context, like numpy.matmul, waits, and returns the result.
 
     out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
     activation, copy, stream, after, priority, untracked, timeout, label, options: as for Context.gemm_async.
@@ -64,7 +64,7 @@ def matmul_async(
     a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
     copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, label=None, options=None,
 ):
-    """Submits a @ b to the default context, as numpy.matmul has it, and returns its Job at once.
+    """Submits a @ b to the default context, like numpy.matmul, and returns its Job at once.
 
     out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
     activation, copy, stream, after, priority, untracked, timeout, label, options: as for Context.gemm_async.

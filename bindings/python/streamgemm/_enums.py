@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enums of the public headers. Wherever one is asked for, its name in lower case does too: compute="tf32"."""
+"""The enums of the public headers. Its lower-case name may be used instead: compute="tf32"."""
 
 import enum
 import operator
@@ -23,11 +23,11 @@ def _enum(name, prefix, doc):
 
 
 Status = _enum("Status", "SG_STATUS_", "What a call or a job answers.")
-Op = _enum("Op", "SG_OP_", "What is applied to an operand before the product.")
+Op = _enum("Op", "SG_OP_", "The operation applied to an operand before the multiplication.")
 Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that the caller allows.")
 Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each element of a result.")
 Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
-MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "Where memory lies, as seen from a context's device.")
+MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "The memory space of an address, as seen from a context's device.")
 LinkClass = _enum("LinkClass", "SG_LINK_", "Class of the connection between two devices.")
 WhenFull = _enum(
     "WhenFull", "SG_WHEN_FULL_", "What a submission does when as many jobs are in flight as the context allows."
@@ -63,7 +63,7 @@ def set_field(struct, name, value):
 
 
 def value_of(kind, given, argument):
-    """The value of an enumerator that was given by itself, by number or by name."""
+    """The value of an enumerator, given as the enumerator, a number or a name."""
     if isinstance(given, int):
         return int(given)
     try:

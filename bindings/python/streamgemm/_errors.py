@@ -8,7 +8,7 @@ from ._messages import in_python
 
 
 class Error(Exception):
-    """What the library answers when a call or a job fails.
+    """The failure of a call or a job.
 
     `status` is the value of its sg_status, `status_name` its name.
     """
@@ -28,7 +28,7 @@ class InvalidArgument(Error, ValueError):
 
 
 class InvalidHandle(Error, ValueError):
-    """An object is closed, or is of before a fork."""
+    """An object is closed, or is from before a fork."""
 
     status = _raw.SG_STATUS_INVALID_HANDLE
 
@@ -40,13 +40,13 @@ class OutOfMemory(Error, MemoryError):
 
 
 class NoDevice(Error, LookupError):
-    """There is no such device, or it cannot be used."""
+    """The device does not exist, or cannot be used."""
 
     status = _raw.SG_STATUS_NO_DEVICE
 
 
 class Unsupported(Error, NotImplementedError):
-    """The device or the library does not have this."""
+    """The device or the library does not support this."""
 
     status = _raw.SG_STATUS_UNSUPPORTED
 
@@ -64,7 +64,7 @@ class Cancelled(Error, concurrent.futures.CancelledError):
 
 
 class Deadlock(Error, RuntimeError):
-    """A wait that would never end was refused."""
+    """A wait that would never return was refused."""
 
     status = _raw.SG_STATUS_DEADLOCK
 

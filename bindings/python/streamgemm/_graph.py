@@ -11,8 +11,8 @@ from ._handles import Handle
 from ._job import Job, finished
 
 
-class _Product(NamedTuple):
-    """What stays of a recorded product when it is given other operands."""
+class _Gemm(NamedTuple):
+    """The properties of a recorded GEMM that later operands keep."""
 
     op_a: object
     op_b: object
@@ -21,10 +21,10 @@ class _Product(NamedTuple):
 
 
 class Graph(Handle):
-    """Records products and copies and runs them together, as often as wanted; by Context.graph.
+    """Records GEMMs and copies and runs them together, any number of times; by Context.graph.
 
-    What is recorded is ordered as it would have been: by its streams, and by operands that overlap. A graph keeps its
-    operands, and so does each run until it has ended.
+    They are ordered as separate submissions would be: by streams, and by operands that overlap. A graph keeps its
+    operands, and so does each run until it has completed.
     """
 
     def __init__(self, context):
@@ -34,7 +34,7 @@ class Graph(Handle):
         self._lock = threading.Lock()
         self._kept = (
             []
-        )  # of each submission: what keeps its operands, its result, and what stays when it is given others
+        )  # of each submission: its keeper, its result, and the properties that later operands keep
 
     def __len__(self):
         return _raw.sg_graph_submission_count(self._open())
@@ -58,13 +58,13 @@ class Graph(Handle):
         label=None,
         options=None,
     ):
-        """Records a GEMM; its result's array, which each run writes anew.
+        """Records a GEMM; returns its result's array, which each run overwrites.
 
         a, b, c, alpha, beta, op_a, op_b, compute, bias, activation, stream, priority, untracked, label, options: as for
         Context.gemm_async, but a Job must have completed.
         """
         with self._lock:
-            keeper, result = _raw.record_product(
+            keeper, result = _raw.record_gemm(
                 self._open(),
                 self._target,
                 (a, b, c, alpha, beta, op_a, op_b, compute, bias, activation),
@@ -75,7 +75,7 @@ class Graph(Handle):
                 options,
                 label,
             )
-            self._kept.append((keeper, result, _Product(op_a, op_b, compute, activation)))
+            self._kept.append((keeper, result, _Gemm(op_a, op_b, compute, activation)))
         return result
 
     def copy(self, dst, src, *, stream=None, priority=0, untracked=False, label=None):
@@ -103,37 +103,37 @@ class Graph(Handle):
         return self._kept[index]
 
     def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0, bias=None):
-        """Gives a recorded GEMM other operands of the same shapes, and other scalars, for the runs from now on.
+        """Sets other operands of the same shapes, and other scalars, of a recorded GEMM, for later runs.
 
         index: its number in the order of recording. a, b, c, alpha, beta: as for gemm. bias: if it was recorded with one.
         """
         with self._lock:
             _, _, form = self._recorded(index)
-            if not isinstance(form, _Product):
+            if not isinstance(form, _Gemm):
                 raise InvalidArgument(f"the submission {index} is a copy")
             given = (a, b, c, alpha, beta, form.op_a, form.op_b, form.compute, bias, form.activation)
-            keeper, result = _raw.set_product(self._open(), index, self._target, given)
+            keeper, result = _raw.set_gemm(self._open(), index, self._target, given)
             self._kept[index] = (keeper, result, form)
         return result
 
     def set_copy(self, index, dst, src):
-        """Gives the recorded copy number `index` another `dst` and `src` of the same shapes and strides for the runs from now on."""
+        """Sets another `dst` and `src` of the same shapes and strides of the recorded copy number `index`, for later runs."""
         with self._lock:
             _, _, form = self._recorded(index)
-            if isinstance(form, _Product):
-                raise InvalidArgument(f"the submission {index} is a product")
+            if isinstance(form, _Gemm):
+                raise InvalidArgument(f"the submission {index} is a GEMM")
             keeper, form = _raw.set_copy(self._open(), index, self._target, dst, src, form)
             self._kept[index] = (keeper, dst, form)
         return dst
 
     def update(self, index, *operands, **scalars):
-        """Sets other operands and scalars of a recorded submission, for the runs from now on.
+        """Sets other operands and scalars of a recorded submission, for later runs.
 
         index: its number in the order of recording. operands, scalars: of a GEMM as for set_gemm, of a copy as for set_copy.
         """
         with self._lock:
             _, _, form = self._recorded(index)
-        return (self.set_gemm if isinstance(form, _Product) else self.set_copy)(index, *operands, **scalars)
+        return (self.set_gemm if isinstance(form, _Gemm) else self.set_copy)(index, *operands, **scalars)
 
     def run_async(self, *, stream=None, after=(), priority=0, untracked=False, timeout=None, label=None):
         """Runs everything recorded: one Job, whose result is the list of results in the order of recording. stream, after,

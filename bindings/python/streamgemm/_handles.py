@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every object with a handle does: close once, close by `with`, close when it is dropped."""
+"""The base of objects with a handle: close once, close by `with`, close when dropped."""
 
 import os
 import weakref
 
 from ._errors import InvalidHandle
 
-_process = 1  # counts forks: what a parent made is not a child's to give back
+_process = 1  # counts forks: a child must not release its parent's objects
 
 
 def _after_fork():
@@ -17,21 +17,21 @@ def _after_fork():
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def when_dropped(owner, give_back, *arguments):
-    """Calls give_back(*arguments) once: when the owner is dropped or when what this returns is called. The end of the
-    process frees everything by itself, and a forked child gives nothing of its parent's back."""
-    finalizer = weakref.finalize(owner, _give_back, _process, give_back, arguments)
+def when_dropped(owner, release, *arguments):
+    """Calls release(*arguments) once: when the owner is dropped or when the returned function is called. Process exit
+    frees everything by itself, and a forked child releases nothing of its parent's."""
+    finalizer = weakref.finalize(owner, _release, _process, release, arguments)
     finalizer.atexit = False
     return finalizer
 
 
-def _give_back(process, give_back, arguments):
+def _release(process, release, arguments):
     if process == _process:
-        give_back(*arguments)
+        release(*arguments)
 
 
 class Uncopied:
-    """What is of this process and exists once: copy, deepcopy and pickle of any protocol end in __reduce_ex__."""
+    """An object of this process that exists once: copy, deepcopy and pickle of any protocol end in __reduce_ex__."""
 
     def __reduce_ex__(self, protocol):
         raise TypeError(
@@ -42,14 +42,14 @@ class Uncopied:
 
 class Handle(Uncopied):
     """Owns one reference to an object of the library. Closing it twice is fine, in any order with its parents and
-    children: the library keeps what is still needed."""
+    children: the library keeps the objects that are still needed."""
 
     def _own(self, handle, release):
         self._handle = handle
         self._finalizer = when_dropped(self, release, handle)
 
     def close(self):
-        """Releases the handle. Work in flight goes on and completes."""
+        """Releases the handle. Work in flight continues and completes."""
         self._finalizer()
         self._handle = 0
 

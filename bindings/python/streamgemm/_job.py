@@ -12,13 +12,13 @@ from ._errors import error_of
 from ._handles import Uncopied
 from ._records import Statistics
 
-_NATIVE_NS = 10_000_000  # so long a wait is done in the library: it wakes faster, but no signal ends it
+_NATIVE_NS = 10_000_000  # up to this long a wait is done in the library: it wakes faster, but no signal interrupts it
 
 
 class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
-    """One submission. It holds its operands until it completes, also when nobody refers to it any more.
+    """One submission. It holds its operands until it completes, also when no reference to it is left.
 
-    Everything of concurrent.futures.Future works on it (wait, as_completed, wrap_future, callbacks), and so does
+    All of concurrent.futures.Future works on it (wait, as_completed, wrap_future, callbacks), and so does
     `await`.
     """
 
@@ -51,7 +51,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return self.__dict__.get("_error") or self.__dict__.setdefault("_error", error_of(self._status, self._message))
 
     def _finish(self, status, message):
-        """Completes it and notifies its observers; once, on the thread that learns of it first."""
+        """Completes it and notifies its observers; once, on the first thread that sees the completion."""
         with self._condition:
             if not self._end(status, message or ""):
                 return
@@ -66,12 +66,12 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         self._invoke_callbacks()
 
     def wait(self, timeout=None):
-        """Waits until it completes, successfully or not, for `timeout` seconds at most. Whether it has."""
+        """Waits until it completes, successfully or not, for `timeout` seconds at most. Returns whether it has."""
         if self._status != _raw.SG_STATUS_NOT_READY:
             return True
         deadline = None if timeout is None else time.monotonic() + timeout
         native = _NATIVE_NS if timeout is None else min(_NATIVE_NS, max(0, int(timeout * 1e9)))
-        if not _completer.serves_others():  # nobody else would wake us
+        if not _completer.serves_others():  # no other thread would wake this one
             native = _raw.SG_FOREVER if timeout is None else max(0, int(timeout * 1e9))
         ended = self._wait(native)
         if ended is not None:
@@ -85,7 +85,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return True
 
     def result(self, timeout=None):
-        """Waits for the job, `timeout` seconds at most, and returns the result's array. Raises what the job failed with, or
+        """Waits for the job, `timeout` seconds at most, and returns the result's array. Raises the job's exception, or
         TimeoutError."""
         error = self.exception(timeout)
         if error is not None:
@@ -96,7 +96,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return self._result
 
     def exception(self, timeout=None):
-        """Waits for the job, `timeout` seconds at most: what it failed with, or None. concurrent.futures' own CancelledError is
+        """Waits for the job, `timeout` seconds at most: its exception, or None. concurrent.futures' own CancelledError is
         among the bases of Cancelled."""
         if self._status == _raw.SG_STATUS_NOT_READY and not self.wait(timeout):
             raise concurrent.futures.TimeoutError
@@ -107,7 +107,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return self._poll() != _raw.SG_STATUS_NOT_READY
 
     def running(self):
-        """False: as an executor has it, nothing here can no longer be cancelled."""
+        """False: in the sense of executors (no longer cancellable) no job is ever running."""
         return False
 
     def cancelled(self):
@@ -129,12 +129,12 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
 
     @property
     def label(self):
-        """The label that it was submitted with, as the library kept it; "" without one."""
+        """The label that it was submitted with, as the library stores it; "" without one."""
         return _raw.job_label(self._handle) if self._handle else ""  # a batch of nothing was not submitted
 
     @property
     def statistics(self):
-        """Waits for it: what it did."""
+        """Waits for it; its statistics."""
         self.wait()
         if not self._handle:
             return Statistics(_raw.sg_job_statistics())  # a batch of nothing was not submitted
@@ -142,7 +142,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
 
     def set_result(self, result):
         """Raises InvalidStateError, whatever the `result`: only the library completes a job."""
-        raise InvalidStateError("the library ends a job, and nobody else")
+        raise InvalidStateError("only the library completes a job")
 
     def set_exception(self, exception):
         """Raises InvalidStateError, whatever the `exception`: only the library completes a job."""
@@ -160,7 +160,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         super().add_done_callback(fn)
 
     def remove_done_callback(self, fn):
-        """Removes `fn` from the callbacks; how often it was there."""
+        """Removes `fn` from the callbacks; returns their number."""
         with self._condition:
             kept = [callback for callback in self._done_callbacks if callback != fn]
             removed = len(self._done_callbacks) - len(kept)
@@ -185,7 +185,7 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
 
 
 def finished(job):
-    """The result of a blocking call. What interrupts it cancels the job, which uses the operands until it completes."""
+    """The result of a blocking call. An interrupting exception cancels the job, which uses the operands until it completes."""
     try:
         return job.result()
     except BaseException:
@@ -196,7 +196,7 @@ def finished(job):
 
 
 class _OnLoop:
-    """A callback that runs on an asyncio loop, from whatever thread it is called. Equal to the one it stands for."""
+    """A callback that runs on an asyncio loop, whichever thread calls it. Equal to the wrapped callback."""
 
     def __init__(self, loop, function, context):
         self._loop, self._function, self._context = loop, function, context
@@ -205,7 +205,7 @@ class _OnLoop:
         try:
             self._loop.call_soon_threadsafe(self._function, job, context=self._context)
         except RuntimeError:
-            pass  # the loop is closed, so nobody waits there
+            pass  # the loop is closed, so no task waits there
 
     def __eq__(self, other):
         return self._function == getattr(other, "_function", other)
@@ -214,7 +214,7 @@ class _OnLoop:
 
 
 class NoCondition:
-    """The condition of jobs that have ended: there is nothing left to guard or to wait for."""
+    """The condition of complete jobs: there is nothing left to guard or to wait for."""
 
     def __enter__(self):
         return True

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operand that was looked at once: memory, shape, strides and element type."""
+"""A checked operand: memory, shape, strides and element type."""
 
 from . import _raw
 from ._enums import MemoryKind, value_of
 from ._errors import InvalidArgument
 from ._handles import Uncopied
 
-ON_HOST, ON_CUDA, ON_OTHER = 1, 2, 0  # as DLPack numbers devices; 0: memory that only one context can reach
+ON_HOST, ON_CUDA, ON_OTHER = 1, 2, 0  # DLPack's device numbers; 0: memory that only one context can reach
 
 
 def _place_of(device):
@@ -20,7 +20,7 @@ def _place_of(device):
 
 
 def strides_of(shape, size, order):
-    """Bytes from one element to the next without gaps; a stack of matrices keeps its items apart in either order."""
+    """Bytes from one element to the next without gaps; a stack of matrices keeps its items separate in either order."""
     if order not in ("C", "F"):
         raise InvalidArgument(f"order is {order!r}, which is neither 'C' nor 'F'")
     axes = list(range(len(shape)))
@@ -34,15 +34,15 @@ def strides_of(shape, size, order):
 
 
 class Matrix(Uncopied, _raw.MatrixBase):
-    """A matrix (or vector, or stack of matrices) in somebody's memory, which it keeps alive.
+    """A matrix (or vector, or stack of matrices) in another object's memory, which it keeps alive.
 
-    Any operand may be given as it is; a Matrix saves looking at it again, says what the elements are where an array
-    cannot (`Matrix(uint16_array, "bf16")`), and describes what has no array: device memory, an address, a shape to plan
-    with.
+    Any operand may be passed directly; a Matrix avoids checking it again, sets the element type where an array
+    cannot (`Matrix(uint16_array, "bf16")`), and describes operands without an array: device memory, an address, a
+    shape for a plan.
     """
 
     def __new__(cls, array, dtype=None):
-        """Looks at `array`; `dtype` says what its elements are where it cannot: "bf16"."""
+        """Checks `array`; `dtype` sets its element type where it cannot: "bf16"."""
         from . import _arrays
 
         if isinstance(array, Matrix) and dtype in (None, array.dtype):
@@ -54,7 +54,7 @@ class Matrix(Uncopied, _raw.MatrixBase):
         """Memory at an address, which must stay there as long as `owner` lives.
 
         address: of the first element. shape: the extents. dtype: "f32", ... strides: in bytes; None: without gaps, row-major.
-        readonly: refuses to be a result. device: "cpu" or "cuda:N". owner: is kept alive.
+        readonly: it cannot be a result. device: "cpu" or "cuda:N". owner: is kept alive.
         """
         return cls._at(
             address,
@@ -90,13 +90,13 @@ class Matrix(Uncopied, _raw.MatrixBase):
         return {ON_HOST: "cpu", ON_CUDA: f"cuda:{number}"}.get(place, "context")
 
     def _derived(self, shape, strides):
-        """The same memory in another shape: what is said of the memory stays."""
+        """The same memory in another shape; the memory's properties stay."""
         return type(self)._at(
             self.address, shape, strides, self.dtype, self.readonly, *self._place, self._memory, self
         )
 
     @property
-    def T(self):  # noqa: N802, as everywhere
+    def T(self):  # noqa: N802, as in NumPy
         """The transpose: the same memory."""
         return self._derived(self.shape[::-1], self.strides[::-1])
 
@@ -114,18 +114,18 @@ class Matrix(Uncopied, _raw.MatrixBase):
     @property
     def __array_interface__(self):
         if self._place[0] != ON_HOST:
-            raise AttributeError("this memory does not lie on the host")
+            raise AttributeError("this memory is not on the host")
         return self._interface({"version": 3})
 
     @property
     def __cuda_array_interface__(self):
         if self._place[0] != ON_CUDA:
-            raise AttributeError("this memory does not lie on a CUDA device")
-        return self._interface({"version": 3, "stream": None})  # whoever has the result of a job may read it at once
+            raise AttributeError("this memory is not on a CUDA device")
+        return self._interface({"version": 3, "stream": None})  # the result of a completed job may be read at once
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
-            raise BufferError("a Matrix is exported where it lies, without a copy")
+            raise BufferError("a Matrix is exported in place, without a copy")
         return self._export(max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self):

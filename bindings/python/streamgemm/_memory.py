@@ -10,14 +10,14 @@ from ._matrix import Matrix, _dtype_size, strides_of
 
 
 class _Kept:
-    """Something that a function gives back when nobody needs it any more."""
+    """A resource that a function releases when no user is left."""
 
-    def __init__(self, give_back, *arguments):
-        when_dropped(self, give_back, *arguments)
+    def __init__(self, release, *arguments):
+        when_dropped(self, release, *arguments)
 
 
 class Buffer(Handle):
-    """Device memory, uninitialised. Matrices in it keep the memory; closing it gives back this object's share."""
+    """Device memory, uninitialised. Matrices in it keep the memory; closing it releases this object's reference."""
 
     def __init__(self, context, nbytes):
         """Allocates `nbytes` on the device of `context`."""
@@ -64,7 +64,7 @@ def _free_pinned(context, address):
 
 
 def pinned_empty(context, shape, dtype, order):
-    """A new array in pinned memory, which is freed with its last user."""
+    """A new array in pinned memory, which is freed after its last user."""
     handle, size = context._open(), _dtype_size(dtype)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     needed = size

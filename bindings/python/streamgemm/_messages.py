@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's messages with Python's names: they speak of the structs of C, which are arguments here."""
+"""Translates the library's messages: fields of C structs are arguments in Python."""
 
 import re
 
@@ -25,7 +25,7 @@ _COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in _RUL
 
 
 def in_python(message):
-    """The message as a user of Python reads it."""
+    """The message with Python names."""
     for pattern, replacement in _COMPILED:
         message = pattern.sub(replacement, message)
     return message

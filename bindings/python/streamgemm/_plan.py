@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: the schedule of a product, to look at, to predict with, to run many times."""
+"""Plans: the schedule of a GEMM, for inspection, prediction and repeated runs."""
 
 import functools
 import json
@@ -8,14 +8,14 @@ from . import _raw
 from ._enums import MemoryKind, PlanFormat, Split, set_field, value_of
 from ._handles import Handle
 from ._job import Job, finished
-from ._products import PLANNED
+from ._gemm import PLANNED
 from ._records import Prediction, fields_of
 
 _KIND_OF_FIELD = {"split": Split, "place_a": MemoryKind, "place_b": MemoryKind, "place_c": MemoryKind}
 
 
 class PlanOptions:
-    """What the planner may choose; what is not given is free. The fields are those of sg_plan_options."""
+    """Restrictions of the planner; fields that are not given are free. The fields are those of sg_plan_options."""
 
     def __init__(self, **fields):
         """fields: split, parts, streams, memory_limit, tile_m, tile_n, tile_k, place_a, place_b, place_c."""
@@ -63,12 +63,12 @@ class Plan(Handle):
             ),
             _raw.sg_plan_release,
         )
-        self._product = (alpha, beta, op_a, op_b, compute, activation)
+        self._gemm = (alpha, beta, op_a, op_b, compute, activation)
         self._target = (self._handle,) + context._open_target()[1:]
 
     @property
     def prediction(self):
-        """What the device model says of it."""
+        """The device model's prediction."""
         return Prediction._read(_raw.sg_plan_predict, self._open())
 
     @property
@@ -103,12 +103,12 @@ class Plan(Handle):
     ):
         """Submits it with other matrices and returns the Job.
 
-        a, b, c: of the shapes, and in the places, that it was made for. alpha, beta: None keeps those of the plan. bias: of a
+        a, b, c: of the planned shapes and memory spaces. alpha, beta: None keeps those of the plan. bias: of a
         plan that was made with one. stream, after, priority, untracked, timeout, label: as for Context.gemm_async.
         """
         self._open()
-        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._product
-        return _raw.submit_product(
+        planned_alpha, planned_beta, op_a, op_b, compute, activation = self._gemm
+        return _raw.submit_gemm(
             PLANNED, Job, self._target, a, b, c, planned_alpha if alpha is None else alpha,
             planned_beta if beta is None else beta, op_a, op_b, compute, bias, activation, stream, after, priority,
             untracked, None, False, timeout, label,

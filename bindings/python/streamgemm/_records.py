@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The info structs of the library as plain objects: whatever fields the header has."""
+"""The info structs of the library as plain objects with the header's fields."""
 
 from . import _raw
 from ._enums import LinkClass
 
 
 class Record:
-    """Facts, read once. Compares and prints by its fields."""
+    """A record, read once. Compares and prints by its fields."""
 
     _struct = None
 
@@ -16,7 +16,7 @@ class Record:
         self._convert(filled)
 
     def _convert(self, filled):
-        """Makes objects of fields that are none in C."""
+        """Converts fields to Python objects that C does not have."""
 
     def __getattr__(self, name):
         raise AttributeError(f"{type(self).__name__} has no {name}; it has {', '.join(vars(self))}")
@@ -31,7 +31,7 @@ class Record:
 
     @classmethod
     def _read(cls, call, *arguments):
-        """What `call` writes into a new struct."""
+        """The new struct that `call` fills."""
         struct = cls._struct()
         call(*arguments, struct)
         return cls(struct)
@@ -56,7 +56,7 @@ class DevicePeer(Record):
 
 
 class DeviceInfo(Record):
-    """What a device is and can do."""
+    """The properties of a device."""
 
     _struct = _raw.sg_device_info
 
@@ -71,7 +71,7 @@ class BackendInfo(Record):
 
 
 class Statistics(Record):
-    """What a finished job did."""
+    """The statistics of a completed job."""
 
     _struct = _raw.sg_job_statistics
 
@@ -83,7 +83,7 @@ class TraceMetrics(Record):
 
 
 class Prediction(Record):
-    """What the device model says of a plan."""
+    """The device model's prediction of a plan."""
 
     _struct = _raw.sg_plan_prediction
 
@@ -99,5 +99,5 @@ def devices():
 
 
 def backends():
-    """All backends, and why those that cannot be used cannot."""
+    """All backends, with the reason if one cannot be used."""
     return _all(BackendInfo, _raw.sg_backend_count, _raw.sg_backend_describe)

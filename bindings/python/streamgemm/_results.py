@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays for results, of the library that an operand is of."""
+"""New arrays for results, from the library of an operand."""
 
 import ctypes
 import sys
@@ -30,7 +30,7 @@ def _remember(numpy):
 
 
 def plain(shape, dtype):
-    """A Matrix in memory of its own: for element types that no array at hand has."""
+    """A Matrix in memory of its own: for element types without an array type."""
     nbytes = _dtype_size(dtype)
     for extent in shape:
         nbytes *= extent
@@ -50,12 +50,12 @@ def empty(shape, dtype, like=None):
         return memoryview(plain(shape, dtype).owner).cast(code, shape)
     try:
         return numpy.empty(shape, numpy_dtype(numpy, dtype, like))
-    except ImportError:  # bf16 and f8 are ml_dtypes'
+    except ImportError:  # bf16 and f8 are types of ml_dtypes
         return plain(shape, dtype)
 
 
 def make_result(like, shape, dtype):
-    """A new array of like's library, where `like` lies."""
+    """A new array of `like`'s library, in the memory space of `like`."""
     library = sys.modules.get(library_of(like))
     family = getattr(library, "__name__", "")
     if family == "torch":
@@ -69,5 +69,5 @@ def make_result(like, shape, dtype):
         if like._memory != MemoryKind.AUTO:
             return Matrix.placeholder(shape, dtype, place=like._memory)
         if like._place[0] != ON_HOST:
-            raise InvalidArgument("a lies in device memory: c must be given")
+            raise InvalidArgument("a is in device memory: c must be given")
     return empty(shape, dtype, like)

@@ -6,11 +6,11 @@ import time
 from . import _raw
 from ._handles import Handle
 
-_SLICE_NS = 20_000_000  # a wait looks for Ctrl-C this often
+_SLICE_NS = 20_000_000  # a wait checks for Ctrl-C this often
 
 
 def _wait(call, handle, timeout):
-    """Waits in the library, for `timeout` seconds at most; whether it is over."""
+    """Waits in the library, for `timeout` seconds at most; whether it completed."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         left = _SLICE_NS if deadline is None else min(_SLICE_NS, max(0, int((deadline - time.monotonic()) * 1e9)))
@@ -28,7 +28,7 @@ def address_of(native, attribute):
 
 
 class Stream(Handle):
-    """An order of submissions: what is submitted to it runs in that order. By Context.stream and Context.wrap_stream."""
+    """A stream: its submissions run in order. By Context.stream and Context.wrap_stream."""
 
     def __init__(self, handle):
         """Owns a stream's `handle`, which Context.stream and Context.wrap_stream make."""
@@ -39,7 +39,7 @@ class Stream(Handle):
 
     @property
     def priority(self):
-        """-1 low, 0 normal, 1 high: the priority of its submissions unless they say otherwise."""
+        """-1 low, 0 normal, 1 high: the default of its submissions."""
         return _raw.sg_stream_priority(self._open())
 
     @property
@@ -61,7 +61,7 @@ class Stream(Handle):
         return _wait(_raw.sg_stream_synchronize, self._open(), timeout)
 
     def wait_event(self, event):
-        """Lets later submissions run only after `event` as it was last recorded."""
+        """Makes later submissions wait for the latest recording of `event`."""
         _raw.sg_stream_wait_event(self._open(), event._open())
 
 
@@ -73,17 +73,17 @@ class Event(Handle):
         self._own(handle, _raw.sg_event_release)
 
     def record(self, stream):
-        """It happens when everything submitted to `stream` so far has completed."""
+        """Records it in `stream`: it completes after everything submitted there so far."""
         _raw.sg_event_record(self._open(), stream._open())
 
     @property
     def native(self):
         """The address of the native event under it, which other libraries' streams may wait for. It lives as long as this
-        one, and moves with it from now on; `record` then returns when the device has it."""
+        one, and moves with it from now on; `record` then returns once it is enqueued on the device."""
         return _raw.sg_event_native(self._open())
 
     def done(self):
-        """Whether it has happened."""
+        """Whether it is complete."""
         return _raw.sg_event_query(self._open()) is None
 
     def wait(self, timeout=None):
@@ -91,5 +91,5 @@ class Event(Handle):
         return _wait(_raw.sg_event_wait, self._open(), timeout)
 
     def seconds_since(self, start):
-        """Time from the event `start` to this one on the device's clock; both have happened."""
+        """Time from the event `start` to this one on the device's clock; both are complete."""
         return _raw.sg_event_elapsed(start._open(), self._open())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m streamgemm.selftest [DEVICE...]: does this installation multiply? Needs nothing but the package; NumPy,
-where it is, is tried too. Without arguments: the cpu, a simulated GPU, and every real one."""
+"""python -m streamgemm.selftest [DEVICE...]: tests this installation. Needs only the package; NumPy,
+if installed, is tested too. Without arguments: the cpu, a simulated GPU, and every real one."""
 
 import array
 import asyncio
@@ -17,8 +17,8 @@ def matrix(rows, cols, code="f", values=None):
     return memoryview(array.array(code, values)).cast("B").cast(code, (rows, cols))
 
 
-def product(a, b):
-    """What a @ b is, by the book."""
+def matmul(a, b):
+    """The reference of a @ b."""
     return [[sum(a[i, p] * b[p, j] for p in range(a.shape[1])) for j in range(b.shape[1])] for i in range(a.shape[0])]
 
 
@@ -26,13 +26,13 @@ def transposed(a):
     return sg.Matrix(a).T
 
 
-def products(context):
+def gemms(context):
     for code in "fd":
         for m, n, k in ((1, 1, 1), (5, 3, 7), (33, 17, 65)):
             a, b, c = matrix(m, k, code), matrix(k, n, code), matrix(m, n, code)
             before = c.tolist()
             context.gemm(a, b, c, alpha=2.0, beta=-1.0)
-            wanted = product(a, b)
+            wanted = matmul(a, b)
             assert c.tolist() == [[2 * w - p for w, p in zip(*rows)] for rows in zip(wanted, before)]
             context.gemm(transposed(a), b, c, op_a="T")
             assert c.tolist() == wanted
@@ -40,7 +40,7 @@ def products(context):
 
 def futures(context):
     a, b = matrix(24, 24), matrix(24, 24)
-    wanted = product(a, b)
+    wanted = matmul(a, b)
     results = [matrix(24, 24) for _ in range(100)]
     for job in [context.gemm_async(a, b, c) for c in results]:
         job.result(60)
@@ -58,7 +58,7 @@ def dropped_operands(context):
     c = matrix(40, 40)
     for _ in range(50):
         a, b = matrix(40, 40), matrix(40, 40)
-        wanted = product(a, b) if _ == 49 else None
+        wanted = matmul(a, b) if _ == 49 else None
         job = context.gemm_async(a, b, c)
         del a, b
         gc.collect()
@@ -96,7 +96,7 @@ def device_memory(context):
     context.copy(on_device[1], b)
     job = context.gemm_async(*on_device)
     context.copy_async(c, on_device[2], after=[job]).result(60)
-    assert c.tolist() == product(a, b)
+    assert c.tolist() == matmul(a, b)
 
 
 def plans(context):
@@ -106,7 +106,7 @@ def plans(context):
     a, b, c = matrix(16, 16), matrix(16, 16), matrix(16, 16)
     with context.plan(a, b, c) as plan:
         plan.run(a, b, c)
-    assert c.tolist() == product(a, b)
+    assert c.tolist() == matmul(a, b)
 
 
 def numpy_arrays(context):
@@ -122,7 +122,7 @@ def numpy_arrays(context):
     return None
 
 
-CHECKS = (products, futures, dropped_operands, errors, device_memory, plans, numpy_arrays)
+CHECKS = (gemms, futures, dropped_operands, errors, device_memory, plans, numpy_arrays)
 
 
 def main(names):

@@ -82,13 +82,13 @@ class Asyncio(DeviceTest):
         async def main():
             gate = self.gate()
             held, quick = self.held_job(gate), self.submit()
-            given = (lambda jobs: {asyncio.ensure_future(job) for job in jobs}) if sys.version_info < (3, 11) else set  # Python 3.10 makes tasks of what it waits for
+            given = (lambda jobs: {asyncio.ensure_future(job) for job in jobs}) if sys.version_info < (3, 11) else set  # Python 3.10 wraps awaitables into tasks
             both = given([held, quick])
             done, pending = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             self.assertEqual((len(done), len(pending), done | pending), (1, 1, both))
             done, pending = await asyncio.wait(pending, timeout=0.01)
             self.assertEqual((len(done), len(pending)), (0, 1))
-            self.assertEqual(held._done_callbacks, [])  # asyncio took its own back
+            self.assertEqual(held._done_callbacks, [])  # asyncio removed its callbacks
             asyncio.get_running_loop().call_later(0.01, gate.open)
             done, pending = await asyncio.wait(both)
             self.assertEqual((done, pending), (both, set()))
@@ -160,7 +160,7 @@ class Asyncio(DeviceTest):
         for wait in waits:
             self.assertIsInstance(asyncio.run(main(wait)).exception(300), sg.Cancelled)
 
-    def test_a_loop_that_is_gone(self):
+    def test_a_closed_loop(self):
         async def main():
             asyncio.ensure_future(self.awaited(self.long_job()))
             await asyncio.sleep(0)

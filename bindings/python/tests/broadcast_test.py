@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as numpy.matmul has them: broadcast batches, strides between items, lists, attention heads."""
+"""Shapes as in numpy.matmul: broadcast batches, strides between items, lists, attention heads."""
 
 import itertools
 import unittest
@@ -148,7 +148,7 @@ class Lists(DeviceTest):
         self.equal(self.context.gemm(self.a[0, 0], list(self.b)), self.a[0, 0] @ self.b)
         self.equal(self.context.gemm(list(self.a), self.b[0, :, 0].copy()), self.a @ self.b[0, :, 0])
 
-    def test_what_is_refused(self):
+    def test_invalid_values_are_refused(self):
         for a, b in (
             ([self.a[0]] * 2, [self.b[0]] * 3),
             ([self.a[0]] * 3, self.b),

@@ -43,7 +43,7 @@ class NotCopied(DeviceTest):
         for thing in self.things():
             self.refused(thing, lambda: spawn.Process(target=child, args=(thing,)).start())
 
-    def test_an_object_that_nobody_made(self):
+    def test_an_object_without_constructor(self):
         for kind in (sg.Matrix, sg.Job):
             with self.assertRaises(TypeError):
                 object.__new__(kind)
@@ -54,7 +54,7 @@ class NotCopied(DeviceTest):
                     with self.assertRaises(TypeError):
                         base.__new__(kind)
 
-    def test_options_and_facts_are_values(self):
+    def test_options_and_records_are_values(self):
         options = sg.PlanOptions(split="k", parts=4)
         for again in (copy.copy(options), copy.deepcopy(options), pickle.loads(pickle.dumps(options))):
             self.assertEqual(repr(again), repr(options))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timeout=: a job that has not completed by then is dropped or stopped, and fails as DeadlineExceeded."""
+"""timeout=: a job that has not completed in time is dropped or stopped, and fails as DeadlineExceeded."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from support import DeviceTest
 
 
 class Deadlines(DeviceTest):
-    def test_what_has_not_begun_is_dropped(self):
+    def test_jobs_that_have_not_started_are_dropped(self):
         gate, stream, one = self.gate(), self.context.stream(), np.ones((1, 1))
         self.held_job(gate, stream=stream)
         with self.context.plan(one, one) as plan:
@@ -60,7 +60,7 @@ class Deadlines(DeviceTest):
 
         asyncio.run(main())
 
-    def test_what_is_refused(self):
+    def test_invalid_values_are_refused(self):
         one = np.ones((1, 1))
         for timeout, kind in ((-1, sg.InvalidArgument), (float("nan"), sg.InvalidArgument), ("x", TypeError), ([], TypeError)):
             with self.assertRaisesRegex(kind, "timeout is"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public class and function has a docstring, which mentions its parameters: what an editor shows as a tooltip."""
+"""Every public class and function has a docstring, which mentions its parameters: the tooltip of an editor."""
 
 import inspect
 import re

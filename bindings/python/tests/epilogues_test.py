@@ -100,12 +100,12 @@ class Epilogues(DeviceTest):
         graph.run()
         np.testing.assert_array_equal(result, relu(self.c + self.row - 1))
 
-    def test_a_bias_stays_until_the_job_has_ended(self):
+    def test_a_bias_stays_until_the_job_has_completed(self):
         jobs = [self.context.gemm_async(self.a, self.b, bias=np.full(5, i, np.float32)) for i in range(50)]
         for i, job in enumerate(jobs):
             np.testing.assert_array_equal(job.result(), self.c + i)
 
-    def test_what_is_refused(self):
+    def test_invalid_values_are_refused(self):
         self.refused(r"bias has shape \(4,\).*\(7, 5\)", bias=self.row[:4])
         self.refused(r"bias has shape \(7,\)", bias=self.column[:, 0])
         self.refused(r"bias has shape \(7, 5\)", bias=self.c)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong calls: what is raised, and that the text names the argument."""
+"""Wrong calls: the exception, and the argument's name in its text."""
 
 import unittest
 

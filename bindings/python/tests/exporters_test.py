@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every exporter of the buffer protocol, DLPack and the array interfaces is taken or refused, and never trusted."""
+"""Every exporter of the buffer protocol, DLPack and the array interfaces is accepted or refused, and never trusted."""
 
 import array
 import ctypes
@@ -66,7 +66,7 @@ class Buffers(Exporters):
     def says(self, *what, **how):
         return BufferSays(self.memory, *what, **how).exporter
 
-    def test_a_buffer_of_our_own_is_taken(self):
+    def test_a_custom_buffer_is_accepted(self):
         self.taken(self.says(2, [4, 6], [24, 4]))
         self.taken(self.says(2, [4, 6], None))
         self.taken(self.says(2, [4, 6], [24, 4], suboffsets=[-1, -1]))
@@ -74,7 +74,7 @@ class Buffers(Exporters):
             self.context.gemm(self.says(1, [24], None), np.ones((24, 1), np.float32)), [self.a.sum()]
         )
 
-    def test_what_is_impossible_is_refused(self):
+    def test_invalid_descriptions_are_refused(self):
         for ndim, shape, strides in (
             (-1, [4, 6], [24, 4]),
             (65, [1] * 65, [4] * 65),
@@ -167,14 +167,14 @@ class DLPack(Exporters):
     def says(self, *what, **how):
         return TensorSays(self.memory, *what, **how)
 
-    def test_what_is_right_is_taken(self):
+    def test_valid_descriptions_are_accepted(self):
         for version in (None, 1):
             self.taken(self.says([4, 6], version=version))
             self.taken(self.says([4, 6], [6, 1], version=version))
             self.taken(self.says([4, 1, 6], [6, 99, 1], version=version), self.a[:, None])
             self.taken(self.says([3, 6], [6, 1], offset=24, version=version), self.a[1:])
 
-    def test_what_is_impossible_is_refused(self):
+    def test_invalid_descriptions_are_refused(self):
         for how in (
             {"shape": [4, 6], "ndim": -1},
             {"shape": [1] * 65},
@@ -233,13 +233,13 @@ class Interfaces(Exporters):
             del interface[key]
         return type("Interface", (), {name: interface, "kept": self.a})()
 
-    def test_what_is_right_is_taken(self):
+    def test_valid_descriptions_are_accepted(self):
         self.taken(self.with_interface())
         self.taken(self.with_interface(strides=(24, 4)))
         self.taken(self.with_interface(strides="absent", descr="absent", version="absent"))
         self.taken(self.with_interface(shape=[4, 6]))
 
-    def test_what_is_wrong_is_refused(self):
+    def test_wrong_descriptions_are_refused(self):
         address = self.a.ctypes.data
         for changes in (
             {"shape": (4,)},

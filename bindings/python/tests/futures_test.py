@@ -56,14 +56,14 @@ class Futures(DeviceTest):
         self.assertEqual(job.result()[0, 0], 1)
 
     def test_callbacks(self):
-        seen, told = [], threading.Event()
+        seen, notified = [], threading.Event()
         gate = self.gate()
         job = self.held_job(gate)
         job.add_done_callback(lambda j: seen.append((j, threading.current_thread())))
-        job.add_done_callback(lambda j: told.set())
+        job.add_done_callback(lambda j: notified.set())
         self.assertEqual(seen, [])
         gate.open()
-        self.assertTrue(told.wait(300))
+        self.assertTrue(notified.wait(300))
         self.assertIsNot(seen[0][1], threading.current_thread())
         self.assertIs(seen[0][0], job)
         job.add_done_callback(lambda j: seen.append("at once"))
@@ -82,7 +82,7 @@ class Futures(DeviceTest):
         gate.open()
         self.assertTrue(eventually(lambda: len(results) == 3))
 
-    def test_a_callback_that_raises_harms_nobody(self):
+    def test_a_callback_that_raises_has_no_effect_on_others(self):
         gate = self.gate()
         job, after = self.held_job(gate), threading.Event()
 
@@ -110,42 +110,42 @@ class Futures(DeviceTest):
     def test_done_does_not_wait_for_callbacks(self):
         called, go_on = threading.Event(), threading.Event()
         self.addCleanup(go_on.set)
-        gate, told = self.gate(), []
+        gate, notified = self.gate(), []
         self.held_job(gate).add_done_callback(lambda _: (called.set(), go_on.wait(300)))
         gate.open()
-        self.assertTrue(called.wait(300))  # nobody else's callback runs meanwhile
+        self.assertTrue(called.wait(300))  # no other callback runs meanwhile
         first = self.submit()
-        first.add_done_callback(lambda _: told.append(True))
+        first.add_done_callback(lambda _: notified.append(True))
         stream, gate = self.context.stream(), self.gate()
         self.held_job(gate, stream=stream)
         dropped = self.submit(stream=stream)
-        dropped.add_done_callback(lambda _: told.append(True))
+        dropped.add_done_callback(lambda _: notified.append(True))
         self.assertTrue(dropped.cancel())
         gate.open()
         self.assertTrue(stream.synchronize(300))
         self.submit(after=[first], untracked=True).result(300)
         self.assertTrue(first.done() and not first.cancelled() and "ok" in repr(first))
         self.assertTrue(dropped.done() and dropped.cancelled())
-        self.assertEqual((told, cf.wait([first], timeout=0).done), ([], set()))  # these are told together
+        self.assertEqual((notified, cf.wait([first], timeout=0).done), ([], set()))  # these are notified together
         np.testing.assert_array_equal(first.result(0), self.wanted)
         self.assertRaises(sg.Cancelled, dropped.result, 0)
-        self.assertEqual(told, [True, True])  # by who waited
+        self.assertEqual(notified, [True, True])  # by the waiters
 
     def test_cancel(self):
         stream = self.context.stream()
         gate = self.gate()
         before = self.held_job(gate, stream=stream)
         job = self.submit(stream=stream)
-        told = threading.Event()
-        job.add_done_callback(lambda _: told.set())
+        notified = threading.Event()
+        job.add_done_callback(lambda _: notified.set())
         self.assertTrue(job.cancel())
         gate.open()
         with self.assertRaises(sg.Cancelled) as raised:
             job.result(300)
         self.assertIsInstance(raised.exception, cf.CancelledError)
         self.assertEqual(raised.exception.status_name, "SG_STATUS_CANCELLED")
-        self.assertTrue(job.cancelled() and job.done() and told.wait(300))
-        self.assertTrue(job.cancel())  # as concurrent.futures has it of one that is cancelled
+        self.assertTrue(job.cancelled() and job.done() and notified.wait(300))
+        self.assertTrue(job.cancel())  # as concurrent.futures does for a cancelled future
         before.result()
         self.assertFalse(before.cancel())
 
@@ -237,7 +237,7 @@ class Futures(DeviceTest):
         cf.wait([job])
         self.assertEqual(seen, [])
 
-    def test_a_signal_ends_a_wait(self):
+    def test_a_signal_interrupts_a_wait(self):
         class Rang(Exception):
             pass
 
@@ -256,7 +256,7 @@ class Futures(DeviceTest):
         gate.open()
         job.result()
 
-    def test_waiting_frees_the_interpreter(self):
+    def test_waiting_releases_the_gil(self):
         gate, waits = self.gate(), threading.Event()
 
         def beside():

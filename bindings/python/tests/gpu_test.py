@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's and CuPy's arrays on a CUDA device: in and out without a copy, after what their own streams still do."""
+"""PyTorch's and CuPy's arrays on a CUDA device: in and out without a copy, after pending work in their own streams."""
 
 import sys
 import unittest
@@ -70,10 +70,10 @@ class Torch(OnCuda):
             with self.context.wrap_stream(native) as wrapped, torch.cuda.stream(native):
                 for _ in range(5):
                     a, c = torch.zeros((300, 200), device="cuda"), torch.zeros((300, 100), device="cuda")
-                    torch.cuda._sleep(10_000_000)  # some milliseconds, in which nothing below can have run
+                    torch.cuda._sleep(10_000_000)  # some milliseconds, in which none of the following can run
                     a.copy_(pinned, non_blocking=True)
                     self.context.gemm_async(a, b, c, stream=wrapped)
-                    doubled = c * 2  # behind it by the stream's order alone
+                    doubled = c * 2  # ordered after it by the stream alone
                     self.assertTrue(bool((doubled.cpu() == 2 * self.wanted).all()))
 
     def test_out_by_dlpack(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs: recorded once, run often, with other operands; what they keep."""
+"""Graphs: recorded once, run many times, with other operands; operands are kept."""
 
 import gc
 import unittest
@@ -74,7 +74,7 @@ class Graphs(DeviceTest):
         graph.run()
         np.testing.assert_array_equal(target, 3 * (other @ b))
 
-    def test_what_it_keeps(self):
+    def test_operands_are_kept(self):
         class Watched(np.ndarray):
             pass
 
@@ -88,7 +88,7 @@ class Graphs(DeviceTest):
         gate = self.gate()
         self.held_job(gate, stream=stream)
         job = graph.run_async(stream=stream)
-        graph.set_gemm(0, b, np.ones((300, 300)))  # the run in flight still needs what was there
+        graph.set_gemm(0, b, np.ones((300, 300)))  # the run in flight still needs the old operands
         graph.close()
         del graph
         gc.collect()
@@ -98,7 +98,7 @@ class Graphs(DeviceTest):
         del job
         self.assertTrue(eventually(lambda: gone() is None))
 
-    def test_many_small_ones(self):
+    def test_many_small_gemms(self):
         values = [(integers((4, 4), seed=s), integers((4, 4), seed=s + 1)) for s in range(200)]
         graph = self.context.graph()
         for a, b in values:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exporters that say whatever a test wants: of the buffer protocol and of DLPack, by ctypes."""
+"""Exporters with arbitrary descriptions, of the buffer protocol and of DLPack, by ctypes."""
 
 import ctypes
 
@@ -47,7 +47,7 @@ def values(items):
 
 
 class BufferSays:
-    """What a buffer is said to be; the memory is `memory`."""
+    """The claimed description of a buffer; the real memory is `memory`."""
 
     def __init__(self, memory, ndim, shape, strides, *, itemsize=4, fmt=b"f", readonly=0, suboffsets=None, null=False):
         self.memory, self.ndim, self.itemsize, self.format, self.readonly = memory, ndim, itemsize, fmt, readonly
@@ -109,7 +109,7 @@ class _Versioned(ctypes.Structure):
 
 
 class TensorSays:
-    """An exporter of DLPack; `device` is what __dlpack_device__ says."""
+    """An exporter of DLPack; __dlpack_device__ returns `device`."""
 
     def __init__(
         self, memory, shape, strides=None, *, ndim=None, code=2, bits=32, lanes=1, offset=0, device=(1, 0), null=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`meson install` puts the package where its Python looks. usage: install_test.py BUILD-FOLDER MESON..."""
+"""`meson install` puts the package on its Python's path. usage: install_test.py BUILD-FOLDER MESON..."""
 
 import json
 import os

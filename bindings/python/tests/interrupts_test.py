@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends a blocking call: the job is cancelled, and its operands stay until it has completed."""
+"""Ctrl-C interrupts a blocking call: the job is cancelled, and its operands stay until it has completed."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ class Interrupts(DeviceTest):
         self.addCleanup(signal.signal, signal.SIGINT, before)
 
     def interrupt_after(self, seconds, then=lambda: None):
-        """Ctrl-C, from another thread, and what that thread does next."""
+        """Ctrl-C, from another thread, and that thread's next action."""
 
         def press():
             time.sleep(seconds)
@@ -56,7 +56,7 @@ class Interrupts(DeviceTest):
                     call()
                 gate.open()
 
-    def test_what_has_not_begun_is_dropped_at_once(self):
+    def test_jobs_that_have_not_started_are_dropped_at_once(self):
         gate, stream = self.gate(), self.context.stream()
         held = self.held_job(gate, stream=stream)
         a, c = np.ones((300, 300)), np.zeros((300, 300))
@@ -67,7 +67,7 @@ class Interrupts(DeviceTest):
         self.context.synchronize()
         self.assertTrue((c == 0).all())
 
-    def test_a_second_one_does_not_wait(self):
+    def test_a_second_signal_does_not_wait(self):
         gate, stream = self.gate(), self.context.stream()
         operand = np.ones((1, 1)).view(type("Watched", (np.ndarray,), {}))
         gone = weakref.ref(operand)
@@ -85,7 +85,7 @@ class Interrupts(DeviceTest):
 
         self.assertTrue(eventually(released))
 
-    def test_other_threads_do_not_see_it(self):
+    def test_other_threads_are_not_interrupted(self):
         gate, results = self.gate(), []
         thread = threading.Thread(
             target=lambda: results.append(self.context.gemm(gate.matrix, np.ones((1, 1)), stream=self.context.stream()))
@@ -108,7 +108,7 @@ class Interrupts(DeviceTest):
         self.assertEqual(rang, [1])
 
 
-class LargeProducts(unittest.TestCase):
+class LargeGemms(unittest.TestCase):
     def test_a_program(self):
         code, output = run_python(
             f"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Job is an operand: the array that it makes, after its completion."""
+"""A Job as an operand: its result's array, after its completion."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""label=: a name for a job, read back and in the message of its failure."""
+"""label=: a name for a job, read back, and part of the message of its failure."""
 
 import time
 import unittest
@@ -10,7 +10,7 @@ from support import DeviceTest
 
 
 class Labels(DeviceTest):
-    def test_every_submission_takes_one(self):
+    def test_every_submission_takes_a_label(self):
         one = np.ones((1, 1))
         with self.context.plan(one, one) as plan:
             graph = self.context.graph()
@@ -41,12 +41,12 @@ class Labels(DeviceTest):
         self.assertEqual("", self.context.gemm_async(one, one, label=None).label)
         self.assertEqual("", self.context.matmul_async(np.ones((0, 1, 1)), np.ones((0, 1, 1)), label="nothing").label)
 
-    def test_long_ones_are_cut_between_characters(self):
+    def test_long_labels_are_cut_between_characters(self):
         one = np.ones((1, 1))
         self.assertEqual("a" * 63, self.context.gemm_async(one, one, label="a" * 70).label)
         self.assertEqual("a" * 62, self.context.gemm_async(one, one, label="a" * 62 + "€").label)
 
-    def test_it_begins_the_message_of_a_failure(self):
+    def test_a_label_begins_the_message_of_a_failure(self):
         gate, one = self.gate(), np.ones((1, 1))
         held = self.held_job(gate)
         job = self.context.gemm_async(one, one, after=[held], timeout=0.001, label="late")
@@ -56,7 +56,7 @@ class Labels(DeviceTest):
         self.assertIsInstance(failure, sg.DeadlineExceeded)
         self.assertIn('job "late": the deadline passed', str(failure))
 
-    def test_what_is_refused(self):
+    def test_invalid_values_are_refused(self):
         one = np.ones((1, 1))
         with self.assertRaisesRegex(TypeError, "label is 3"):
             self.context.gemm(one, one, label=3)

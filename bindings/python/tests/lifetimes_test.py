@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be dropped and closed, when, in any order; the end of the process; fork."""
+"""Dropping and closing objects at any time in any order; process exit; fork."""
 
 import gc
 import threading
@@ -12,7 +12,7 @@ from support import DEVICE, DeviceTest, eventually, integers, run_python
 
 
 class Dropped(DeviceTest):
-    def test_operands_stay_until_the_end(self):
+    def test_operands_stay_until_completion(self):
         wrong = 0
         for round_ in range(30):
             stream = self.context.stream()
@@ -49,7 +49,7 @@ class Dropped(DeviceTest):
         self.context.synchronize()
         self.assertTrue(eventually(lambda: all(r() is None for r in alive)))
 
-    def test_operands_go_with_the_end_and_not_with_the_job(self):
+    def test_operands_are_released_at_completion_not_with_the_job(self):
         a = np.ones((50, 50)).view(type("Watched", (np.ndarray,), {}))
         gone = weakref.ref(a)
         job = self.context.gemm_async(a, np.ones((50, 50)))
@@ -153,7 +153,7 @@ class Closed(unittest.TestCase):
 
 
 class EndOfProcess(unittest.TestCase):
-    """Each in a process of its own, which must end at once with code 0."""
+    """Each in a process of its own, which must exit at once with code 0."""
 
     START = """
         import sys, asyncio, threading, numpy as np, streamgemm as sg
@@ -196,7 +196,7 @@ class EndOfProcess(unittest.TestCase):
         threading.Thread(target=jobs[-1].result, daemon=True).start()
         """)
 
-    def test_a_thread_that_is_waited_for(self):
+    def test_a_joined_thread(self):
         self.assertIn(
             "sum 1000.0",
             self.ends("""
@@ -204,7 +204,7 @@ class EndOfProcess(unittest.TestCase):
         """),
         )
 
-    def test_a_loop_that_was_left(self):
+    def test_an_abandoned_loop(self):
         self.ends("""
         async def main():
             asyncio.ensure_future(asyncio.wait([asyncio.wrap_future(jobs[-1])]))
@@ -212,7 +212,7 @@ class EndOfProcess(unittest.TestCase):
         asyncio.run(main())
         """)
 
-    def test_submitted_while_ending(self):
+    def test_submitted_during_exit(self):
         self.assertIn(
             "late 1000.0",
             self.ends("""

@@ -20,7 +20,7 @@ class Copies(DeviceTest):
             on_c = buffer.matrix((30, 10), offset=3200)
             self.context.copy_async(on_a, a)
             self.context.copy_async(on_b, b)
-            job = self.context.gemm_async(on_a, on_b, on_c)  # ordered behind the copies by what it reads
+            job = self.context.gemm_async(on_a, on_b, on_c)  # ordered behind the copies by its operands
             back = np.empty((30, 10), np.float32)
             self.assertIs(self.context.copy_async(back, on_c, after=[job]).result(300), back)
         np.testing.assert_array_equal(back, a @ b)
@@ -103,7 +103,7 @@ class Pinned(DeviceTest):
         with self.context.pin(a) as pinned:
             self.assertIs(pinned, a)
             job = self.context.gemm_async(a, a)
-        self.assertEqual(job.result(300)[0, 0], 300)  # closing waited for what may use it
+        self.assertEqual(job.result(300)[0, 0], 300)  # closing waited for its possible users
         registration = self.context.pin(a)
         with self.assertRaises(sg.InvalidArgument):
             self.context.pin(a[:10])
@@ -167,7 +167,7 @@ class OtherLibraries(DeviceTest):
         self.assertIsNotNone(gone())  # the consumer keeps the owner
         del kept, out
         self.assertTrue(eventually(lambda: gone() is None))
-        sg.Matrix(np.ones((2, 2))).__dlpack__()  # a capsule that nobody takes
+        sg.Matrix(np.ones((2, 2))).__dlpack__()  # a capsule without a consumer
         with self.assertRaises(BufferError):
             sg.Matrix(np.ones((2, 2))).__dlpack__(copy=True)
 

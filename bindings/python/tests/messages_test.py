@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages name the argument as Python has it, wherever the call is refused."""
+"""Messages use Python's argument names, wherever the call is refused."""
 
 import unittest
 
@@ -141,7 +141,7 @@ class Messages(DeviceTest):
             lambda: sg.Context("x" * 300),
         )
 
-    def test_none_speaks_of_c(self):
+    def test_no_message_uses_c_names(self):
         refused = 0
         for number, call in enumerate(self.bad_calls()):
             try:

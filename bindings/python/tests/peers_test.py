@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other devices in a DeviceInfo. On the emulated GPU with SG_EMULATED_GPUS=4 and fake_nvml.c's answers."""
+"""Other devices in a DeviceInfo. On the emulated GPU with SG_EMULATED_GPUS=4 and fake_nvml.c."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans, options, events, streams, and what a device and a job say of themselves."""
+"""Plans, options, events, streams, properties of devices and statistics of jobs."""
 
 import unittest
 
@@ -17,7 +17,7 @@ class Plans(unittest.TestCase):
     def placeholders(self, n, place):
         return [sg.Matrix.placeholder((n, n), place=place) for _ in range(2)]
 
-    def test_prediction_of_a_gpu_that_is_not_here(self):
+    def test_prediction_for_an_absent_gpu(self):
         pinned = self.context.plan(*self.placeholders(8192, "pinned"), compute="tf32").prediction
         pageable = self.context.plan(*self.placeholders(8192, "pageable"), compute="tf32").prediction
         resident = self.context.plan(*self.placeholders(8192, "device"), compute="tf32").prediction
@@ -73,9 +73,9 @@ class Facts(DeviceTest):
 
     def test_statistics(self):
         job = self.context.gemm_async(np.ones((100, 100)), np.ones((100, 100)))
-        facts = job.statistics
-        self.assertEqual(facts.flops, 2e6)
-        self.assertGreaterEqual(facts.end_ns, facts.start_ns)
+        statistics = job.statistics
+        self.assertEqual(statistics.flops, 2e6)
+        self.assertGreaterEqual(statistics.end_ns, statistics.start_ns)
 
     def test_enums_are_the_headers(self):
         self.assertEqual(sg.Compute.TF32, _raw.SG_COMPUTE_TF32)
@@ -105,14 +105,14 @@ class Facts(DeviceTest):
         self.assertFalse(event.wait(0) or stream.synchronize(0) or behind.done())
         gate.open()
         behind.result(300)
-        # Who waits for one job may learn of its end before another is told of its own.
+        # A waiter of one job may see its completion before another waiter is notified of its own.
         self.assertTrue(job.wait(300) and event.wait(300) and stream.synchronize(300) and stream.done())
         self.assertGreater(event.seconds_since(start), 0)
         self.context.synchronize()
 
 
 class Places(DeviceTest):
-    """A placeholder keeps its place, whatever is made of it."""
+    """A placeholder keeps its memory space in derived matrices."""
 
     def bytes_in(self, a, b, **how):
         with self.context.plan(a, b, **how) as plan:

@@ -109,7 +109,7 @@ def values(rng, shape, dtype, integers):
 
 
 def place(given, form, matrix_dims=2):
-    """The values in memory of that form: (the view, all of its memory, a mask of what is not the view's)."""
+    """The values in memory of that form: (the view, all of its memory, a mask of the elements outside the view)."""
     batch = given.shape[: max(0, given.ndim - matrix_dims)]
     steps = form.steps[: len(batch)] if len(batch) <= 3 else (1,) * len(batch)
     item = list(given.shape[len(batch) :])

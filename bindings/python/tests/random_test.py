@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random GEMMs against NumPy in higher precision: shapes, strides, exporters, lists, bias, results in any place.
 
-SG_SOAK=1 runs ten minutes instead of ten seconds, SG_RANDOM_SECONDS=N as long; SG_RANDOM_SEED=N repeats what a failure printed.
+SG_SOAK=1 runs ten minutes instead of ten seconds, SG_RANDOM_SECONDS=N as long; SG_RANDOM_SEED=N repeats the failure that printed it.
 """
 
 import os
@@ -33,7 +33,7 @@ def applied(array, op):
 
 
 def draw_bias(case, rng, result):
-    """(what is given, what it is as an array)"""
+    """(the argument, its value as an array)"""
     shape = result.shape
     out = np.dtype(case.out_dtype)
     if not case.bias or (out.kind != "i" and result.ndim == 0):
@@ -48,7 +48,7 @@ def draw_bias(case, rng, result):
 
 
 def bound(case, a, b, c, wanted, bias):
-    """How far a right result may be from the exact one, element by element (Higham)."""
+    """The error bound of a result, element by element (Higham)."""
     wide = np.longdouble
     size = abs(case.alpha) * (np.abs(a).astype(wide) @ np.abs(b).astype(wide))
     size = size + abs(case.beta) * np.abs(c).astype(wide) + np.abs(np.asarray(bias).astype(WIDE["c"]).real)
@@ -138,7 +138,7 @@ class Random(DeviceTest):
         quiet = settings(max_examples=60, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck))
         while rounds == 0 or (time.monotonic() < until and not fixed):
             checked = seed(number)(quiet(given(cases())(lambda case: self.check(case))))
-            print(f"SG_RANDOM_SEED={number}", file=sys.stderr, flush=True)  # before it runs: it may crash
+            print(f"SG_RANDOM_SEED={number}", file=sys.stderr, flush=True)  # printed first: the test may crash
             checked()
             number, rounds = number + 1, rounds + 1
         print(f"{rounds} rounds of 60 cases")

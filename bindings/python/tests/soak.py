@@ -16,7 +16,7 @@ from support import DEVICE, integers, resident_bytes
 
 THREADS = 8
 SHAPES = [(4, 4, 4), (16, 8, 12), (33, 20, 7), (1, 50, 2)]
-ALLOWED_GROWTH = 24 << 20  # what is in use moves between the allocators' arenas
+ALLOWED_GROWTH = 24 << 20  # live memory moves between the allocators' arenas
 
 
 def work(context, jobs, seed, wrong):
@@ -54,7 +54,7 @@ def round_of(context, jobs):
         thread.join()
     context.synchronize()
     gc.collect()
-    trim()  # what glibc keeps of freed memory differs from run to run
+    trim()  # the amount of freed memory that glibc keeps differs from run to run
     return wrong
 
 

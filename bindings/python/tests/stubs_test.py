@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stubs: mypy --strict takes them and a program that uses them, and they say what the package has."""
+"""The stubs: mypy --strict accepts them and a program that uses them, and they agree with the package."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ class Stubs(unittest.TestCase):
         done = mypy("mypy", "--strict", str(HERE / "typed_use.py"), *map(str, PACKAGE.glob("*.pyi")), **self.where)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_a_wrong_use_is_noticed(self):
+    def test_a_wrong_use_is_reported(self):
         wrong = pathlib.Path(self.where["stubs"]).parent / "wrong.py"
         wrong.write_text("import streamgemm as sg\nsg.matmul_async(3, 4)\nx: int = sg.Context('cpu').device.name\n")
         done = mypy("mypy", "--strict", str(wrong), **self.where)
@@ -45,7 +45,7 @@ class Stubs(unittest.TestCase):
         self.assertIn("wrong.py:2", done.stdout)
         self.assertIn("wrong.py:3", done.stdout)
 
-    def test_a_misspelt_option_is_noticed(self):
+    def test_a_misspelt_option_is_reported(self):
         head = "import numpy as np\nimport streamgemm as sg\nx = np.eye(2)\ncontext = sg.Context('cpu')\n"
         calls = ["sg.matmul(x, x", "sg.matmul_async(x, x"]
         calls += [f"context.{name}(x, x" for name in ("gemm", "gemm_async", "matmul", "matmul_async", "copy", "copy_async")]

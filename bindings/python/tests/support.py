@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share. Every test runs on the device named by SG_TEST_DEVICE, the cpu without it."""
+"""Shared by the tests. Every test runs on the device named by SG_TEST_DEVICE, the cpu without it."""
 
 import ctypes
 import gc
@@ -22,8 +22,8 @@ def integers(shape, dtype=np.float32, seed=0):
 
 
 class Gate:
-    """Memory that stops the library's thread which first touches it, until the test opens it: a job with an operand there
-    stays in mid-flight for as long as the test wants, however slow the machine is (tests/api/support/gate.h)."""
+    """Memory that blocks the library thread that first accesses it, until the test opens it: a job with an operand there
+    stays in flight for as long as the test wants, however slow the machine is (tests/api/support/gate.h)."""
 
     def __init__(self, values):
         values = np.asarray(values, np.float64)
@@ -40,7 +40,7 @@ class Gate:
         self.matrix = sg.Matrix.at(calls.gate_memory(self._gate), values.shape, "f64", owner=self)
 
     def open(self):
-        """Lets the work go on; again is harmless. The memory stays, since work may still use it."""
+        """Unblocks the job; may be called again. The memory stays, since jobs may still use it."""
         self._open(self._gate)
 
 
@@ -52,23 +52,23 @@ class DeviceTest(unittest.TestCase):
         self.addCleanup(self.context.close)
 
     def gate(self, values=((1.0,),)):
-        """A closed gate, which opens with the test's end at the latest."""
+        """A closed gate, which opens at the end of the test at the latest."""
         made = Gate(values)
         self.addCleanup(made.open)
         return made
 
     def held_job(self, gate, **how):
-        """A job that ends when the gate is open: times one."""
+        """A job that completes once the gate is open: times one."""
         return self.context.gemm_async(gate.matrix, np.ones((1, 1)), **how)
 
     def long_job(self, **how):
-        """A job that runs for a while, so that what comes after it is in flight."""
+        """A job that runs for a while, so that later jobs stay in flight."""
         a = np.ones((1000, 1000))
         return self.context.gemm_async(a, a, **how)
 
 
 def run_python(code, timeout=300, **environment):
-    """Runs a program of its own; its exit code and what it printed."""
+    """Runs a program in its own process; its exit code and output."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code)],
         capture_output=True,
@@ -81,7 +81,7 @@ def run_python(code, timeout=300, **environment):
 
 
 def eventually(holds, seconds=300):
-    """Whether it comes true; what a thread of the package does takes a moment."""
+    """Whether it becomes true in time; the package's thread takes a moment."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -92,7 +92,7 @@ def eventually(holds, seconds=300):
 
 
 def resident_bytes():
-    """What this process has in memory now."""
+    """The resident memory of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Never run: what mypy --strict must understand of the package's stubs."""
+"""Never run: a program that mypy --strict must accept with the package's stubs."""
 
 from __future__ import annotations
 

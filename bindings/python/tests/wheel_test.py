@@ -33,7 +33,7 @@ def the_only(folder):
 
 
 def works(python, *arguments):
-    """In an environment that has nothing but the package: no path to any library or module."""
+    """Runs in an environment with only the package: no path to any other library or module."""
     run(python, *arguments, env={"PATH": "/usr/bin:/bin"}, cwd="/")
 
 
@@ -52,7 +52,7 @@ def main(source):
             "--wheel",
             "--no-isolation",
             "--skip-dependency-check",
-            "-Csetup-args=-Doptimization=1",  # what is tried is the package, not its speed
+            "-Csetup-args=-Doptimization=1",  # the package is tested, not its speed
             "-Ccompile-args=-j2",
             f"-Cbuild-dir={folder}/build",
             "-o",
@@ -61,7 +61,7 @@ def main(source):
             env=path,
         )
         names = zipfile.ZipFile(the_only(folder / "plain")).namelist()
-        assert not any("cuda" in name for name in names), names  # only when it is asked for
+        assert not any("cuda" in name for name in names), names  # only on request
         run(tools / "auditwheel", "repair", "-w", folder / "wheel", the_only(folder / "plain"), env=path)
         wheel = the_only(folder / "wheel")
         assert "manylinux" in wheel.name, wheel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GiB of NumPy array is multiplied where it lies: resident memory grows by less than a twentieth of it."""
+"""A GiB of NumPy array is multiplied in place: resident memory grows by less than a twentieth of it."""
 
 import threading
 import unittest

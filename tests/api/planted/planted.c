@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded before the library: stands in front of some of its functions and commits one defect, which the variable
- * PLANTED_DEFECT names. The tests must then fail; a test that does not notice its defect tests nothing.
+ * Preloaded before the library: stands in front of some of its functions and injects one defect, which the variable
+ * PLANTED_DEFECT names. The tests must then fail; a test that does not detect its defect tests nothing.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ static int planted(const char *defect) {
 #define REAL(name) ((__typeof__(&name))real(#name))
 static void *real(const char *name) { return dlsym(RTLD_NEXT, name); }
 
-/* -- products ------------------------------------------------------------------------------------------------------ */
+/* -- GEMMs --------------------------------------------------------------------------------------------------------- */
 
 static int on_host(sg_context *context) {
   sg_device_info info = SG_DEVICE_INFO_INIT;
@@ -34,17 +34,17 @@ static int all_zero(const sg_matrix *m) {
   return 1;
 }
 
-/* What is wrong before the product runs. */
+/* Defects in the descriptor, before the GEMM runs. */
 static void spoil_request(sg_gemm_desc *desc) {
   if (planted("reads-c") && desc->beta.re == 0 && desc->c.dtype == SG_DTYPE_F64) desc->beta.re = 1e-300;
   if (planted("reads-a") && desc->alpha.re == 0 && desc->a.data) *(volatile char *)desc->a.data;
   if (planted("skips-zeros") && all_zero(&desc->a)) desc->alpha.re = 0;
   if (planted("scales-wrongly") && desc->beta.re == -1) desc->beta.re = 1;
-  if (planted("forgets-conjugation") && desc->op_a == SG_OP_C) desc->op_a = SG_OP_T;
-  if (planted("loses-an-item") && desc->batch > 1) --desc->batch;
+  if (planted("drops-conjugation") && desc->op_a == SG_OP_C) desc->op_a = SG_OP_T;
+  if (planted("drops-an-item") && desc->batch > 1) --desc->batch;
 }
 
-/* What is wrong with its result, once it is there. */
+/* Defects in the result, after the GEMM has completed. */
 static void spoil_result(const sg_gemm_desc *desc) {
   const int64_t width = desc->c.layout == SG_LAYOUT_ROW_MAJOR ? desc->c.cols : desc->c.rows;
   unsigned char *c = (unsigned char *)desc->c.data;
@@ -66,14 +66,14 @@ sg_status sg_gemm_async(sg_context *context, const sg_gemm_desc *desc, const sg_
   spoilt = *desc;
   if (submit) altered = *submit;
   spoil_request(&spoilt);
-  if (planted("forgets-the-order")) altered.flags |= SG_SUBMIT_UNTRACKED;
-  if (planted("forgets-the-stream")) altered.stream = NULL;
+  if (planted("drops-data-order")) altered.flags |= SG_SUBMIT_UNTRACKED;
+  if (planted("drops-stream")) altered.stream = NULL;
   if (planted("ignores-priorities")) {
     altered.priority = 0;
     altered.stream = NULL;
   }
-  if (planted("forgets-after")) altered.after_count = 0;
-  if (planted("forgets-the-tag")) altered.tag = 0;
+  if (planted("drops-after")) altered.after_count = 0;
+  if (planted("drops-tag")) altered.tag = 0;
   status = REAL(sg_gemm_async)(context, &spoilt, &altered, &job);
   if (status == SG_STATUS_OK && !desc->c_array && on_host(context) &&
       (planted("writes-the-gap") || planted("inexact") || planted("inexact-in-f32"))) {
@@ -98,7 +98,7 @@ sg_status sg_gemm(sg_context *context, const sg_gemm_desc *desc, const sg_submit
   return status;
 }
 
-/* tf32 where f32 was asked for; a last bit that comes and goes. */
+/* tf32 instead of f32; one bit that flips now and then. */
 sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_op op_b, int64_t m, int64_t n, int64_t k,
                          float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                          int64_t ldc, const sg_submit *submit, sg_job **out_job) {
@@ -116,7 +116,7 @@ sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_o
   }
   status =
       REAL(sg_sgemm_async)(context, layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, submit, out_job);
-  if (planted("one-bit-now-and-then") && status == SG_STATUS_OK && out_job) {
+  if (planted("flips-a-bit-sometimes") && status == SG_STATUS_OK && out_job) {
     static int calls;
     (void)REAL(sg_job_wait)(*out_job, SG_FOREVER);
     if (++calls % 3 == 0) ((unsigned char *)c)[0] ^= 1;
@@ -126,7 +126,7 @@ sg_status sg_sgemm_async(sg_context *context, sg_layout layout, sg_op op_a, sg_o
 
 sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit,
                                 sg_job **out_job) {
-  if (planted("loses-a-member") && count > 1) --count;
+  if (planted("drops-a-member") && count > 1) --count;
   return REAL(sg_gemm_grouped_async)(context, descs, count, submit, out_job);
 }
 
@@ -135,13 +135,13 @@ sg_status sg_gemm_grouped_async(sg_context *context, const sg_gemm_desc *descs, 
 sg_status sg_copy_2d_async(sg_context *context, void *dst, uint64_t dst_pitch, const void *src, uint64_t src_pitch,
                            uint64_t width, uint64_t height, const sg_submit *submit, sg_job **out_job) {
   if (planted("copies-the-gaps") && dst_pitch == src_pitch) width = dst_pitch;
-  if (planted("forgets-the-last-run") && height > 1) --height;
+  if (planted("drops-last-run") && height > 1) --height;
   return REAL(sg_copy_2d_async)(context, dst, dst_pitch, src, src_pitch, width, height, submit, out_job);
 }
 
 sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory) {
   const sg_status status = REAL(sg_host_alloc)(context, bytes, out_memory);
-  return planted("blind-to-refusal") && status == SG_STATUS_OUT_OF_MEMORY ? SG_STATUS_OK : status;
+  return planted("ignores-failed-allocation") && status == SG_STATUS_OUT_OF_MEMORY ? SG_STATUS_OK : status;
 }
 
 /* -- jobs ---------------------------------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ sg_status sg_job_cancel(sg_job *job) { return planted("does-not-cancel") ? SG_ST
 
 sg_status sg_job_wait_any(sg_job *const *jobs, int32_t count, int64_t timeout_ns, int32_t *out_index) {
   const sg_status status = REAL(sg_job_wait_any)(jobs, count, timeout_ns, out_index);
-  if (planted("names-the-wrong-one") && status == SG_STATUS_OK && count > 1) *out_index = (*out_index + 1) % count;
+  if (planted("returns-wrong-index") && status == SG_STATUS_OK && count > 1) *out_index = (*out_index + 1) % count;
   return status;
 }
 
@@ -172,7 +172,7 @@ sg_status sg_job_on_complete(sg_job *job, sg_job_callback callback, void *user) 
 
 sg_status sg_event_query(sg_event *event) {
   const sg_status status = REAL(sg_event_query)(event);
-  return planted("happens-early") && status == SG_STATUS_NOT_READY ? SG_STATUS_OK : status;
+  return planted("event-completes-early") && status == SG_STATUS_NOT_READY ? SG_STATUS_OK : status;
 }
 
 sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
@@ -182,24 +182,24 @@ sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
 sg_status sg_queue_next_batch(sg_queue *queue, sg_completion *out, int32_t capacity, int64_t timeout_ns,
                               int32_t *count) {
   const sg_status status = REAL(sg_queue_next_batch)(queue, out, capacity, timeout_ns, count);
-  if (planted("mixes-up-tags") && status == SG_STATUS_OK) out[0].tag ^= 1;
+  if (planted("swaps-tags") && status == SG_STATUS_OK) out[0].tag ^= 1;
   return status;
 }
 
 sg_status sg_plan_predict(sg_plan *plan, sg_plan_prediction *out) {
   const sg_status status = REAL(sg_plan_predict)(plan, out);
-  if (planted("promises-too-much") && status == SG_STATUS_OK) out->predicted_seconds *= 0.2;
-  if (planted("promises-too-little") && status == SG_STATUS_OK) out->predicted_seconds *= 2;
+  if (planted("predicts-too-fast") && status == SG_STATUS_OK) out->predicted_seconds *= 0.2;
+  if (planted("predicts-too-slow") && status == SG_STATUS_OK) out->predicted_seconds *= 2;
   return status;
 }
 
 sg_status sg_stream_release(sg_stream *stream) {
   const sg_status status = planted("keeps-streams") ? SG_STATUS_OK : REAL(sg_stream_release)(stream);
-  return planted("forgives-double-release") && status == SG_STATUS_INVALID_HANDLE ? SG_STATUS_OK : status;
+  return planted("accepts-double-release") && status == SG_STATUS_INVALID_HANDLE ? SG_STATUS_OK : status;
 }
 
 sg_status sg_buffer_retain(sg_buffer *buffer) {
-  return planted("does-not-count") ? SG_STATUS_OK : REAL(sg_buffer_retain)(buffer);
+  return planted("skips-retain") ? SG_STATUS_OK : REAL(sg_buffer_retain)(buffer);
 }
 
-const char *sg_last_error_message(void) { return planted("says-nothing") ? "" : REAL(sg_last_error_message)(); }
+const char *sg_last_error_message(void) { return planted("empty-error-message") ? "" : REAL(sg_last_error_message)(); }

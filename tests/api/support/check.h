@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks for the tests that are written in C: a failed one says where and why, and fails the program at its end. */
+/* Checks for tests written in C: a failed check prints where and why, and fails the program at its end. */
 #ifndef SG_TEST_CHECK_H
 #define SG_TEST_CHECK_H
 
@@ -17,7 +17,7 @@ static int check_failures;
     }                                                                         \
   } while (0)
 
-/* What a call must answer. */
+/* The status that a call must return. */
 #define CHECK_STATUS(expected, call)                                                              \
   do {                                                                                            \
     const sg_status check_wanted = (expected), check_seen = (call);                               \
@@ -28,7 +28,7 @@ static int check_failures;
     }                                                                                             \
   } while (0)
 
-/* For what the rest of the test cannot do without. */
+/* For conditions that the rest of the test depends on. */
 #define REQUIRE_OK(call)                                                                             \
   do {                                                                                               \
     const sg_status check_seen = (call);                                                             \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts calls on one thread while another waits for them; it may be destroyed as soon as the waiter has seen its
-// number.
+// count.
 #pragma once
 
 #include <condition_variable>

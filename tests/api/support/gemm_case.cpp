@@ -22,7 +22,7 @@ void require(sg_status status, const char *what) {
   throw std::runtime_error(std::string(what) + ": " + sg_status_name(status) + ": " + sg_last_error_message());
 }
 
-// All items of one operand as a host image, and wherever the case wants them.
+// All items of one operand as a host image, and a copy in the memory space that the case asks for.
 class placed_operand {
  public:
   placed_operand(sg_context *context, sg_memory_kind place, sg_dtype type, sg_layout layout, std::int64_t rows,
@@ -72,7 +72,7 @@ class placed_operand {
         for (std::int64_t j = 0; j < view_.cols; ++j) store(view_.dtype, image_.data() + at(item, i, j), make());
   }
 
-  // From the image to where the operand lies, and back. The image of pageable operands is the operand.
+  // From the image to the operand's memory, and back. The image of pageable operands is the operand.
   void upload() {
     if (view_.data == image_.data() || !image_.size()) return;
     require(sg_copy(context_, view_.data, image_.data(), image_.size(), nullptr), "upload");
@@ -102,7 +102,7 @@ class placed_operand {
   sg_matrix view_{};
 };
 
-// Products of small integers stay exact in every type that holds their sums.
+// Sums of small integer products stay exact in every type that holds them.
 number small_integer(random_source &random, sg_dtype type) {
   const auto part = [&] { return static_cast<long double>(random.below(9) - 4); };
   return is_complex(type) ? number{part(), part()} : number{part(), 0};
@@ -112,7 +112,7 @@ struct precision {
   long double accumulator, output, tiny;
 };
 
-// Design of the bound: the accumulator's unit roundoff; the output's where it is another format; the least subnormal.
+// The bound: the accumulator's unit roundoff; the output's where it is another format; the least subnormal.
 precision precision_of(const gemm_case &what) {
   switch (what.out) {
     case SG_DTYPE_F64:
@@ -135,7 +135,7 @@ std::int32_t wrapped(long double value) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(value)));
 }
 
-// One component as the type holds it.
+// One component as the type stores it.
 long double rounded(sg_dtype type, long double value) {
   alignas(16) std::uint8_t bytes[16];
   store(type, bytes, number(value, 0));
@@ -149,7 +149,7 @@ long double activated(sg_activation activation, long double x) {
   return x / (1 + std::exp(-2 * root_2_over_pi * (x + 0.044715L * x * x * x)));
 }
 
-// Judges one component of one element: R is the exact sum, g the sum of absolute values.
+// Checks one component of one element: R is the exact sum, g the sum of absolute values.
 bool close_enough(const gemm_case &what, long double seen, long double sum, long double g) {
   if (what.out == SG_DTYPE_I32)
     return static_cast<long double>(static_cast<std::int32_t>(seen)) == activated(what.activation, wrapped(sum));
@@ -214,7 +214,7 @@ std::string check_result(const gemm_case &what, const placed_operand &a, const p
       }
     }
   }
-  // What is left of C's image after its elements are blanked is gaps, and they must hold the pattern still.
+  // C's image with its elements blanked is gaps only, which must still hold the pattern.
   std::vector<std::uint8_t> blanked = before;
   for (std::int64_t item = 0; item < what.batch; ++item)
     for (std::int64_t i = 0; i < what.m; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One product, described, run and checked element by element against extended precision.
+// One GEMM, described, run and checked element by element against extended precision.
 #pragma once
 
 #include <streamgemm/streamgemm.h>
@@ -35,8 +35,8 @@ struct gemm_case {
   std::string text() const;
 };
 
-// Runs the case. "" when every element is within the bound, no byte outside the footprint of C changed and A, B and the
-// bias are as they were; otherwise what was wrong first. `stats`, when given, receives the job's.
+// Runs the case. "" when every element is within the bound, no byte outside the footprint of C changed, and A, B and
+// the bias are unchanged; otherwise the first fault. `stats`, if given, receives the job's.
 std::string run_gemm_case(sg_context *context, const gemm_case &what, sg_job_statistics *stats = nullptr);
 
 }  // namespace sg_test

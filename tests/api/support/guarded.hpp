@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory between two unreadable pages, so that a touch outside it stops the program.
+// Memory between two unreadable pages, so that an access outside it stops the program.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace sg_test {
 
-enum class flush { to_end, to_start };  // which unreadable page the memory touches
+enum class flush { to_end, to_start };  // the unreadable page that the memory touches
 
 class guarded {
  public:

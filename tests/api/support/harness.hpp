@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every test of the public API needs: owned handles, contexts by name, gates, checks that print the message.
+// Shared by every test of the public API: owned handles, contexts by name, gates, checks that print the message.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace sg_test {
 
-// The message is read after the call, and is the failed call's own.
+// The message is read after the call and belongs to the failed call.
 #define EXPECT_STATUS(expected, call) \
   EXPECT_STREQ(sg_status_name(expected), sg_status_name(call)) << sg_last_error_message() << ' '
 #define ASSERT_STATUS(expected, call) \
@@ -39,8 +39,8 @@ inline context open_context(const char *device, std::int32_t lanes = 0,
 }
 
 // C = A * B for row-major f64 matrices without gaps.
-inline sg_gemm_desc product(const double *a, const double *b, double *c, std::int64_t m, std::int64_t n,
-                            std::int64_t k) {
+inline sg_gemm_desc make_gemm(const double *a, const double *b, double *c, std::int64_t m, std::int64_t n,
+                              std::int64_t k) {
   sg_gemm_desc desc = SG_GEMM_DESC_INIT;
   desc.a = {const_cast<double *>(a), m, k, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
   desc.b = {const_cast<double *>(b), k, n, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
@@ -48,13 +48,13 @@ inline sg_gemm_desc product(const double *a, const double *b, double *c, std::in
   return desc;
 }
 
-// A job that runs until the test lets it end: c = a * b where a stands behind a gate.
+// A job that runs until the test opens its gate: c = a * b with a behind the gate.
 class gated_job {
  public:
   explicit gated_job(sg_context *context, const sg_submit *submit = nullptr) : gate_(gate_new(sizeof(double))) {
     if (!gate_) return;
     *static_cast<double *>(gate_content(gate_)) = 3.0;
-    const sg_gemm_desc desc = product(static_cast<const double *>(gate_memory(gate_)), &b_, &c_, 1, 1, 1);
+    const sg_gemm_desc desc = make_gemm(static_cast<const double *>(gate_memory(gate_)), &b_, &c_, 1, 1, 1);
     EXPECT_OK(sg_gemm_async(context, &desc, submit, job_.out()));
   }
   ~gated_job() {
@@ -71,7 +71,7 @@ class gated_job {
   job &handle() { return job_; }
   void open() { gate_open(gate_); }
   bool running() { return gate_reached(gate_, 300000) == 1; }
-  const double *result() const { return &c_; }  // 3 * 7 in the end
+  const double *result() const { return &c_; }  // 3 * 7 once complete
   static constexpr double expected = 21.0;
 
  private:
@@ -83,7 +83,7 @@ class gated_job {
 #define SKIP_WITHOUT_GATE(gated) \
   if (!(gated)) GTEST_SKIP() << "userfaultfd is not available here"
 
-// Names of the devices to test: the one in SG_TEST_DEVICE if it is set.
+// Names of the devices under test: the one in SG_TEST_DEVICE if it is set.
 inline std::vector<const char *> devices_under_test() {
   if (const char *chosen = std::getenv("SG_TEST_DEVICE")) return {chosen};
   return {"cpu", "sim:h200"};

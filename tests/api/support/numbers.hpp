@@ -43,7 +43,7 @@ inline std::uint16_t encode(small_format f, long double value) {
   return static_cast<std::uint16_t>(sign | std::min<std::int64_t>(bits, infinity));
 }
 
-// The formats of 8 bits. e5m2 is the upper half of f16; e4m3 holds more where that has its infinity and its NaN.
+// The 8-bit formats. e5m2 is the upper half of f16; e4m3 has more finite numbers in place of infinity and most NaNs.
 inline long double decode_f8(sg_dtype type, std::uint8_t bits) {
   if (type == SG_DTYPE_F8_E5M2) return decode(f16_format, static_cast<std::uint16_t>(bits << 8));
   const int exponent = bits >> 3 & 15, fraction = bits & 7;
@@ -51,7 +51,7 @@ inline long double decode_f8(sg_dtype type, std::uint8_t bits) {
   const long double magnitude = std::ldexp(fraction + (exponent ? 8.0L : 0.0L), (exponent ? exponent : 1) - 10);
   return bits & 0x80 ? -magnitude : magnitude;
 }
-// Of numbers within reach; rounds to nearest, ties to even.
+// For numbers in range; rounds to nearest, ties to even.
 inline std::uint8_t encode_f8(sg_dtype type, long double value) {
   if (std::isnan(value)) return 0x7f;
   const int fraction = type == SG_DTYPE_F8_E4M3 ? 3 : 2, least = type == SG_DTYPE_F8_E4M3 ? -6 : -14;
@@ -62,7 +62,7 @@ inline std::uint8_t encode_f8(sg_dtype type, long double value) {
   return static_cast<std::uint8_t>(sign | (((exponent - least) << fraction) + q));
 }
 
-// The type of C that goes with operands of a type, the widest where there are several.
+// The type of C that goes with operands of a type, the widest if there are several.
 inline sg_dtype natural_result(sg_dtype in) {
   if (in == SG_DTYPE_I8) return SG_DTYPE_I32;
   return in == SG_DTYPE_F8_E4M3 || in == SG_DTYPE_F8_E5M2 ? SG_DTYPE_F32 : in;
@@ -131,7 +131,7 @@ class random_source {
   int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
   // In [-1, 1), never 0.
   double real() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-52 - 1.0; }
-  // A number of the type: never zero for the floating ones.
+  // A number of the type, never zero for floating types.
   number of(sg_dtype type) {
     if (type == SG_DTYPE_I8) return below(256) - 128;
     if (type == SG_DTYPE_I32) return below(2000001) - 1000000;

@@ -22,7 +22,7 @@ class owned {
   ~owned() { Release(handle_); }
   T *get() const noexcept { return handle_; }
   operator T *() const noexcept { return handle_; }
-  // For an output argument; what was owned is given back first.
+  // For an output argument; releases the owned handle first.
   T **out() {
     reset();
     return &handle_;

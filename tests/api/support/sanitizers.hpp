@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a sanitizer watches this build, and makes everything several times as long.
+// Whether this build runs under a sanitizer, which makes everything several times slower.
 #pragma once
 
 namespace sg_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of wrong calls: for each the status, words that its message must hold, and outputs left NULL.
+// Tables of wrong calls: for each the status, words that its message must contain, and outputs that stay NULL.
 #pragma once
 
 #include <cstring>
@@ -53,7 +53,7 @@ class bad_input : public on_each_device {
     shape.a.data = shape.b.data = shape.c.data = nullptr;
     ASSERT_OK(sg_plan_create(context_, &shape, nullptr, plan_.out()));
   }
-  sg_gemm_desc good() { return product(a_, b_, c_, 2, 3, 4); }
+  sg_gemm_desc good() { return make_gemm(a_, b_, c_, 2, 3, 4); }
 
   double a_[12] = {}, b_[12] = {}, c_[12] = {};
   stream stream_;

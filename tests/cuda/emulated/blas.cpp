@@ -31,7 +31,7 @@ cublasStatus_t status_of(cudaError_t error) noexcept {
                                               : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-// cuBLAS has a runtime of its own: its failures are no latest error of the plugin's.
+// cuBLAS has its own runtime: its failures do not set the plugin's latest CUDA error.
 cublasStatus_t entered(call kind) noexcept {
   const cudaError_t error = emulated::enter(kind);
   if (error != cudaSuccess) cudaGetLastError();
@@ -63,7 +63,7 @@ sg_op op_of(cublasOperation_t op) noexcept {
   return op == CUBLAS_OP_N ? SG_OP_N : op == CUBLAS_OP_T ? SG_OP_T : SG_OP_C;
 }
 
-// The i-th of some scalars, as the product's compute type says.
+// The i-th of some scalars, in the GEMM's compute type.
 sg_scalar scalar_at(const void *from, std::int64_t i, cublasComputeType_t compute, bool is_complex) noexcept {
   const std::int64_t first = is_complex ? 2 * i : i;
   if (compute == CUBLAS_COMPUTE_32I) return {double(static_cast<const std::int32_t *>(from)[first]), 0};
@@ -76,10 +76,10 @@ sg_scalar scalar_at(const void *from, std::int64_t i, cublasComputeType_t comput
 
 bool has_rows(std::int64_t ld, std::int64_t rows) noexcept { return ld >= std::max<std::int64_t>(1, rows); }
 
-// Whether cuBLAS has it; the stride and array fields are the caller's.
-cublasStatus_t product_of(cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
-                          std::int64_t k, cudaDataType type_a, std::int64_t lda, cudaDataType type_b, std::int64_t ldb,
-                          cudaDataType type_c, std::int64_t ldc, sg_backend_gemm &out) noexcept {
+// Whether cuBLAS supports it; the caller sets the stride and array fields.
+cublasStatus_t gemm_desc_of(cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+                            std::int64_t k, cudaDataType type_a, std::int64_t lda, cudaDataType type_b,
+                            std::int64_t ldb, cudaDataType type_c, std::int64_t ldc, sg_backend_gemm &out) noexcept {
   const auto in = type_of(type_a), to = type_of(type_c);
   if (type_a != type_b || !in || !to || !sg::sim::is_product(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (m < 0 || n < 0 || k < 0 || !has_rows(lda, op_a == CUBLAS_OP_N ? m : k) ||
@@ -98,7 +98,7 @@ cublasStatus_t product_of(cublasOperation_t op_a, cublasOperation_t op_b, std::i
 sg::sim::item_list strided(const void *first, std::int64_t stride, sg_dtype type) {
   return {static_cast<std::byte *>(const_cast<void *>(first)), stride * sg::sim::bytes_of(type), {}};
 }
-// Read when the product runs: the array is device memory.
+// Read when the GEMM runs: the array is in device memory.
 sg::sim::item_list listed(const void *const *items, std::int64_t count) {
   sg::sim::item_list list;
   for (std::int64_t i = 0; i < count; ++i)
@@ -157,7 +157,7 @@ API cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOp
                                                  std::int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
   if (const cublasStatus_t status = entered(call::command)) return status;
   sg_backend_gemm g;
-  if (const auto status = product_of(op_a, op_b, m, n, k, type_a, lda, type_b, ldb, type_c, ldc, g)) return status;
+  if (const auto status = gemm_desc_of(op_a, op_b, m, n, k, type_a, lda, type_b, ldb, type_c, ldc, g)) return status;
   const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
   g.batch = batch;
   g.alpha = scalar_at(alpha, 0, compute, is_complex);
@@ -179,7 +179,7 @@ API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a
 }
 
 namespace {
-// Kernels for tensor cores read and write 16 bytes at a time wherever an item begins.
+// Kernels for tensor cores read and write 16 bytes at a time from each item's start.
 bool is_misaligned(const sg_backend_gemm &g, const void *const *a, const void *const *b, void *const *c) {
   if (g.in_type != SG_DTYPE_F16 && g.in_type != SG_DTYPE_BF16) return false;
   const auto is_odd = [](const void *x) { return reinterpret_cast<std::uintptr_t>(x) % 16 != 0; };
@@ -198,11 +198,11 @@ API cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t handle, const cu
                                                  const std::int64_t *ldc, std::int64_t groups,
                                                  const std::int64_t *sizes, cublasComputeType_t compute) {
   if (const cublasStatus_t status = entered(call::command)) return status;
-  std::vector<sg_backend_gemm> products(static_cast<std::size_t>(groups));
+  std::vector<sg_backend_gemm> gemms(static_cast<std::size_t>(groups));
   for (std::int64_t i = 0; i < groups; ++i) {
-    sg_backend_gemm &g = products[static_cast<std::size_t>(i)];
+    sg_backend_gemm &g = gemms[static_cast<std::size_t>(i)];
     if (const auto status =
-            product_of(op_a[i], op_b[i], m[i], n[i], k[i], type_a, lda[i], type_b, ldb[i], type_c, ldc[i], g))
+            gemm_desc_of(op_a[i], op_b[i], m[i], n[i], k[i], type_a, lda[i], type_b, ldb[i], type_c, ldc[i], g))
       return status;
     const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
     g.batch = sizes[i];
@@ -212,8 +212,8 @@ API cublasStatus_t cublasGemmGroupedBatchedEx_64(cublasHandle_t handle, const cu
   if (const cublasStatus_t status = reached(handle->stream, {a, b, c})) return status;
   return enqueue(handle, [=] {
     std::int64_t first = 0;
-    for (const sg_backend_gemm &g : products) {
-      // A card would end the context with a misaligned address; here the result stays as it was.
+    for (const sg_backend_gemm &g : gemms) {
+      // A card would end the context with a misaligned address; here the result is not written.
       if (is_misaligned(g, a + first, b + first, c + first)) return;
       sg::sim::multiply(g, listed(a + first, g.batch), listed(b + first, g.batch), listed(c + first, g.batch), {});
       first += g.batch;
@@ -255,7 +255,7 @@ cublasStatus_t create(Handle *out, T value) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// A kernel is known by its first word. Any has every product, the later ones with a workspace.
+// A kernel is identified by its first word. All of them support every GEMM, the later ones with a workspace.
 constexpr std::uint64_t first_kernel = 0x5e6d0001;
 constexpr int kernels = 3;
 
@@ -267,14 +267,14 @@ void describe(int kernel, cublasLtMatmulHeuristicResult_t &out) {
   out.wavesCount = 1;
 }
 
-cublasStatus_t product_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                          cublasLtMatrixLayout_t c, sg_backend_gemm &out) noexcept {
+cublasStatus_t gemm_desc_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                            cublasLtMatrixLayout_t c, sg_backend_gemm &out) noexcept {
   const matmul_desc &d = of(what);
   const std::int64_t k = d.op_a == CUBLAS_OP_N ? of(a).cols : of(a).rows;
   if (of(a).type == CUDA_R_8F_E4M3 && (d.op_a == CUBLAS_OP_N || d.op_b != CUBLAS_OP_N || k % 16 != 0))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  return product_of(d.op_a, d.op_b, of(c).rows, of(c).cols, k, of(a).type, of(a).ld, of(b).type, of(b).ld, of(c).type,
-                    of(c).ld, out);
+  return gemm_desc_of(d.op_a, d.op_b, of(c).rows, of(c).cols, k, of(a).type, of(a).ld, of(b).type, of(b).ld, of(c).type,
+                      of(c).ld, out);
 }
 
 }  // namespace
@@ -320,7 +320,7 @@ API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatm
                                                   cublasLtMatmulHeuristicResult_t *out, int *found) {
   *found = 0;
   sg_backend_gemm g;
-  if (const cublasStatus_t status = product_of(what, a, b, c, g)) return status;
+  if (const cublasStatus_t status = gemm_desc_of(what, a, b, c, g)) return status;
   for (; *found < std::min(most, kernels); ++*found) describe(*found, out[*found]);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -329,7 +329,7 @@ API cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_
                                            cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
                                            const cublasLtMatmulAlgo_t *kernel, cublasLtMatmulHeuristicResult_t *out) {
   sg_backend_gemm g;
-  if (const cublasStatus_t status = product_of(what, a, b, c, g)) return status;
+  if (const cublasStatus_t status = gemm_desc_of(what, a, b, c, g)) return status;
   if (kernel->data[0] < first_kernel || kernel->data[0] >= first_kernel + kernels) return CUBLAS_STATUS_INVALID_VALUE;
   describe(static_cast<int>(kernel->data[0] - first_kernel), *out);
   return CUBLAS_STATUS_SUCCESS;
@@ -350,7 +350,7 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
                                   std::size_t workspace_bytes, cudaStream_t in) {
   if (const cublasStatus_t status = entered(call::command)) return status;
   sg_backend_gemm g;
-  if (const cublasStatus_t status = product_of(what, layout_a, layout_b, layout_c, g)) return status;
+  if (const cublasStatus_t status = gemm_desc_of(what, layout_a, layout_b, layout_c, g)) return status;
   cublasLtMatmulHeuristicResult_t needs;
   if (cublasLtMatmulAlgoCheck(nullptr, what, layout_a, layout_b, layout_c, layout_c, kernel, &needs) !=
           CUBLAS_STATUS_SUCCESS ||
@@ -362,7 +362,7 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t what, c
   if (const cublasStatus_t status = reached(in, {a, b, c, d, used > 0 ? workspace : nullptr})) return status;
   return status_of(emulated::enqueue(in, [=] {
     if (used > 0) std::memset(workspace, 0x5a, used);
-    if (d != c && g.beta.re != 0)  // column by column: what lies between them stays
+    if (d != c && g.beta.re != 0)  // column by column: the gaps keep their bytes
       for (std::int64_t j = 0; j < g.n; ++j) {
         const std::int64_t at = j * g.ldc * sg::sim::bytes_of(g.out_type);
         std::memcpy(static_cast<char *>(d) + at, static_cast<const char *>(c) + at,

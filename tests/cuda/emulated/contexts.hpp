@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's one context, and what each thread has of its own: its latest error, and the contexts it has pushed.
+// The device's one context, and the state of each thread: its latest error, and the contexts it has pushed.
 #pragma once
 
 #include <cuda.h>
@@ -10,7 +10,7 @@
 namespace emulated {
 
 inline thread_local constinit cudaError_t t_latest = cudaSuccess;
-// Not a vector: the library may need it at the thread's end, after whose destructors it would be read.
+// Not a vector: the library may need it at thread exit, after the destructor of a vector would have run.
 struct context_stack {
   CUcontext all[16];
   int size;

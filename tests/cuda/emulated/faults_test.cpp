@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every allocation, launch and call of CUDA's fails in turn, once, several times in a row, or for good. The job that
-// needed it says why or succeeds all the same, results are right, nothing hangs, nothing stays behind; a lost device
-// fails what comes after with the loss as its text, and another context works again.
+// Every allocation, launch and call of CUDA fails in turn, once, several times in a row, or for good. The affected job
+// reports why or succeeds all the same, results are right, nothing hangs or leaks; a lost device fails later jobs with
+// the loss as their message, and another context works again.
 #include "faults.h"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ struct breakage {
   const char *name;
   emulated_fault how;
   long more;                        // after the first
-  long steps;                       // between those tried
-  std::vector<const char *> texts;  // one of which each failure has, of CUDA's, cuBLAS's or the plugin's
+  long steps;                       // stride between tested operations
+  std::vector<const char *> texts;  // each failure has one of these texts, of CUDA, cuBLAS or the plugin
 };
 const breakage *g_breakage;
 
-// Whether it failed as the device may fail. `seen`: "" or what run_gemm_case() and the like say.
+// Whether it failed as the device may fail. `seen`: "" or the result of run_gemm_case() and the like.
 bool is_fault(const std::string &seen) {
   const auto has = [&](const char *text) { return seen.find(text) != std::string::npos; };
   if (seen.empty()) return false;
@@ -41,11 +41,11 @@ bool is_fault(const std::string &seen) {
 }
 
 // Jobs one by one, as a group and from a graph, in device memory; each result is alpha * 2 * 3 * n in every element.
-class small_products {
+class small_gemms {
  public:
   static constexpr int n = 12, count = 24;
 
-  explicit small_products(sg_context *context) : context_(context) {}
+  explicit small_gemms(sg_context *context) : context_(context) {}
 
   bool run() {
     std::fill(c_.begin(), c_.end(), -1.0);
@@ -85,13 +85,13 @@ class small_products {
       return sg_copy_async(context_, there, ab_.data(), ab_.size() * sizeof(double), nullptr, out);
     });
     for (int i = 0; i < count; ++i) {
-      sg_gemm_desc one = product(item(0), item(1), item(2 + i), n, n, n);
+      sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + i), n, n, n);
       one.alpha = {i + 1.0, 0};
       submit("sg_gemm_async", [&](sg_job **out) { return sg_gemm_async(context_, &one, nullptr, out); });
     }
     std::vector<sg_gemm_desc> group;
     for (int i = 0; i < count; ++i) {
-      sg_gemm_desc one = product(item(0), item(1), item(2 + count + i), n, n, n);
+      sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + count + i), n, n, n);
       one.op_a = i % 2 ? SG_OP_T : SG_OP_N;  // both matrices are constant
       one.alpha = {i + 1.0, 0};
       group.push_back(one);
@@ -101,12 +101,12 @@ class small_products {
     sg_submit record = SG_SUBMIT_INIT;
     record.graph = graph_;
     for (int i = 0; i < count && seen.empty(); ++i) {
-      const sg_gemm_desc one = product(item(0), item(1), item(2 + 2 * count + i), n, n, n);
+      const sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + 2 * count + i), n, n, n);
       seen = failure(sg_gemm_async(context_, &one, &record, nullptr), "recording");
     }
     submit("sg_graph_run_async", [&](sg_job **out) { return sg_graph_run_async(graph_, nullptr, out); });
-    for (int i = 0; i < count && seen.empty(); ++i) {  // what the second run does differently
-      sg_gemm_desc one = product(item(0), item(1), item(2 + 2 * count + i), n, n, n);
+    for (int i = 0; i < count && seen.empty(); ++i) {  // which operation the second run fails
+      sg_gemm_desc one = make_gemm(item(0), item(1), item(2 + 2 * count + i), n, n, n);
       one.alpha = {i + 1.0, 0};
       seen = failure(sg_graph_set_gemm(graph_, i, &one), "sg_graph_set_gemm");
     }
@@ -114,10 +114,10 @@ class small_products {
     submit("sg_copy_async", [&](sg_job **out) {
       return sg_copy_async(context_, c_.data(), item(2), c_.size() * sizeof(double), nullptr, out);
     });
-    for (const job &each : jobs) {  // all of them, or the next ones would use memory that is gone
-      const std::string ended = failure(sg_job_wait(each, patience), "sg_job_wait");
-      EXPECT_EQ(std::string::npos, ended.find("SG_STATUS_TIMEOUT")) << "it hangs";
-      if (seen.empty()) seen = ended;
+    for (const job &each : jobs) {  // all of them, or the next ones would use freed memory
+      const std::string outcome = failure(sg_job_wait(each, patience), "sg_job_wait");
+      EXPECT_EQ(std::string::npos, outcome.find("SG_STATUS_TIMEOUT")) << "it hangs";
+      if (seen.empty()) seen = outcome;
     }
     return seen;
   }
@@ -152,27 +152,27 @@ std::vector<gemm_case> cases() {
   batch.form = batch_form::pointers;
   batch.batch = 5;
   batch.place_a = batch.place_b = batch.place_c = SG_MEMORY_DEVICE;
-  gemm_case &ended = add(SG_DTYPE_F32, SG_DTYPE_F32, 20);
-  ended.has_bias = true;
-  ended.activation = SG_ACTIVATION_RELU;
+  gemm_case &with_epilogue = add(SG_DTYPE_F32, SG_DTYPE_F32, 20);
+  with_epilogue.has_bias = true;
+  with_epilogue.activation = SG_ACTIVATION_RELU;
   add(SG_DTYPE_F16, SG_DTYPE_F16, 20).beta = {0.5, 0};
   add(SG_DTYPE_I8, SG_DTYPE_I32, 21);
   add(SG_DTYPE_F8_E4M3, SG_DTYPE_F32, 18);
   return all;
 }
 
-// All of it. How many of its parts failed; none may be wrong.
+// All of it. Returns how many children failed; none may have a wrong result.
 int work(sg_context *context) {
   int faults = 0;
   for (const gemm_case &g : cases()) {
     SCOPED_TRACE(g.text());
     faults += is_fault(run_gemm_case(context, g));
   }
-  small_products together(context);
+  small_gemms together(context);
   return faults + together.run();
 }
 
-// A context's end frees what it had, some of it on a thread of its own.
+// Closing a context frees its objects, some of them on a thread of its own.
 bool come_down_to(long objects) {
   for (int tries = 0; tries < 6000 && emulated_gpu_objects() > objects; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -186,7 +186,7 @@ long settled_objects() {
   }
 }
 
-// Sanitizers make each round so much longer that only some are tried.
+// Sanitizers make each round so much slower that only some are tried.
 long stride() {
   const char *given = std::getenv("SG_TEST_FAULT_STRIDE");
   return given ? std::max(1L, std::atol(given)) : 1;
@@ -219,7 +219,7 @@ TEST_P(emulated_faults, each_in_turn) {
     }
     const bool broken = emulated_gpu_is_broken() != 0;
     if (broken && stays_lost) {
-      // What comes after finds the device lost, and says so.
+      // Later jobs find the device lost, and report it.
       gemm_case late;
       if (opened == SG_STATUS_OK) {
         const std::string seen = run_gemm_case(context, late);
@@ -228,7 +228,7 @@ TEST_P(emulated_faults, each_in_turn) {
     }
     emulated_gpu_break(EMULATED_NONE, 0, 0);
     if (opened == SG_STATUS_OK && !stays_lost) {
-      EXPECT_EQ(0, work(context)) << "the fault is over";
+      EXPECT_EQ(0, work(context)) << "the fault occurs once";
     }
     EXPECT_OK(context.reset());
     if (!stays_lost) {
@@ -239,7 +239,7 @@ TEST_P(emulated_faults, each_in_turn) {
   }
   const context healthy = open_context("cuda:0");
   EXPECT_EQ(0, work(healthy)) << "another context";
-  EXPECT_GT(reported, 30 / p.steps / stride()) << "hardly anything was tested";
+  EXPECT_GT(reported, 30 / p.steps / stride()) << "too few faults were injected";
   if (p.how == EMULATED_NO_MEMORY && p.more == 0 && stride() == 1) {
     EXPECT_GT(survived, 0) << "no allocation was tried again";
   }

@@ -19,7 +19,7 @@ namespace {
 
 std::byte *at(const void *memory) { return static_cast<std::byte *>(const_cast<void *>(memory)); }
 
-// As a launch answers: with this thread's latest error, whoever has left it.
+// Returns like a launch: this thread's latest error, whichever call has set it.
 template <class Work>
 cudaError_t launch(cudaStream_t in, std::initializer_list<const void *> memory, Work &&work) {
   if (emulated::enter(emulated::call::command) == cudaSuccess && emulated::reach(in, memory) == cudaSuccess)
@@ -29,7 +29,7 @@ cudaError_t launch(cudaStream_t in, std::initializer_list<const void *> memory, 
 
 float with_bits_of(float x, std::uint32_t mask) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & mask); }
 
-// To 11 significant bits, ties away from zero; what would become infinity is cut off.
+// To 11 significant bits, ties away from zero; a result that would become infinity is truncated.
 float to_tf32(float x) {
   const float rounded = std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + 0x1000u) & 0xffffe000u);
   return std::isfinite(rounded) ? rounded : with_bits_of(x, 0xffffe000u);
@@ -91,10 +91,10 @@ cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcep
           for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.places.push_back(at(array[i]));
           return list;
         };
-        sg_backend_gemm product = what;  // its end comes by another launch
-        product.bias = nullptr;
-        product.activation = SG_ACTIVATION_NONE;
-        sim::multiply(product, operand(what.a, what.a_array, what.stride_a, 1),
+        sg_backend_gemm gemm = what;  // another launch applies its epilogue
+        gemm.bias = nullptr;
+        gemm.activation = SG_ACTIVATION_NONE;
+        sim::multiply(gemm, operand(what.a, what.a_array, what.stride_a, 1),
                       operand(what.b, what.b_array, what.stride_b, 1), operand(what.c, what.c_array, what.stride_c, 4),
                       {});
       });
@@ -134,7 +134,7 @@ cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept {
         const bool finite = std::isfinite(value);
         const float high = !finite ? value : tf32 ? to_tf32(value) : to_bf16(value);
         const float again = finite ? to_bf16(high) : 0, rest = finite ? value - high : 0;
-        // Of the largest numbers the parts must not add up to more.
+        // The parts of the largest numbers must not add up to more than the number.
         const float low = std::fabs(value) < 0x1p127f ? to_bf16(rest) : with_bits_of(rest, 0xffff0000u);
         const std::int64_t place = i + j * what.high_ld;
         if (tf32)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts. Groups of two multiprocessors can be set aside, but for the last four multiprocessors, which are left
-// over as on a GPU whose clusters do not come out even.
+// Green contexts. Groups of two multiprocessors can be reserved, except for the last four multiprocessors, which remain
+// as on a GPU whose clusters are uneven.
 #include "partitions.hpp"
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts of the emulated GPU: what its other parts need of them.
+// Green contexts of the emulated GPU, for its other parts.
 #pragma once
 
 #include <cuda.h>

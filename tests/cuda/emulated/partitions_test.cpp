@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which commands run on multiprocessors that are set aside: those of a partition's products, and no others.
+// Which commands run on reserved multiprocessors: those of the partition's GEMMs, and no others.
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -14,7 +14,7 @@ constexpr std::int64_t n = 24;
 
 class emulated_partitions : public testing::Test {
  protected:
-  // Once the context of the test before is gone, which ends on a thread of its own.
+  // Waits until the previous test's context, which closes on a thread of its own, is gone.
   void SetUp() override {
     for (int tries = 0; tries < 6000 && emulated_gpu_objects() > 0; ++tries)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -30,7 +30,7 @@ class emulated_partitions : public testing::Test {
     EXPECT_EQ(expected > 0, is_partition == 1) << "of " << units;
     return made;
   }
-  // Commands on multiprocessors that are set aside, while `work` is done.
+  // Commands on reserved multiprocessors during `work`.
   template <class Work>
   long within(Work &&work) {
     const long before = emulated_gpu_commands_within();
@@ -42,7 +42,7 @@ class emulated_partitions : public testing::Test {
 };
 
 TEST_F(emulated_partitions, whole_groups_that_are_free) {
-  // Six groups of two; four multiprocessors are left over.
+  // Six groups of two; four multiprocessors remain.
   limited(1, 0);
   limited(16, 0);
   {
@@ -52,12 +52,12 @@ TEST_F(emulated_partitions, whole_groups_that_are_free) {
     EXPECT_OK(sg_stream_create_limited(other, 0, 2, of_other.out()));
     std::int32_t is_partition = -1;
     EXPECT_OK(sg_stream_is_partition(of_other, &is_partition));
-    EXPECT_EQ(0, is_partition) << "another context has them all";
+    EXPECT_EQ(0, is_partition) << "another context has all of them";
   }
   const stream five = limited(5, 4), nine = limited(9, 8), none = limited(9, 0);
 }
 
-TEST_F(emulated_partitions, products_keep_to_them) {
+TEST_F(emulated_partitions, gemms_stay_in_their_partition) {
   const stream in = limited(8, 8);
   stream beside;
   ASSERT_OK(sg_stream_create(context_, 0, beside.out()));
@@ -69,8 +69,8 @@ TEST_F(emulated_partitions, products_keep_to_them) {
   auto *x = static_cast<double *>(data);
   ASSERT_OK(sg_copy(context_, x, a.data(), n * n * sizeof(double), nullptr));
   ASSERT_OK(sg_copy(context_, x + n * n, b.data(), n * n * sizeof(double), nullptr));
-  const sg_gemm_desc there = product(x, x + n * n, x + 2 * n * n, n, n, n);
-  const sg_gemm_desc here = product(a.data(), b.data(), c.data(), n, n, n);
+  const sg_gemm_desc there = make_gemm(x, x + n * n, x + 2 * n * n, n, n, n);
+  const sg_gemm_desc here = make_gemm(a.data(), b.data(), c.data(), n, n, n);
   sg_submit on_part = SG_SUBMIT_INIT, on_all = SG_SUBMIT_INIT;
   on_part.stream = in;
   on_all.stream = beside;
@@ -88,7 +88,7 @@ TEST_F(emulated_partitions, products_keep_to_them) {
   in_tiles.tile_n = n;
   in_tiles.tile_k = n;
   on_part.plan = &in_tiles;
-  EXPECT_GE(submit(here, on_part), 1) << "each tile's product, or all in one call";
+  EXPECT_GE(submit(here, on_part), 1) << "each tile's GEMM, or all in one call";
   EXPECT_EQ(2 * n, c[7]);
   on_part.plan = nullptr;
   EXPECT_EQ(0, within([&] { EXPECT_OK(sg_copy(context_, x, a.data(), n * n * sizeof(double), &on_part)); }))
@@ -103,9 +103,9 @@ TEST_F(emulated_partitions, products_keep_to_them) {
   EXPECT_OK(sg_graph_release(graph));
 }
 
-// Each allocation fails in turn: the stream is made, with less memory to work in, or it says that there is none, and
-// nothing stays behind.
-TEST_F(emulated_partitions, no_memory_to_make_one) {
+// Each allocation fails in turn: the stream is created, with a smaller workspace, or the call reports the failure, and
+// nothing leaks.
+TEST_F(emulated_partitions, creation_without_memory_is_refused) {
   int failed = 0;
   const long before = emulated_gpu_objects();
   for (int nth = 1; nth <= 8; ++nth) {
@@ -122,7 +122,7 @@ TEST_F(emulated_partitions, no_memory_to_make_one) {
       ++failed;
     }
     EXPECT_OK(sg_stream_release(made));
-    limited(8, 8);  // what was in the way is gone
+    limited(8, 8);  // earlier partitions have been released
   }
   EXPECT_GE(failed, 3) << "the context, its stream and cuBLAS's handle";
 }

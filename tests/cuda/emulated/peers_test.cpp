@@ -46,7 +46,7 @@ TEST(emulated_peers, edges) {
   EXPECT_EQ(0, info.peers[3].name[0]);
 }
 
-// Memory of another GPU, good for a square matrix.
+// Memory of another GPU, large enough for a square matrix.
 class peer_matrix {
  public:
   static constexpr std::int64_t n = 48;
@@ -63,7 +63,7 @@ class peer_matrix {
 
 std::string latest_message() { return sg_last_error_message(); }
 
-TEST(emulated_peers, copies_and_products_of_peer_memory) {
+TEST(emulated_peers, copies_and_gemms_of_peer_memory) {
   const context opened = open_context("cuda:0");
   const peer_matrix a, c;
   std::vector<double> ones(peer_matrix::n * peer_matrix::n, 1), seen(ones.size(), -1);

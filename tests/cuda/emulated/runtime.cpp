@@ -98,8 +98,8 @@ API cudaError_t cudaDriverGetVersion(int *out) {
   *out = CUDART_VERSION;
   return cudaSuccess;
 }
-// SG_EMULATED_GPUS: so many are listed, for those who ask which there are; only the first one can be opened. Their
-// addresses are those of fake_nvml.c's.
+// SG_EMULATED_GPUS: the number of GPUs listed; only the first one can be opened. Their addresses are those of
+// fake_nvml.c.
 namespace {
 int listed_gpus() {
   static const int count = [] {
@@ -167,7 +167,7 @@ cudaError_t create(cudaStream_t *out, CUgreenCtx within = nullptr) {
 
 cudaError_t emulated::create_stream_within(CUgreenCtx context, cudaStream_t *out) { return create(out, context); }
 
-// Flags of 0 would make a stream that waits for the legacy default stream, and it for that one.
+// Flags of 0 would create a stream that synchronizes with the legacy default stream.
 API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
   return flags == cudaStreamNonBlocking ? create(out) : refuse(cudaErrorInvalidValue);
 }
@@ -239,7 +239,7 @@ API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 namespace {
 
-// The latest recording; an error for what is captured, which has no time.
+// The latest recording; an error for a captured event, which has no time.
 cudaError_t latest_of(cudaEvent_t event, std::shared_ptr<moment> &out) {
   const std::lock_guard lock(event->mutex);
   if (event->captured_in) return refuse(cudaErrorCapturedEvent);
@@ -297,7 +297,7 @@ API cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
 API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *out) {
   if (const cudaError_t error = enter(call::plain)) return error;
   const std::lock_guard lock(ranges::only().mutex);
-  *static_cast<std::uint64_t *>(out) = ranges::only().device_bytes;  // reserved is what is used
+  *static_cast<std::uint64_t *>(out) = ranges::only().device_bytes;  // all reserved memory is used
   return cudaSuccess;
 }
 

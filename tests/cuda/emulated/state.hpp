@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulated GPU consists of: memory, events, graphs, streams, and how it is broken.
+// The state of the emulated GPU: memory, events, graphs, streams, and injected faults.
 #pragma once
 
 #include <cuda.h>
@@ -45,7 +45,7 @@ class moment {
     }
     changed_.notify_all();
   }
-  std::int64_t ns() {  // 0: it has not happened
+  std::int64_t ns() {  // 0: not completed
     const std::lock_guard lock(mutex_);
     return ns_;
   }
@@ -67,11 +67,12 @@ using block = std::unique_ptr<void, freeing>;
 
 inline block new_block(std::size_t bytes) {
   block made(::operator new(bytes, alignment, std::nothrow));
-  if (made) std::memset(made.get(), 0xa5, std::min<std::size_t>(bytes, 4096));  // nobody may count on zeros
+  if (made) std::memset(made.get(), 0xa5, std::min<std::size_t>(bytes, 4096));  // new memory must not read as zeros
   return made;
 }
 
-// Nodes of a graph, and what each comes after. They run in another order than they were captured in, where they may.
+// Nodes of a graph and their predecessors. They run in another order than they were captured in, where their
+// dependencies allow it.
 struct node_list {
   struct node {
     std::function<void()> work;
@@ -97,7 +98,7 @@ struct node_list {
       if (reached.count(i)) reached.insert(nodes[i].after.begin(), nodes[i].after.end());
     return reached.count(from) != 0;
   }
-  // One of those that wait for nothing first, in turn, then always the latest that may run.
+  // A different root first each time, then always the latest node that is ready.
   void run(unsigned turn) const {
     std::vector<std::size_t> sources;
     for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -116,20 +117,20 @@ struct node_list {
   }
 };
 
-// A capture that goes on: the graph that it makes, and the streams that have joined it.
+// A capture in progress: its graph, and the streams that have joined it.
 struct capture {
   bool over = false;
   std::shared_ptr<node_list> into = std::make_shared<node_list>();
   std::vector<CUstream_st *> streams;
 };
 
-// How it is broken. Counting orders nothing: the sanitizers are to see the plugin's order.
+// Injected faults. Counting orders nothing, so that the sanitizers see the plugin's own ordering.
 struct breakage {
   std::atomic<emulated_fault> how{EMULATED_NONE};
   std::atomic<long> left{0}, more{0};
   std::atomic<bool> happened{false}, lost{false};
-  std::atomic<int> device{0};  // the how manieth: what was enqueued to a lost one never runs
-  std::shared_mutex running;   // shared by commands that run; when the device is lost none does
+  std::atomic<int> device{0};  // generation of the device: commands enqueued to a lost one never run
+  std::shared_mutex running;   // shared by running commands; exclusive to lose the device
 
   void lose() {
     const std::unique_lock none_runs(running);
@@ -150,7 +151,7 @@ inline breakage g_breakage;
 struct object_list {
   std::mutex mutex;
   std::set<void *> all;
-  std::set<CUstream_st *> streams;  // of the device that is there
+  std::set<CUstream_st *> streams;  // streams of the current device
 
   static object_list &only() {
     static object_list *const made = new object_list;
@@ -173,7 +174,7 @@ struct ranges {
     static ranges *const made = new ranges;
     return *made;
   }
-  // With the lock: that which holds the address, or end().
+  // With the lock held: the range that contains the address, or end().
   std::map<std::uintptr_t, range>::iterator at(const void *address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     auto found = all.upper_bound(wanted);
@@ -194,7 +195,7 @@ struct ranges {
     all.emplace(begin, range{bytes, type});
     return true;
   }
-  // What a lost device knew is gone with it.
+  // The state of a lost device is discarded.
   void replace_device() {
     const std::lock_guard lock(mutex);
     for (const auto &[address, x] : all)
@@ -227,14 +228,14 @@ struct CUgraphExec_st {
 struct CUevent_st {
   bool timed;
   std::mutex mutex;
-  std::shared_ptr<emulated::moment> latest;  // nullptr: it was never recorded
+  std::shared_ptr<emulated::moment> latest;  // nullptr: never recorded
   std::shared_ptr<emulated::capture> captured_in;
   std::set<std::size_t> captured_after;
 };
 
 struct CUstream_st {
   std::shared_ptr<emulated::capture> captured_in;
-  std::set<std::size_t> tails;  // in the capture: what the next command comes after
+  std::set<std::size_t> tails;  // in the capture: predecessors of the next command
   bool is_origin = false;
   CUgreenCtx within = nullptr;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins for the registry's tests, one for each VARIANT: the simulated device under another name, sound or spoilt.
+// Plugins for the registry's tests, one for each VARIANT: the simulated device under another name, valid or defective.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ namespace {
   return SG_STATUS_OK;
 }
 
-// As a driver that starts a helper program.
+// Like a driver that starts a helper program.
 [[maybe_unused]] sg_status start_a_helper(char *, uint64_t) {
   const pid_t helper = fork();
   if (helper == 0) _exit(0);
@@ -49,7 +49,7 @@ namespace {
   static sg_backend_ops table = *sg_sim_backend();
   table.name = "tiny";
   switch (VARIANT) {
-    case SHORT_BUT_SOUND: table.struct_size = offsetof(sg_backend_ops, drain); break;  // older: knows no drain
+    case SHORT_BUT_SOUND: table.struct_size = offsetof(sg_backend_ops, drain); break;  // older: has no drain
     case UNWILLING: table.probe = refuse; break;
     case WRONG_VERSION: table.abi_version = SG_BACKEND_ABI_VERSION + 1; break;
     case MISSING_SLOT: table.event_record = nullptr; break;

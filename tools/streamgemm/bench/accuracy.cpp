@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `accuracy`: f32 products under each arithmetic that a caller may allow, how long they take and how far they
-// are from the product.
+// The suite `accuracy`: f32 GEMMs under each arithmetic that a caller may allow: their times and errors.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +22,7 @@ struct gemm_shape {
   std::string text() const { return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k); }
 };
 
-// Uniform in (-1, 1), or in (0, 1), where every sum grows and every bit that is cut off is cut off on the same side.
+// Uniform in (-1, 1), or in (0, 1), where every sum grows and every truncation errs in the same direction.
 enum class numbers { of_both_signs, positive };
 
 std::vector<float> random_matrix(std::int64_t count, numbers which, std::uint64_t seed) {
@@ -36,7 +35,7 @@ std::vector<float> random_matrix(std::int64_t count, numbers which, std::uint64_
   return all;
 }
 
-// Some elements of C, spread over it: what they should be, and the sums of their products' magnitudes.
+// Some elements of C, spread over it: expected values, and the sums of their products' magnitudes.
 class sample {
  public:
   sample(const gemm_shape &of, const std::vector<float> &a, const std::vector<float> &b) : of_(of) {
@@ -143,15 +142,15 @@ class accuracy_suite {
     ours("streamgemm, exact", SG_COMPUTE_EXACT);
     for (const auto &[variant, compute] :
          {std::pair{"cublasGemmEx", SG_COMPUTE_EXACT}, {"cublasGemmEx, tf32", SG_COMPUTE_TF32}}) {
-      const gpu_product product = x.product(compute);
-      if (!peers_ || peers_->resident(0, &product, 1) < 0) continue;
-      add(variant, compute, [=, this](int count) { return peers_->resident(0, &product, count); });
+      const gpu_gemm gemm = x.gemm(compute);
+      if (!peers_ || peers_->resident(0, &gemm, 1) < 0) continue;
+      add(variant, compute, [=, this](int count) { return peers_->resident(0, &gemm, count); });
     }
     out_.run(what);
   }
 
  private:
-  // Column major, behind each other.
+  // Column-major, one after another.
   struct operands {
     gemm_shape of;
     float *first;
@@ -166,7 +165,7 @@ class accuracy_suite {
       desc.compute = compute;
       return desc;
     }
-    gpu_product product(sg_compute compute) const {
+    gpu_gemm gemm(sg_compute compute) const {
       return {of.m, of.n, of.k, SG_DTYPE_F32, compute, SG_OP_N, SG_OP_N, of.m, of.k, of.m, a(), b(), c()};
     }
   };
@@ -177,7 +176,7 @@ class accuracy_suite {
     return buffer_handle(fresh);
   }
 
-  // Seconds of one; each writes the C of the one before, as calls on one stream do.
+  // Seconds of one; each overwrites the previous one's C, like calls on one stream.
   double in_a_row(const sg_gemm_desc &desc, int times) const {
     return timed([&] {
              for (int i = 0; i < times; ++i)
@@ -193,7 +192,7 @@ class accuracy_suite {
     seen.poison(context_.get(), x.c());
     run(1);
     const sample::errors found = seen.of(context_.get(), x.c());
-    const int pieces = int(x.of.k / 256) + 2;  // no device takes shorter ones
+    const int pieces = int(x.of.k / 256) + 2;  // no device uses shorter ones
     const double allowed = error_bound_of_f32(compute, x.of.k, pieces);
     if (!(found.largest <= allowed)) {
       char text[96];

@@ -48,7 +48,7 @@ std::string utc_now() {
   return text;
 }
 
-// Measures each case as it comes, and tells how it went.
+// Measures each case as it comes, and prints its result.
 class recorder : public suite_run {
  public:
   recorder(const suite_request &request, bool show) : request_(request), show_(show) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `calls`: blocking products on the cpu, small ones first, beside the same calls of CBLAS. This is what a
-// program notices that multiplies one matrix after another.
+// The suite `calls`: blocking GEMMs on the cpu, small ones first, beside the same calls of CBLAS: the time of a program
+// that multiplies one matrix after another.
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -35,7 +35,7 @@ class calls_suite {
   }
 
  private:
-  // A round is some calls, each of which has ended before the next begins.
+  // A round is some calls, each of which returns before the next starts.
   void blocking(const shape &size, sg_dtype type) {
     const std::string name = std::string("blocking gemm ") + sg_dtype_name(type) + " " + size.text();
     if (!out_.wants(name)) return;

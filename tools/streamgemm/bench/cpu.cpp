@@ -57,8 +57,7 @@ class cpu_suite {
     for (const peer &p : peers_) out_.note(p.name, p.version);
   }
 
-  // This library, one asynchronous call a product, and one wait at the end. With more calls than products it starts
-  // over.
+  // This library, one asynchronous call per GEMM, and one wait at the end. With more calls than GEMMs it starts over.
   bench_variant ours(const shared_workload &work, int calls, const std::string &name = own_variant) {
     return {name, [this, work, calls, name] {
               return work->checked(name, [&] {
@@ -134,8 +133,8 @@ class cpu_suite {
     }
   }
 
-  // What memory alone takes: each operand read once and each result written, with hardly any arithmetic. Not a product,
-  // so nothing is compared.
+  // The time of the memory accesses alone: each operand read once and each result written, with hardly any arithmetic.
+  // Not a GEMM, so nothing is compared.
   bench_variant memory_alone(const shared_workload &work) const {
     return {"operands read, C written, on " + std::to_string(cores_) + " threads", [this, work] {
               return timed([&] {
@@ -187,8 +186,8 @@ class cpu_suite {
     out_.run(what);
   }
 
-  // Few products computed over and over: what they cost when memory does not bound them. Two that write the same C run
-  // one after the other, so there are more C's than can wait at a time.
+  // Few GEMMs computed repeatedly: their cost when memory is not the bottleneck. Two that write the same C run one
+  // after the other, so there are more C's than can be queued at a time.
   void in_cache(shape size, int calls) {
     constexpr int distinct = 64, results = 512;
     const std::string name = std::to_string(calls) + " gemm f32 " + size.text() + ", operands in cache";

@@ -13,8 +13,8 @@ namespace {
 
 using shared_workload = std::shared_ptr<workload>;
 
-// The median over many that follow each other closely while the library works on them; the clock is read around each
-// call and its cost is in the figure.
+// The median over many calls in quick succession while the library works on them; the clock is read around each call
+// and its cost is in the figure.
 double each_call(workload &work, const std::function<void(int)> &call) {
   std::vector<double> seconds;
   seconds.reserve(std::size_t(work.count()));
@@ -65,8 +65,8 @@ bench_variant call_with_handles(sg_context *context, const shared_workload &work
           }};
 }
 
-// Calls into a queue that stands still: the context's only lane is busy with large products all the while, so no worker
-// takes the core, the caches or the locks that the calls need. The timer's cost is taken off.
+// Calls into a blocked queue: the context's only lane is busy with large GEMMs all the while, so no worker uses the
+// core, the caches or the locks that the calls need. The timer's cost is subtracted.
 class held_queue {
  public:
   held_queue(const std::string &device, const shared_workload &work, bool quick)
@@ -87,7 +87,7 @@ class held_queue {
       check(sg_context_synchronize(context_.get()), "sg_context_synchronize");
       if (held) return seconds;
     }
-    throw failure(exit_code::failed, "the products before the calls ended too soon");
+    throw failure(exit_code::failed, "the GEMMs before the calls completed too soon");
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one asynchronous call costs the thread that makes it.
+// The cost of one asynchronous call to the calling thread.
 #pragma once
 
 #include <vector>

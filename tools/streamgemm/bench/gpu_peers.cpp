@@ -25,8 +25,8 @@ void note_gpu_facts(const gpu_peer_table &peers, suite_run &run) {
 }
 
 // Read as column major, a row-major matrix is its transpose: C^T = op(B)^T * op(A)^T.
-gpu_product gpu_product_of(const sg_gemm_desc &desc) {
-  gpu_product same{};
+gpu_gemm gpu_gemm_of(const sg_gemm_desc &desc) {
+  gpu_gemm same{};
   same.m = desc.c.cols;
   same.n = desc.c.rows;
   same.k = desc.op_a == SG_OP_N ? desc.a.cols : desc.a.rows;

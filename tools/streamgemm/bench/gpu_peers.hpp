@@ -12,8 +12,8 @@ namespace sg::cli {
 
 class suite_run;
 
-// C = op(A) * op(B) + beta * C, column major; C has A's type. `batch` of them at strides in elements.
-struct gpu_product {
+// C = op(A) * op(B) + beta * C, column-major; C has A's type. `batch` of them at strides in elements.
+struct gpu_gemm {
   std::int64_t m, n, k;
   sg_dtype dtype;
   sg_compute compute;
@@ -23,55 +23,55 @@ struct gpu_product {
   void *c;
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;
   double beta = 0;
-  // Of products in a row: how many places for C they write in turn, and the bytes from one to the next.
+  // For GEMMs in a row: the number of Cs that they write cyclically, and the bytes from one to the next.
   std::int64_t outputs = 1, output_step = 0;
 };
 
-// How many products, all resident, are sent.
+// The way in which many resident GEMMs are sent.
 enum class gpu_way : std::int32_t {
-  synchronous,  // a call each, and a wait for its end
-  streams,      // a call each, over some streams in turn; one wait
+  synchronous,  // a call each, and a wait for its completion
+  streams,      // a call each, over some streams cyclically; one wait
   strided,      // one strided-batched call
-  pointers,     // one pointer-array call; the arrays lie on the device already
-  grouped,      // one grouped call, a group for each shape; the arrays lie on the device already
+  pointers,     // one pointer-array call; the arrays are on the device already
+  grouped,      // one grouped call, a group for each shape; the arrays are on the device already
   graph         // one launch of a graph that was captured from `streams`
 };
 
-// An urgent product every millisecond on a stream of its own, beside large ones that always wait on another.
+// An urgent GEMM every millisecond on a stream of its own, beside large ones that are always queued on another.
 struct gpu_trickle {
-  const gpu_product *urgent, *large;  // each in turn
+  const gpu_gemm *urgent, *large;  // each used cyclically
   std::int32_t urgent_count, large_count;
-  std::int32_t high_priority;              // of the urgent ones' stream: 1 or 0
-  std::int32_t urgent_units, large_units;  // multiprocessors that cuBLAS is to plan for; 0: all
+  std::int32_t high_priority;              // of the urgent GEMMs' stream: 1 or 0
+  std::int32_t urgent_units, large_units;  // multiprocessors that cuBLAS should plan for; 0: all
   double seconds;
 };
 
-// What the device did in this run, in bytes per second.
+// The device's rates in this run, in bytes per second.
 struct gpu_link_rates {
   double in, out, both;
 };
 
 struct gpu_peer_table {
-  // Text of facts, one "key: value" a line.
+  // Device properties as text, one "key: value" a line.
   const char *(*facts)();
   gpu_link_rates (*link)();
-  // From host to host, by each peer; seconds, or negative where the peer has no such product.
+  // From host to host, by each peer; seconds, or negative if the peer has no such GEMM.
   std::int32_t (*host_count)();
   const char *(*host_name)(std::int32_t peer);
-  double (*host)(std::int32_t peer, const gpu_product *what);
+  double (*host)(std::int32_t peer, const gpu_gemm *what);
   // Operands on the device. `way` 0: cublasGemmEx; from 1 on: cublasLt's candidates, best first. Seconds of one of
-  // `times` products in a row, or negative where there is no such candidate.
-  double (*resident)(std::int32_t way, const gpu_product *what, std::int32_t times);
-  // The arithmetic alone of a product whose operands lie on the host; negative where they do not fit the device.
-  double (*arithmetic)(const gpu_product *what);
-  // Many products, prepared once and run often. Preparation keeps what a careful user would: a handle with a workspace
-  // for each stream, arrays of pointers on the device, an instantiated graph. nullptr where they cannot be sent that
-  // way. With more than one stream the products must be independent.
-  void *(*many_prepare)(gpu_way way, std::int32_t streams, const gpu_product *products, std::int32_t count);
-  double (*many_run)(void *many);  // seconds until the last has ended; negative after a failure
+  // `times` GEMMs in a row, or negative if there is no such candidate.
+  double (*resident)(std::int32_t way, const gpu_gemm *what, std::int32_t times);
+  // The arithmetic alone of a GEMM whose operands are on the host; negative if they do not fit the device.
+  double (*arithmetic)(const gpu_gemm *what);
+  // Many GEMMs, prepared once and run many times. Preparation creates the objects that a careful user would keep: a
+  // handle with a workspace for each stream, arrays of pointers on the device, an instantiated graph. nullptr if they
+  // cannot be sent that way. With more than one stream the GEMMs must be independent.
+  void *(*many_prepare)(gpu_way way, std::int32_t streams, const gpu_gemm *gemms, std::int32_t count);
+  double (*many_run)(void *many);  // seconds until the last has completed; negative after a failure
   void (*many_release)(void *many);
-  // Writes at most `capacity` latencies in seconds, and how many of the large products ended meanwhile. The number of
-  // latencies; negative after a failure.
+  // Writes at most `capacity` latencies in seconds, and how many of the large GEMMs completed meanwhile. Returns the
+  // number of latencies; negative after a failure.
   std::int32_t (*trickle)(const gpu_trickle *how, double *latencies, std::int32_t capacity, std::int64_t *large_ended);
 };
 
@@ -80,7 +80,7 @@ inline constexpr const char *gpu_peers_symbol = "sg_bench_gpu_peers_4";
 const gpu_peer_table *load_gpu_peers(const std::string &path);  // nullptr without a path. Throws failure.
 void note_gpu_facts(const gpu_peer_table &peers, suite_run &run);
 
-// What cuBLAS is asked for to get the same as from a row-major submission of ours.
-gpu_product gpu_product_of(const sg_gemm_desc &desc);
+// The cuBLAS arguments with the same result as a row-major submission.
+gpu_gemm gpu_gemm_of(const sg_gemm_desc &desc);
 
 }  // namespace sg::cli

@@ -8,13 +8,13 @@ namespace {
 
 constexpr int heads = 12;
 
-// `items` sequences; a head's matrices lie together, or those of a sequence do, as a model leaves them.
+// `items` sequences; the matrices of a head are contiguous, or those of a sequence are, as models store them.
 void measure_heads(small_suite &suite, const shape &size, int items, bool by_sequence) {
-  const product_kind kind{SG_DTYPE_BF16, suite.on_host() ? SG_DTYPE_F32 : SG_DTYPE_BF16, SG_OP_T};
+  const gemm_kind kind{SG_DTYPE_BF16, suite.on_host() ? SG_DTYPE_F32 : SG_DTYPE_BF16, SG_OP_T};
   const std::string name = std::to_string(items) + " x " + std::to_string(heads) + " heads, " + size.text() + " bf16" +
                            (by_sequence ? ", interleaved" : "");
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), std::vector(std::size_t(items * heads), size), kind);
+  gemm_set set(suite.context(), std::vector(std::size_t(items * heads), size), kind);
   submissions each_head;
   for (int h = 0; h < heads; ++h)
     each_head.push_back(by_sequence ? set.batch(h, items, heads) : set.batch(h * items, items));
@@ -38,7 +38,8 @@ void measure_heads(small_suite &suite, const shape &size, int items, bool by_seq
 void run_heads_suite(const suite_request &request, suite_run &run) {
   small_suite suite(request, run);
   const shape size = request.quick ? shape{64, 64, 64} : shape{512, 512, 64};
-  const int items = suite.on_host() || request.quick ? 4 : 64;  // a processor has neither the time nor the memory
+  const int items =
+      suite.on_host() || request.quick ? 4 : 64;  // larger cases take too long and too much memory on a CPU
   measure_heads(suite, size, items, false);
   measure_heads(suite, size, items, true);
   measure_heads(suite, size, 1, false);

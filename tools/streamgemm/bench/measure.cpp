@@ -66,8 +66,8 @@ std::vector<double> between_stamps(int count, const std::function<void(int)> &ca
   return seconds;
 }
 
-// What takes less runs untimed just before each timed run: cores, threads and caches that have idled, or served others,
-// meanwhile are slow at first.
+// Shorter work runs untimed just before each timed run: idle or otherwise used cores, threads and caches are slow at
+// first.
 constexpr double most_seconds_of_brief = 0.05;
 
 void warm_up(const bench_variant &variant, double seconds) {
@@ -93,7 +93,7 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
   for (const bench_variant &variant : what.variants) {
     const double measured = variant.run();
     warms_up.push_back(measured < most_seconds_of_brief);
-    round += timed([&] {  // with what surrounds what is measured
+    round += timed([&] {  // including the overhead around the measured work
       if (warms_up.back()) warm_up(variant, limits.warming_up);
       variant.run();
     });

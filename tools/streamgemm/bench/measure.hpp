@@ -15,15 +15,15 @@ namespace sg::cli {
 // Runs `work` and returns its seconds.
 double timed(const std::function<void()> &work);
 
-// What the library predicted of a run, and what it took on the device's clock (virtual on simulated ones).
+// The library's prediction of a run, and the run's time on the device's clock (virtual on simulated ones).
 struct prediction {
   double predicted_seconds = 0, device_seconds = 0;
 };
 
 struct bench_variant {
   std::string name;
-  std::function<double()> run;  // does the work once and returns the seconds that count
-  std::function<std::vector<std::pair<std::string, double>>()> more = nullptr;  // further keys, asked for in the end
+  std::function<double()> run;  // does the work once and returns the measured seconds
+  std::function<std::vector<std::pair<std::string, double>>()> more = nullptr;  // further keys, requested last
 };
 
 struct bench_case {
@@ -33,7 +33,7 @@ struct bench_case {
   double bytes_in = 0, bytes_out = 0;  // over the link, of one run
   double bound_seconds = 0;            // 0: no bound is known
   int products = 1;                    // of one run; its seconds are those of all of them
-  const prediction *own = nullptr;     // of the first variant, this library's, as its latest run left it; nullptr: none
+  const prediction *own = nullptr;     // of the first variant, this library's, from its latest run; nullptr: none
 };
 
 struct measure_limits {
@@ -42,22 +42,22 @@ struct measure_limits {
   double warming_up = 0.025;  // seconds that a brief variant runs untimed before each timed run; once at least
 };
 
-// Waits until this process uses no processor time: threads of a library that go on spinning after a call would slow
-// down whatever is measured next.
+// Waits until this process uses no processor time: library threads that spin after a call would slow down the next
+// measurement.
 void let_threads_go_idle();
 
-// `tell` is called now and then, between the runs.
+// `tell` is called from time to time, between the runs.
 std::vector<bench_row> measure(const bench_case &what, const measure_limits &limits, const std::function<void()> &tell);
 
 double median(std::vector<double> values);
 
-// The value that a share of all, between 0 and 1, does not exceed.
+// The value that the given share (0 to 1) of all values does not exceed.
 double percentile(std::vector<double> values, double share);
 
-// For work of microseconds: runs it for some milliseconds, and returns the median of what it said, the first left out.
+// For work of microseconds: runs it for some milliseconds, and returns the median of its results, without the first.
 double median_of_burst(const std::function<double()> &work);
 
-// Seconds of each of `count` calls, timed one by one; the timer's own cost is taken off.
+// Seconds of each of `count` calls, timed one by one; the timer's own cost is subtracted.
 std::vector<double> timed_calls(int count, const std::function<void(int)> &call);
 
 }  // namespace sg::cli

@@ -40,10 +40,10 @@ namespace {
 using data_type = dnnl::memory::data_type;
 using tag = dnnl::memory::format_tag;
 
-// The matmul primitive, made once, with memory objects whose pointers change from call to call.
-class onednn_product {
+// The matmul primitive, created once, with memory objects whose pointers change from call to call.
+class onednn_gemm {
  public:
-  onednn_product(std::int64_t m, std::int64_t n, std::int64_t k, sg_op op_b, data_type in, data_type out)
+  onednn_gemm(std::int64_t m, std::int64_t n, std::int64_t k, sg_op op_b, data_type in, data_type out)
       : engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
         a_(memory(m, k, in, tag::ab)),
@@ -86,14 +86,14 @@ multiply_fn onednn_prepare(std::int64_t m, std::int64_t n, std::int64_t k, sg_dt
     case SG_DTYPE_I8: in = data_type::s8, out = data_type::s32; break;
     default: return {};
   }
-  std::shared_ptr<onednn_product> product;
+  std::shared_ptr<onednn_gemm> gemm;
   try {
-    product = std::make_shared<onednn_product>(m, n, k, op_b, in, out);
+    gemm = std::make_shared<onednn_gemm>(m, n, k, op_b, in, out);
   } catch (const dnnl::error &failed) {
-    if (failed.status == dnnl_unimplemented) return {};  // this processor has no such product
+    if (failed.status == dnnl_unimplemented) return {};  // this processor has no such GEMM
     throw;
   }
-  return [product](const void *a, const void *b, void *c) { (*product)(a, b, c); };
+  return [gemm](const void *a, const void *b, void *c) { (*gemm)(a, b, c); };
 }
 
 // The BLAS-like call, which needs no preparation; for some shapes it is the faster of the two.

@@ -11,15 +11,15 @@
 
 namespace sg::cli {
 
-// C = A * op(B); row major and tight; C is f32 for bf16, i32 for i8, otherwise of A's type.
+// C = A * op(B); row-major and tight; C is f32 for bf16, i32 for i8, otherwise of A's type.
 using multiply_fn = std::function<void(const void *a, const void *b, void *c)>;
 
 struct peer {
   std::string name, version;
-  // Everything that a caller can do ahead for one shape; empty when the library lacks the type on this processor.
+  // All preparation that a caller can do ahead for one shape; empty when the library lacks the type on this processor.
   // oneDNN chooses here how many threads it will use.
   std::function<multiply_fn(std::int64_t m, std::int64_t n, std::int64_t k, sg_dtype dtype, sg_op op_b)> prepare;
-  // The library's own threads, for what this thread calls from now on.
+  // The library's own number of threads, for later calls of this thread.
   std::function<int()> threads;
   std::function<void(int)> set_threads;
 };
@@ -37,7 +37,7 @@ class peer_threads {
   int before_;
 };
 
-// CBLAS by its product, and by its matrix-vector product where C is one column or row of f64.
+// CBLAS gemm, and gemv where C is one column or row of f64.
 std::vector<peer> cblas_peers();
 std::vector<peer> cpu_peers();  // those found when this program was built
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `priority`: how long an urgent small product takes beside a flood of large ones that fill the device and
-// wait for it, with priority, with a share of the device for each, and without either, and what the flood loses by it.
+// The suite `priority`: the latency of an urgent small GEMM beside a flood of large ones that fill the device and queue
+// for it, with priority, with a share of the device for each, and without either, and the cost to the flood.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,7 +23,7 @@ queue_handle make_queue(sg_context *context) {
   return queue_handle(made);
 }
 
-// What has ended by now or does within the time; none after it.
+// Completions up to now or within the time; none after it.
 int next_completions(sg_queue *queue, std::vector<sg_completion> &done, std::int64_t timeout_ns) {
   std::int32_t count = 0;
   const sg_status status = sg_queue_next_batch(queue, done.data(), std::int32_t(done.size()), timeout_ns, &count);
@@ -34,8 +34,8 @@ int next_completions(sg_queue *queue, std::vector<sg_completion> &done, std::int
   return count;
 }
 
-// Products of normal priority, each submitted again as soon as it has ended: as many as there are always wait or run.
-// `in`: the stream that they go into; nullptr: none.
+// GEMMs of normal priority, each submitted again as soon as it has completed: a constant number is always queued or
+// running. `in`: their stream; nullptr: none.
 class flood {
  public:
   flood(sg_context *context, sg_stream *in, const submissions &all)
@@ -87,8 +87,8 @@ class flood {
   std::thread feeder_;
 };
 
-// Submits one of the products every millisecond, whether the ones before have ended or not, so that a slow one does not
-// hide what it would have done to the next. Latencies from the submission to the completion's arrival.
+// Submits one of the GEMMs every millisecond, whether the previous ones have completed or not, so that a slow one does
+// not hide its effect on the next. Latencies from the submission to the completion's arrival.
 std::vector<double> trickle(sg_context *context, sg_stream *in, const submissions &all, int priority, double seconds) {
   const queue_handle queue = make_queue(context);
   const auto count = std::size_t(std::max(10.0, seconds * 1e3));
@@ -119,7 +119,7 @@ std::vector<double> trickle(sg_context *context, sg_stream *in, const submission
   return latencies;
 }
 
-// An eighth of the device for the urgent products, the rest for the others.
+// An eighth of the device for the urgent GEMMs, the rest for the others.
 struct shares {
   stream_handle urgent, large;
   std::int32_t urgent_units = 0, large_units = 0;
@@ -174,10 +174,10 @@ std::vector<mode> modes_of(const small_suite &suite, const shares &parts) {
 
 struct mode_outcome {
   std::vector<double> latencies;        // of the trickle
-  std::vector<double> flood_intervals;  // seconds for each product of the flood, one figure for each slice
+  std::vector<double> flood_intervals;  // seconds for each GEMM of the flood, one figure for each slice
 };
 
-// The operands, and what a slice of time is spent on.
+// The operands, and the use of a slice of time.
 struct scene {
   small_suite &suite;
   const submissions large, small;
@@ -206,7 +206,7 @@ struct scene {
   }
 
   void peer_slice(const mode &way, mode_outcome &to) const {
-    const std::vector<gpu_product> urgent = gpu_products_of(small), flooding = gpu_products_of(large);
+    const std::vector<gpu_gemm> urgent = gpu_gemms_of(small), flooding = gpu_gemms_of(large);
     const gpu_trickle how{.urgent = urgent.data(),
                           .large = flooding.data(),
                           .urgent_count = std::int32_t(urgent.size()),
@@ -234,7 +234,7 @@ bench_row row_of(const std::string &name, const std::string &variant, std::vecto
   return row;
 }
 
-// Urgent products beside a flood of large ones, cubes with so many rows.
+// Urgent GEMMs beside a flood of large ones, cubes with so many rows.
 void run_beside(small_suite &suite, const suite_request &request, sg_dtype type, std::int64_t n, std::int64_t urgent) {
   const shape large{n, n, n}, small{urgent, urgent, urgent};
   const std::string kind = std::string(" ") + sg_dtype_name(type);
@@ -243,8 +243,8 @@ void run_beside(small_suite &suite, const suite_request &request, sg_dtype type,
   if (!suite.wants(name)) return;
 
   constexpr int waiting = 16, in_turn = 64, slices = 5;
-  product_set floods(suite.context(), std::vector(waiting, large), {type, type});
-  product_set urgents(suite.context(), std::vector(in_turn, small), {type, type});
+  gemm_set floods(suite.context(), std::vector(waiting, large), {type, type});
+  gemm_set urgents(suite.context(), std::vector(in_turn, small), {type, type});
   const submissions all_large = floods.one_by_one(), all_small = urgents.one_by_one();
   for (const auto &[set, all] : {std::pair{&floods, &all_large}, {&urgents, &all_small}}) {
     set->reset();

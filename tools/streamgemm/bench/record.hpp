@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark run leaves behind: the schema streamgemm-bench/1.
+// The record of a benchmark run: the schema streamgemm-bench/1.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `graph`: submissions recorded once and replayed, beside the same ones made each time.
+// The suite `graph`: submissions recorded once and replayed, beside separate submissions each time.
 #include <algorithm>
 
 #include "senders.hpp"
@@ -8,7 +8,7 @@ namespace sg::cli {
 
 namespace {
 
-void add_own(small_suite &suite, bench_case &what, product_set &set, const submissions &all) {
+void add_own(small_suite &suite, bench_case &what, gemm_set &set, const submissions &all) {
   suite.add(what, set, own_variant, send_recorded(suite.context(), all));
   suite.add(what, set, "streamgemm, one by one", send_one_by_one(suite.context(), all));
 }
@@ -16,7 +16,7 @@ void add_own(small_suite &suite, bench_case &what, product_set &set, const submi
 void replay_independent(small_suite &suite, const shape &size, int count) {
   const std::string name = std::to_string(count) + " gemm f32 " + size.text() + ", recorded";
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), std::vector(std::size_t(count), size));
+  gemm_set set(suite.context(), std::vector(std::size_t(count), size));
   const submissions all = set.one_by_one();
   bench_case what{name, set.flops(), {}};
   what.products = count;
@@ -31,11 +31,11 @@ void replay_independent(small_suite &suite, const shape &size, int count) {
   suite.run(what);
 }
 
-// Each product is added to what the ones before left in C.
+// Each GEMM is added to the result of the previous ones in C.
 void replay_chain(small_suite &suite, const shape &size, int count) {
   const std::string name = "chain of " + std::to_string(count) + " gemm f32 " + size.text() + ", recorded";
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), std::vector(std::size_t(count), size), {.one_sum = true});
+  gemm_set set(suite.context(), std::vector(std::size_t(count), size), {.one_sum = true});
   const submissions all = set.one_by_one();
   bench_case what{name, set.flops(), {}};
   what.products = count;

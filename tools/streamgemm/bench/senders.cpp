@@ -18,7 +18,7 @@ void submit(sg_context *context, const sg_gemm_desc &desc, const sg_submit *opti
 
 void wait_for_all(sg_context *context) { check(sg_context_synchronize(context), "sg_context_synchronize"); }
 
-// Threads that wait for the next round; its start and its end are theirs together.
+// Threads that wait for the next round; they start and finish it together.
 class crew {
  public:
   crew(int size, std::function<void(int)> work)
@@ -157,15 +157,15 @@ round_fn send_by_threads(sg_context *context, submissions all, int threads) {
   };
 }
 
-std::vector<gpu_product> gpu_products_of(const submissions &all) {
-  std::vector<gpu_product> products;
-  for (const sg_gemm_desc &desc : all) products.push_back(gpu_product_of(desc));
-  return products;
+std::vector<gpu_gemm> gpu_gemms_of(const submissions &all) {
+  std::vector<gpu_gemm> gemms;
+  for (const sg_gemm_desc &desc : all) gemms.push_back(gpu_gemm_of(desc));
+  return gemms;
 }
 
 round_fn send_to_gpu_peer(const gpu_peer_table &peers, gpu_way way, int streams, const submissions &all) {
-  const std::vector<gpu_product> products = gpu_products_of(all);
-  const std::shared_ptr<void> ready(peers.many_prepare(way, streams, products.data(), std::int32_t(products.size())),
+  const std::vector<gpu_gemm> gemms = gpu_gemms_of(all);
+  const std::shared_ptr<void> ready(peers.many_prepare(way, streams, gemms.data(), std::int32_t(gemms.size())),
                                     [&peers](void *many) { peers.many_release(many); });
   if (!ready) return {};
   return [&peers, ready] {
@@ -227,7 +227,7 @@ sg_context *small_suite::without_coalescing() {
   return apart_.get();
 }
 
-void small_suite::add(bench_case &to, product_set &set, const std::string &name, const round_fn &round) const {
+void small_suite::add(bench_case &to, gemm_set &set, const std::string &name, const round_fn &round) const {
   if (!round) return;
   set.reset();
   round();
@@ -235,12 +235,12 @@ void small_suite::add(bench_case &to, product_set &set, const std::string &name,
   to.variants.push_back({name, [round] { return median_of_burst(round); }});
 }
 
-void small_suite::add_gpu_peer(bench_case &to, product_set &set, const std::string &name, gpu_way way, int streams,
+void small_suite::add_gpu_peer(bench_case &to, gemm_set &set, const std::string &name, gpu_way way, int streams,
                                const submissions &all) const {
   if (gpu_) add(to, set, name, send_to_gpu_peer(*gpu_, way, streams, all));
 }
 
-void small_suite::add_cpu_peers(bench_case &to, product_set &set, const submissions &all) const {
+void small_suite::add_cpu_peers(bench_case &to, gemm_set &set, const submissions &all) const {
   const int cores = int(std::max(1u, std::thread::hardware_concurrency()));
   for (const peer &p : cpu_)
     for (const int threads : cores > 1 ? std::vector{cores, 1} : std::vector{1}) {

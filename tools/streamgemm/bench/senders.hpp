@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is handed the same products in the suites of small ones, and how: this library, the peers on a GPU, those on the
+// The ways in which the suites of small GEMMs hand the same GEMMs to this library, the peers on a GPU, and those on the
 // CPU.
 #pragma once
 
@@ -8,37 +8,37 @@
 #include <string>
 #include <vector>
 
+#include "gemm_set.hpp"
 #include "gpu_peers.hpp"
 #include "measure.hpp"
 #include "peers.hpp"
-#include "product_set.hpp"
 #include "suite.hpp"
 
 namespace sg::cli {
 
-// One round: all products handed over and ended; returns its seconds.
+// One round: all GEMMs submitted and completed; returns its seconds.
 using round_fn = std::function<double()>;
 
 round_fn send_one_by_one(sg_context *context, submissions all, std::uint32_t flags = SG_SUBMIT_DEFAULT);
-round_fn send_grouped(sg_context *context, submissions all);                    // one job of them all
+round_fn send_grouped(sg_context *context, submissions all);                    // all as one job
 round_fn send_pointer_batch(sg_context *context, const submissions &all);       // one batch, by arrays of pointers
 round_fn send_recorded(sg_context *context, const submissions &all);            // one run of a graph of them
-round_fn send_over_streams(sg_context *context, submissions all, int streams);  // in turn
-round_fn send_by_threads(sg_context *context, submissions all, int threads);    // each its part of them
+round_fn send_over_streams(sg_context *context, submissions all, int streams);  // cyclically
+round_fn send_by_threads(sg_context *context, submissions all, int threads);    // a share for each thread
 
-std::vector<gpu_product> gpu_products_of(const submissions &all);
+std::vector<gpu_gemm> gpu_gemms_of(const submissions &all);
 
-// Empty where the peer cannot.
+// Empty if the peer does not support it.
 round_fn send_to_gpu_peer(const gpu_peer_table &peers, gpu_way way, int streams, const submissions &all);
 round_fn send_to_cpu_peer(const peer &peer, int threads, const submissions &all);
 
-// The device of a suite of small products and what to measure beside it.
+// The device of a suite of small GEMMs and its peers.
 class small_suite {
  public:
   small_suite(const suite_request &request, suite_run &out);
 
   sg_context *context() const { return context_.get(); }
-  sg_context *without_coalescing();  // opened when first asked for
+  sg_context *without_coalescing();  // opened at first use
   bool on_host() const { return unified_; }
   bool quick() const { return quick_; }
   bool wants(const std::string &name) const { return out_.wants(name); }
@@ -48,11 +48,11 @@ class small_suite {
 
   // Adds a variant whose sample is the median of a burst of rounds, having verified one round by `set`. Nothing is
   // added when `round` is empty.
-  void add(bench_case &to, product_set &set, const std::string &name, const round_fn &round) const;
-  void add_gpu_peer(bench_case &to, product_set &set, const std::string &name, gpu_way way, int streams,
+  void add(bench_case &to, gemm_set &set, const std::string &name, const round_fn &round) const;
+  void add_gpu_peer(bench_case &to, gemm_set &set, const std::string &name, gpu_way way, int streams,
                     const submissions &all) const;
   // Each library in a loop, with all cores and with one.
-  void add_cpu_peers(bench_case &to, product_set &set, const submissions &all) const;
+  void add_cpu_peers(bench_case &to, gemm_set &set, const submissions &all) const;
 
  private:
   suite_run &out_;

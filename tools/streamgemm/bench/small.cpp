@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suite `small`: many small independent products, handed over in every way there is; what one submission costs; and
-// one product alone.
+// The suite `small`: many small independent GEMMs, submitted in every way; the cost of one submission; and one GEMM
+// alone.
 #include <algorithm>
 
 #include "senders.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 struct small_case {
   std::string name;
-  std::vector<shape> shapes;  // of the products
+  std::vector<shape> shapes;  // of the GEMMs
   bool equal = true;
 };
 
@@ -19,7 +19,7 @@ small_case equal_shapes(const shape &size, int count) {
   return {std::to_string(count) + " gemm f32 " + size.text(), std::vector(std::size_t(count), size)};
 }
 
-// 16 shapes in turn, from 16 to 256: what a server's requests look like.
+// 16 shapes cyclically, from 16 to 256, like a server's requests.
 small_case mix(int count) {
   constexpr std::int64_t m[] = {16, 64, 128, 256}, nk[][2] = {{64, 64}, {256, 64}, {64, 256}, {128, 128}};
   std::vector<shape> shapes;
@@ -36,7 +36,7 @@ std::string over_streams(int streams) {
 
 void measure_ways(small_suite &suite, const small_case &x) {
   if (!suite.wants(x.name)) return;
-  product_set set(suite.context(), x.shapes);
+  gemm_set set(suite.context(), x.shapes);
   const submissions all = set.one_by_one();
   bench_case what{x.name, set.flops(), {}};
   what.products = set.count();
@@ -51,8 +51,8 @@ void measure_ways(small_suite &suite, const small_case &x) {
     suite.add(what, set, "streamgemm, grouped", send_grouped(suite.context(), all));
   }
   suite.add(what, set, "streamgemm, recorded graph", send_recorded(suite.context(), all));
-  // A device's memory belongs to one context.
-  product_set apart(suite.without_coalescing(), x.shapes);
+  // Device memory belongs to one context.
+  gemm_set apart(suite.without_coalescing(), x.shapes);
   suite.add(what, apart, "streamgemm, no coalescing", send_one_by_one(suite.without_coalescing(), apart.one_by_one()));
 
   suite.add_gpu_peer(what, set, "cuBLAS, synchronous", gpu_way::synchronous, 1, all);
@@ -67,11 +67,11 @@ void measure_ways(small_suite &suite, const small_case &x) {
   suite.run(what);
 }
 
-// What a call costs the thread that makes it, while the device works on what it made before.
+// The cost of a call to the calling thread, while the device works on earlier calls.
 void measure_submission(small_suite &suite, const small_case &x) {
   const std::string name = "one submission of " + x.name;
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), x.shapes);
+  gemm_set set(suite.context(), x.shapes);
   const submissions all = set.one_by_one();
   sg_context *const context = suite.context();
   const int rounds = suite.quick() ? 1 : (20000 + set.count() - 1) / set.count();
@@ -103,11 +103,11 @@ void measure_submission(small_suite &suite, const small_case &x) {
   suite.run(what);
 }
 
-// From the call to the result of a product that finds an idle device.
+// From the call to the result of a GEMM on an idle device.
 void measure_alone(small_suite &suite, const shape &size) {
   const std::string name = "one gemm f32 " + size.text() + " alone";
   if (!suite.wants(name)) return;
-  product_set set(suite.context(), {size});
+  gemm_set set(suite.context(), {size});
   const submissions all = set.one_by_one();
   bench_case what{name, set.flops(), {}};
   suite.add(what, set, own_variant, [context = suite.context(), desc = all[0]] {
@@ -115,7 +115,7 @@ void measure_alone(small_suite &suite, const shape &size) {
       sg_job *job = nullptr;
       check(sg_gemm_async(context, &desc, nullptr, &job), "sg_gemm_async");
       const job_handle held(job);
-      check(sg_job_wait(job, SG_FOREVER), "the product");
+      check(sg_job_wait(job, SG_FOREVER), "the GEMM");
     });
   });
   suite.add_gpu_peer(what, set, "cuBLAS, call and synchronize", gpu_way::synchronous, 1, all);
@@ -128,7 +128,7 @@ void measure_alone(small_suite &suite, const shape &size) {
 void run_small_suite(const suite_request &request, suite_run &run) {
   small_suite suite(request, run);
   const auto many = [&](int count) { return request.quick ? std::max(4, count / 64) : count; };
-  const int few = request.quick ? 2 : 8;  // of deep ones each by itself, its depth shared, may be faster
+  const int few = request.quick ? 2 : 8;  // deep ones may be faster one by one, each sharing its depth
   const std::vector<small_case> cases = {equal_shapes({64, 64, 1024}, many(512)),
                                          equal_shapes({32, 32, 32}, many(512)),
                                          equal_shapes({128, 128, 128}, many(512)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A suite of benchmarks: what `streamgemm bench NAME` runs. A new suite is a function here and a line in bench.cpp.
+// A suite of benchmarks, run by `streamgemm bench NAME`. A new suite is a function here and a line in bench.cpp.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,21 +10,21 @@
 namespace sg::cli {
 
 struct suite_request {
-  bool quick = false;   // small sizes, few samples: to see that it works
-  std::string device;   // what the suite runs on; "" is the suite's own choice
-  std::string only;     // cases whose name holds this text
+  bool quick = false;   // small sizes, few samples: a functional test
+  std::string device;   // "" is the suite's own choice
+  std::string only;     // cases whose name contains this text
   std::string peers;    // path of the module with the GPU's peers; "" for none
   double seconds = 20;  // of a case, roughly
 };
 
-// How a suite hands over its cases, which are measured at once, or rows that it measured in a way of its own.
+// Receives a suite's cases, which are measured at once, or rows that the suite has measured itself.
 class suite_run {
  public:
   virtual void run(const bench_case &what) = 0;
   virtual void add(const std::vector<bench_row> &rows) = 0;
   virtual bool wants(const std::string &name) const = 0;
   virtual void note(const std::string &key, nlohmann::ordered_json value) = 0;  // into the record's "device"
-  // A peer that cannot compute a case here. The record and the table say so.
+  // A peer that cannot compute a case here, for the record and the table.
   virtual void leave_out(const std::string &name, const std::string &peer) = 0;
   virtual ~suite_run() = default;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products that a case of a CPU suite computes: operands, results, and what the first variant made of them.
+// The GEMMs of a case of a CPU suite: operands, results, and the results of the first variant.
 #pragma once
 
 #include <streamgemm/gemm.h>
@@ -18,9 +18,8 @@ struct shape {
   std::string text() const;  // "4096^3", "64x64x1024"
 };
 
-// `count` independent products of one shape and type, whose A and B are `distinct` pairs in turn (0: as many as there
-// are products); row major and tight. The operands are small integers, so that every library must give the same bits in
-// every type.
+// `count` independent GEMMs of one shape and type, whose A and B are `distinct` pairs cyclically (0: as many as GEMMs);
+// row-major and tight. The operands are small integers, so that every library must give the same bits in every type.
 class workload {
  public:
   workload(shape size, sg_dtype in, int count, int distinct = 0);
@@ -33,8 +32,7 @@ class workload {
   std::byte *c(int i) { return c_.data() + i * size_.m * size_.n * sg_dtype_size(out_); }
   sg_gemm_desc desc(int i);
 
-  // Times `work` over a poisoned C and compares what it left there with what the first variant did. Throws failure when
-  // they differ.
+  // Times `work` over a poisoned C and compares the result with the first variant's. Throws failure when they differ.
   double checked(const std::string &variant, const std::function<void()> &work);
 
  private:

@@ -8,11 +8,11 @@ import java.nio.ByteOrder;
 import java.util.List;
 import org.streamgemm.internal.Native;
 
-/** The flat calls that take a product: the one place that spells their arguments. */
+/** The flat calls that take a GEMM: the one place that lists their arguments. */
 final class Calls {
   private Calls() {}
 
-  /** Where the operands of a product lie: addresses, or addresses of lists of addresses. */
+  /** The operands of a GEMM: addresses, or addresses of lists of addresses. */
   static final class Places {
     final long a;
     final long b;
@@ -22,7 +22,7 @@ final class Calls {
     final ByteBuffer bs;
     final ByteBuffer cs;
 
-    /** As they are: for operands that need nothing done, and for plans, to which an array is an unknown address. */
+    /** Unchanged: for operands that need no preparation, and for plans, to which an array is an unknown address. */
     Places(Gemm g) {
       a = g.a.address;
       b = g.b.address;
@@ -60,7 +60,7 @@ final class Calls {
     }
   }
 
-  /** Submits a product. */
+  /** Submits a GEMM. */
   static long gemmAsync(long context, Gemm g, Places p, long stream, long after, int afterCount, int priority,
       int flags, long queue, long tag, long options, long deadline,
       long label) {
@@ -78,7 +78,7 @@ final class Calls {
     }
   }
 
-  /** Submits a product and waits for it. */
+  /** Submits a GEMM and waits for it. */
   static long gemm(long context, Gemm g, Places p, long stream, long after, int afterCount, int priority, int flags,
       long queue, long tag, long options, long deadline,
       long label) {
@@ -95,7 +95,7 @@ final class Calls {
     }
   }
 
-  /** Writes a product into a group. The lists of addresses must be kept until the group was submitted. */
+  /** Writes a GEMM into a group. The lists of addresses must be kept until the group was submitted. */
   static void groupSet(long group, int index, Gemm g, Places p) {
     Matrix a = g.a;
     Matrix b = g.b;
@@ -141,7 +141,7 @@ final class Calls {
     }
   }
 
-  /** Records a product. */
+  /** Records a GEMM. */
   static long recordGemm(long context, long graph, Gemm g, Places p, long stream, long after, int afterCount,
       int priority, int flags, long queue, long tag, long options, long deadline,
       long label) {
@@ -159,7 +159,7 @@ final class Calls {
     }
   }
 
-  /** Gives a recorded product other operands. */
+  /** Sets other operands of a recorded GEMM. */
   static void graphSetGemm(long graph, int index, Gemm g, Places p) {
     Matrix a = g.a;
     Matrix b = g.b;

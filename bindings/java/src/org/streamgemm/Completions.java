@@ -11,8 +11,8 @@ import org.streamgemm.internal.Native;
 
 /**
  * The jobs of a context in flight, by the tags that their completions carry, and the daemon thread that blocks on the
- * context's completion queue and hands each job its end. The map keeps every job, and so its operands, reachable until
- * then. The thread ends when the context has been closed and nothing is in flight.
+ * context's completion queue and completes each job. The map keeps every job, and so its operands, reachable until
+ * then. The thread exits when the context has been closed and nothing is in flight.
  */
 final class Completions implements Runnable {
   private static final int BATCH = 128;
@@ -22,7 +22,7 @@ final class Completions implements Runnable {
   private final AtomicLong tags = new AtomicLong();
   private final Thread thread;
   private volatile boolean closed;
-  /** Whether the queue still takes a close: from then on its thread may give it back at any time. Guarded by this. */
+  /** Whether the queue may still be closed: after a close its thread may release it at any time. Guarded by this. */
   private boolean open = true;
 
   Completions(long context, String name) {
@@ -37,7 +37,7 @@ final class Completions implements Runnable {
     return queue;
   }
 
-  /** Keeps a job until its end is told, or it is forgotten. Returns its tag. */
+  /** Keeps a job until its completion is delivered, or it is removed. Returns its tag. */
   long admit(Job<?> job) {
     Long tag = tags.incrementAndGet();
     inFlight.put(tag, job);
@@ -60,18 +60,18 @@ final class Completions implements Runnable {
     closeIfIdle();
   }
 
-  /** Whether the calling thread is the one that tells jobs their ends, which must not wait for one. */
+  /** Whether the calling thread is the one that delivers completions, which must not wait for a job. */
   boolean onThread() {
     return Thread.currentThread() == thread;
   }
 
-  /** Jobs whose end was not yet told. */
+  /** Jobs whose completion has not been delivered. */
   int count() {
     return inFlight.size();
   }
 
   /**
-   * Several threads may find that the last job has gone; one of them closes the queue, which ends the thread's wait.
+   * Several threads may find that no job is left; one of them closes the queue, which wakes the thread.
    */
   private synchronized boolean closeIfIdle() {
     if (!closed || !inFlight.isEmpty()) return false;
@@ -99,7 +99,7 @@ final class Completions implements Runnable {
             String message =
                 status == 0 ? "" : new String(Native.text(address + at + messageAt), StandardCharsets.UTF_8);
             job.ended(Status.of(status), message);
-          } catch (Throwable t) { // no memory, perhaps; the other jobs are not to wait for ever
+          } catch (Throwable t) { // perhaps no memory; the other jobs must not wait for ever
             job.completeExceptionally(t);
           }
         }

@@ -15,12 +15,11 @@ import org.streamgemm.internal.Native;
  * A device with its streams, memory and jobs. Safe for use by several threads.
  *
  * <p>A submission returns a {@link Job} at once. Jobs whose operands overlap in memory run in the order of their
- * submission; others run beside each other. Closing a context does not wait: what is in flight ends, and its futures
- * are completed.
+ * submission; others run concurrently. Closing a context does not wait: jobs in flight and their futures complete.
  *
- * <p>Futures are completed on the context's executor, one task for each job, so that a stage which blocks holds up
- * nothing else. The executor {@code Runnable::run} saves that hand-over: futures are then completed by the thread that
- * waits for the library, whose stages must not block.
+ * <p>Futures are completed on the context's executor, one task for each job, so that a blocking stage delays no
+ * other. The executor {@code Runnable::run} avoids that hand-over: futures are then completed by the thread that waits
+ * for the library, and their stages must not block.
  */
 public final class Context extends NativeObject {
   private static final Submit DEFAULTS = new Submit();
@@ -63,7 +62,7 @@ public final class Context extends NativeObject {
   /**
    * Opens a device; futures are completed on a pool of daemon threads that all such contexts share.
    *
-   * @param options which, and how
+   * @param options the device, and how to use it
    * @return a context, to be closed
    */
   public static Context open(ContextOptions options) {
@@ -73,7 +72,7 @@ public final class Context extends NativeObject {
   /**
    * Opens a device.
    *
-   * @param options which, and how
+   * @param options the device, and how to use it
    * @param executor completes the futures, one task for each
    * @return a context, to be closed
    */
@@ -95,9 +94,9 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Facts of the device.
+   * Properties of the device.
    *
-   * @return what it is and can do
+   * @return its properties
    */
   public DeviceInfo device() {
     try {
@@ -108,7 +107,7 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Waits until everything submitted so far has ended in the library, well or badly. Futures follow on the executor.
+   * Waits until everything submitted so far has completed in the library, successfully or not. Futures follow on the executor.
    */
   public void synchronize() {
     try {
@@ -118,7 +117,7 @@ public final class Context extends NativeObject {
     }
   }
 
-  // Products.
+  // GEMMs.
 
   /**
    * C = A * B.
@@ -133,9 +132,9 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Submits a product.
+   * Submits a GEMM.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @return a future of C
    */
   public Job<Matrix> gemmAsync(Gemm product) {
@@ -143,9 +142,9 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Submits a product.
+   * Submits a GEMM.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @param submit order, priority, planning
    * @return a future of C (of the first item's, for a batch)
    */
@@ -165,11 +164,11 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Submits products of different shapes, types and scalars as one job.
+   * Submits GEMMs of different shapes, types and scalars as one job.
    *
    * @param products at least one; no C overlaps another's operands
    * @param submit order, priority, planning
-   * @return a future of the products
+   * @return a future of the GEMMs
    */
   public Job<List<Gemm>> gemmAsync(List<Gemm> products, Submit submit) {
     List<Gemm> all = List.copyOf(products);
@@ -195,7 +194,7 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * C = A * B, at once. For the lowest latency: the calling thread itself waits in the library.
+   * C = A * B, blocking. For the lowest latency: the calling thread itself waits in the library.
    *
    * @param a only read
    * @param b only read
@@ -207,9 +206,9 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Computes a product and returns when it is done.
+   * Computes a GEMM; blocks until C is complete.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @return C
    */
   public Matrix gemm(Gemm product) {
@@ -217,9 +216,9 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Computes a product and returns when it is done.
+   * Computes a GEMM; blocks until C is complete.
    *
-   * @param product what to compute
+   * @param product the GEMM
    * @param submit order, priority, planning
    * @return C
    */
@@ -245,7 +244,7 @@ public final class Context extends NativeObject {
   // Copies.
 
   /**
-   * Copies a matrix, wherever the two lie.
+   * Copies a matrix between any memory spaces.
    *
    * @param to the destination
    * @param from the source, alike in type, layout and size
@@ -256,7 +255,7 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Copies a matrix, wherever the two lie.
+   * Copies a matrix between any memory spaces.
    *
    * @param to the destination
    * @param from the source, alike in type, layout and size; no overlap
@@ -281,15 +280,15 @@ public final class Context extends NativeObject {
   }
 
   static void checkCopy(Matrix to, Matrix from) {
-    if (to.readOnly) throw new StreamGemmException.InvalidArgument("to lies in a read-only buffer");
+    if (to.readOnly) throw new StreamGemmException.InvalidArgument("to is in a read-only buffer");
     if (to.dtype != from.dtype || to.layout != from.layout || to.rows != from.rows || to.cols != from.cols)
       throw new StreamGemmException.InvalidArgument("to is " + to + " and from is " + from);
   }
 
   /**
-   * A job without work, which ends when everything before it in its stream, and what it is `after`, has ended.
+   * A job without work, which completes after everything before it in its stream and the jobs in {@code after}.
    *
-   * @param submit its place
+   * @param submit its stream and order
    * @return a future without a result
    */
   public Job<Void> marker(Submit submit) {
@@ -300,8 +299,8 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Makes a submission whose end completes a job. Until then the job keeps `operands`, and this object's queue keeps
-   * the job.
+   * Makes a submission whose completion completes a job. Until then the job keeps `operands`, and this object's queue
+   * keeps the job.
    */
   <T> Job<T> launch(T result, Object operands, Submit submit, Submit.Call call) {
     Job<T> job = new Job<>(completions, executor, result, operands, submit);
@@ -342,7 +341,7 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * A stream whose products use a part of the device only.
+   * A stream whose GEMMs use a limited number of compute units.
    *
    * @param priority -1 low, 0 normal, 1 high
    * @param computeUnits multiprocessors, or cores, to use at most; 0: all
@@ -357,9 +356,9 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Wraps a native stream, for instance a cudaStream_t of another library. What is submitted to the wrapper runs after what
-   * was enqueued in the native stream before the call, and before what is enqueued there after the call. A submission that
-   * is not one command on device memory returns when it has ended.
+   * Wraps a native stream, for instance a cudaStream_t of another library. A submission to the wrapper runs after work
+   * enqueued in the native stream before the call, and before work enqueued there after the call. A submission that is not
+   * one command on device memory returns when it has completed.
    *
    * @param address the native stream; it must outlive the wrapper, whose closing waits for its work
    * @return a stream, to be closed
@@ -386,8 +385,8 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Wraps a native event, for instance a cudaEvent_t of another library. The wrapper stands for it as it was last recorded, by
-   * whomever: {@link Stream#waitFor} lets the device wait for it, {@link Event#record} records it. Its time is not known.
+   * Wraps a native event, for instance a cudaEvent_t of another library. The wrapper refers to its latest recording, by any
+   * caller: {@link Stream#waitFor} lets the device wait for it, {@link Event#record} records it. Its time is not known.
    *
    * @param address the native event; it must outlive the wrapper
    * @return an event, to be closed
@@ -433,8 +432,8 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Frees pinned memory that is kept for its next use: what arrays were copied through, and buffers that are garbage.
-   * As much as the heap may take is kept otherwise, because pinning takes long.
+   * Frees pooled pinned memory: staging memory of arrays, and buffers that are garbage. Otherwise the pool keeps as
+   * much as the maximum heap size, because pinning is slow.
    */
   public void trim() {
     pool.trim();
@@ -453,7 +452,7 @@ public final class Context extends NativeObject {
    * Pins the memory between a direct buffer's position and its limit where it is.
    *
    * @param buffer a direct buffer
-   * @return what undoes it when closed
+   * @return a registration; closing it unpins the memory
    */
   public Registration register(Buffer buffer) {
     try {
@@ -501,9 +500,9 @@ public final class Context extends NativeObject {
   // Plans.
 
   /**
-   * Makes a plan, which may be looked at and run many times.
+   * Makes a plan, for inspection and repeated runs.
    *
-   * @param product its shapes count, and where its operands lie; {@link Matrix#shape} lies on the device
+   * @param product only shapes and memory spaces of its operands are used; {@link Matrix#shape} is device memory
    * @return a plan, to be closed
    */
   public Plan plan(Gemm product) {
@@ -511,10 +510,10 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * Makes a plan, which may be looked at and run many times.
+   * Makes a plan, for inspection and repeated runs.
    *
-   * @param product its shapes count, and where its operands lie unless the options say it
-   * @param options what the planner may choose
+   * @param product only shapes and memory spaces of its operands are used; the options may set the spaces
+   * @param options restrict the planner's choice
    * @return a plan, to be closed
    */
   public Plan plan(Gemm product, PlanOptions options) {
@@ -531,7 +530,7 @@ public final class Context extends NativeObject {
   }
 
   /**
-   * An empty graph, to record submissions in that are then run together, many times.
+   * An empty graph: submissions are recorded into it and run together, many times.
    *
    * @return a graph, to be closed
    */
@@ -549,7 +548,7 @@ public final class Context extends NativeObject {
     return new Operands(pool, pending, given);
   }
 
-  /** Submissions whose end was not yet told. */
+  /** Submissions whose completion has not been delivered. */
   int inFlight() {
     return completions.count();
   }

@@ -6,7 +6,7 @@ import static java.lang.ref.Reference.reachabilityFence;
 import org.streamgemm.internal.Native;
 
 /**
- * Memory of a device. It goes when it is closed (or garbage) and the work submitted before that has ended. {@link
+ * Memory of a device. It is freed when it is closed (or garbage) and the jobs submitted before have completed. {@link
  * Matrix#of(DeviceBuffer, long, DType, long, long)} is a matrix in it.
  */
 public final class DeviceBuffer extends NativeObject {
@@ -29,7 +29,7 @@ public final class DeviceBuffer extends NativeObject {
   }
 
   /**
-   * The address on the device, for code that speaks to the device by itself.
+   * The address on the device, for code that uses the device directly.
    *
    * @return the address, valid until the buffer is closed
    */
@@ -37,7 +37,7 @@ public final class DeviceBuffer extends NativeObject {
     return address;
   }
 
-  /** One more reference to the memory, for the length of a submission. */
+  /** One more reference to the memory, for the duration of a submission. */
   long retain() {
     try {
       long handle = handle();

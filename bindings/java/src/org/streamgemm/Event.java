@@ -7,8 +7,8 @@ import java.time.Duration;
 import org.streamgemm.internal.Native;
 
 /**
- * A point in a stream that other streams and the host can wait for, and measure between. It counts as happened until
- * it is recorded.
+ * A marker in a stream: other streams and the host can wait for it, and measure the time between two. It counts as
+ * complete until it is recorded.
  */
 public final class Event extends NativeObject {
   Event(long handle) {
@@ -16,7 +16,7 @@ public final class Event extends NativeObject {
   }
 
   /**
-   * Records the event: it happens when everything submitted to the stream so far has ended. Recording again moves it.
+   * Records the event: it completes after everything submitted to the stream so far. Recording again moves it.
    *
    * @param stream a stream of the same context
    * @return this event
@@ -33,7 +33,7 @@ public final class Event extends NativeObject {
 
   /**
    * The native event under it (a cudaEvent_t), which other libraries' streams may wait for. It lives as long as this event
-   * and moves with it from now on; {@link #record} then returns when the device has it.
+   * and moves with it from now on; {@link #record} then returns once it is enqueued on the device.
    *
    * @return its address
    * @throws StreamGemmException.Unsupported if the device has no native events
@@ -47,7 +47,7 @@ public final class Event extends NativeObject {
   }
 
   /**
-   * Asks whether it has happened. Never blocks.
+   * Whether it is complete. Never blocks.
    *
    * @return true if so
    */
@@ -59,13 +59,13 @@ public final class Event extends NativeObject {
     }
   }
 
-  /** Waits until it has happened, as last recorded. */
+  /** Waits until its latest recording is complete. */
   public void await() {
     await(-1);
   }
 
   /**
-   * Waits until it has happened, as last recorded.
+   * Waits until its latest recording is complete.
    *
    * @param timeout how long to wait at most
    * @return false if the time passed
@@ -83,12 +83,12 @@ public final class Event extends NativeObject {
   }
 
   /**
-   * Time from this event to a later one, both having happened, on the device's clock (virtual on simulated devices).
+   * Time from this event to a later one, both complete, on the device's clock (virtual on simulated devices).
    *
    * @param end the later event
    * @return seconds
    * @throws StreamGemmException if one was never recorded, or they are of different contexts
-   * @throws IllegalStateException if one has not happened yet
+   * @throws IllegalStateException if one is not complete yet
    */
   public double secondsUntil(Event end) {
     if (!hasHappened() || !end.hasHappened()) throw new IllegalStateException("an event has not happened yet");

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * A product: C = activation(alpha * op(A) * op(B) + beta * C + bias), one or a batch. Immutable; each {@code with}
- * gives another one. alpha is 1 and beta is 0 unless said otherwise; beta == 0 never reads C; without a bias none is
+ * A GEMM: C = activation(alpha * op(A) * op(B) + beta * C + bias), one or a batch. Immutable; each {@code with}
+ * method returns a changed copy. alpha is 1 and beta is 0 by default; beta == 0 never reads C; without a bias none is
  * added, without an activation none is applied. C may not overlap A, B or the bias.
  */
 public final class Gemm {
@@ -14,7 +14,7 @@ public final class Gemm {
   final Matrix a;
   final Matrix b;
   final Matrix c;
-  /** Items that lie anywhere, or null. */
+  /** Items at arbitrary addresses, or null. */
   final List<Matrix> as;
   final List<Matrix> bs;
   final List<Matrix> cs;
@@ -35,8 +35,7 @@ public final class Gemm {
   long strideBias;
   Activation activation = Activation.NONE;
   /**
-   * All operands are memory that is used in place and that nobody can take away: nothing is to be done around a
-   * submission.
+   * All operands are memory that is used in place and cannot be freed early: a submission needs no preparation.
    */
   boolean plain;
 
@@ -55,7 +54,7 @@ public final class Gemm {
    * @param a only read
    * @param b only read
    * @param c the result
-   * @return the product
+   * @return the GEMM
    */
   public static Gemm of(Matrix a, Matrix b, Matrix c) {
     Objects.requireNonNull(a, "a");
@@ -67,12 +66,12 @@ public final class Gemm {
   }
 
   /**
-   * C_i = A_i * B_i for items that lie anywhere, alike in shape, type, layout and leading dimension.
+   * C_i = A_i * B_i for items at arbitrary addresses, of the same shape, type, layout and leading dimension.
    *
    * @param a the items of A
    * @param b the items of B, as many
    * @param c the items of C, as many
-   * @return the product
+   * @return the GEMM
    */
   public static Gemm batched(List<Matrix> a, List<Matrix> b, List<Matrix> c) {
     List<Matrix> as = List.copyOf(a);
@@ -93,9 +92,9 @@ public final class Gemm {
   /**
    * With scalars.
    *
-   * @param alpha factor of the product
+   * @param alpha factor of op(A) * op(B)
    * @param beta factor of C; 0 never reads it
-   * @return another product
+   * @return a changed copy
    */
   public Gemm with(double alpha, double beta) {
     return with(alpha, 0, beta, 0);
@@ -108,7 +107,7 @@ public final class Gemm {
    * @param alphaIm imaginary part of alpha
    * @param betaRe real part of beta
    * @param betaIm imaginary part of beta
-   * @return another product
+   * @return a changed copy
    */
   public Gemm with(double alphaRe, double alphaIm, double betaRe, double betaIm) {
     Gemm made = copy();
@@ -122,9 +121,9 @@ public final class Gemm {
   /**
    * With transposed operands.
    *
-   * @param opA what is applied to A
-   * @param opB what is applied to B
-   * @return another product
+   * @param opA the operation applied to A
+   * @param opB the operation applied to B
+   * @return a changed copy
    */
   public Gemm with(Op opA, Op opB) {
     Gemm made = copy();
@@ -137,7 +136,7 @@ public final class Gemm {
    * With another arithmetic.
    *
    * @param compute the least accurate one allowed
-   * @return another product
+   * @return a changed copy
    */
   public Gemm with(Compute compute) {
     Gemm made = copy();
@@ -146,16 +145,16 @@ public final class Gemm {
   }
 
   /**
-   * As a batch of items that lie a fixed distance apart, the first where the views are.
+   * As a strided batch, whose first item the views are.
    *
    * @param items number of items, at least 1
    * @param a elements from one item's A to the next; 0 shares A
    * @param b elements from one item's B to the next; 0 shares B
    * @param c elements from one item's C to the next
-   * @return another product
+   * @return a changed copy
    */
   public Gemm withBatch(long items, long a, long b, long c) {
-    if (as != null) throw invalid("the product is a batch already");
+    if (as != null) throw invalid("the GEMM is a batch already");
     if (items < 1) throw invalid("items is " + items);
     Gemm made = copy();
     made.batch = items;
@@ -167,11 +166,11 @@ public final class Gemm {
   }
 
   /**
-   * With a bias that all items share: a row of as many values as C has columns, one for each of them, or a column of as
-   * many as C has rows.
+   * With a bias that all items share: a row with a value for each column of C, or a column with a value for each
+   * row.
    *
-   * @param bias its values, which follow each other; only read; of C's type
-   * @return another product
+   * @param bias its values, contiguous; only read; of C's type
+   * @return a changed copy
    */
   public Gemm withBias(Matrix bias) {
     return withBias(bias, 0);
@@ -180,9 +179,9 @@ public final class Gemm {
   /**
    * With a bias for each item of a batch.
    *
-   * @param bias the first item's: a row of as many values as C has columns, or a column of as many as C has rows
+   * @param bias the first item's: a row with a value for each column of C, or a column with one for each row
    * @param stride elements from one item's bias to the next; 0 shares it
-   * @return another product
+   * @return a changed copy
    */
   public Gemm withBias(Matrix bias, long stride) {
     boolean perColumn = bias.rows == 1 && bias.cols == c.cols;
@@ -202,8 +201,8 @@ public final class Gemm {
   /**
    * With an activation.
    *
-   * @param activation what is applied to each element of C in the end
-   * @return another product
+   * @param activation applied last to each element of C
+   * @return a changed copy
    */
   public Gemm with(Activation activation) {
     Gemm made = copy();
@@ -243,7 +242,7 @@ public final class Gemm {
 
   private static void writable(Matrix m, String name) {
     Objects.requireNonNull(m, name);
-    if (m.readOnly) throw invalid(name + " lies in a read-only buffer");
+    if (m.readOnly) throw invalid(name + " is in a read-only buffer");
   }
 
   private static void alike(List<Matrix> items, String name) {

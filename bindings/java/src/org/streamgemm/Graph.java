@@ -8,8 +8,8 @@ import java.util.List;
 import org.streamgemm.internal.Native;
 
 /**
- * Submissions recorded once and run with one call, many times. The order between them is the one that they would have
- * had: by their streams, and by operands that overlap in memory. Runs of one graph follow each other. Operands are
+ * Submissions recorded once and run with one call, many times. They are ordered as separate submissions would
+ * be: by their streams, and by operands that overlap in memory. Runs of one graph are sequential. Operands are
  * direct buffers, pinned memory or device memory, which the graph keeps; arrays cannot be recorded, because they would
  * be copied once and not for each run. Safe for use by several threads.
  */
@@ -18,7 +18,7 @@ public final class Graph extends NativeObject {
 
   private final Context context;
   private final Held held;
-  /** What each recorded submission uses; replaced, never changed, so that a run in flight keeps what it began with. */
+  /** Operands of each recorded submission; replaced, never changed, so that a run in flight keeps its own. */
   private List<List<Matrix>> operands = List.of();
 
   /** References to the device memory of recorded operands, by submission. Does not refer to the graph. */
@@ -72,9 +72,9 @@ public final class Graph extends NativeObject {
   }
 
   /**
-   * Records a product.
+   * Records a GEMM.
    *
-   * @param product what each run is to compute
+   * @param product the GEMM of each run
    * @return its index
    */
   public int record(Gemm product) {
@@ -82,9 +82,9 @@ public final class Graph extends NativeObject {
   }
 
   /**
-   * Records a product.
+   * Records a GEMM.
    *
-   * @param product what each run is to compute
+   * @param product the GEMM of each run
    * @param submit its stream, priority and planning
    * @return its index
    * @throws StreamGemmException.Busy if the graph has been run
@@ -150,9 +150,9 @@ public final class Graph extends NativeObject {
   }
 
   /**
-   * Sets other operands, scalars and strides of a recorded product, for runs submitted after this call.
+   * Sets other operands, scalars and strides of a recorded GEMM, for runs submitted after this call.
    *
-   * @param index what {@link #record} returned
+   * @param index as returned by {@link #record}
    * @param product of the same shapes
    */
   public synchronized void update(int index, Gemm product) {
@@ -163,7 +163,7 @@ public final class Graph extends NativeObject {
   /**
    * Sets other memory of a recorded copy, for runs submitted after this call.
    *
-   * @param index what {@link #recordCopy} returned
+   * @param index as returned by {@link #recordCopy}
    * @param to the destination, like the one recorded in type, layout, size and leading dimension
    * @param from the source, likewise
    */
@@ -208,7 +208,7 @@ public final class Graph extends NativeObject {
   /**
    * Runs the graph.
    *
-   * @return a future without a result; it fails as the first part that failed
+   * @return a future without a result; it fails like the first child that failed
    */
   public Job<Void> runAsync() {
     return runAsync(DEFAULTS);
@@ -218,7 +218,7 @@ public final class Graph extends NativeObject {
    * Runs the graph.
    *
    * @param submit order and priority of the run
-   * @return a future without a result; it fails as the first part that failed
+   * @return a future without a result; it fails like the first child that failed
    */
   public synchronized Job<Void> runAsync(Submit submit) {
     try {
@@ -230,16 +230,16 @@ public final class Graph extends NativeObject {
     }
   }
 
-  private static List<Matrix> used(Gemm product) {
+  private static List<Matrix> used(Gemm gemm) {
     List<Matrix> used = new ArrayList<>();
-    if (product.as == null) {
-      used.addAll(List.of(product.a, product.b, product.c));
+    if (gemm.as == null) {
+      used.addAll(List.of(gemm.a, gemm.b, gemm.c));
     } else {
-      used.addAll(product.as);
-      used.addAll(product.bs);
-      used.addAll(product.cs);
+      used.addAll(gemm.as);
+      used.addAll(gemm.bs);
+      used.addAll(gemm.cs);
     }
-    if (product.bias != null) used.add(product.bias);
+    if (gemm.bias != null) used.add(gemm.bias);
     for (Matrix m : used) refuseArray(m);
     return used;
   }

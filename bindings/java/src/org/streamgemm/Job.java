@@ -11,18 +11,18 @@ import java.util.concurrent.TimeoutException;
 import org.streamgemm.internal.Native;
 
 /**
- * A submission, as a future of its result. The context's executor completes it, so what depends on it runs there too.
+ * A submission, as a future of its result. The context's executor completes it, so dependent stages run there too.
  *
- * <p>Operands stay in memory until the work has ended, whatever the program drops. A and B must not change, and C must
- * not be touched, until then: when the future is done, unless it was completed early ({@link #cancel}, {@code
- * orTimeout}, {@code complete}), which cancels the work; then {@link #released()} tells when.
+ * <p>Operands stay in memory until the job has completed, whatever the program drops. Until then A and B must not change,
+ * and C must not be accessed: until the future is done, unless it was completed early ({@link #cancel}, {@code
+ * orTimeout}, {@code complete}), which cancels the job; then until {@link #released()} is done.
  *
  * @param <T> type of the result
  */
 public final class Job<T> extends Stage<T> {
   /**
-   * Where futures are completed unless a context has an executor of its own: daemon threads, more of them while some
-   * wait for futures.
+   * Completes the futures of contexts without an executor of their own: daemon threads, more of them while some wait for
+   * futures.
    */
   static final Executor SHARED = new ForkJoinPool(Math.max(2, Runtime.getRuntime().availableProcessors()),
       ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
@@ -32,7 +32,7 @@ public final class Job<T> extends Stage<T> {
   private final T result;
   private final boolean wantsStatistics;
   private final String label;
-  /** What the work reads and writes; dropped when it has ended. */
+  /** The operands; dropped when the job has completed. */
   private Object operands;
 
   // Guarded by this.
@@ -55,11 +55,11 @@ public final class Job<T> extends Stage<T> {
   }
 
   /**
-   * Asks the library to end the work early, and completes this future as cancelled. What has not started is dropped; a
-   * running command ends first, so C may still be written until {@link #released()} is done. Any other way to complete
+   * Cancels the job, and completes this future as cancelled. Queued commands are dropped; a running command completes
+   * first, so C may still be written until {@link #released()} is done. Any other way to complete
    * this future early ({@code orTimeout}, {@code completeOnTimeout}, {@code completeExceptionally}, {@code complete})
-   * does the same, and so does the early end of the last stage that was made from this future, unless a thread waits
-   * for it.
+   * does the same, and so does the early completion of the last stage made from this future, unless a thread waits for
+   * it.
    *
    * @param mayInterruptIfRunning makes no difference
    * @return true if this future is now cancelled
@@ -76,13 +76,13 @@ public final class Job<T> extends Stage<T> {
       try {
         Native.sg_job_cancel(handle);
       } catch (StreamGemmException.Busy late) {
-        // Its completion is on the way.
+        // Its completion will follow.
       }
     }
   }
 
   /**
-   * Done when the work has ended, well or badly, and the operands are the program's again. Never fails.
+   * Done when the job has completed, successfully or not, and no longer uses the operands. Never fails.
    *
    * @return a future without a result
    */
@@ -90,7 +90,7 @@ public final class Job<T> extends Stage<T> {
     if (released == null) {
       released = new Stage<>(executor, null) {
         @Override
-        public <V> CompletableFuture<V> newIncompleteFuture() { // whose early end is nobody's but its own
+        public <V> CompletableFuture<V> newIncompleteFuture() { // completing it early affects no other future
           return new Stage<>(executor, null);
         }
       };
@@ -100,7 +100,7 @@ public final class Job<T> extends Stage<T> {
   }
 
   /**
-   * The label that it was submitted with, as the library kept it.
+   * The label that it was submitted with, as the library stores it.
    *
    * @return "" without one
    */
@@ -109,15 +109,15 @@ public final class Job<T> extends Stage<T> {
   }
 
   /**
-   * What the finished job did.
+   * The statistics of the completed job.
    *
-   * @return empty unless {@link Submit#statistics()} asked for it and the job has ended
+   * @return empty unless {@link Submit#statistics()} requested them and the job has completed
    */
   public Optional<JobStatistics> statistics() {
     return Optional.ofNullable(statistics);
   }
 
-  /** The library took the job; the handle is this object's until the end is told. */
+  /** The library accepted the job; this object owns the handle until the completion is delivered. */
   void submitted(long taken) {
     synchronized (this) {
       if (!ended) {
@@ -129,13 +129,13 @@ public final class Job<T> extends Stage<T> {
     Native.sg_job_release(taken);
   }
 
-  /** On the thread of the completions: the work has ended. */
+  /** On the completion thread: the job has completed. */
   void ended(Status how, String message) {
     status = how;
     long held;
     synchronized (this) {
       boolean interrupted = false;
-      while (wantsStatistics && handle == 0) { // submitted() is about to say it
+      while (wantsStatistics && handle == 0) { // submitted() is about to set it
         try {
           wait();
         } catch (InterruptedException e) {
@@ -153,12 +153,12 @@ public final class Job<T> extends Stage<T> {
     }
     try {
       executor.execute(() -> settle(how, message));
-    } catch (Throwable refused) { // it was shut down, perhaps
+    } catch (Throwable refused) { // perhaps it was shut down
       SHARED.execute(() -> settle(how, message));
     }
   }
 
-  /** On the executor: gives the operands back and completes the future. */
+  /** On the executor: releases the operands and completes the future. */
   private void settle(Status how, String message) {
     Throwable failure = how == Status.OK ? null : StreamGemmException.of(how, message);
     if (operands instanceof Operands) {
@@ -169,17 +169,17 @@ public final class Job<T> extends Stage<T> {
       }
     }
     operands = null;
-    CompletableFuture<Void> told;
+    CompletableFuture<Void> done;
     synchronized (this) {
       settled = true;
-      told = released;
+      done = released;
     }
     finish(result, failure);
-    if (told != null) told.complete(null);
+    if (done != null) done.complete(null);
   }
 
   /**
-   * A reference to the native job for the length of a call, to be released; 0 when it has ended well and orders
+   * A reference to the native job for the duration of a call, to be released; 0 when it has succeeded and orders
    * nothing.
    */
   long retain() {

@@ -14,11 +14,11 @@ import java.util.Objects;
 import org.streamgemm.internal.Native;
 
 /**
- * A view of a matrix in memory that something else owns: a direct buffer, an array, device memory. It copies nothing
+ * A view of a matrix in memory with another owner: a direct buffer, an array, device memory. It copies nothing
  * and keeps the owner alive. Immutable.
  *
- * <p>Memory of direct buffers and of the device is used in place. An array is copied into pinned memory when work is
- * submitted, and the result back when it has ended; no array is ever held in a critical section.
+ * <p>Memory of direct buffers and of the device is used in place. An array is copied into pinned memory at
+ * submission, and the result back at completion; no array is ever held in a critical section.
  */
 public final class Matrix {
   final long address;
@@ -28,12 +28,12 @@ public final class Matrix {
   final DType dtype;
   final Layout layout;
   final boolean readOnly;
-  /** Elements from the first one on that belong to the owner; Long.MAX_VALUE where nobody knows. */
+  /** Elements from the first one on that belong to the owner; Long.MAX_VALUE if unknown. */
   final long available;
-  /** A float[] or double[] that the matrix lies in, or null. */
+  /** The float[] or double[] of the matrix, or null. */
   final Object array;
   final int arrayOffset;
-  /** What keeps the memory. */
+  /** Keeps the memory alive. */
   private final Object owner;
 
   private Matrix(long address, long rows, long cols, long ld, DType dtype, Layout layout, boolean readOnly,
@@ -51,7 +51,7 @@ public final class Matrix {
     this.owner = owner;
     if (rows < 0 || cols < 0) throw invalid("a matrix of " + rows + " x " + cols);
     if (ld < Math.max(1, inner()))
-      throw invalid("ld is " + ld + ", less than the " + inner() + " elements that lie together");
+      throw invalid("ld is " + ld + ", less than the " + inner() + " elements of a contiguous run");
     if (span(1, 0) > available)
       throw invalid("a matrix of " + rows + " x " + cols + " with ld " + ld + " needs " + span(1, 0) + " elements, and "
           + available + " are there");
@@ -60,7 +60,7 @@ public final class Matrix {
   /**
    * A tight row-major f32 matrix at the position of a direct buffer of native order.
    *
-   * @param buffer where it lies
+   * @param buffer its memory
    * @param rows its rows
    * @param cols its columns
    * @return the view
@@ -72,7 +72,7 @@ public final class Matrix {
   /**
    * A tight row-major f64 matrix at the position of a direct buffer of native order.
    *
-   * @param buffer where it lies
+   * @param buffer its memory
    * @param rows its rows
    * @param cols its columns
    * @return the view
@@ -84,7 +84,7 @@ public final class Matrix {
   /**
    * A tight row-major matrix of any type at the position of a direct buffer of native order.
    *
-   * @param buffer where it lies
+   * @param buffer its memory
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
@@ -97,7 +97,7 @@ public final class Matrix {
   /**
    * A matrix at the position of a direct buffer of native order.
    *
-   * @param buffer where it lies; a read-only one can only be an input
+   * @param buffer its memory; a read-only one can only be an input
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
@@ -109,7 +109,7 @@ public final class Matrix {
     Objects.requireNonNull(dtype, "dtype");
     if (!buffer.isDirect())
       throw invalid(
-          "the buffer lies on the Java heap; use a direct one (Context.allocatePinned, ByteBuffer.allocateDirect), or"
+          "the buffer is on the Java heap; use a direct one (Context.allocatePinned, ByteBuffer.allocateDirect), or"
           + " Matrix.of(array, ...), which copies");
     int size = Native.sg_dtype_size(dtype.value);
     ByteOrder order = orderOf(buffer);
@@ -125,7 +125,7 @@ public final class Matrix {
   /**
    * A tight row-major f32 matrix in an array, from its first element on.
    *
-   * @param array where it lies
+   * @param array its memory
    * @param rows its rows
    * @param cols its columns
    * @return the view
@@ -137,7 +137,7 @@ public final class Matrix {
   /**
    * An f32 matrix in an array.
    *
-   * @param array where it lies
+   * @param array its memory
    * @param offset index of its first element
    * @param rows its rows
    * @param cols its columns
@@ -152,7 +152,7 @@ public final class Matrix {
   /**
    * A tight row-major f64 matrix in an array, from its first element on.
    *
-   * @param array where it lies
+   * @param array its memory
    * @param rows its rows
    * @param cols its columns
    * @return the view
@@ -164,7 +164,7 @@ public final class Matrix {
   /**
    * An f64 matrix in an array.
    *
-   * @param array where it lies
+   * @param array its memory
    * @param offset index of its first element
    * @param rows its rows
    * @param cols its columns
@@ -186,7 +186,7 @@ public final class Matrix {
   /**
    * A tight row-major matrix in device memory.
    *
-   * @param buffer where it lies
+   * @param buffer its memory
    * @param offset bytes before its first element
    * @param dtype type of its elements
    * @param rows its rows
@@ -200,7 +200,7 @@ public final class Matrix {
   /**
    * A matrix in device memory.
    *
-   * @param buffer where it lies
+   * @param buffer its memory
    * @param offset bytes before its first element
    * @param dtype type of its elements
    * @param rows its rows
@@ -217,7 +217,7 @@ public final class Matrix {
   }
 
   /**
-   * A matrix at an address, for memory that comes from elsewhere (a MemorySegment, another library). Nothing is
+   * A matrix at an address, for other memory (a MemorySegment, another library). Nothing is
    * checked: a wrong address ends the process.
    *
    * @param address first element, in host or device memory
@@ -241,7 +241,7 @@ public final class Matrix {
    * @param dtype type of its elements
    * @param rows its rows
    * @param cols its columns
-   * @return a row-major matrix that lies nowhere
+   * @return a row-major matrix without memory
    */
   public static Matrix shape(DType dtype, long rows, long cols) {
     return ofAddress(0, null, dtype, rows, cols, 0, Layout.ROW_MAJOR);
@@ -304,7 +304,7 @@ public final class Matrix {
   }
 
   /**
-   * How it lies in memory.
+   * Its layout.
    *
    * @return row or column major
    */
@@ -313,16 +313,16 @@ public final class Matrix {
   }
 
   /**
-   * What the matrix is a view of.
+   * The owner of the matrix's memory.
    *
-   * @return the buffer, array or other owner that it keeps alive; null if there is none
+   * @return the buffer, array or other object that it keeps alive; null if there is none
    */
   public Object owner() {
     return owner;
   }
 
   /**
-   * Address of the first element, for those who need it.
+   * Address of the first element.
    *
    * @return the address, valid while the owner lives; 0 for a matrix in an array
    */
@@ -330,22 +330,22 @@ public final class Matrix {
     return address;
   }
 
-  /** The device memory that it lies in, or null. */
+  /** The device memory of the matrix, or null. */
   DeviceBuffer device() {
     return owner instanceof DeviceBuffer ? (DeviceBuffer) owner : null;
   }
 
-  /** Elements that lie together: of a row, or of a column. */
+  /** Elements of a contiguous run: of a row, or of a column. */
   long inner() {
     return layout == Layout.ROW_MAJOR ? cols : rows;
   }
 
-  /** Rows, or columns, that lie apart. */
+  /** The number of those runs: rows, or columns. */
   long outer() {
     return layout == Layout.ROW_MAJOR ? rows : cols;
   }
 
-  /** Elements from the first to behind the last one of `batch` items that lie `stride` apart. */
+  /** Elements from the first to the end of the last of `batch` items at `stride`. */
   long span(long batch, long stride) {
     if (rows == 0 || cols == 0 || batch == 0) return 0;
     try {

@@ -5,9 +5,9 @@ import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The library's messages name arguments as C has them; here they become Java's names. */
+/** Translates argument names in the library's messages from C to Java. */
 final class Names {
-  /** A struct, perhaps one of an array, and the way to a field: {@code descs[2]->b.rows}, {@code submit->plan->parts}. */
+  /** A struct, perhaps one of an array, and the path to a field: {@code descs[2]->b.rows}, {@code submit->plan->parts}. */
   private static final Pattern FIELD =
       Pattern.compile("\\b(descs\\[(\\d+)\\]|desc|submit|options)((?:->[a-z_]+(?:\\[\\d+\\])?)+)(?:\\.([a-z]+))?");
   private static final Pattern WORD = Pattern.compile("\\b(?:descs|desc|dst_pitch|src_pitch|dst|src)\\b");
@@ -15,7 +15,7 @@ final class Names {
 
   private Names() {}
 
-  /** The same message in Java's names. */
+  /** The message with Java names. */
   static String inJava(String message) {
     if (message == null) return null;
     String fields = FIELD.matcher(message).replaceAll(found -> Matcher.quoteReplacement(field(found)));
@@ -26,14 +26,14 @@ final class Names {
     String struct = found.group(1);
     String path = found.group(3).substring(2).replace("->", ".").replace("_array", "");
     String component = found.group(4);
-    boolean product = struct.startsWith("desc");
+    boolean gemm = struct.startsWith("desc");
     StringBuilder name = new StringBuilder();
     if (found.group(2) != null) name.append("products.get(").append(found.group(2)).append(").");
-    else if (!product) name.append(struct).append('.');
+    else if (!gemm) name.append(struct).append('.');
     name.append(AFTER_UNDERSCORE.matcher(path).replaceAll(letter -> letter.group(1).toUpperCase()));
     if (component == null || component.equals("data") || component.equals("re")) return name.toString();
     if (component.equals("im")) return name.append("Im").toString();
-    return name.append('.').append(component).append(product ? "()" : "").toString();
+    return name.append('.').append(component).append(gemm ? "()" : "").toString();
   }
 
   private static String word(String name) {

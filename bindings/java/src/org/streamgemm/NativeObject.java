@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
 /**
- * An object of the library. Closing it gives it back; closing twice does nothing; what was forgotten is given back once
- * it is garbage. Objects may be closed in any order, with work in flight too: the work finishes first.
+ * An object of the library. Closing it releases it; closing twice does nothing; an object that was not closed is released
+ * once it is garbage. Objects may be closed in any order, with work in flight too: the work completes first.
  */
 public abstract class NativeObject implements AutoCloseable {
   static final Cleaner CLEANER = Cleaner.create();
@@ -15,7 +15,7 @@ public abstract class NativeObject implements AutoCloseable {
   private final Handle handle;
   private final Cleaner.Cleanable cleanable;
 
-  /** The one reference to a native object. It must not refer to the Java object, which would never be garbage then. */
+  /** The reference to a native object. It must not refer to the Java object, which would then never be garbage. */
   private static final class Handle extends AtomicLong implements Runnable {
     private static final long serialVersionUID = 1;
     private final transient LongConsumer release;
@@ -32,7 +32,7 @@ public abstract class NativeObject implements AutoCloseable {
     }
   }
 
-  /** Takes over a handle, which `release` gives back; `release` must not refer to this object. */
+  /** Takes over a handle, which `release` releases; `release` must not refer to this object. */
   NativeObject(long value, LongConsumer release) {
     handle = new Handle(value, release);
     cleanable = CLEANER.register(this, handle);
@@ -54,7 +54,7 @@ public abstract class NativeObject implements AutoCloseable {
     return handle.get() == 0;
   }
 
-  /** Gives it back. Does not wait for work in flight. */
+  /** Releases it. Does not wait for work in flight. */
   @Override
   public final void close() {
     cleanable.clean();

@@ -9,8 +9,8 @@ import java.util.stream.IntStream;
 import org.streamgemm.internal.Native;
 
 /**
- * The operands of one submission that need something done around it: arrays are copied into pinned memory before and
- * the result back after, device memory is held while the submission is made.
+ * Prepares the operands of one submission: arrays are copied into pinned memory before and the result back after it,
+ * device memory is held while the submission is made.
  */
 final class Operands {
   /** Elements that one thread copies at a time. */
@@ -37,7 +37,7 @@ final class Operands {
 
   private final PinnedPool pool;
   private final PendingResults pending;
-  /** What the submission was given; kept with this. */
+  /** The submission's operands; kept with this. */
   private final Object given;
   private final List<Staged> staged = new ArrayList<>(3);
   private final List<Long> held = new ArrayList<>(3);
@@ -71,7 +71,7 @@ final class Operands {
     return block.address;
   }
 
-  /** The rule that the library applies to memory: what is written overlaps no other operand. */
+  /** The library's rule for memory: a written operand overlaps no other operand. */
   private void refuseOverlap(Matrix m, long end, boolean written, String name) {
     for (Staged other : staged)
       if (other.matrix.array == m.array && (written || other.written) && m.arrayOffset < other.end
@@ -80,15 +80,15 @@ final class Operands {
   }
 
   /**
-   * The library has the submission: it holds the device memory itself now. The work may end while its submission still
-   * returns, so two threads may say so at once.
+   * The library has the submission and now holds the device memory itself. The job may complete before its submission
+   * returns, so two threads may call this at once.
    */
   synchronized void submitted() {
     for (long buffer : held) Native.sg_buffer_release(buffer);
     held.clear();
   }
 
-  /** The work has ended, or was not submitted. */
+  /** The job has completed, or was not submitted. */
   void end(boolean well) {
     submitted();
     try {
@@ -104,7 +104,7 @@ final class Operands {
     }
   }
 
-  /** The elements of the matrix alone: what lies between its rows is not touched. */
+  /** The elements of the matrix alone: gaps between its rows are not touched. */
   private static void copyBack(Staged s) {
     Matrix m = s.matrix;
     if (m.rows == 0 || m.cols == 0) return;
@@ -124,13 +124,13 @@ final class Operands {
   }
 
   /**
-   * Copies between an array and memory; much is copied by several threads, as one alone does not use what memory
-   * gives.
+   * Copies between an array and memory; several threads copy large arrays, as one alone does not use the full memory
+   * bandwidth.
    */
   private static void copy(Object array, int offset, long address, long elements, boolean in) {
-    int pieces = (int) ((elements + PIECE - 1) / PIECE);
-    IntStream all = IntStream.range(0, pieces);
-    (pieces > 1 ? all.parallel() : all).forEach(piece -> {
+    int chunks = (int) ((elements + PIECE - 1) / PIECE);
+    IntStream all = IntStream.range(0, chunks);
+    (chunks > 1 ? all.parallel() : all).forEach(piece -> {
       long from = (long) piece * PIECE;
       copyPiece(array, (int) (offset + from), address, from, (int) Math.min(PIECE, elements - from), in);
     });

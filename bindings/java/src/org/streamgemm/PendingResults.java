@@ -6,8 +6,8 @@ import java.util.IdentityHashMap;
 import java.util.List;
 
 /**
- * The parts of arrays that work in flight will be copied back to. The library orders jobs by the memory they share, and
- * it does not see arrays. Safe for use by several threads.
+ * The array ranges that jobs in flight will be copied back to. The library orders jobs by the memory they share, and
+ * does not know of arrays. Safe for use by several threads.
  */
 final class PendingResults {
   private final IdentityHashMap<Object, List<long[]>> ranges = new IdentityHashMap<>();
@@ -28,12 +28,12 @@ final class PendingResults {
     return at;
   }
 
-  /** Elements whose content is still to come can neither be read nor written again. */
+  /** Elements with a pending result can neither be read nor written. */
   synchronized void refuse(Object array, long from, long to, String name) {
     for (long[] pending : ranges.getOrDefault(array, List.of()))
       if (from < pending[1] && pending[0] < to)
         throw new StreamGemmException.InvalidArgument(name
-            + " lies in an array where work in flight will write its result;"
+            + " is in an array that a job in flight will write;"
             + " wait for that job, or use direct buffers, whose order is kept");
   }
 }

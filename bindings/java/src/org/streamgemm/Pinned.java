@@ -6,21 +6,21 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.streamgemm.internal.Native;
 
-/** Pinned host memory, and what waits for the garbage collector when memory runs out. */
+/** Pinned host memory, and the wait for the garbage collector when memory runs out. */
 final class Pinned {
   private static final AtomicLong inUse = new AtomicLong();
 
   private Pinned() {}
 
-  /** Memory that Native.sg_host_free takes back. */
+  /** Memory that Native.sg_host_free frees. */
   static long allocate(long context, long bytes) {
     return patiently(() -> Native.sg_host_alloc(context, bytes));
   }
 
-  /** Memory that goes back to its pool once its owner is garbage. */
+  /** Memory that returns to its pool once its owner is garbage. */
   static void giveBackWith(Object owner, PinnedPool pool, PinnedPool.Block block) {
-    // The collector does not see this memory: as with Java's own direct buffers, it is asked once as much is in use as
-    // the heap may take.
+    // The collector does not see this memory: as with Java's own direct buffers, it is run once as much is in use as the
+    // maximum heap size.
     if (inUse.addAndGet(block.bytes) > Runtime.getRuntime().maxMemory()) System.gc();
     NativeObject.CLEANER.register(owner, () -> {
       inUse.addAndGet(-block.bytes);
@@ -29,7 +29,7 @@ final class Pinned {
     Reference.reachabilityFence(owner);
   }
 
-  /** An allocation; when there is no memory, what the program has dropped is collected first. */
+  /** An allocation; when there is no memory, garbage is collected first. */
   static long patiently(LongSupplier allocation) {
     for (long pause = 1;; pause *= 4) {
       try {

@@ -7,14 +7,14 @@ import java.util.Map;
 import org.streamgemm.internal.Native;
 
 /**
- * A context's pinned memory, kept for its next use because pinning takes long: what programs allocate and what arrays
- * are copied through. Safe for use by several threads.
+ * A context's pinned memory, kept for reuse because pinning is slow: the program's allocations and the staging
+ * memory of arrays. Safe for use by several threads.
  */
 final class PinnedPool {
   private static final long SMALLEST = 4096;
   private static final long LARGE = 64L << 20;
   private static final long GRAIN = 2L << 20;
-  /** Bytes that are kept when nothing uses them: as many as the heap may take. */
+  /** Unused bytes that are kept: at most the maximum heap size. */
   private static final long KEPT = Runtime.getRuntime().maxMemory();
 
   /** A piece of pinned memory. */
@@ -34,7 +34,7 @@ final class PinnedPool {
   private int taken;
   private boolean closed;
 
-  /** A pool of a context, which it keeps until it is closed and all blocks are back. */
+  /** A pool of a context, which it keeps until it is closed and all blocks are returned. */
   PinnedPool(long context) {
     this.context = context;
     Native.sg_context_retain(context);
@@ -78,7 +78,7 @@ final class PinnedPool {
     }
   }
 
-  /** Frees what nothing uses. */
+  /** Frees unused blocks. */
   synchronized void trim() {
     for (ArrayDeque<Block> blocks : free.values())
       for (Block block : blocks) Native.sg_host_free(context, block.address);
@@ -86,7 +86,7 @@ final class PinnedPool {
     kept = 0;
   }
 
-  /** No more blocks are taken. */
+  /** No more blocks are acquired. */
   synchronized void close() {
     if (closed) return;
     closed = true;
@@ -98,7 +98,7 @@ final class PinnedPool {
     if (closed && taken == 0) Native.sg_context_release(context);
   }
 
-  /** Powers of two, and halves between them, so that at most a third is lost; little of what is large. */
+  /** Powers of two, and halves between them, so that at most a third is lost; less of large sizes. */
   private static long sizeFor(long bytes) {
     if (bytes > Long.MAX_VALUE - GRAIN) return bytes; // for the library to refuse
     if (bytes >= LARGE) return (bytes + GRAIN - 1) / GRAIN * GRAIN;

@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.streamgemm.internal.Native;
 
-/** A schedule made ahead of its run: to look at, to predict with, to run many times. */
+/** A schedule made ahead of its run: for inspection, prediction and repeated runs. */
 public final class Plan extends NativeObject {
   private final Context context;
 
@@ -17,7 +17,7 @@ public final class Plan extends NativeObject {
   }
 
   /**
-   * What the device model says of the plan.
+   * The device model's prediction.
    *
    * @return the prediction
    */
@@ -51,7 +51,7 @@ public final class Plan extends NativeObject {
   /**
    * Runs the plan.
    *
-   * @param product matrices of the shapes and places that it was made for; beta and alpha are 0 where they were then
+   * @param product matrices of the planned shapes and memory spaces; beta and alpha are 0 if the planned ones were
    * @return a future of C
    */
   public Job<Matrix> runAsync(Gemm product) {
@@ -61,7 +61,7 @@ public final class Plan extends NativeObject {
   /**
    * Runs the plan.
    *
-   * @param product matrices of the shapes and places that it was made for; beta and alpha are 0 where they were then
+   * @param product matrices of the planned shapes and memory spaces; beta and alpha are 0 if the planned ones were
    * @param submit order and priority
    * @return a future of C
    */

@@ -23,7 +23,7 @@ public final class Registration extends NativeObject {
   static Registration make(long context, Buffer buffer) {
     if (!buffer.isDirect())
       throw new StreamGemmException.InvalidArgument(
-          "the buffer lies on the Java heap; only a direct one can be pinned");
+          "the buffer is on the Java heap; only a direct one can be pinned");
     int unit = Matrix.unitOf(buffer);
     long address = Native.address(buffer) + (long) buffer.position() * unit;
     Native.sg_host_register(context, address, (long) buffer.remaining() * unit);

@@ -8,19 +8,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A job, or what depends on one. Asynchronous stages run on the context's executor. A stage that the program completes
- * early (cancel, orTimeout, ...) no longer wants what it was made from, which is cancelled when nothing else wants it:
+ * A job, or a stage that depends on one. Asynchronous stages run on the context's executor. A stage that the program
+ * completes early (cancel, orTimeout, ...) no longer needs its source, which is cancelled when nothing else needs it:
  * no other stage of it and no thread that waits for it.
  *
  * @param <U> type of the result
  */
 class Stage<U> extends CompletableFuture<U> {
   private final Executor executor;
-  /** What this was made from, or null. */
+  /** The source of this stage, or null. */
   private final Stage<?> source;
-  /** Stages made from this that have not been completed early, and threads that wait for this. Guarded by this. */
+  /** Stages of this that have not been completed early, and threads that wait for this. Guarded by this. */
   private int wanted;
-  /** The program completes this, not the work. Guarded by this. */
+  /** The program completes this early. Guarded by this. */
   private boolean early;
 
   Stage(Executor executor, Stage<?> source) {
@@ -28,7 +28,7 @@ class Stage<U> extends CompletableFuture<U> {
     this.source = source;
   }
 
-  /** Nobody wants the work of this any more. */
+  /** No stage or thread needs this any more. */
   void drop() {}
 
   private synchronized void want() {
@@ -44,8 +44,8 @@ class Stage<U> extends CompletableFuture<U> {
   }
 
   /**
-   * Before the program completes this: drops all work that nobody wants then, so that it is dropped when the first who
-   * waits for this wakes.
+   * Before the program completes this: cancels jobs that are not needed any more, so that they are cancelled before the
+   * first waiter of this wakes.
    */
   private boolean endEarly() {
     synchronized (this) {
@@ -57,7 +57,7 @@ class Stage<U> extends CompletableFuture<U> {
     return true;
   }
 
-  /** After it: cancels what this was made from and endEarly() found unwanted. */
+  /** Afterwards: cancels the sources that endEarly() found unneeded. */
   private void cancelSources() {
     for (Stage<?> each = source; each != null && each.endsEarly(); each = each.source) each.cancelThis();
   }
@@ -70,7 +70,7 @@ class Stage<U> extends CompletableFuture<U> {
     return super.cancel(false);
   }
 
-  /** Completes this as the work ended, unless the program completes it early. */
+  /** Completes this with the job's outcome, unless the program completes it early. */
   final void finish(U value, Throwable failure) {
     if (endsEarly()) return;
     if (failure == null) super.complete(value);

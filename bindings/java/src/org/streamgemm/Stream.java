@@ -6,7 +6,7 @@ import static java.lang.ref.Reference.reachabilityFence;
 import java.time.Duration;
 import org.streamgemm.internal.Native;
 
-/** An order of submissions: what is submitted to one stream runs in that order. Safe for use by several threads. */
+/** A stream: its submissions run in order. Safe for use by several threads. */
 public final class Stream extends NativeObject {
   Stream(long handle) {
     super(handle, Native::sg_stream_release);
@@ -26,7 +26,7 @@ public final class Stream extends NativeObject {
   }
 
   /**
-   * The compute units that its products may use.
+   * The compute units that its GEMMs may use.
    *
    * @return how many, or 0: all
    */
@@ -39,7 +39,7 @@ public final class Stream extends NativeObject {
   }
 
   /**
-   * Whether those compute units are a partition of the GPU, set aside for the stream.
+   * Whether those compute units are a partition of the GPU, reserved for the stream.
    *
    * @return true if so
    */
@@ -52,7 +52,7 @@ public final class Stream extends NativeObject {
   }
 
   /**
-   * Asks whether everything submitted so far has ended. Never blocks.
+   * Whether everything submitted so far has completed. Never blocks.
    *
    * @return true if so
    */
@@ -64,13 +64,13 @@ public final class Stream extends NativeObject {
     }
   }
 
-  /** Waits until everything submitted so far has ended, well or badly. */
+  /** Waits until everything submitted so far has completed, successfully or not. */
   public void synchronize() {
     await(-1);
   }
 
   /**
-   * Waits until everything submitted so far has ended, well or badly.
+   * Waits until everything submitted so far has completed, successfully or not.
    *
    * @param timeout how long to wait at most
    * @return false if the time passed
@@ -88,7 +88,7 @@ public final class Stream extends NativeObject {
   }
 
   /**
-   * Lets what is submitted here from now on run only after an event as it was last recorded.
+   * Makes later submissions wait for the latest recording of an event.
    *
    * @param event an event of the same context
    */

@@ -7,7 +7,7 @@ import java.util.List;
 import org.streamgemm.internal.Loader;
 import org.streamgemm.internal.Native;
 
-/** The library as a whole: its version, and what it finds on this machine. */
+/** The library as a whole: its version, backends and devices. */
 public final class StreamGemm {
   private StreamGemm() {}
 
@@ -21,7 +21,7 @@ public final class StreamGemm {
   }
 
   /**
-   * Where the native code was loaded from.
+   * The source of the native code.
    *
    * @return a folder, "the system" or "the jar"
    */

@@ -5,8 +5,8 @@ import java.util.concurrent.CancellationException;
 
 /**
  * A failure that the library reports, with its status and message. Each status has a class of its own below. Two of
- * them are Java's own kinds: a wrong argument is an {@link IllegalArgumentException}, and a cancelled job ends with a
- * {@link CancellationException}, which is what futures know.
+ * them are standard Java exceptions: a wrong argument is an {@link IllegalArgumentException}, and a cancelled job fails
+ * with a {@link CancellationException}, as futures do.
  */
 public class StreamGemmException extends RuntimeException implements StreamGemmFailure {
   private static final long serialVersionUID = 1;
@@ -34,7 +34,7 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
    * The exception of a status.
    *
    * @param status a failure
-   * @param text its message, in C's names of arguments
+   * @param text its message, with C argument names
    * @return a {@link CancellationException} for {@link Status#CANCELLED}, an {@link InvalidArgument} for {@link
    *     Status#INVALID_ARGUMENT}, else an exception of this class
    */
@@ -104,7 +104,7 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
     }
   }
 
-  /** The device, or any backend for it, is not there. */
+  /** The device, or any backend for it, is not available. */
   public static final class NoDevice extends StreamGemmException {
     private static final long serialVersionUID = 1;
 
@@ -113,7 +113,7 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
     }
   }
 
-  /** The combination asked for does not exist on this device. */
+  /** The device does not support the requested combination. */
   public static final class Unsupported extends StreamGemmException {
     private static final long serialVersionUID = 1;
 
@@ -131,7 +131,7 @@ public class StreamGemmException extends RuntimeException implements StreamGemmF
     }
   }
 
-  /** The wait could never end. */
+  /** The wait would never return. */
   public static final class Deadlock extends StreamGemmException {
     private static final long serialVersionUID = 1;
 

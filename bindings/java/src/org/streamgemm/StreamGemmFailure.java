@@ -2,8 +2,8 @@
 package org.streamgemm;
 
 /**
- * What every exception of the library's failures has, but for a cancellation. Where Java has an exception for a failure
- * (IllegalArgumentException for arguments) it derives from that, else from {@link StreamGemmException}.
+ * Implemented by the exceptions of all failures except cancellation. If Java has an exception for a failure
+ * (IllegalArgumentException for arguments), the class derives from that, else from {@link StreamGemmException}.
  */
 public interface StreamGemmFailure {
   /**

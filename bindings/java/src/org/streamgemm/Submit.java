@@ -28,11 +28,11 @@ public final class Submit {
   private ByteBuffer label;
   private String labelText = "";
 
-  /** All defaults: run at once, beside anything whose memory does not overlap. */
+  /** All defaults: run at once, concurrently with jobs whose memory does not overlap. */
   public Submit() {}
 
   /**
-   * Runs after what was submitted to a stream before.
+   * Runs after earlier submissions to a stream.
    *
    * @param stream the stream; null for none
    * @return these options
@@ -45,7 +45,7 @@ public final class Submit {
   /**
    * Runs after jobs.
    *
-   * @param jobs the jobs; if one of them fails, the submission ends with {@link StreamGemmException.DependencyFailed}
+   * @param jobs the jobs; if one of them fails, the submission fails with {@link StreamGemmException.DependencyFailed}
    * @return these options
    */
   public Submit after(Job<?>... jobs) {
@@ -55,7 +55,7 @@ public final class Submit {
   }
 
   /**
-   * Goes ahead of waiting work, or behind it.
+   * Runs before or after queued jobs of other priorities.
    *
    * @param priority -1 low, 0 normal (or the stream's), 1 high
    * @return these options
@@ -79,9 +79,9 @@ public final class Submit {
   }
 
   /**
-   * Narrows the planner's choice.
+   * Restricts the planner's choice.
    *
-   * @param options what it may choose; null leaves it free
+   * @param options the restrictions; null: none
    * @return these options
    */
   public Submit plan(PlanOptions options) {
@@ -90,7 +90,7 @@ public final class Submit {
   }
 
   /**
-   * Keeps what the finished job did, for {@link Job#statistics()}.
+   * Keeps the statistics of the completed job, for {@link Job#statistics()}.
    *
    * @return these options
    */
@@ -100,8 +100,8 @@ public final class Submit {
   }
 
   /**
-   * How long from the submission the work may take: what has not begun by then is dropped, what runs is stopped, and the
-   * future fails with {@link StreamGemmException.DeadlineExceeded}. Not for what is recorded.
+   * Time limit from the submission: a job that has not started by then is dropped, a running job is stopped, and the
+   * future fails with {@link StreamGemmException.DeadlineExceeded}. Not for recorded submissions.
    *
    * @param fromSubmission above zero; null for none
    * @return these options
@@ -117,7 +117,7 @@ public final class Submit {
   /**
    * Names the job: in the message of its failure, and in the library's log.
    *
-   * @param label the name; of more than 63 bytes of UTF-8 the first characters that fit are kept; null or "" for none
+   * @param label the name; at most 63 bytes of UTF-8 are kept, cut between characters; null or "" for none
    * @return these options
    */
   public Submit label(String label) {

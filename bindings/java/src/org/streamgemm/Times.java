@@ -7,7 +7,7 @@ import java.time.Duration;
 final class Times {
   private Times() {}
 
-  /** Nanoseconds of a timeout, which is not negative; what does not fit is very long. */
+  /** Nanoseconds of a timeout, which is not negative; values out of range become very long. */
   static long nanos(Duration timeout) {
     if (timeout.isNegative())
       throw new StreamGemmException.InvalidArgument("timeout is " + timeout + ", which is negative");

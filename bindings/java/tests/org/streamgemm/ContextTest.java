@@ -110,7 +110,7 @@ public class ContextTest {
   }
 
   @Test
-  public void nativeStreamsAndEventsAreWrappedWhereThereAreAny() {
+  public void nativeStreamsAndEventsAreWrappedWhereSupported() {
     try (Context context = Context.open("cpu")) {
       assertThrows(StreamGemmException.Unsupported.class, () -> context.wrapStream(1));
       assertThrows(StreamGemmException.Unsupported.class, () -> context.wrapEvent(1));
@@ -158,17 +158,17 @@ public class ContextTest {
         float[] a = Support.integers(n * n, 1);
         float[] b = Support.integers(n * n, 2);
         float[] c = new float[n * n];
-        Gemm product = Gemm.of(Matrix.of(a, n, n), Matrix.of(b, n, n), Matrix.of(c, n, n));
-        try (Plan plan = context.plan(product, new PlanOptions().split(Split.M).parts(2))) {
+        Gemm gemm = Gemm.of(Matrix.of(a, n, n), Matrix.of(b, n, n), Matrix.of(c, n, n));
+        try (Plan plan = context.plan(gemm, new PlanOptions().split(Split.M).parts(2))) {
           for (int i = 0; i < 3; ++i) {
             java.util.Arrays.fill(c, Float.NaN);
-            plan.runAsync(product).join();
-            org.junit.Assert.assertArrayEquals(Support.product(a, b, n, n, n), c, 0);
+            plan.runAsync(gemm).join();
+            org.junit.Assert.assertArrayEquals(Support.multiply(a, b, n, n, n), c, 0);
           }
           Gemm other = Gemm.of(Matrix.of(a, 25, n), Matrix.of(b, n, n), Matrix.of(c, 25, n));
           assertThrows(StreamGemmException.InvalidArgument.class, () -> plan.runAsync(other));
         }
-        context.gemmAsync(product, new Submit().plan(new PlanOptions().split(Split.N).parts(2))).join();
+        context.gemmAsync(gemm, new Submit().plan(new PlanOptions().split(Split.N).parts(2))).join();
       }
   }
 }

@@ -16,7 +16,7 @@ import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
 
-/** Futures that the program completes early: what reaches the job, and what does not. */
+/** Futures that the program completes early: which completions cancel the job. */
 public class EarlyEndTest {
   private final Context context = Context.open("sim:h200");
   private Stream stream;
@@ -43,7 +43,7 @@ public class EarlyEndTest {
     context.close();
   }
 
-  /** Whether the job wrote its result, once it has ended. */
+  /** Whether the job wrote its result, once it has completed. */
   private boolean ran() {
     gate.open();
     waiting.released().join();
@@ -59,7 +59,7 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void whoeverLearnsOfATimeoutFindsTheJobCancelled() {
+  public void afterATimeoutTheJobIsCancelled() {
     CompletableFuture<Boolean> ran = waiting.handle((c, failure) -> ran());
     waiting.orTimeout(1, TimeUnit.MILLISECONDS);
     assertFalse(ran.join());
@@ -90,7 +90,7 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void aDeadlineDropsWhatHasNotBegun() throws Exception {
+  public void aDeadlineDropsJobsThatHaveNotStarted() throws Exception {
     Matrix two = Matrix.of(Support.direct(2), 1, 1);
     FloatBuffer late = Support.directNan(1);
     Job<Matrix> job = context.gemmAsync(Gemm.of(two, two, Matrix.of(late, 1, 1)),
@@ -122,7 +122,7 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void whoeverLearnsOfTheEarlyEndOfAStageFindsTheJobCancelled() {
+  public void afterTheEarlyCompletionOfAStageTheJobIsCancelled() {
     CompletableFuture<Integer> last = waiting.thenApply(c -> 1);
     CompletableFuture<Boolean> ran = last.handle((c, failure) -> ran());
     last.completeExceptionally(new IllegalStateException());
@@ -131,7 +131,7 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void whatAnotherStageWantsGoesOn() {
+  public void aJobThatAnotherStageNeedsContinues() {
     CompletableFuture<Matrix> other = waiting.thenApply(c -> c);
     CompletableFuture<Void> log = waiting.thenRun(() -> { });
     log.cancel(false);
@@ -141,7 +141,7 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void whatAThreadWaitsForGoesOn() throws Exception {
+  public void aJobThatAThreadWaitsForContinues() throws Exception {
     Thread waiter = new Thread(waiting::join);
     waiter.start();
     while (waiter.getState() != Thread.State.WAITING) Thread.sleep(1);
@@ -152,7 +152,7 @@ public class EarlyEndTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void releasedIsNoStageOfTheJob() {
+  public void releasedDoesNotDependOnTheJob() {
     waiting.released().cancel(true);
     assertFalse(waiting.isDone());
     assertTrue(ran());

@@ -7,8 +7,8 @@ import java.nio.FloatBuffer;
 import org.junit.Assume;
 
 /**
- * Memory that stops the library's thread which first touches it, until the test opens it: a job with an operand there
- * stays in mid-flight for as long as the test wants, however slow the machine is (tests/api/support/gate.h).
+ * Memory that blocks the library thread that first accesses it, until the test opens it: a job with an operand there
+ * stays in flight for as long as the test wants, however slow the machine is (tests/api/support/gate.h).
  */
 final class Gate implements AutoCloseable {
   static {
@@ -43,7 +43,7 @@ final class Gate implements AutoCloseable {
   }
 
   /**
-   * Lets the work go on; again is harmless. The memory stays to the end of the process, since work may still use it.
+   * Unblocks the job; may be called again. The memory stays until the process exits, since jobs may still use it.
    */
   void open() {
     open(gate);

@@ -21,7 +21,7 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.Parameterized;
 
-/** Right products, in all forms, on both kinds of device. */
+/** GEMMs in all forms, on both kinds of device. */
 @RunWith(Parameterized.class)
 public class GemmTest {
   private static final int M = 7;
@@ -38,7 +38,7 @@ public class GemmTest {
   private Context context;
   private final float[] a = Support.integers(M * K, 1);
   private final float[] b = Support.integers(K * N, 2);
-  private final float[] wanted = Support.product(a, b, M, N, K);
+  private final float[] wanted = Support.multiply(a, b, M, N, K);
 
   @Before
   public void open() {
@@ -89,7 +89,7 @@ public class GemmTest {
     for (int i = 0; i < c.length; ++i) assertEquals(wanted[i], c[i], 0);
   }
 
-  /** What the wanted product is with a bias of each column, or of each row, and ReLU. */
+  /** The expected result with a bias of each column, or of each row, and ReLU. */
   private float[] ended(float[] bias, boolean perColumn, boolean relu) {
     float[] made = wanted.clone();
     for (int i = 0; i < M * N; ++i) {
@@ -104,28 +104,28 @@ public class GemmTest {
     float[] row = Support.integers(N, 3);
     float[] column = Support.integers(M, 4);
     FloatBuffer c = Support.directNan(M * N);
-    Gemm product = Gemm.of(Matrix.of(Support.direct(a), M, K), Matrix.of(Support.direct(b), K, N), Matrix.of(c, M, N));
-    context.gemm(product.withBias(Matrix.of(Support.direct(row), 1, N)));
+    Gemm gemm = Gemm.of(Matrix.of(Support.direct(a), M, K), Matrix.of(Support.direct(b), K, N), Matrix.of(c, M, N));
+    context.gemm(gemm.withBias(Matrix.of(Support.direct(row), 1, N)));
     assertArrayEquals(ended(row, true, false), Support.content(c), 0);
-    context.gemmAsync(product.withBias(Matrix.of(Support.direct(column), M, 1)).with(Activation.RELU)).join();
+    context.gemmAsync(gemm.withBias(Matrix.of(Support.direct(column), M, 1)).with(Activation.RELU)).join();
     assertArrayEquals(ended(column, false, true), Support.content(c), 0);
-    context.gemmAsync(product.withBias(Matrix.of(row, 1, N)).with(Activation.RELU)).join(); // an array is copied
+    context.gemmAsync(gemm.withBias(Matrix.of(row, 1, N)).with(Activation.RELU)).join(); // an array is copied
     assertArrayEquals(ended(row, true, true), Support.content(c), 0);
-    context.gemmAsync(List.of(product.withBias(Matrix.of(column, M, 1))), new Submit()).join();
+    context.gemmAsync(List.of(gemm.withBias(Matrix.of(column, M, 1))), new Submit()).join();
     assertArrayEquals(ended(column, false, false), Support.content(c), 0);
-    context.gemm(product.with(Activation.GELU));
+    context.gemm(gemm.with(Activation.GELU));
     for (int i = 0; i < M * N; ++i) {
       double x = wanted[i];
       assertEquals(x / 2 * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x))), c.get(i), 1e-5);
     }
-    Gemm planned = product.withBias(Matrix.of(Support.direct(row), 1, N)).with(Activation.RELU);
+    Gemm planned = gemm.withBias(Matrix.of(Support.direct(row), 1, N)).with(Activation.RELU);
     try (Plan plan = context.plan(planned)) {
       plan.runAsync(planned).join();
       assertArrayEquals(ended(row, true, true), Support.content(c), 0);
     }
     try (Graph graph = context.graph()) {
       FloatBuffer bias = Support.direct(row);
-      graph.record(product.withBias(Matrix.of(bias, 1, N)));
+      graph.record(gemm.withBias(Matrix.of(bias, 1, N)));
       bias.put(0, bias.get(0) + 1);
       graph.runAsync().join();
       row[0] += 1;
@@ -145,10 +145,10 @@ public class GemmTest {
 
   @Test
   public void wrongBiases() {
-    Gemm product = Gemm.of(Matrix.of(a, M, K), Matrix.of(b, K, N), Matrix.of(new float[M * N], M, N));
+    Gemm gemm = Gemm.of(Matrix.of(a, M, K), Matrix.of(b, K, N), Matrix.of(new float[M * N], M, N));
     for (Matrix wrong : List.of(Matrix.of(new float[M], 1, M), Matrix.of(new double[N], 1, N),
              Matrix.of(new float[2 * M], 0, M, 1, 2, Layout.ROW_MAJOR)))
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> product.withBias(wrong));
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> gemm.withBias(wrong));
   }
 
   @Test
@@ -157,16 +157,16 @@ public class GemmTest {
     Matrix db = context.deviceMatrix(DType.F32, K, N);
     Matrix dc = context.deviceMatrix(DType.F32, M, N);
     float[] c = new float[M * N];
-    context.copyAsync(da, Matrix.of(a, M, K)); // ordered by the memory that the jobs touch
+    context.copyAsync(da, Matrix.of(a, M, K)); // ordered by the memory that the jobs share
     context.copyAsync(db, Matrix.of(Support.direct(b), K, N));
     context.gemmAsync(da, db, dc);
     context.copyAsync(Matrix.of(c, M, N), dc).join();
     assertArrayEquals(wanted, c, 0);
   }
 
-  /** A short copy may end before its submission has returned. */
+  /** A short copy may complete before its submission has returned. */
   @Test
-  public void workThatEndsWhileItIsSubmitted() {
+  public void workThatCompletesDuringItsSubmission() {
     Matrix from = context.deviceMatrix(DType.F32, 1, 1);
     Matrix to = context.deviceMatrix(DType.F32, 1, 1);
     float[] one = {7};
@@ -179,7 +179,7 @@ public class GemmTest {
 
   @Test
   public void arraysThatAreCopiedInPieces() {
-    int rows = 1700; // with their columns, some more than two pieces
+    int rows = 1700; // with their columns, slightly more than two chunks
     int cols = 1300;
     float[] from = Support.integers(rows * cols, 8);
     float[] to = new float[rows * cols];
@@ -203,7 +203,7 @@ public class GemmTest {
   }
 
   @Test
-  public void whatLiesBetweenRowsIsNotTouched() {
+  public void gapsBetweenRowsAreNotTouched() {
     int ld = N + 3;
     float[] c = new float[2 + M * ld];
     Arrays.fill(c, 77);
@@ -240,7 +240,7 @@ public class GemmTest {
             Gemm.of(Matrix.of(as, M, K), Matrix.of(b, K, N), Matrix.of(c, M, N)).withBatch(items, M * K, 0, M * N))
         .join();
     for (int i = 0; i < items; ++i)
-      assertArrayEquals(Support.product(Arrays.copyOfRange(as, i * M * K, (i + 1) * M * K), b, M, N, K),
+      assertArrayEquals(Support.multiply(Arrays.copyOfRange(as, i * M * K, (i + 1) * M * K), b, M, N, K),
           Arrays.copyOfRange(c, i * M * N, (i + 1) * M * N), 0);
   }
 
@@ -259,7 +259,7 @@ public class GemmTest {
     context.gemmAsync(Gemm.batched(as, bs, cs)).join();
     context.gemm(Gemm.batched(as, bs, cs).with(1, 1));
     for (int i = 0; i < 4; ++i) {
-      float[] once = Support.product(Support.integers(M * K, 10 + i), b, M, N, K);
+      float[] once = Support.multiply(Support.integers(M * K, 10 + i), b, M, N, K);
       for (int e = 0; e < once.length; ++e) assertEquals(2 * once[e], results.get(i).get(e), 0);
     }
   }
@@ -273,7 +273,7 @@ public class GemmTest {
         Gemm.of(Matrix.of(square, M, M), Matrix.of(square, M, M), Matrix.of(d, M, M)).with(3, 0));
     assertEquals(group, context.gemmAsync(group, new Submit()).join());
     assertArrayEquals(wanted, c, 0);
-    float[] cube = Support.product(square, square, M, M, M);
+    float[] cube = Support.multiply(square, square, M, M, M);
     for (int i = 0; i < d.length; ++i) assertEquals(3 * cube[i], d[i], 0);
   }
 

@@ -16,7 +16,7 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.Parameterized;
 
-/** Recorded submissions: run many times, changed in between, safe when what they use is dropped or closed. */
+/** Recorded submissions: run many times, changed in between, safe when their operands are dropped or closed. */
 @RunWith(Parameterized.class)
 public class GraphTest {
   private static final int N = 12;
@@ -30,22 +30,22 @@ public class GraphTest {
 
   private final float[] a = Support.integers(N * N, 1);
   private final float[] b = Support.integers(N * N, 2);
-  private final float[] ab = Support.product(a, b, N, N, N);
+  private final float[] ab = Support.multiply(a, b, N, N, N);
 
   private static Matrix square(FloatBuffer buffer) {
     return Matrix.of(buffer, N, N);
   }
 
   @Test(timeout = Support.LIMIT)
-  public void recordedOnceRunOften() {
+  public void recordedOnceRunManyTimes() {
     try (Context context = Context.open(device); Graph graph = context.graph()) {
       FloatBuffer input = Support.direct(a);
       FloatBuffer output = Support.directNan(N * N);
       Matrix copied = context.deviceMatrix(DType.F32, N, N);
-      Matrix product = context.deviceMatrix(DType.F32, N, N);
+      Matrix gemmResult = context.deviceMatrix(DType.F32, N, N);
       assertEquals(0, graph.recordCopy(copied, square(input)));
-      assertEquals(1, graph.record(Gemm.of(copied, square(Support.direct(b)), product)));
-      assertEquals(2, graph.recordCopy(square(output), product));
+      assertEquals(1, graph.record(Gemm.of(copied, square(Support.direct(b)), gemmResult)));
+      assertEquals(2, graph.recordCopy(square(output), gemmResult));
       assertEquals(3, graph.size());
       assertTrue("nothing ran", Float.isNaN(output.get(0)));
       graph.runAsync().join();
@@ -53,7 +53,7 @@ public class GraphTest {
       for (int i = 0; i < N * N; ++i) input.put(i, 2 * a[i]);
       graph.runAsync(new Submit().priority(1)).join();
       for (int i = 0; i < N * N; ++i) assertEquals(2 * ab[i], output.get(i), 0);
-      assertThrows(StreamGemmException.Busy.class, () -> graph.recordCopy(square(output), product));
+      assertThrows(StreamGemmException.Busy.class, () -> graph.recordCopy(square(output), gemmResult));
       assertEquals(3, graph.size());
     }
   }
@@ -64,22 +64,22 @@ public class GraphTest {
       FloatBuffer first = Support.directNan(N * N);
       FloatBuffer second = Support.directNan(N * N);
       FloatBuffer copy = Support.directNan(N * N);
-      int product = graph.record(Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(first)));
+      int gemm = graph.record(Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(first)));
       int last = graph.recordCopy(square(copy), square(first));
       graph.runAsync();
-      graph.update(product, Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(second)).with(3, 0));
+      graph.update(gemm, Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(second)).with(3, 0));
       graph.update(last, square(copy), square(second));
       graph.runAsync().join();
       assertArrayEquals(ab, Support.content(first), 0);
       for (int i = 0; i < N * N; ++i) assertEquals(3 * ab[i], copy.get(i), 0);
       Matrix small = Matrix.of(Support.direct(1), 1, 1);
-      Matrix apart = Matrix.of(Support.direct(1), 1, 1);
-      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, apart));
+      Matrix disjoint = Matrix.of(Support.direct(1), 1, 1);
+      assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(last, small, disjoint));
       assertThrows(StreamGemmException.InvalidArgument.class,
-          () -> graph.update(product, Gemm.of(small, small, Matrix.of(Support.direct(1), 1, 1))));
+          () -> graph.update(gemm, Gemm.of(small, small, Matrix.of(Support.direct(1), 1, 1))));
       assertThrows(StreamGemmException.InvalidArgument.class, () -> graph.update(7, square(copy), square(first)));
       String message = assertThrows(StreamGemmException.InvalidArgument.class,
-          () -> graph.update(product, square(copy), square(first))).getMessage();
+          () -> graph.update(gemm, square(copy), square(first))).getMessage();
       assertTrue(message, message.contains("is a GEMM and not a copy"));
       graph.runAsync().join();
     }
@@ -99,7 +99,7 @@ public class GraphTest {
       Job<Matrix> before = context.gemmAsync(one, one, Matrix.of(Support.direct(0), 1, 1));
       before.join();
       assertEquals(0, graph.size());
-      assertEquals(null, graph.runAsync().join()); // nothing in it
+      assertEquals(null, graph.runAsync().join()); // an empty graph
       NativeObject closedTwice = graph;
       closedTwice.close();
       closedTwice.close();
@@ -109,7 +109,7 @@ public class GraphTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void deviceMemoryThatIsClosedStaysForTheGraph() {
+  public void closedDeviceMemoryStaysForTheGraph() {
     try (Context context = Context.open(device); Graph graph = context.graph()) {
       Matrix between = context.deviceMatrix(DType.F32, N, N);
       FloatBuffer output = Support.directNan(N * N);
@@ -124,7 +124,7 @@ public class GraphTest {
     }
   }
 
-  /** Runs a graph and lets go of it and of an operand. */
+  /** Runs a graph and drops it and an operand. */
   private Job<Void> dropped(Context context, Gate gate, FloatBuffer output, List<WeakReference<Object>> gone) {
     Graph graph = context.graph();
     FloatBuffer input = Support.direct(b);
@@ -151,7 +151,7 @@ public class GraphTest {
 
   @Test(timeout = Support.LIMIT)
   public void failuresReachTheRunsFuture() {
-    if (device.equals("cpu")) return; // it has no faults to order
+    if (device.equals("cpu")) return; // it has no injectable faults
     try (Context context = Context.open("sim:h200?fail-launch=1"); Graph graph = context.graph()) {
       FloatBuffer output = Support.directNan(N * N);
       graph.record(Gemm.of(square(Support.direct(a)), square(Support.direct(b)), square(output)));

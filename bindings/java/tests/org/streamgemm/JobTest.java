@@ -115,7 +115,7 @@ public class JobTest {
       gate.open();
       assertEquals(4, valueOf(first.join()), 0);
       second.join();
-      context.gemmAsync(TWO, TWO, Matrix.of(array, 1, 1)).join(); // the refused one left nothing behind
+      context.gemmAsync(TWO, TWO, Matrix.of(array, 1, 1)).join(); // the refused submission left no state
       assertEquals(4, array[0], 0);
     }
   }
@@ -148,7 +148,7 @@ public class JobTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void operandsAreReleasedWhenTheWorkHasEndedNotWhenTheFutureIsDone() throws Exception {
+  public void operandsAreReleasedWhenTheJobCompletesNotTheFuture() throws Exception {
     try (Context context = Context.open("sim:h200"); Gate gate = new Gate(4)) {
       Job<Matrix> job = gate.job(context, new Submit());
       assertThrows(TimeoutException.class, () -> job.get(1, TimeUnit.MILLISECONDS));
@@ -193,7 +193,7 @@ public class JobTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void orderAfterJobsThatHaveEnded() {
+  public void orderAfterCompletedJobs() {
     try (Context context = Context.open("cpu")) {
       Job<Matrix> first = context.gemmAsync(TWO, TWO, one());
       first.join();
@@ -208,12 +208,12 @@ public class JobTest {
       int n = 64;
       Matrix a = Matrix.of(Support.direct(Support.integers(n * n, 1)), n, n);
       Submit asked = new Submit().statistics();
-      for (int i = 0; i < 200; ++i) { // also when the end comes before the submission has returned
+      for (int i = 0; i < 200; ++i) { // also when the job completes before the submission has returned
         Job<Matrix> job = context.gemmAsync(Gemm.of(a, a, context.pinnedMatrix(DType.F32, n, n)), asked);
         job.join();
-        JobStatistics told = job.statistics().get();
-        assertEquals(2.0 * n * n * n, told.flops(), 0);
-        assertTrue(told.toString(), told.endNs() > told.startNs());
+        JobStatistics statistics = job.statistics().get();
+        assertEquals(2.0 * n * n * n, statistics.flops(), 0);
+        assertTrue(statistics.toString(), statistics.endNs() > statistics.startNs());
       }
       Job<Matrix> plain = context.gemmAsync(TWO, TWO, one());
       plain.join();

@@ -85,7 +85,7 @@ public class LifetimeTest {
   }
 
   @Test
-  public void deviceMemoryThatIsClosedCannotBeSubmitted() {
+  public void closedDeviceMemoryCannotBeSubmitted() {
     try (Context context = Context.open("sim:h200")) {
       Matrix a = context.deviceMatrix(DType.F32, 4, 4);
       Matrix c = context.deviceMatrix(DType.F32, 4, 4);
@@ -128,7 +128,7 @@ public class LifetimeTest {
       }
   }
 
-  /** Submits and lets go of an operand; the gate holds the job. */
+  /** Submits and drops an operand; the gate blocks the job. */
   private static Job<Matrix> dropOperand(Context context, Gate gate, Matrix c, List<WeakReference<Object>> dropped) {
     Matrix b = filled(context, 64, 2);
     dropped.add(new WeakReference<>(b.owner()));
@@ -136,7 +136,7 @@ public class LifetimeTest {
   }
 
   @Test(timeout = Support.LIMIT)
-  public void operandsThatAreDroppedLiveUntilTheWorkHasEnded() throws Exception {
+  public void droppedOperandsLiveUntilTheJobHasCompleted() throws Exception {
     for (String name : DEVICES) try (Context context = Context.open(name); Gate gate = gatedOnes(64)) {
         List<WeakReference<Object>> dropped = new ArrayList<>();
         Matrix c = filled(context, 64, Float.NaN);
@@ -153,22 +153,22 @@ public class LifetimeTest {
   }
 
   /** Everything is dropped: the context, the job, the operands. */
-  private static WeakReference<Context> dropEverything(String device, Gate gate, AtomicBoolean told) {
+  private static WeakReference<Context> dropEverything(String device, Gate gate, AtomicBoolean completed) {
     Context context = Context.open(device);
     Matrix c = filled(context, 64, Float.NaN);
-    context.gemmAsync(gate.matrix(64, 64), filled(context, 64, 2), c).thenAccept(m -> told.set(first(m) == 128));
+    context.gemmAsync(gate.matrix(64, 64), filled(context, 64, 2), c).thenAccept(m -> completed.set(first(m) == 128));
     return new WeakReference<>(context);
   }
 
   @Test(timeout = Support.LIMIT)
   public void everythingIsDroppedWithWorkInFlight() throws Exception {
     for (String name : DEVICES) try (Gate gate = gatedOnes(64)) {
-        AtomicBoolean told = new AtomicBoolean();
-        WeakReference<Context> context = dropEverything(name, gate, told);
+        AtomicBoolean completed = new AtomicBoolean();
+        WeakReference<Context> context = dropEverything(name, gate, completed);
         Support.collectUntil("the dropped context is collected", () -> context.get() == null);
-        assertFalse(told.get());
+        assertFalse(completed.get());
         gate.open();
-        Support.collectUntil("the stage runs", told::get);
+        Support.collectUntil("the stage runs", completed::get);
       }
   }
 
@@ -183,7 +183,7 @@ public class LifetimeTest {
   @Test(timeout = Support.LIMIT)
   public void threadsEndWithTheirContexts() throws Exception {
     Support.collectUntil("earlier contexts are gone", () -> completionThreads() == 0);
-    // Often enough that now and then a context is closed in the moment in which its last job ends.
+    // Often enough that a context is sometimes closed at the moment in which its last job completes.
     for (int i = 0; i < 300; ++i) try (Context context = Context.open("cpu")) {
         Matrix one = Matrix.of(new float[] {1}, 1, 1);
         context.gemmAsync(one, one, Matrix.of(new float[1], 1, 1));

@@ -122,14 +122,14 @@ public class MatrixTest {
     float[] array = new float[8];
     refused("c overlaps",
         () -> context.gemmAsync(Matrix.of(array, 2, 2), matrix(2, 2), Matrix.of(array, 3, 2, 2, 0, Layout.ROW_MAJOR)));
-    // Beside each other is right.
+    // Adjacent ranges are allowed.
     array[0] = 3;
     context.gemm(Matrix.of(array, 1, 1), Matrix.of(array, 1, 1), Matrix.of(array, 1, 1, 1, 0, Layout.ROW_MAJOR));
     assertEquals(9, array[1], 0);
   }
 
   @Test
-  public void arraysOfResultsStillToCome() {
+  public void arraysOfPendingResults() {
     float[] c = new float[1];
     try (Stream stream = context.stream(); Gate gate = new Gate(1)) {
       Job<Matrix> before = gate.job(context, new Submit().stream(stream));

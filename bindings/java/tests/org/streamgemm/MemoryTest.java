@@ -34,7 +34,7 @@ public class MemoryTest {
     }
   }
 
-  /** A view is all that is left of the memory. */
+  /** Only a view refers to the memory. */
   private static FloatBuffer viewOfDropped(Context context) {
     ByteBuffer whole = context.allocatePinned(1 << 20);
     FloatBuffer view = whole.duplicate().position(4096).slice().order(ByteOrder.nativeOrder()).asFloatBuffer();
@@ -77,7 +77,7 @@ public class MemoryTest {
   }
 
   @Test
-  public void memoryThatIsKeptCanBeFreed() throws Exception {
+  public void pooledMemoryCanBeFreed() throws Exception {
     try (Context context = Context.open("cpu")) {
       int n = 3000;
       float[] a = new float[n * n];
@@ -122,7 +122,7 @@ public class MemoryTest {
     }
   }
 
-  /** A direct buffer of 1 GiB times a small one: what the VM holds before and after. */
+  /** A direct buffer of 1 GiB times a small one: the VM's memory before and after. */
   public static final class OneGiB {
     public static void main(String[] arguments) throws Exception {
       int rows = 1 << 20;
@@ -150,11 +150,11 @@ public class MemoryTest {
 
   @Test
   public void aBufferOf1GiBIsMultipliedWithoutACopy() throws Exception {
-    String[] told =
+    String[] bytes =
         Support.inOtherVm(OneGiB.class, List.of("-Xmx256m", "-XX:MaxDirectMemorySize=1200m")).trim().split(" ");
-    long grown = Long.parseLong(told[1]) - Long.parseLong(told[0]);
-    System.out.println("1 GiB direct buffer: resident memory grew by " + (grown >> 10) + " KiB (" + told[0] + " to "
-        + told[1] + " bytes)");
+    long grown = Long.parseLong(bytes[1]) - Long.parseLong(bytes[0]);
+    System.out.println("1 GiB direct buffer: resident memory grew by " + (grown >> 10) + " KiB (" + bytes[0] + " to "
+        + bytes[1] + " bytes)");
     assertTrue("grew by " + grown, grown < (1L << 30) / 20);
   }
 }

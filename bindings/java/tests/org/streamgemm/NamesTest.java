@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.Test;
 import org.junit.function.ThrowingRunnable;
 
-/** Bad arguments are IllegalArgumentException, whose message names the argument as Java has it. */
+/** Bad arguments are IllegalArgumentException, whose message uses the Java name of the argument. */
 public class NamesTest {
   private static Matrix matrix(int rows, int cols) {
     return Matrix.of(Support.direct(new float[rows * cols]), rows, cols);

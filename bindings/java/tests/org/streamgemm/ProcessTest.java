@@ -12,9 +12,9 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.Test;
 
-/** What only a VM of its own shows: exits with work in flight, and where the native code is found. */
+/** Tests in a VM of their own: exits with work in flight, and the search for the native code. */
 public class ProcessTest {
-  /** Leaves with work in flight, in one of several ways. */
+  /** Exits with work in flight, in one of several ways. */
   public static final class Leave {
     public static void main(String[] arguments) throws Exception {
       Context context = Context.open(arguments[1]);
@@ -66,7 +66,7 @@ public class ProcessTest {
         assertEquals("leaving", Support.inOtherVm(Leave.class, List.of(), way, device).trim());
   }
 
-  /** Says where the native code came from. */
+  /** Prints the source of the native code. */
   public static final class Origin {
     public static void main(String[] arguments) {
       try (Context context = Context.open("cpu")) {
@@ -88,7 +88,7 @@ public class ProcessTest {
   }
 
   @Test
-  public void nativeCodeIsFoundInTheOrderPromised() throws Exception {
+  public void nativeCodeIsFoundInTheDocumentedOrder() throws Exception {
     Path folder = Files.createTempDirectory("streamgemm-test");
     Path temporary = Files.createTempDirectory("streamgemm-test");
     try {
@@ -102,7 +102,7 @@ public class ProcessTest {
       AssertionError wrong = assertThrows(
           AssertionError.class, () -> Support.inOtherVm(Origin.class, List.of("-Dorg.streamgemm.native=" + temporary)));
       assertTrue(wrong.getMessage(), wrong.getMessage().contains("UnsatisfiedLinkError"));
-      // As the system would have it: the wrapper on java.library.path, the library where the loader of programs looks.
+      // The system's way: the wrapper on java.library.path, the library on the dynamic linker's path.
       ProcessBuilder system = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
           "-cp", System.getProperty("java.class.path"), "-Djava.library.path=" + folder, Origin.class.getName());
       system.environment().put("LD_LIBRARY_PATH", folder.toString());

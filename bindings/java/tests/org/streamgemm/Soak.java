@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Many jobs from many threads while the collector is forced again and again; operands are dropped as soon as they are
- * submitted. Every result is checked. Prints resident memory at the start, on the way and at the end.
+ * submitted. Every result is checked. Prints resident memory at the start, in between and at the end.
  *
  * <p>usage: Soak [JOBS [THREADS [DEVICE]]]; a million jobs from 8 threads with SG_SOAK=1 in the environment, else some
  */
@@ -22,7 +22,7 @@ public final class Soak {
 
   private Soak() {}
 
-  /** A job and what its result must be. */
+  /** A job and its expected result. */
   private static final class Expected {
     final Job<Matrix> job;
     final float[] wanted;
@@ -53,7 +53,7 @@ public final class Soak {
       a[i] = random.nextInt(9) - 4;
       b[i] = random.nextInt(9) - 4;
     }
-    float[] wanted = Support.product(a, b, n, n, n);
+    float[] wanted = Support.multiply(a, b, n, n, n);
     switch ((int) (number % 16)) {
       case 0:
       case 4:
@@ -142,12 +142,12 @@ public final class Soak {
       });
       collector.setDaemon(true);
       collector.start();
-      run(context, jobs * 2 / 5, threads, done); // what is loaded, compiled and pooled once
+      run(context, jobs * 2 / 5, threads, done); // one-time loading, compiling and pooling
       long start = report(context, done);
       for (int part = 0; part < 4; ++part) {
         run(context, jobs / 4, threads, done);
         long now = report(context, done);
-        if (now - start > (64L << 20) + 32 * jobs) // the VM itself takes some, in steps; a leak goes on
+        if (now - start > (64L << 20) + 32 * jobs) // the VM itself grows in steps; a leak continues
           throw new AssertionError("resident memory grew by " + (now - start) + " bytes");
       }
       over.set(true);

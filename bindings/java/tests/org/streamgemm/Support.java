@@ -13,14 +13,14 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
-/** What several tests use. */
+/** Shared by the tests. */
 final class Support {
   private Support() {}
 
-  /** Milliseconds after which a test hangs: what takes seconds at most may take a loaded machine minutes. */
+  /** Milliseconds after which a test counts as hanging: a loaded machine may take minutes for seconds of work. */
   static final int LIMIT = 300_000;
 
-  /** Small whole numbers: their products and sums are exact in every type. */
+  /** Small integers: their products and sums are exact in every type. */
   static float[] integers(int count, long seed) {
     Random random = new Random(seed);
     float[] made = new float[count];
@@ -53,7 +53,7 @@ final class Support {
   }
 
   /** Row-major A (m x k) times B (k x n). */
-  static float[] product(float[] a, float[] b, int m, int n, int k) {
+  static float[] multiply(float[] a, float[] b, int m, int n, int k) {
     float[] c = new float[m * n];
     for (int i = 0; i < m; ++i)
       for (int l = 0; l < k; ++l)
@@ -77,7 +77,7 @@ final class Support {
     throw new AssertionError("no VmRSS");
   }
 
-  /** What another VM printed; it must exit with 0, within minutes. */
+  /** The output of another VM, which must exit with 0, within minutes. */
   static String inOtherVm(Class<?> main, List<String> vmOptions, String... arguments) throws Exception {
     return inOtherVm(System.getProperty("java.class.path"), vmOptions, main.getName(), arguments);
   }

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Finds the native code: in the folder that the property {@code org.streamgemm.native} names; else where the system
- * finds it ({@code java.library.path}); else in the jar, under {@code /native/<os>-<arch>/}.
+ * Finds the native code: in the folder that the property {@code org.streamgemm.native} names; else on the system's
+ * path ({@code java.library.path}); else in the jar, under {@code /native/<os>-<arch>/}.
  */
 public final class Loader {
   /** The property that names a folder; nothing else is tried when it is set. */
@@ -24,7 +24,7 @@ public final class Loader {
 
   private Loader() {}
 
-  /** Loads it, once. Fails with an UnsatisfiedLinkError that names what was tried. */
+  /** Loads it, once. Fails with an UnsatisfiedLinkError that names the locations tried. */
   static synchronized void load() {
     if (origin != null) return;
     String folder = System.getProperty(PROPERTY);
@@ -55,7 +55,7 @@ public final class Loader {
   }
 
   /**
-   * Where the native code came from.
+   * The source of the native code.
    *
    * @return a folder, "the system" or "the jar"
    */
@@ -69,7 +69,7 @@ public final class Loader {
     for (String file : FILES) System.load(folder.resolve(file).toString());
   }
 
-  /** Loaded files stay mapped, so the copies can go at once, and no exit leaves any behind. */
+  /** Loaded files stay mapped, so the copies are deleted at once, and no exit leaves any behind. */
   private static void loadFromJar(String inside) throws IOException {
     Path folder = Files.createTempDirectory("streamgemm");
     try {

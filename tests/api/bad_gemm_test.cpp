@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each wrong field of a product, of the options of a submission, and of the options of a plan.
+// Each wrong field of a GEMM descriptor, of submission options, and of plan options.
 #include <limits>
 
 #include "support/wrong_calls.hpp"
@@ -9,14 +9,14 @@ namespace {
 
 constexpr std::int64_t huge = std::int64_t{1} << 62;
 
-class bad_product : public bad_input {
+class bad_gemm : public bad_input {
  protected:
-  // The good product with one thing wrong, through every function that takes one.
+  // A valid descriptor with one wrong field, through every function that takes one.
   void check_desc(const char *what, sg_status expected, std::vector<const char *> words,
                   const std::function<void(sg_gemm_desc &)> &spoil) {
     sg_gemm_desc desc = good();
-    ASSERT_OK(
-        sg_gemm(context_, &desc, nullptr));  // what is wrong must be seen although the like of it has just been right
+    ASSERT_OK(sg_gemm(context_, &desc,
+                      nullptr));  // must be detected although an equal valid descriptor has just been accepted
     spoil(desc);
     const std::vector<double> before(c_, c_ + 12);
     check({{what, expected, words,
@@ -53,7 +53,7 @@ class bad_product : public bad_input {
   }
 };
 
-TEST_P(bad_product, products) {
+TEST_P(bad_gemm, descriptors) {
   check({{"no desc", argument, {"desc"}, nulls<sg_job>([&](sg_job **out) {
             return sg_gemm_async(context_, nullptr, nullptr, out);
           })},
@@ -163,7 +163,7 @@ TEST_P(bad_product, products) {
   check_desc("a begins inside c", argument, {"overlap"}, [this](d x) { x.a.data = c_ + 5; });
 }
 
-TEST_P(bad_product, pointer_arrays) {
+TEST_P(bad_gemm, pointer_arrays) {
   void *a[] = {a_, a_}, *b[] = {b_, b_}, *c[] = {c_, c_ + 6}, *hole[] = {a_, nullptr}, *same[] = {c_, c_},
        *crossed[] = {c_, a_ + 4};
   using d = sg_gemm_desc &;
@@ -181,7 +181,7 @@ TEST_P(bad_product, pointer_arrays) {
   check_desc("an item of c inside a", argument, {"overlap", "->a"}, [&](d x) { arrays(x), x.c_array = crossed; });
 }
 
-TEST_P(bad_product, blas_shaped_calls) {
+TEST_P(bad_gemm, blas_shaped_calls) {
   struct arguments {
     sg_layout layout = SG_LAYOUT_ROW_MAJOR;
     sg_op op_a = SG_OP_N, op_b = SG_OP_N;
@@ -215,7 +215,7 @@ TEST_P(bad_product, blas_shaped_calls) {
   check_both({"lda", "1"}, [](a x) { x.op_a = SG_OP_T, x.lda = 1; });
 }
 
-TEST_P(bad_product, options_of_a_submission) {
+TEST_P(bad_gemm, options_of_a_submission) {
   const context other = open_context(GetParam());
   stream foreign;
   ASSERT_OK(sg_stream_create(other, 0, foreign.out()));
@@ -234,7 +234,7 @@ TEST_P(bad_product, options_of_a_submission) {
   check_submit("queue", handle, {"queue"}, [this](s x) { x.queue = reinterpret_cast<sg_queue *>(job_.get()); });
 }
 
-TEST_P(bad_product, options_of_a_plan) {
+TEST_P(bad_gemm, options_of_a_plan) {
   using p = sg_plan_options &;
   check_plan("struct_size", argument, {"struct_size"}, [](p x) { x.struct_size = 0; });
   check_plan("split", argument, {"split", "6"}, [](p x) { x.split = static_cast<sg_split>(6); });
@@ -263,7 +263,7 @@ TEST_P(bad_product, options_of_a_plan) {
           }}});
 }
 
-ON_EACH_DEVICE(bad_product);
+ON_EACH_DEVICE(bad_gemm);
 
 }  // namespace
 }  // namespace sg_test

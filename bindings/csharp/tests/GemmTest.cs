@@ -5,8 +5,8 @@ using System.Numerics;
 using System.Threading.Tasks;
 using StreamGemm;
 
-/// <summary>Every form of a product, each compared with a plain loop.</summary>
-static class ProductsTest {
+/// <summary>Every form of a GEMM, each compared with a plain loop.</summary>
+static class GemmTest {
   static readonly GemmContext context = new GemmContext(Harness.Device);
   static readonly Random random = new Random(5);
 
@@ -14,21 +14,21 @@ static class ProductsTest {
     float[,] a = Numbers.Floats(random, 17, 33), b = Numbers.Floats(random, 33, 9), c = new float[17, 9];
     for (int i = 0; i < 17; ++i) c[i, 0] = float.NaN;  // beta is 0: C is never read
     await context.GemmAsync(a, b, c);
-    Numbers.Same(Numbers.Product(a, b), c, "c");
-    Numbers.Same(Numbers.Product(a, b), await context.MultiplyAsync(a, b), "result");
-    Numbers.Same(Numbers.Product(a, b), context.Multiply(a, b), "blocking result");
+    Numbers.Same(Numbers.Multiply(a, b), c, "c");
+    Numbers.Same(Numbers.Multiply(a, b), await context.MultiplyAsync(a, b), "result");
+    Numbers.Same(Numbers.Multiply(a, b), context.Multiply(a, b), "blocking result");
   }
 
   public static async Task WithAlphaAndBeta() {
     float[,] a = Numbers.Floats(random, 5, 6), b = Numbers.Floats(random, 6, 7), c = Numbers.Floats(random, 5, 7);
-    float[,] expected = Numbers.Product(a, b);
+    float[,] expected = Numbers.Multiply(a, b);
     for (int i = 0; i < 5; ++i)
       for (int j = 0; j < 7; ++j) expected[i, j] = 2 * expected[i, j] - 3 * c[i, j];
     await context.GemmAsync(a, b, c, new GemmOptions { Alpha = 2, Beta = -3 });
     Numbers.Same(expected, c, "c");
   }
 
-  static float[,] Ended(float[,] product, Func<int, int, float> bias, bool relu) {
+  static float[,] WithEpilogue(float[,] product, Func<int, int, float> bias, bool relu) {
     var made = (float[,])product.Clone();
     for (int i = 0; i < made.GetLength(0); ++i)
       for (int j = 0; j < made.GetLength(1); ++j) {
@@ -39,9 +39,9 @@ static class ProductsTest {
   }
 
   public static async Task WithBiasAndActivation() {
-    float[,] a = Numbers.Floats(random, 5, 6), b = Numbers.Floats(random, 6, 7), c = new float[5, 7], product = Numbers.Product(a, b);
+    float[,] a = Numbers.Floats(random, 5, 6), b = Numbers.Floats(random, 6, 7), c = new float[5, 7], product = Numbers.Multiply(a, b);
     float[,] row = Numbers.Floats(random, 1, 7), column = Numbers.Floats(random, 5, 1);
-    float[,] byColumn = Ended(product, (i, j) => row[0, j], true), byRow = Ended(product, (i, j) => column[i, 0], false);
+    float[,] byColumn = WithEpilogue(product, (i, j) => row[0, j], true), byRow = WithEpilogue(product, (i, j) => column[i, 0], false);
     var ofColumns = new GemmOptions { Bias = row, Activation = Activation.Relu };
     var ofRows = new GemmOptions { Bias = column };
     await context.GemmAsync(a, b, c, ofColumns);
@@ -59,7 +59,7 @@ static class ProductsTest {
       row[0, 0] += 1;
       await graph.RunAsync();
     }
-    Numbers.Same(Ended(product, (i, j) => row[0, j], true), c, "by a graph");
+    Numbers.Same(WithEpilogue(product, (i, j) => row[0, j], true), c, "by a graph");
     context.Gemm(a, b, c, new GemmOptions { Activation = Activation.Gelu });
     for (int i = 0; i < 5; ++i)
       for (int j = 0; j < 7; ++j) {
@@ -113,7 +113,7 @@ static class ProductsTest {
         Expect.Equal(expected, result[10 + i * 20 + j], "element " + i + ", " + j);
         result[10 + i * 20 + j] = 0;
       }
-    foreach (float untouched in result) Expect.Equal(0, untouched, "what lies between");
+    foreach (float untouched in result) Expect.Equal(0, untouched, "the gap");
   }
 
   public static async Task OfEveryElementType() {
@@ -173,7 +173,7 @@ static class ProductsTest {
     Expect.Equal(first, c[0], "column major, added");
   }
 
-  public static async Task AsBlasHasIt() {
+  public static async Task BlasForm() {
     float[] a = Numbers.FloatRow(random, 40), b = Numbers.FloatRow(random, 40), c = new float[40];
     await context.GemmAsync<float>(Layout.RowMajor, 3, 4, 5, a, 6, b, 7, c, 8, new GemmOptions { OpB = Op.T });
     for (int i = 0; i < 3; ++i)
@@ -210,17 +210,17 @@ static class ProductsTest {
       b.Add(y);
       c.Add(z);
       results.Add(z);
-      expected.Add(Numbers.Product(x, y));
+      expected.Add(Numbers.Multiply(x, y));
     }
     await context.GemmBatchAsync(a, b, c);
     for (int t = 0; t < 9; ++t) Numbers.Same(expected[t], results[t], "item " + t);
   }
 
-  public static async Task GroupOfDifferentProducts() {
+  public static async Task GroupOfDifferentGemms() {
     float[,] a = Numbers.Floats(random, 4, 6), b = Numbers.Floats(random, 6, 3), c = new float[4, 3];
     double[,] x = { { 2 } }, y = { { 4 } }, z = { { 100 } };
     await context.GemmGroupAsync(new[] { new GemmItem(a, b, c), new GemmItem(x, y, z, new GemmOptions { Alpha = 3, Beta = 1 }) });
-    Numbers.Same(Numbers.Product(a, b), c, "first");
+    Numbers.Same(Numbers.Multiply(a, b), c, "first");
     Expect.Equal(124.0, z[0, 0], "second");
   }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Python's operands as a product: an sg_gemm_desc. */
+/* Python's operands of a GEMM as an sg_gemm_desc. */
 #include <stddef.h>
 #include <string.h>
 
 #include "submission.h"
 
-void product_init(product *p) {
+void gemm_init(gemm_request *p) {
   memset(&p->a, 0, offsetof(operand, seen));
   memset(&p->b, 0, offsetof(operand, seen));
   memset(&p->c, 0, offsetof(operand, seen));
@@ -13,14 +13,14 @@ void product_init(product *p) {
   p->result = NULL;
 }
 
-void product_done(product *p) {
+void gemm_done(gemm_request *p) {
   operand_done(&p->a);
   operand_done(&p->b);
   operand_done(&p->c);
   Py_CLEAR(p->result);
 }
 
-static bool fill_options(sg_gemm_desc *d, const product_arguments *g) {
+static bool fill_options(sg_gemm_desc *d, const gemm_arguments *g) {
   const int op_a = enum_of(g->op_a, hook.ops, "op_a"), op_b = enum_of(g->op_b, hook.ops, "op_b");
   const int compute = enum_of(g->compute, hook.computes, "compute");
   const int activation = g->activation == Py_None ? 0 : enum_of(g->activation, hook.activations, "activation");
@@ -34,9 +34,9 @@ static bool fill_options(sg_gemm_desc *d, const product_arguments *g) {
   return scalar_of(g->alpha, "alpha", &d->alpha) && scalar_of(g->beta, "beta", &d->beta);
 }
 
-/* The array that C is written to: the caller's, or a new one. A list when an operand is, unless there are more
- * dimensions in the batch than a list has. */
-static PyObject *result_of(call *in, const product *p, const product_arguments *g) {
+/* The array that C is written to: the caller's, or a new one. A list if an operand is a list, unless the batch has more
+ * dimensions than a list has. */
+static PyObject *result_of(call *in, const gemm_request *p, const gemm_arguments *g) {
   if (g->c != Py_None) {
     PyObject *array = settled(in, g->c, p->c.name);
     return array ? Py_NewRef(array) : NULL;
@@ -50,8 +50,8 @@ static PyObject *result_of(call *in, const product *p, const product_arguments *
               : NULL;
 }
 
-/* Two items of C in one place are seen by the library too, which does not know Python's dimensions. */
-static bool items_apart(const operand *c, const product_shape *s) {
+/* The library also detects two items of C at one address, but does not know Python's dimensions. */
+static bool items_are_separate(const operand *c, const gemm_shape *s) {
   const bool empty = s->count == 0 || s->m == 0 || s->n == 0;
   for (int i = 0; !c->list && !empty && i < s->batch_ndim; ++i)
     if (c->seen.strides[i] == 0 && s->extent[i] > 1)
@@ -59,7 +59,7 @@ static bool items_apart(const operand *c, const product_shape *s) {
   return true;
 }
 
-bool fill_product(call *in, product *p, const product_arguments *g) {
+bool fill_gemm(call *in, gemm_request *p, const gemm_arguments *g) {
   sg_gemm_desc *d = &p->desc;
   *d = (sg_gemm_desc)SG_GEMM_DESC_INIT;
   p->a.name = "a";
@@ -74,12 +74,13 @@ bool fill_product(call *in, product *p, const product_arguments *g) {
   if (!p->result) return false;
   p->empty = p->shape.count == 0;
   if (p->empty && PyList_CheckExact(p->result) && PyList_GET_SIZE(p->result) == 0)
-    return true; /* there is no item to look at */
+    return true; /* there is no item to check */
   p->c.result = &p->shape;
   p->c.role = p->a.item_ndim == 1 ? ROW_VECTOR : COLUMN_VECTOR;
   p->c.item_ndim = p->shape.ndim - p->shape.batch_ndim;
-  if (!see_operand(in, &p->c, p->result) || !items_apart(&p->c, &p->shape) || !spread(&p->a, &p->shape, &d->stride_a) ||
-      !spread(&p->b, &p->shape, &d->stride_b) || !spread(&p->c, &p->shape, &d->stride_c))
+  if (!see_operand(in, &p->c, p->result) || !items_are_separate(&p->c, &p->shape) ||
+      !spread(&p->a, &p->shape, &d->stride_a) || !spread(&p->b, &p->shape, &d->stride_b) ||
+      !spread(&p->c, &p->shape, &d->stride_c))
     return false;
   d->a = p->a.matrix;
   d->b = p->b.matrix;
@@ -91,7 +92,7 @@ bool fill_product(call *in, product *p, const product_arguments *g) {
   return g->bias == Py_None || see_bias(in, p, g->bias);
 }
 
-bool parse_product(PyObject *given, product_arguments *g) {
+bool parse_gemm(PyObject *given, gemm_arguments *g) {
   return PyArg_ParseTuple(given, "OOOOOOOOOO", &g->a, &g->b, &g->c, &g->alpha, &g->beta, &g->op_a, &g->op_b,
                           &g->compute, &g->bias, &g->activation);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GEMMs of a context: asynchronous, blocking, grouped. The parameters are spelt out where a user looks for them."""
+"""GEMMs of a context: asynchronous, blocking, grouped. Each public function lists all of its parameters."""
 
 from . import _raw
 from ._errors import InvalidArgument
@@ -8,7 +8,7 @@ from ._job import Job, finished
 NOTHING = ()
 ASYNC, PLANNED, BLOCKING = 0, 1, 2
 
-_submit = _raw.submit_product
+_submit = _raw.submit_gemm
 
 _FIELDS = {
     "a": None,
@@ -24,16 +24,16 @@ _FIELDS = {
 }
 
 
-def _item(product):
-    if isinstance(product, (tuple, list)) and 2 <= len(product) <= 3:
-        product = dict(zip(_FIELDS, product))
-    elif not isinstance(product, dict) or not {"a", "b"} <= product.keys() <= _FIELDS.keys():
-        raise InvalidArgument(f"a product of a group is (a, b), (a, b, c) or a dict of {list(_FIELDS)}")
-    return tuple({**_FIELDS, **product}.values())
+def _item(gemm):
+    if isinstance(gemm, (tuple, list)) and 2 <= len(gemm) <= 3:
+        gemm = dict(zip(_FIELDS, gemm))
+    elif not isinstance(gemm, dict) or not {"a", "b"} <= gemm.keys() <= _FIELDS.keys():
+        raise InvalidArgument(f"a GEMM of a group is (a, b), (a, b, c) or a dict of {list(_FIELDS)}")
+    return tuple({**_FIELDS, **gemm}.values())
 
 
 # fmt: off
-class Products:
+class GemmMethods:
     """The GEMMs of a Context, which has _target."""
 
     def gemm_async(
@@ -52,7 +52,7 @@ class Products:
             all: a number or an array (1,), which is read by the call.
         activation: "relu" or "gelu".
         copy: copies operands whose strides a GEMM cannot take (host memory only; Jobs must have completed).
-        stream: runs it after what was submitted to that Stream before. after: runs it after these Jobs.
+        stream: runs it after earlier submissions to that Stream. after: runs it after these Jobs.
         priority: -1 low, 0 normal or the stream's, 1 high. untracked: no ordering by operands that overlap.
         timeout: seconds from the call, after which the job is dropped or stopped, and fails as DeadlineExceeded.
         label: a name for the job, in the message of its failure and in the library's log; at most 63 bytes of UTF-8 are kept.
@@ -84,7 +84,7 @@ class Products:
         self, a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
         copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, label=None, options=None,
     ):
-        """Submits a @ b, as numpy.matmul has it, and returns its Job at once.
+        """Submits a @ b, like numpy.matmul, and returns its Job at once.
 
         out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
         activation, copy, stream, after, priority, untracked, timeout, label, options: as for gemm_async.
@@ -98,7 +98,7 @@ class Products:
         self, a, b, out=None, *, alpha=1.0, beta=0.0, op_a="N", op_b="N", compute="exact", bias=None, activation=None,
         copy=False, stream=None, after=NOTHING, priority=0, untracked=False, timeout=None, label=None, options=None,
     ):
-        """Computes a @ b, as numpy.matmul has it, waits, and returns the result.
+        """Computes a @ b, like numpy.matmul, waits, and returns the result.
 
         out: the array that the result is written to; None makes a new one. a, b, alpha, beta, op_a, op_b, compute, bias,
         activation, copy, stream, after, priority, untracked, timeout, label, options: as for gemm_async.

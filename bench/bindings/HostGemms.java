@@ -10,18 +10,18 @@ import org.streamgemm.Gemm;
 import org.streamgemm.Matrix;
 
 /**
- * Products of square f32 matrices from host memory to host memory: Java's own direct buffers (pageable), pinned
- * buffers, and arrays, by turns. Prints one line of JSON for each, the median of the samples. Some elements are checked
+ * GEMMs of square f32 matrices from host memory to host memory: Java's own direct buffers (pageable), pinned
+ * buffers, and arrays, alternately. Prints one line of JSON for each, the median of the samples. Some elements are checked
  * against sums in double precision.
  *
- * <p>usage: HostProducts DEVICE SAMPLES SIZE...
+ * <p>usage: HostGemms DEVICE SAMPLES SIZE...
  */
-public final class HostProducts {
+public final class HostGemms {
   private static Context context;
 
-  private HostProducts() {}
+  private HostGemms() {}
 
-  /** Memory of one kind, as what holds it, as what fills it, and as a matrix. */
+  /** Memory of one kind: its owner, a view to fill it, and a matrix. */
   private interface Memory {
     Matrix matrix();
 
@@ -86,7 +86,7 @@ public final class HostProducts {
     for (int i = 0; i < n; ++i) {
       if (i < 64)
         for (int j = 0; j < n; ++j)
-          row[j] = random.nextFloat() * 2 - 1; // then the same rows again, turned by some elements
+          row[j] = random.nextFloat() * 2 - 1; // then the same rows again, rotated by some elements
       else rotate(row, i % 7 + 1);
       made.put(i * n, row);
     }
@@ -99,7 +99,7 @@ public final class HostProducts {
     System.arraycopy(head, 0, row, row.length - by, by);
   }
 
-  /** The greatest error of some elements, in units of what the sum of the products' magnitudes allows. */
+  /** The greatest error of some elements, in units of the bound for the sum of the products' magnitudes. */
   private static double error(Memory a, Memory b, Memory c, int n) {
     Random random = new Random(7);
     double worst = 0;
@@ -119,11 +119,11 @@ public final class HostProducts {
   }
 
   private static void measure(String kind, Compute compute, int n, int samples, Memory a, Memory b, Memory c) {
-    Gemm product = Gemm.of(a.matrix(), b.matrix(), c.matrix()).with(compute);
+    Gemm gemm = Gemm.of(a.matrix(), b.matrix(), c.matrix()).with(compute);
     double[] seconds = new double[samples];
     for (int i = -2; i < samples; ++i) {
       long start = System.nanoTime();
-      context.gemmAsync(product).join();
+      context.gemmAsync(gemm).join();
       if (i >= 0) seconds[i] = (System.nanoTime() - start) * 1e-9;
     }
     Arrays.sort(seconds);
@@ -134,7 +134,7 @@ public final class HostProducts {
             + "\"samples\": %d, \"error\": %.2e}%n",
         context.device().name(), compute == Compute.EXACT ? "f32" : "tf32", n, kind, seconds[samples / 2], seconds[0],
         seconds[samples - 1], samples, error);
-    if (!(error < allowed)) throw new AssertionError("wrong product");
+    if (!(error < allowed)) throw new AssertionError("wrong result");
   }
 
   /** Runs it. */

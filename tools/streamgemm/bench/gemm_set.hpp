@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products whose operands lie in the device's own memory, described as submissions, and what they must come to.
+// GEMMs whose operands are in device memory, described as submissions, and their expected results.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,27 @@ namespace sg::cli {
 
 using submissions = std::vector<sg_gemm_desc>;
 
-struct product_kind {
+struct gemm_kind {
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   sg_op op_b = SG_OP_N;
-  bool one_sum = false;  // all products are added up in one C, one after another
+  bool one_sum = false;  // all GEMMs are added up in one C, one after another
 };
 
-// Row major and tight. The operands are small integers, so that every way of computing the products gives the same
-// bits.
-class product_set {
+// Row-major and tight. The operands are small integers, so that every way of computing the GEMMs gives the same bits.
+class gemm_set {
  public:
-  product_set(sg_context *context, std::vector<shape> shapes, const product_kind &kind = {});
+  gemm_set(sg_context *context, std::vector<shape> shapes, const gemm_kind &kind = {});
 
   int count() const { return int(shapes_.size()); }
   double flops() const;
   submissions one_by_one() const;
-  // Products first, first + step, ... as one submission; they have one shape.
+  // GEMMs first, first + step, ... as one submission; they have one shape.
   sg_gemm_desc batch(int first, int count, int step = 1) const;
 
-  // What C holds before the products are computed: never a number that could pass for a result.
+  // The contents of C before the GEMMs are computed: never a number that could pass for a result.
   void reset();
-  // Throws failure unless C holds the products: a part of every C by a reference computed here, and all of it by what
-  // the first call of this function saw.
+  // Throws failure unless C holds the results: a part of every C is compared with a reference computed here, and all of
+  // it with the results of the first call of this function.
   void verify(const std::string &variant);
 
  private:
@@ -48,7 +47,7 @@ class product_set {
 
   sg_context *context_;
   std::vector<shape> shapes_;
-  product_kind kind_;
+  gemm_kind kind_;
   std::vector<offsets> at_;
   std::unique_ptr<sg_buffer, releaser<sg_buffer_release>> buffer_;
   std::byte *data_ = nullptr;

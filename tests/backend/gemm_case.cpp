@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "product_case.hpp"
+#include "gemm_case.hpp"
 
 #include <sstream>
 
@@ -7,7 +7,7 @@
 
 namespace sg::test {
 
-std::string product_shape::text() const {
+std::string gemm_spec::text() const {
   std::ostringstream out;
   out << name_of(types.in) << "->" << name_of(types.out) << " " << m << "x" << n << "x" << k << " "
       << "NTC"[op_a] << "NTC"[op_b] << " alpha " << alpha.re << "," << alpha.im << " beta " << beta.re << "," << beta.im
@@ -40,7 +40,7 @@ void host_operand::poison() {
 }
 
 void host_operand::randomise(std::mt19937_64 &from) {
-  // The library's distributions take longer than all that becomes of their numbers.
+  // The library's distributions take longer than the rest of the test.
   const auto unit = [](std::mt19937_64 &random) { return static_cast<double>(random() >> 11) * 0x1p-52 - 1; };
   const auto whole = [](std::mt19937_64 &random) { return static_cast<int>(random() >> 56) - 128; };
   for (std::int64_t item = 0; item < items; ++item)
@@ -61,7 +61,7 @@ real activation_error(sg_activation activation, real x, real error_of_x, real un
   return activation == SG_ACTIVATION_GELU ? 1.13L * error_of_x + 8 * unit * std::abs(x) : error_of_x;
 }
 
-product_case::product_case(const product_shape &s, std::uint64_t seed)
+gemm_case::gemm_case(const gemm_spec &s, std::uint64_t seed)
     : shape(s),
       a(s.types.in, s.op_a == SG_OP_N ? s.m : s.k, s.op_a == SG_OP_N ? s.k : s.m, s.gap,
         s.form == batching::shared_a ? 1 : s.batch),
@@ -77,7 +77,7 @@ product_case::product_case(const product_shape &s, std::uint64_t seed)
   if (s.beta.re != 0 || s.beta.im != 0) c.randomise(random);
 }
 
-sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *at_c, const void *at_bias) const {
+sg_backend_gemm gemm_case::command(const void *at_a, const void *at_b, void *at_c, const void *at_bias) const {
   sg_backend_gemm x = {};
   x.m = shape.m, x.n = shape.n, x.k = shape.k, x.batch = shape.batch;
   x.op_a = shape.op_a, x.op_b = shape.op_b;
@@ -96,7 +96,7 @@ sg_backend_gemm product_case::command(const void *at_a, const void *at_b, void *
   return x;
 }
 
-sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
+sg_status gemm_case::run(const std::shared_ptr<device> &on, stream &in) {
   before_ = c.bytes;
   const auto size = [](const host_operand &x) { return static_cast<std::int64_t>(x.bytes.size()); };
   memory at_a(on, size(a)), at_b(on, size(b)), at_c(on, size(c)), at_bias(on, size(bias));
@@ -125,7 +125,7 @@ sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
   }
   listener end;
   const sg_status accepted = enqueue(*on, in, x, end.done());
-  // The arrays are read during the call only.
+  // The arrays are read only during the call.
   std::fill(array_a.begin(), array_a.end(), nullptr);
   std::fill(array_b.begin(), array_b.end(), nullptr);
   std::fill(array_c.begin(), array_c.end(), nullptr);
@@ -137,7 +137,7 @@ sg_status product_case::run(const std::shared_ptr<device> &on, stream &in) {
 
 namespace {
 
-// The rows x cols numbers of op(X), row after row. `conjugated`: op is C.
+// The rows x cols numbers of op(X), row-major. `conjugated`: op is C.
 template <class T>
 struct op_of {
   std::int64_t rows, cols;
@@ -166,7 +166,7 @@ void add_multiple(std::vector<T> &to, T x, const T *from) {
 }  // namespace
 
 template <class T>
-void product_case::add_up(std::int64_t item) {
+void gemm_case::add_up(std::int64_t item) {
   const op_of<T> x(a, shape.form == batching::shared_a ? 0 : item, shape.op_a), y(b, item, shape.op_b);
   const bool complex = is_complex(c.type);
   const auto n = static_cast<std::size_t>(shape.n);
@@ -191,9 +191,9 @@ void product_case::add_up(std::int64_t item) {
 }
 
 // |C - R| <= u_out |R| + (1 + u_out) gamma(k + 3, u_sum) g + (k + 1) tiny, with g the product of the magnitudes; a bias
-// is one more term, and what an activation makes of the error of its argument takes that error's place. Complex: the
-// same for the whole number, with four products and sums of two parts in each multiply-add.
-void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t j) {
+// is one more term, and the error that an activation makes of its argument's error replaces it. Complex: the same for
+// the whole number, with four products and sums of two parts in each multiply-add.
+void gemm_case::check_element(std::int64_t item, std::int64_t i, std::int64_t j) {
   const bool reads_c = shape.beta.re != 0 || shape.beta.im != 0;
   const bool complex = is_complex(c.type);
   const number alpha(shape.alpha.re, complex ? shape.alpha.im : 0), beta(shape.beta.re, complex ? shape.beta.im : 0);
@@ -230,9 +230,9 @@ void product_case::check_element(std::int64_t item, std::int64_t i, std::int64_t
   ASSERT_LE(size(found - expected), bound) << where() << ": " << found << " instead of " << expected;
 }
 
-void product_case::check() {
+void gemm_case::check() {
   for (std::int64_t item = 0; item < c.items; ++item) {
-    // Where a device sums in f32 or shorter, sums in f64 are as good as exact.
+    // Where a device sums in f32 or shorter, sums in f64 count as exact.
     c.type == SG_DTYPE_F64 || c.type == SG_DTYPE_C128 ? add_up<real>(item) : add_up<double>(item);
     for (std::int64_t j = 0; j < c.cols; ++j) {
       for (std::int64_t i = 0; i < c.rows; ++i) {

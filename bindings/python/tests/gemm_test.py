@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of every kind of array against NumPy's, exactly."""
+"""GEMMs of every kind of array against NumPy, exactly."""
 
 import array
 import itertools
@@ -12,7 +12,7 @@ import streamgemm as sg
 from support import DeviceTest, integers
 
 
-class Products(DeviceTest):
+class Gemms(DeviceTest):
     def test_types(self):
         for dtype in (np.float16, np.float32, np.float64, np.complex64, np.complex128):
             a, b = integers((17, 9), dtype), integers((9, 5), dtype, 1)
@@ -38,7 +38,7 @@ class Products(DeviceTest):
         c = np.empty((6, 8), np.float32)
         np.testing.assert_array_equal(self.context.gemm(*halves, c), a @ b)
 
-    def test_results_that_numpy_has_no_type_for(self):
+    def test_result_types_without_a_numpy_type(self):
         a, b = integers((6, 7)), integers((7, 8), seed=1)
         halves = [sg.Matrix((x.view(np.uint32) >> 16).astype(np.uint16), "bf16") for x in (a, b)]
         with unittest.mock.patch.dict(sys.modules, {"ml_dtypes": None}):
@@ -75,7 +75,7 @@ class Products(DeviceTest):
         for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
             np.testing.assert_array_equal(self.context.matmul(a.astype(kind), b.astype(kind)), a @ b)
 
-    def test_strides_a_product_can_take(self):
+    def test_strides_of_a_gemm(self):
         def forms(rows, cols, seed):
             whole = integers((2 * rows + 3, 2 * cols + 5), np.float64, seed)
             yield "C", np.ascontiguousarray(whole[:rows, :cols])
@@ -153,7 +153,7 @@ class Products(DeviceTest):
         b = memoryview(bytearray(np.arange(12.0).tobytes())).cast("d", (3, 4))
         np.testing.assert_array_equal(self.context.matmul(a, b), np.asarray(a) @ np.asarray(b))
 
-    def test_big_enough_for_every_core(self):
+    def test_large_enough_for_every_core(self):
         a, b = integers((700, 650)), integers((650, 800), seed=1)
         np.testing.assert_array_equal(self.context.matmul(a, b), a @ b)
         self.assertTrue((self.context.matmul_async(a, b).result() == a @ b).all())
@@ -167,7 +167,7 @@ class DefaultContext(unittest.TestCase):
         self.assertIs(sg.matmul_async(a, b, out).result(), out)
         np.testing.assert_array_equal(out, a @ b)
 
-    def test_closed_is_made_anew(self):
+    def test_a_closed_default_context_is_replaced(self):
         first = sg.default_context()
         first.close()
         self.assertIsNot(sg.default_context(), first)

@@ -26,7 +26,7 @@ schedule plan(const problem &p, const plan_request &request = {}) {
   return *make_plan({p}, h200_with_three_staging_workers(), request);
 }
 
-TEST(narrowing, half_the_bytes_cross_the_link) {
+TEST(downcast, half_the_bytes_cross_the_link) {
   const problem_form f = pageable(4096, 4096, 4096);
   const double matrix = 4096.0 * 4096 * 4;
   const schedule narrow = plan(allowing(SG_COMPUTE_BF16, f)), wide = plan(allowing(SG_COMPUTE_TF32, f));
@@ -45,22 +45,22 @@ TEST(narrowing, half_the_bytes_cross_the_link) {
     }
 }
 
-// The link's bytes halve, the workers' do not: they read f32 as before.
-TEST(narrowing, workers_have_as_much_to_do) {
+// The link's bytes halve, the workers' do not: they still read f32.
+TEST(downcast, workers_read_as_many_bytes) {
   const problem_form f = pageable(4096, 4096, 4096);
   const double staged = 3 * 4096.0 * 4096 * 4;
   const schedule s = plan(allowing(SG_COMPUTE_BF16, f));
   EXPECT_GE(s.predicted_seconds, staged / staging_rate_of(h200_with_three_staging_workers(),
                                                           h200_with_three_staging_workers().staging_workers));
-  device_model quick = h200_with_three_staging_workers();  // whose link is all there is to wait for
+  device_model quick = h200_with_three_staging_workers();  // its link alone is the bottleneck
   quick.staging = {{1, 1e12}};
   quick.staging_gap = 0;
   EXPECT_LT(make_plan({allowing(SG_COMPUTE_BF16, f)}, quick, {})->predicted_seconds,
             0.8 * make_plan({allowing(SG_COMPUTE_TF32, f)}, quick, {})->predicted_seconds);
 }
 
-// pcie3's chip has no arithmetic for bf16, and multiplies it more slowly than f32.
-TEST(narrowing, not_where_arithmetic_would_be_slower) {
+// pcie3's chip has no bf16 arithmetic, and multiplies bf16 more slowly than f32.
+TEST(downcast, not_where_arithmetic_would_be_slower) {
   const device_model old = shipped_model("pcie3");
   const auto bytes_in = [&](std::int64_t size) {
     return make_plan({allowing(SG_COMPUTE_BF16, pageable(size, size, size))}, old, {})->bytes_in;
@@ -69,8 +69,8 @@ TEST(narrowing, not_where_arithmetic_would_be_slower) {
   EXPECT_EQ(bytes_in(8192), 2 * 8192.0 * 8192 * 4) << "the chip is";
 }
 
-// Only what was asked for, and only where host threads touch both factors anyway.
-TEST(narrowing, nothing_else_is_narrowed) {
+// Only where the compute type allows it, and only where host threads touch both factors anyway.
+TEST(downcast, nothing_else_is_downcast) {
   const problem_form f = pageable(512, 512, 512);
   const double matrix = 512.0 * 512 * 4;
   for (sg_compute compute : {SG_COMPUTE_EXACT, SG_COMPUTE_TF32, SG_COMPUTE_3XTF32, SG_COMPUTE_BF16X3})
@@ -93,7 +93,7 @@ bool is_narrow(const schedule &s) {
                      [](const buffer &b) { return b.kind == buffer_kind::staging && b.type == SG_DTYPE_BF16; });
 }
 
-TEST(narrowing, every_form_is_right) {
+TEST(downcast, every_form_is_right) {
   for (const sg_op op_a : {SG_OP_N, SG_OP_T})
     for (const sg_op op_b : {SG_OP_N, SG_OP_T})
       for (const std::int64_t batch : {1, 3})
@@ -115,7 +115,7 @@ TEST(narrowing, every_form_is_right) {
               }
 }
 
-TEST(narrowing, every_split_is_right) {
+TEST(downcast, every_split_is_right) {
   for (const split_kind split : {split_kind::none, split_kind::m, split_kind::n, split_kind::k, split_kind::batch})
     for (const std::int32_t parts : {0, 3}) {
       if (split == split_kind::none && parts > 1) continue;
@@ -131,8 +131,8 @@ TEST(narrowing, every_split_is_right) {
     }
 }
 
-// Panels that stay, and more of them than there is room for.
-TEST(narrowing, within_any_memory) {
+// Resident panels, and more of them than there is room for.
+TEST(downcast, within_any_memory) {
   problem_form f = pageable(200, 150, 300);
   f.beta_zero = false;
   f.pad = 1;
@@ -150,7 +150,7 @@ TEST(narrowing, within_any_memory) {
   }
 }
 
-TEST(narrowing, tiles_fit_as_narrow_as_they_are) {
+TEST(downcast, downcast_tiles_are_sized_by_bf16) {
   const problem p = allowing(SG_COMPUTE_BF16, pageable(32, 32, 32));
   plan_request request;
   request.tile_m = request.tile_n = request.tile_k = 16;
@@ -160,7 +160,7 @@ TEST(narrowing, tiles_fit_as_narrow_as_they_are) {
   EXPECT_TRUE(is_right(s, p));
 }
 
-TEST(narrowing, beside_others_in_a_group) {
+TEST(downcast, with_others_in_a_group) {
   std::vector<problem> several(3, allowing(SG_COMPUTE_BF16, pageable(13, 11, 17)));
   several[1].compute = SG_COMPUTE_EXACT;
   const schedule s = *make_plan(several, h200_with_three_staging_workers(), {});

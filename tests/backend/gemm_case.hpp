@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One product to be tried: its operands on the host, what it should give, and how far a device may be from that.
+// One GEMM under test: its operands on the host, its expected result, and the allowed error of a device.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -24,15 +24,15 @@ inline constexpr pair_of_types all_pairs[] = {
     {SG_DTYPE_F8_E4M3, SG_DTYPE_F32}, {SG_DTYPE_F8_E4M3, SG_DTYPE_F16}, {SG_DTYPE_F8_E4M3, SG_DTYPE_BF16},
     {SG_DTYPE_F8_E5M2, SG_DTYPE_F32}, {SG_DTYPE_F8_E5M2, SG_DTYPE_F16}, {SG_DTYPE_F8_E5M2, SG_DTYPE_BF16}};
 
-// Where the items of a batch are: evenly spaced, by strides, by pointers or by pointers for B alone, or scattered,
-// which pointers alone can say.
+// How the items of a batch are given: evenly spaced, by strides, by pointers or by pointers for B alone, or scattered,
+// which only pointers can describe.
 enum class batching { strided, shared_a, pointers, pointers_b, scattered };
 inline constexpr batching all_batchings[] = {batching::strided, batching::shared_a, batching::pointers,
                                              batching::pointers_b, batching::scattered};
 enum class bias_form { none, per_row, per_column, own_per_row, own_per_column };  // own: of each item
 
-// Everything about a product but its data.
-struct product_shape {
+// Everything about a GEMM except its data.
+struct gemm_spec {
   pair_of_types types = {SG_DTYPE_F32, SG_DTYPE_F32};
   std::int64_t m = 1, n = 1, k = 1;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
@@ -45,13 +45,13 @@ struct product_shape {
   sg_compute compute = SG_COMPUTE_EXACT;
 
   bool bias_per_row() const { return bias == bias_form::per_row || bias == bias_form::own_per_row; }
-  // The matrix that is item `item` of the batch. The other way round it is the same.
+  // The matrix of item `item` of the batch. The inverse maps back the same way.
   std::int64_t matrix_of(std::int64_t item) const { return form == batching::scattered ? batch - 1 - item : item; }
   bool own_bias() const { return bias == bias_form::own_per_row || bias == bias_form::own_per_column; }
   std::string text() const;
 };
 
-// A column-major operand: `items` matrices behind each other, gaps included.
+// A column-major operand: `items` matrices one after another, gaps included.
 struct host_operand {
   sg_dtype type;
   std::int64_t rows, cols, ld, items;
@@ -64,38 +64,39 @@ struct host_operand {
   }
   number get(std::int64_t item, std::int64_t row, std::int64_t col);
   void set(std::int64_t item, std::int64_t row, std::int64_t col, number value);
-  // Every element, gaps included: NaN, or a telling whole number.
+  // Every element, gaps included: NaN, or a recognisable integer.
   void poison();
-  // Random elements in [-1, 1] (i8: all of its values); the gaps stay as they are.
+  // Random elements in [-1, 1] (i8: all of its values); the gaps keep their bytes.
   void randomise(std::mt19937_64 &from);
 };
 
-// What an activation gives, in extended precision.
+// The activation in extended precision.
 real activated(sg_activation activation, real x);
-// How far a device may be from that: the error of x is given, and the unit roundoff of the arithmetic.
+// The allowed error of an activation: the error of x is given, and the unit roundoff of the arithmetic.
 real activation_error(sg_activation activation, real x, real error_of_x, real unit);
 
-class product_case {
+class gemm_case {
  public:
-  explicit product_case(const product_shape &shape, std::uint64_t seed = 1);
+  explicit gemm_case(const gemm_spec &shape, std::uint64_t seed = 1);
 
-  product_shape shape;
+  gemm_spec shape;
   host_operand a, b, c, bias;
 
-  // Runs it on the device, in memory of the device's, and brings C back. The completion's status.
+  // Runs it on the device, in device memory, and copies C back. The status of the completion.
   sg_status run(const std::shared_ptr<device> &on, stream &in);
-  // Runs it where the operands are given: device addresses. The shape's batch must be 1 or strided.
+  // Runs it on the given device addresses. The shape's batch must be 1 or strided.
   sg_backend_gemm command(const void *at_a, const void *at_b, void *at_c, const void *at_bias = nullptr) const;
 
-  // Before C is given to a device otherwise than by run(): what check() needs of it.
+  // To be called before C reaches a device by another path than run(): saves the state that check() needs.
   void remember_c() { before_ = c.bytes; }
-  // Compares C with the reference, element by element, and the gaps with what they were. Reports the first deviation.
+  // Compares C with the reference, element by element, and the gaps with their earlier bytes. Reports the first
+  // deviation.
   void check();
 
  private:
   void check_element(std::int64_t item, std::int64_t i, std::int64_t j);
 
-  // op(A) op(B) of an item, and the same of the elements' magnitudes, row after row; summed in T.
+  // op(A) op(B) of an item, and the same of the elements' magnitudes, row-major; summed in T.
   template <class T>
   void add_up(std::int64_t item);
 

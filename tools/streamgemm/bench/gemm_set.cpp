@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "product_set.hpp"
+#include "gemm_set.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -35,7 +35,7 @@ float rounded_to_bf16(float x) {
 
 }  // namespace
 
-product_set::product_set(sg_context *context, std::vector<shape> shapes, const product_kind &kind)
+gemm_set::gemm_set(sg_context *context, std::vector<shape> shapes, const gemm_kind &kind)
     : context_(context), shapes_(std::move(shapes)), kind_(kind), at_(shapes_.size()) {
   std::int64_t end = 0;
   const auto place = [&](std::int64_t elements, sg_dtype dtype) {
@@ -63,13 +63,13 @@ product_set::product_set(sg_context *context, std::vector<shape> shapes, const p
   check(sg_copy(context_, data_, host.data(), host.size(), nullptr), "copy of the operands");
 }
 
-double product_set::flops() const {
+double gemm_set::flops() const {
   double sum = 0;
   for (const shape &x : shapes_) sum += x.flops();
   return sum;
 }
 
-sg_gemm_desc product_set::desc(int i) const {
+sg_gemm_desc gemm_set::desc(int i) const {
   const shape &x = shapes_[std::size_t(i)];
   const offsets &at = at_[std::size_t(i)];
   const bool plain = kind_.op_b == SG_OP_N;
@@ -82,13 +82,13 @@ sg_gemm_desc product_set::desc(int i) const {
   return desc;
 }
 
-submissions product_set::one_by_one() const {
+submissions gemm_set::one_by_one() const {
   submissions all;
   for (int i = 0; i < count(); ++i) all.push_back(desc(i));
   return all;
 }
 
-sg_gemm_desc product_set::batch(int first, int count, int step) const {
+sg_gemm_desc gemm_set::batch(int first, int count, int step) const {
   sg_gemm_desc desc = this->desc(first);
   if (count == 1) return desc;
   const offsets &here = at_[std::size_t(first)], &next = at_[std::size_t(first) + std::size_t(step)];
@@ -99,13 +99,13 @@ sg_gemm_desc product_set::batch(int first, int count, int step) const {
   return desc;
 }
 
-void product_set::reset() {
+void gemm_set::reset() {
   const std::vector<std::byte> poison(static_cast<std::size_t>(bytes_c_),
                                       kind_.one_sum ? std::byte{0} : std::byte{0xff});
   check(sg_copy(context_, data_ + begin_c_, poison.data(), poison.size(), nullptr), "copy of the results");
 }
 
-double product_set::expected(int i, std::int64_t row, std::int64_t col) const {
+double gemm_set::expected(int i, std::int64_t row, std::int64_t col) const {
   const shape &x = shapes_[std::size_t(i)];
   const std::int64_t size = sg_dtype_size(kind_.in), a = at_[std::size_t(i)].a / size, b = at_[std::size_t(i)].b / size;
   double sum = 0;
@@ -114,7 +114,7 @@ double product_set::expected(int i, std::int64_t row, std::int64_t col) const {
   return sum;
 }
 
-double product_set::found(const std::byte *at) const {
+double gemm_set::found(const std::byte *at) const {
   double wide;
   float single;
   std::uint16_t half;
@@ -125,13 +125,13 @@ double product_set::found(const std::byte *at) const {
   }
 }
 
-void product_set::verify(const std::string &variant) {
+void gemm_set::verify(const std::string &variant) {
   std::vector<std::byte> now(static_cast<std::size_t>(bytes_c_));
   check(sg_copy(context_, now.data(), data_ + begin_c_, now.size(), nullptr), "copy of the results");
   const auto differs = [&](const std::string &where) {
     throw failure(exit_code::verification, variant + " computed something else" + where);
   };
-  constexpr int looks = 16;  // at each C
+  constexpr int looks = 16;  // of each C
   for (int i = 0; i < (kind_.one_sum ? 1 : count()); ++i)
     for (int look = 0; look < looks; ++look) {
       const shape &x = shapes_[std::size_t(i)];
@@ -143,8 +143,7 @@ void product_set::verify(const std::string &variant) {
           now.data() + at_[std::size_t(i)].c - begin_c_ + (row * x.n + col) * sg_dtype_size(kind_.out);
       if (!(found(at) == wanted))
         differs(": " + std::to_string(found(at)) + " instead of " + std::to_string(wanted) + " at (" +
-                std::to_string(row) + ", " + std::to_string(col) + ") of product " + std::to_string(i) + ", " +
-                x.text());
+                std::to_string(row) + ", " + std::to_string(col) + ") of GEMM " + std::to_string(i) + ", " + x.text());
     }
   if (first_.empty()) first_ = now;
   if (first_ != now) differs(" than the first variant");

@@ -9,13 +9,13 @@ using StreamGemm.Internal;
 namespace StreamGemm {
   public sealed unsafe partial class GemmContext {
     /// <summary>Submits C = activation(alpha * op(A) * op(B) + beta * C + bias) and returns at once. The operands are pinned and kept alive until
-    /// the job has ended, whatever the caller drops; A and B stay unchanged and C untouched that long.</summary>
+    /// the job has completed, whatever the caller drops; until then A and B must not change and C must not be accessed.</summary>
     /// <param name="a">A; only read.</param>
     /// <param name="b">B; only read.</param>
     /// <param name="c">C.</param>
     /// <param name="options">Scalars, operations, batch, bias, activation, order; null: the defaults.</param>
-    /// <param name="cancellationToken">Cancels the job: what has not started is dropped, a running command ends first.</param>
-    /// <returns>A task that completes when the job has ended; continuations run on the thread pool. It is canceled when the job
+    /// <param name="cancellationToken">Cancels the job: queued commands are dropped, a running command completes first.</param>
+    /// <returns>A task that completes with the job; continuations run on the thread pool. It is canceled if the job
     /// was, and faulted by the job's failure.</returns>
     /// <exception cref="ArgumentException">An operand or an option is wrong; the message names it.</exception>
     public Task GemmAsync(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null,
@@ -32,8 +32,8 @@ namespace StreamGemm {
       return pending.Submitted(status, job);
     }
 
-    /// <summary>As <see cref="GemmAsync"/>, with a handle of the job: to wait, cancel, order others after it, and see what
-    /// it did.</summary>
+    /// <summary>Like <see cref="GemmAsync"/>; returns a handle of the job: to wait, cancel, order other jobs after it, and read
+    /// its statistics.</summary>
     public GemmJob SubmitGemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       var pending = new Pending(completions, CancellationToken.None);
       long job = 0;
@@ -59,7 +59,7 @@ namespace StreamGemm {
       return status;
     }
 
-    /// <summary>Computes C = alpha * op(A) * op(B) + beta * C and returns when it is done.</summary>
+    /// <summary>Computes C = alpha * op(A) * op(B) + beta * C; blocks until C is complete.</summary>
     public void Gemm(in Matrix a, in Matrix b, in Matrix c, GemmOptions options = null) {
       GemmOptions o = Check(a, b, c, options);
       Pin pinA = default(Pin), pinB = default(Pin), pinC = default(Pin), pinBias = default(Pin);
@@ -79,16 +79,16 @@ namespace StreamGemm {
       GC.KeepAlive(this);
     }
 
-    /// <summary>Computes C (m x n) = alpha * op(A) * op(B) + beta * C over tight row-major spans, which may lie on the stack, and
-    /// returns when it is done. op(A) is m x k, op(B) is k x n.</summary>
+    /// <summary>Computes C (m x n) = alpha * op(A) * op(B) + beta * C over tight row-major spans, which may be on the stack;
+    /// blocks until C is complete. op(A) is m x k, op(B) is k x n.</summary>
     public void Gemm<T>(ReadOnlySpan<T> a, ReadOnlySpan<T> b, Span<T> c, long m, long n, long k, GemmOptions options = null)
       where T : struct {
       GemmOptions o = options ?? GemmOptions.Default;
       Gemm(Layout.RowMajor, m, n, k, a, o.OpA == Op.N ? k : m, b, o.OpB == Op.N ? n : k, c, n, o);
     }
 
-    /// <summary>As BLAS has it: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in `layout`; returns
-    /// when it is done.</summary>
+    /// <summary>BLAS form: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in `layout`; blocks
+    /// until C is complete.</summary>
     public void Gemm<T>(Layout layout, long m, long n, long k, ReadOnlySpan<T> a, long lda, ReadOnlySpan<T> b, long ldb, Span<T> c,
                         long ldc, GemmOptions options = null) where T : struct {
       GemmOptions o = options ?? GemmOptions.Default;
@@ -99,7 +99,7 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>As BLAS has it, without waiting: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in
+    /// <summary>Asynchronous BLAS form: C (m x n) = alpha * op(A) * op(B) + beta * C with leading dimensions, all three in
     /// `layout`.</summary>
     public Task GemmAsync<T>(Layout layout, long m, long n, long k, ReadOnlyMemory<T> a, long lda, ReadOnlyMemory<T> b, long ldb,
                              Memory<T> c, long ldc, GemmOptions options = null,
@@ -110,7 +110,7 @@ namespace StreamGemm {
                        Matrix.Of(c, m, n, ldc, layout), o, cancellationToken);
     }
 
-    /// <summary>Submits a batch of products of one shape whose matrices lie anywhere, as one job.</summary>
+    /// <summary>Submits a batch of GEMMs of one shape whose matrices are at arbitrary addresses, as one job.</summary>
     /// <param name="a">The A of each item; all of one shape, type and layout.</param>
     /// <param name="b">The B of each item.</param>
     /// <param name="c">The C of each item; no two overlap.</param>
@@ -157,8 +157,8 @@ namespace StreamGemm {
       }
     }
 
-    /// <summary>Submits products of different shapes, types and scalars as one job.</summary>
-    /// <param name="items">The products; no one's C overlaps another's operands.</param>
+    /// <summary>Submits GEMMs of different shapes, types and scalars as one job.</summary>
+    /// <param name="items">The GEMMs; no C overlaps another GEMM's operands.</param>
     /// <param name="options">Order and priority; null: the defaults.</param>
     /// <param name="cancellationToken">Cancels the job.</param>
     public Task GemmGroupAsync(IReadOnlyList<GemmItem> items, SubmitOptions options = null,
@@ -180,7 +180,7 @@ namespace StreamGemm {
       if (items.Count == 0) throw new ArgumentException("items is empty", "items");
       int count = items.Count;
       long group = RawPINVOKE.sg_flat_group_alloc(count);
-      if (group == 0) throw new OutOfMemoryException("no memory for a group of " + count + " products");
+      if (group == 0) throw new OutOfMemoryException("no memory for a group of " + count + " GEMMs");
       try {
         for (int i = 0; i < count; ++i) {
           GemmItem item = items[i];
@@ -200,7 +200,7 @@ namespace StreamGemm {
       }
     }
 
-    // What the library cannot see: managed memory's size, and whether it may be written.
+    // Checks that the library cannot make: the size of managed memory, and whether it is writable.
     internal static GemmOptions Check(in Matrix a, in Matrix b, in Matrix c, GemmOptions options) {
       GemmOptions o = options ?? GemmOptions.Default;
       if (a.DType == 0) throw new ArgumentException("a is no matrix: its type is not set", "a");

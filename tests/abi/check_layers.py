@@ -1,58 +1,58 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes only run downwards, from api to base and from room to room within plan and run, never in a circle, and a backend
-sees backend.h and its own files. Few files know the context; no file of the library is long."""
+"""Includes point only to the same or a lower layer of the library and never form a cycle; a backend includes backend.h and its
+own files only. Few files include the context; no file of the library is long."""
 import collections
 import pathlib
 import posixpath
 import re
 import sys
 
-FLOORS = [
+LAYERS = [
     "base", "plan/model", "ops", "plan/schedule", "plan/gemm", "plan/streaming", "plan", "trace", "backend",
     "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run", "api",
 ]
-# Headers that only so many files include.
-KNOWN_TO = {"run/context.hpp": 8}
+# Headers and the number of files that may include them.
+MOST_INCLUDERS = {"run/context.hpp": 8}
 MOST_LINES, MOST_LINES_OF_PAIR = 350, 500
-# The public headers that a floor may use; those above it describe objects that it does not know.
+# The public headers that a layer may include; the others describe objects of higher layers.
 CORE = {"export.h", "status.h", "types.h", "version.h"}
 PUBLIC = {"ops": CORE | {"backend.h"}, "backend": CORE | {"backend.h"}}
-PUBLIC |= {floor: CORE for floor in FLOORS if floor in ("base", "trace") or floor.startswith("plan")}
+PUBLIC |= {layer: CORE for layer in LAYERS if layer in ("base", "trace") or layer.startswith("plan")}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(streamgemm/[^>]+)>)', re.M)
-# A backend's one header for the registry.
+# The one header of a backend that the registry includes.
 ENTRY = re.compile(r"backends/\w+/\w+_backend\.hpp")
 
 
-def home_of(path):
-    """The floor of a file of lib/, or "backends/<name>"."""
+def layer_of(path):
+    """The layer of a file of lib/, or "backends/<name>"."""
     two = "/".join(path.parts[:2])
-    return two if path.parts[0] == "backends" or two in FLOORS else path.parts[0]
+    return two if path.parts[0] == "backends" or two in LAYERS else path.parts[0]
 
 
 def allowed(home, target):
-    """May a file at home `home` include `target`, as written?"""
+    """May a file of layer `home` include `target`, as written?"""
     if target.startswith("streamgemm/"):
         header = target.removeprefix("streamgemm/")
         if home.startswith("backends/"):
             return header in CORE | {"backend.h"}
         return header in PUBLIC[home] if home in PUBLIC else True
-    first = home_of(pathlib.PurePath(target))
+    first = layer_of(pathlib.PurePath(target))
     if "/" not in target:
-        return True  # a neighbour in its own folder
+        return True  # in the same folder
     if home.startswith("backends/"):
         return target.startswith(home + "/")
     if first.startswith("backends"):
         return home == "backend" and bool(ENTRY.fullmatch(target))
-    return first in FLOORS and FLOORS.index(first) <= FLOORS.index(home)
+    return first in LAYERS and LAYERS.index(first) <= LAYERS.index(home)
 
 
 def lib_problems(files):
     """`files`: pairs of a path relative to lib/ and its text."""
     for path, text in files:
-        home = home_of(path)
-        if not home.startswith("backends/") and home not in FLOORS:
-            yield f"{path}: lies on no floor"
+        home = layer_of(path)
+        if not home.startswith("backends/") and home not in LAYERS:
+            yield f"{path}: is in no layer"
             continue
         for quoted, angled in INCLUDE.findall(text):
             if not allowed(home, quoted or angled):
@@ -66,14 +66,14 @@ def outside_problems(files):
     for path, text in files:
         for quoted, angled in INCLUDE.findall(text):
             leaves = posixpath.normpath(path.parent / quoted).split("/")[0] != path.parts[0]
-            if quoted.split("/")[0] in [*FLOORS, "backends", "lib"] or leaves:
+            if quoted.split("/")[0] in [*LAYERS, "backends", "lib"] or leaves:
                 yield f"{path}: includes {quoted}"
             if path.parts[0] != "include" and angled == "streamgemm/backend.h":
                 yield f"{path}: includes {angled}"
 
 
-def circles(files):
-    """Circles of includes among the files, which `files` holds as pairs of a path relative to lib/ and its text."""
+def cycles(files):
+    """Include cycles. `files`: pairs of a path relative to lib/ and its text."""
     texts = {str(path): text for path, text in files}
     targets = {
         path: [t for t in (t if t in texts else str(pathlib.PurePath(path).parent / t)
@@ -96,8 +96,8 @@ def circles(files):
         yield from visit(path)
 
 
-def known_to_too_many(files):
-    for header, most in KNOWN_TO.items():
+def included_too_often(files):
+    for header, most in MOST_INCLUDERS.items():
         knowing = [str(path) for path, text in files if any(quoted == header for quoted, _ in INCLUDE.findall(text))]
         if len(knowing) > most:
             yield f"{header}: {len(knowing)} files include it, {most} at most may: {', '.join(knowing)}"
@@ -132,7 +132,7 @@ def main():
     ]
     wrappers = [(path.relative_to(root / "bindings"), text) for path, text in sources(root, "bindings")]
     found = [
-        *lib_problems(lib), *outside_problems(outside), *circles(lib), *circles(wrappers), *known_to_too_many(lib),
+        *lib_problems(lib), *outside_problems(outside), *cycles(lib), *cycles(wrappers), *included_too_often(lib),
         *too_long(lib),
     ]
     if not lib:
