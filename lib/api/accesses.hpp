@@ -37,7 +37,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows);
 // What the products of a group read and write, each product added in turn.
 class group_accesses {
  public:
-  void reserve(std::size_t products);
+  void reserve(std::size_t gemms);
   void add(const checked_gemm &g);
   void add(const access *accesses, std::size_t count);  // of A, B, C and the bias, as far as it has them
   // Throws when what one product writes overlaps any operand of another. Once, when all have been added.
@@ -49,7 +49,7 @@ class group_accesses {
 
   access_list list_;
   std::array<std::vector<owned_bytes>, operands_of_problem> bytes_;  // by operand
-  std::size_t products_ = 0;
+  std::size_t gemms_ = 0;
 };
 
 }  // namespace sg

@@ -29,7 +29,7 @@ struct checked_axpby {
 };
 
 void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
-  const memory_space space = place_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true);
+  const memory_space space = space_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true);
   if (space != SG_MEMORY_DEVICE)
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
                 space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());

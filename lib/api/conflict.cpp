@@ -7,7 +7,7 @@
 namespace sg {
 namespace {
 
-auto place_of(const owned_bytes &x) { return std::tie(x.bytes.lo, x.bytes.hi, x.bytes.run, x.bytes.pitch, x.writes); }
+auto sort_key(const owned_bytes &x) { return std::tie(x.bytes.lo, x.bytes.hi, x.bytes.run, x.bytes.pitch, x.writes); }
 
 // One of them, by the address that it begins at.
 struct start {
@@ -19,7 +19,7 @@ struct start {
 std::vector<start> sorted(const std::vector<owned_bytes> &all) {
   constexpr std::size_t most_runs = 8;
   const auto before = [&](const start &x, const start &y) {
-    return x.lo != y.lo ? x.lo < y.lo : place_of(all[x.index]) < place_of(all[y.index]);
+    return x.lo != y.lo ? x.lo < y.lo : sort_key(all[x.index]) < sort_key(all[y.index]);
   };
   std::vector<start> starts;
   std::vector<std::ptrdiff_t> runs{0};  // where each begins
@@ -66,7 +66,7 @@ std::optional<conflict> find_conflict(std::vector<owned_bytes> all) {
   owned_bytes *latest = nullptr;
   for (const start &next : sorted(all)) {
     owned_bytes &x = all[next.index];
-    const bool again = latest && !x.writes && place_of(*latest) == place_of(x);
+    const bool again = latest && !x.writes && sort_key(*latest) == sort_key(x);
     if (again && (latest->owner == x.owner || latest->owner == several_owners)) continue;
     if (x.bytes.lo >= reached) {
       written.clear();

@@ -35,26 +35,26 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
   if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
     if (const auto now = cached->again(on, d))
-      return submit_product(on, now->where, cached->program(), now->accesses,
-                            static_cast<std::size_t>(cached->operand_count()), order, out_job);
+      return submit_gemm(on, now->where, cached->program(), now->accesses,
+                         static_cast<std::size_t>(cached->operand_count()), order, out_job);
   }
-  places known;
+  operand_spaces known;
   const plan_request wanted = order.wanted(known);
-  checked_gemm product = check_gemm(on.memory(), d, known, true, "desc");
-  plan_request request = request_for(d, product.shape, wanted);
-  request.latency = latency && latency_parts(product.shape, on.model().compute_lanes) > 1;
+  checked_gemm gemm = check_gemm(on.memory(), d, known, true, "desc");
+  plan_request request = request_for(d, gemm.shape, wanted);
+  request.latency = latency && latency_parts(gemm.shape, on.model().compute_lanes) > 1;
   if (order.records()) {
     order.note_operation(SG_OPERATION_GEMM);
-    order.note_shape(product.shape, "desc");
+    order.note_shape(gemm.shape, "desc");
     order.note_request(wanted);
   }
-  if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-  const auto plan = on.plan_for(&product.shape, 1, request);
+  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
+  const auto plan = on.plan_for(&gemm.shape, 1, request);
   if (worth_remembering && cached_gemm::keeps(*plan))
-    if (cached_gemm *const place = cached_gemm::place_for(on, d, latency);
-        place && place->remember(on, d, product, latency))
-      place->keep(plan);
-  submit_product(on, std::move(product), plan, order, out_job);
+    if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, latency);
+        cache_entry && cache_entry->remember(on, d, gemm, latency))
+      cache_entry->keep(plan);
+  submit_gemm(on, std::move(gemm), plan, order, out_job);
 }
 
 void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job,
@@ -81,7 +81,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     }
     where.clear();
   }
-  places known;
+  operand_spaces known;
   const plan_request wanted = order.wanted(known);
   plan_request request = wanted;
   if (order.records()) {
@@ -102,18 +102,18 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and %s[0].struct_size is %zu", name,
                   given->struct_size, descs_name, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
-    checked_gemm product = check_gemm(on.memory(), d, known, true, name);
-    if (i == 0) request = request_for(d, product.shape, wanted);
-    if (order.records()) order.note_shape(product.shape, name);
-    if (worth_remembering) made.add(on, d, product);
-    if (product.nothing_to_do) continue;
-    accesses.add(product);
+    checked_gemm gemm = check_gemm(on.memory(), d, known, true, name);
+    if (i == 0) request = request_for(d, gemm.shape, wanted);
+    if (order.records()) order.note_shape(gemm.shape, name);
+    if (worth_remembering) made.add(on, d, gemm);
+    if (gemm.nothing_to_do) continue;
+    accesses.add(gemm);
     if (shapes.empty())
-      where.first = product.where;
+      where.first = gemm.where;
     else
-      where.others.push_back(product.where);
-    shapes.push_back(product.shape);
-    for (auto &list : product.pointers) where.pointers.push_back(std::move(list));
+      where.others.push_back(gemm.where);
+    shapes.push_back(gemm.shape);
+    for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
   }
   accesses.check_apart();
   ref<job> work = on.new_job();

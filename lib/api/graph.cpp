@@ -44,7 +44,7 @@ void update_gemm(context &on, const sg_operation_desc &desc, const submission &w
   order.note_shape(gemm.shape, name);
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
   const auto plan = on.plan_for(&gemm.shape, 1, request_for(d, gemm.shape, was.request));
-  submit_product(on, std::move(gemm), plan, order, nullptr);
+  submit_gemm(on, std::move(gemm), plan, order, nullptr);
 }
 
 sg_copy_desc recorded_copy(const submission &was) noexcept {

@@ -42,7 +42,7 @@ void each_item(const operand &o, std::int64_t batch, const operand_address &wher
 }
 
 // The operand's place: by its pointers, unless the caller says. Throws when the two disagree.
-memory_space place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
+memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const operand_address &where, sg_memory_kind known, bool pointers_given);
 
 }  // namespace sg

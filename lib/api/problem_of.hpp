@@ -24,7 +24,7 @@ struct checked_gemm {
 
 // `pointers_required`: false for a plan made ahead, which may have none. Throws sg::error naming the argument; `name`
 // is the descriptor's, for messages.
-checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &desc, const places &known,
+checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &desc, const operand_spaces &known,
                         bool pointers_required, const char *name);
 
 // The scalar as the accumulator of `out` holds it. Throws where it cannot.

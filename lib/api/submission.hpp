@@ -62,7 +62,7 @@ class checked_submit {
   bool updates() const noexcept { return records() && named_->index >= 0; }
   // How GEMMs are to be planned: by the options, within the stream's limit; in an update as they were recorded.
   // `known`: see check_plan_options.
-  plan_request wanted(places &known) const;
+  plan_request wanted(operand_spaces &known) const;
 
   // Of what is recorded: its operation, the next of its problems, and how these are planned. An update throws when the
   // problem differs from the recorded one in what must stay; `name`: the descriptor's, for messages.
@@ -70,7 +70,7 @@ class checked_submit {
   void note_shape(const problem &shape, const char *name);
   void note_request(const plan_request &request) noexcept { named_->request = request; }
   // Submits a graph's run.
-  void go(graph &what, const ref<job> &whole, sg_job **out_job);
+  void go(graph &what, const ref<job> &parent, sg_job **out_job);
   // Submits the work, or records it, and gives the caller a handle if one is wanted. Once.
   void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
@@ -94,10 +94,10 @@ class checked_submit {
 };
 
 // Submits one product with its plan, without pointer arrays.
-void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
-                    const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
-void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const program> &plan,
-                    checked_submit &order, sg_job **out_job);
+void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
+                 const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
+void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
+                 sg_job **out_job);
 
 // Submits a group of `count` GEMMs; `descs_name`: the array's, for messages.
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,

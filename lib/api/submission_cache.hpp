@@ -29,7 +29,7 @@ class cached_gemm {
   // The calling thread's of the same form; nullptr when it has none. `latency`: as in plan_request.
   static cached_gemm *find(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
   // The calling thread's place for one of that form; nullptr when it has none (thread_owned).
-  static cached_gemm *place_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
+  static cached_gemm *entry_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept;
 
   // Whether `desc` differs from this GEMM in its addresses only.
   bool has_form_of(const context &on, const sg_gemm_desc &desc, bool latency = false) const noexcept;
@@ -44,7 +44,7 @@ class cached_gemm {
   const std::shared_ptr<const sg::program> &program() const noexcept { return program_; }
 
   // `product` is what `desc` was checked to be. False: its descriptor does not determine it.
-  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency = false);
+  bool remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm, bool latency = false);
   // Its program, which is one of the planner's own choice, and of those that are worth to be kept.
   void keep(const std::shared_ptr<const sg::program> &compiled) noexcept { program_ = compiled; }
   static bool keeps(const sg::program &compiled) noexcept;
@@ -60,7 +60,7 @@ class cached_gemm {
   instance at_null_;                 // as if each lay at address 0
   std::int64_t bytes_[4] = {};
   std::uintptr_t unaligned_[4] = {};  // address bits that are not set
-  memory_space places_[4] = {};
+  memory_space spaces_[4] = {};
   mutable memory_map::memo found_[4];  // where its operands were the last time
   std::shared_ptr<const sg::program> program_;
 };
@@ -75,13 +75,13 @@ class cached_group {
   const std::shared_ptr<const sg::program> &program() const noexcept { return program_; }
 
   // The next product of a group in the making, checked. Throws std::bad_alloc.
-  void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product);
+  void add(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm);
   // All have been added; their program is one of the planner's own choice. The calling thread remembers the group,
   // unless its descriptors do not determine it, or it is a large one.
   static void remember(cached_group &&made, const std::shared_ptr<const sg::program> &compiled) noexcept;
 
  private:
-  static constexpr std::size_t most_distinct = 64, most_products = 4096;
+  static constexpr std::size_t most_distinct = 64, most_gemms = 4096;
 
   bool again(const context &on, const sg_gemm_desc *descs, binding &where, group_accesses &accesses) const;
 

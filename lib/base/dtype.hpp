@@ -37,7 +37,7 @@ constexpr sg_dtype accumulator_of(sg_dtype out_type) noexcept {
 }
 
 // May a product of two `in` matrices be stored as `out`?
-constexpr bool is_product_type(sg_dtype in, sg_dtype out) noexcept {
+constexpr bool is_gemm_type(sg_dtype in, sg_dtype out) noexcept {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
   if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;

@@ -18,7 +18,7 @@
 namespace sg {
 
 // Commands of one lane run in the order of the schedule, but for staging and loose copies
-// (plan/schedule/loose_copies.hpp); lanes run beside each other.
+// (plan/schedule/out_of_order_copies.hpp); lanes run beside each other.
 enum class lane_kind : std::uint8_t {
   copy_in,   // host to device engine
   copy_out,  // device to host engine

@@ -39,7 +39,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &c) {
   const gemm_shape shape = shape_of_gemm(buffers, c);
   const kernel_cost kernel = gemm_cost(model, shape);
-  const double epilogue = ends_apart(model, shape) ? model.launch_gap : 0;
+  const double epilogue = has_separate_epilogue(model, shape) ? model.launch_gap : 0;
   command_cost cost;
   cost.amount = kernel.seconds;
   cost.chip_share = kernel.chip_share;
@@ -202,7 +202,9 @@ kernel_cost with_memory(const device_model &model, kernel_cost cost, double byte
 }
 
 // It goes over the sums once more, which are of 32 bits at least. On cores they are in cache.
-bool ends_apart(const device_model &model, const gemm_shape &g) { return g.has_epilogue && !model.lanes_are_cores; }
+bool has_separate_epilogue(const device_model &model, const gemm_shape &g) {
+  return g.has_epilogue && !model.lanes_are_cores;
+}
 
 double waves_of(double full) { return full + (std::ceil(full) - full) / std::max(1.0, full); }
 
@@ -215,7 +217,7 @@ kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
   const gemm_rate *rate = best_rate(model, g.in_type, computed_as(g));
   if (!rate) rate = best_rate(model, g.in_type, g.compute);
   if (!rate)
-    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(g.in_type));
+    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", model.name.c_str(), name_of(g.in_type));
   const double m = double(g.m), n = double(g.n), k = double(g.k);
   const double bytes = double(g.batch) * (double(size_of(g.in_type)) * (m * k + k * n) +
                                           double(size_of(g.out_type)) * m * n * (g.reads_c ? 2 : 1));
@@ -223,14 +225,14 @@ kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
   // Adding to C does not overlap with the arithmetic: every tile ends with it. (On cores a tile's C stays in cache.)
   if (g.reads_c && !model.lanes_are_cores)
     cost.seconds += double(g.batch) * 2 * double(size_of(g.out_type)) * m * n / model.memory_rate;
-  if (ends_apart(model, g))
+  if (has_separate_epilogue(model, g))
     cost.seconds +=
         double(g.batch) * 2 * double(std::max<std::int64_t>(4, size_of(g.out_type))) * m * n / model.memory_rate;
   return with_memory(model, cost, bytes);
 }
 
 double gemm_seconds(const device_model &model, const gemm_shape &g) {
-  return model.launch_gap * (ends_apart(model, g) ? 2 : 1) + gemm_cost(model, g).seconds;
+  return model.launch_gap * (has_separate_epilogue(model, g) ? 2 : 1) + gemm_cost(model, g).seconds;
 }
 
 namespace {
@@ -243,13 +245,13 @@ double seconds_in_group(const device_model &model, gemm_shape gemm) {
 
 }  // namespace
 
-double group_seconds(const device_model &model, std::span<const gemm_shape> products) {
+double group_seconds(const device_model &model, std::span<const gemm_shape> shapes) {
   double longest = 0, chip = 0, memory = 0;
   int kernels = 1;
-  for (const gemm_shape &g : products) {
-    if (ends_apart(model, g)) kernels = 2;  // one for all of them
+  for (const gemm_shape &g : shapes) {
+    if (has_separate_epilogue(model, g)) kernels = 2;  // one for all of them
     const kernel_cost cost = gemm_cost(model, g);
-    longest = std::max(longest, products.size() > 1 ? seconds_in_group(model, g) : cost.seconds);
+    longest = std::max(longest, shapes.size() > 1 ? seconds_in_group(model, g) : cost.seconds);
     chip += cost.seconds * (model.lanes_are_cores ? 1 : cost.chip_share);
     memory += cost.seconds * cost.memory_share;
   }

@@ -56,7 +56,7 @@ struct kernel_cost {
 kernel_cost with_memory(const device_model &model, kernel_cost cost, double bytes);
 
 // Whether the epilogue takes a kernel of its own.
-bool ends_apart(const device_model &model, const gemm_shape &g);
+bool has_separate_epilogue(const device_model &model, const gemm_shape &g);
 
 // Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when
 // there is nothing before it, and the less the more came before, because the units drift apart.

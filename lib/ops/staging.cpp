@@ -72,10 +72,10 @@ double staging_seconds(const device_model &model, double bytes, int workers) {
   return bytes * workers / staging_rate_of(model, workers);
 }
 
-std::optional<narrowing> lower_narrowing(const buffer_list &buffers, const command &c, const binding &where) {
+std::optional<downcast> lower_downcast(const buffer_list &buffers, const command &c, const binding &where) {
   const view &to = destination_of(c), &from = source_of(c);
   if (type_of(buffers, from) == type_of(buffers, to)) return std::nullopt;
-  narrowing n;
+  downcast n;
   n.to = reinterpret_cast<std::uint16_t *>(address_of(buffers, to, where, to.item));
   n.from = address_of(buffers, from, where, from.item);
   n.count = from.rows;

@@ -13,7 +13,7 @@
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/grouped.hpp"
 #include "plan/gemm/resident_search.hpp"
-#include "plan/streaming/narrowing.hpp"
+#include "plan/streaming/downcast.hpp"
 #include "plan/streaming/stream_search.hpp"
 
 namespace sg {
@@ -126,11 +126,11 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, con
   if (given.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "there is no problem to plan");
   check(request);
   for (const problem &p : given)
-    if (!p.no_product && gemm_rate_of(model, p.a.type, p.compute) <= 0)
-      throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(p.a.type));
+    if (!p.no_multiply && gemm_rate_of(model, p.a.type, p.compute) <= 0)
+      throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", model.name.c_str(), name_of(p.a.type));
   std::vector<problem> problems;
   problems.reserve(given.size());
-  for (const problem &p : given) problems.push_back(narrowed_if_staged(p, model));
+  for (const problem &p : given) problems.push_back(downcast_if_staged(p, model));
   const plan_terms terms = terms_of(model, request);
   auto plan =
       std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));

@@ -178,7 +178,7 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     const sg_backend_gemm gemm = launcher::gemm_of(work, 0);
     const sg_backend_command *const one = &gemm.header;
     run(&one, 1, nullptr);
-    work.batch_ended(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+    work.completed_in_batch(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
   } else {
     std::array<sg_backend_gemm, most_latency_parts> parts;
     std::array<const sg_backend_command *, most_latency_parts> commands;
@@ -188,7 +188,7 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     }
     std::int64_t busy_ns = 0;
     run(commands.data(), count, is_asked_for ? &busy_ns : nullptr);
-    work.parts_ended(start_ns, is_asked_for ? monotonic_ns() : 0, busy_ns);
+    work.commands_completed(start_ns, is_asked_for ? monotonic_ns() : 0, busy_ns);
   }
 }
 
@@ -213,8 +213,8 @@ void context::synchronize() noexcept {
     if (!mine) mine = in_flight_.present();
     return in_flight_.watch_closed(*mine);
   });
-  const auto over = [&] { return in_flight_.ended_up_to(*mine); };
-  const auto watched = [&] { return in_flight_.watch_ended_up_to(*mine); };
+  const auto over = [&] { return in_flight_.completed_up_to(*mine); };
+  const auto watched = [&] { return in_flight_.watch_completed_up_to(*mine); };
   if (!polls()) return sleep_until(watched);
 
   const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
@@ -236,8 +236,8 @@ void context::synchronize() noexcept {
   }
 }
 
-bool context::count_ends(std::uint32_t epoch, std::int64_t count) noexcept {
-  in_flight_.ended(epoch, count);
+bool context::count_completions(std::uint32_t epoch, std::int64_t count) noexcept {
+  in_flight_.completed(epoch, count);
   return released_count_.load(std::memory_order_acquire) > 0;
 }
 
@@ -260,7 +260,7 @@ void context::free_unused_buffers() noexcept {
   submission_lock_.run_here([&] {
     for (device_buffer **link = &released_; *link;) {
       device_buffer *const candidate = *link;
-      if (!in_flight_.ended_up_to(candidate->last_user_epoch)) {
+      if (!in_flight_.completed_up_to(candidate->last_user_epoch)) {
         link = &candidate->next_released;
         continue;
       }

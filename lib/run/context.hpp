@@ -43,7 +43,7 @@ class context final : public job_sink {
   // Of a device of the machine.
   engine &executor(device_index of = first_device) noexcept { return rooms_[of].executor; }
   event_lanes &lanes_of_events(device_index of = first_device) noexcept { return rooms_[of].lanes_of_events; }
-  partitions &parts(device_index of = first_device) noexcept { return rooms_[of].parts; }
+  partitions &unit_partitions(device_index of = first_device) noexcept { return rooms_[of].unit_partitions; }
   arena_pool &device_memory(device_index of = first_device) noexcept { return rooms_[of].device_memory; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_kinds &memory() noexcept { return memory_; }
@@ -56,7 +56,7 @@ class context final : public job_sink {
   std::shared_ptr<const program> plan_for(const problem *problems, std::size_t count, const plan_request &request);
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
-  void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) override;
+  void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) override;
   // Whether GEMMs that their submitters wait for are planned for that: in parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
     return model().lanes_are_cores && device_->ops().run_here && device_->has_batches();
@@ -64,8 +64,8 @@ class context final : public job_sink {
   // Whether a job that its submitter waits for next may be computed by submit_here().
   bool computes_here(const job &work, const submission_order &order) const noexcept {
     return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
-           work.deadline_at_ns == 0 && !work.within && work.kind == work_kind::schedule && work.program->short_here &&
-           work.operands.pointers.empty();
+           work.deadline_at_ns == 0 && !work.partition_lane && work.kind == work_kind::schedule &&
+           work.program->short_here && work.operands.pointers.empty();
   }
   // The same, on this thread and idle cores, where only such jobs are in flight and it comes after none of them: the
   // job has ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
@@ -93,7 +93,7 @@ class context final : public job_sink {
     for (device_room &each : rooms_) each.executor.hurry();
   }
   std::int64_t expected_end_ns() const noexcept;  // of what any of its devices was given, on CLOCK_MONOTONIC
-  bool count_ends(std::uint32_t epoch, std::int64_t count) noexcept override;
+  bool count_completions(std::uint32_t epoch, std::int64_t count) noexcept override;
   void compute_here(job &work, ref<job> *kept) noexcept;
   void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
   // Returns what is to be dropped without the submission lock.

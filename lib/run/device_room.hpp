@@ -20,12 +20,12 @@ struct device_room {
         staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX),
         executor(model, how, device_memory, staging_memory, keeper),
         lanes_of_events(on, executor),
-        parts(on, model, executor) {}
+        unit_partitions(on, model, executor) {}
 
   arena_pool device_memory, staging_memory;
   engine executor;
   event_lanes lanes_of_events;
-  partitions parts;
+  partitions unit_partitions;
 };
 
 }  // namespace sg

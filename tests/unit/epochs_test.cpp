@@ -31,7 +31,7 @@ class jobs_in_flight {
              if (!mine) mine = epochs_.present();
              return epochs_.watch_closed(*mine);
            }) &&
-           sleep([&] { return epochs_.watch_ended_up_to(*mine); });
+           sleep([&] { return epochs_.watch_completed_up_to(*mine); });
   }
   std::uint32_t wakings() const { return epochs_.wakings(); }
   int sleeps() const { return sleeps_.load(); }
@@ -172,10 +172,10 @@ TEST(epochs, the_oldest_is_known_though_nobody_has_asked) {
   const std::uint32_t before = all.count_in();
   ASSERT_TRUE(all.open_next());
   const std::uint32_t after = all.count_in();
-  EXPECT_FALSE(all.ended_up_to(before));
+  EXPECT_FALSE(all.completed_up_to(before));
   all.ended(before, 1);
-  EXPECT_TRUE(all.ended_up_to(before));
-  EXPECT_FALSE(all.ended_up_to(after));
+  EXPECT_TRUE(all.completed_up_to(before));
+  EXPECT_FALSE(all.completed_up_to(after));
 
   epochs busy;
   for (int i = 0; i < 20'000; ++i) busy.ended(busy.count_in(), 1);

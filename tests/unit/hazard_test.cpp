@@ -8,7 +8,7 @@
 
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/split.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 #include "plan/streaming/stream_layouts.hpp"
 #include "plan/streaming/stream_memory.hpp"
 #include "problems.hpp"
@@ -43,7 +43,7 @@ schedule streamed_by_chunks() {
 
 // Reachability by plain search, as the reference for "ordered".
 bool ordered(const schedule &s, std::uint32_t from, std::uint32_t to) {
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   std::vector<bool> reached(s.commands.size(), false);
   reached[from] = true;
   for (std::uint32_t i = from + 1; i <= to; ++i) {
@@ -88,15 +88,15 @@ TEST(hazard, every_needed_wait_is_missed) {
 
 TEST(hazard, every_needed_wait_of_chunks_is_missed) {
   const schedule s = streamed_by_chunks();
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   EXPECT_GE(std::count(loose.begin(), loose.end(), true), 3);
   expect_every_needed_wait_is_missed(s);
 }
 
 // The last chunk of a panel, which its product waits for, is after all the others; a loose one is after none.
-TEST(hazard, loose_copies_are_in_no_order) {
+TEST(hazard, out_of_order_copies_have_no_order) {
   const schedule s = streamed_by_chunks();
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   const auto first = std::uint32_t(std::find(loose.begin(), loose.end(), true) - loose.begin());
   const auto second = std::uint32_t(std::find(loose.begin() + first + 1, loose.end(), true) - loose.begin());
   ASSERT_LT(second, s.commands.size());

@@ -42,11 +42,11 @@ amx::source source_of(const block &from, bool along_is_contiguous, bool across_i
 void pack_a(void *panel, const block &from) noexcept { amx::pack_a(panel, source_of(from, from.op != SG_OP_N, true)); }
 void pack_b(void *panel, const block &from) noexcept { amx::pack_b(panel, source_of(from, from.op == SG_OP_N, false)); }
 
-sg_status run_bf16(const product &p, workspace &) noexcept {
+sg_status run_bf16(const gemm_args &p, workspace &) noexcept {
   amx::multiply_bf16(p);
   return SG_STATUS_OK;
 }
-sg_status run_amx_i8(const product &p, workspace &) noexcept {
+sg_status run_amx_i8(const gemm_args &p, workspace &) noexcept {
   amx::multiply_i8(p);
   return SG_STATUS_OK;
 }

@@ -8,7 +8,7 @@
 
 namespace sg::cpu {
 
-struct product;
+struct gemm_args;
 
 namespace amx {
 
@@ -30,8 +30,8 @@ void pack_a(void *panel, const source &from) noexcept;
 void pack_b(void *panel, const source &from) noexcept;
 
 // C = A * B + beta * C, with beta 0 or 1, on panels; m, n and k are multiples of a strip and of a block's depth.
-void multiply_bf16(const product &p) noexcept;  // C of f32
-void multiply_i8(const product &p) noexcept;    // C of i32, modulo 2^32
+void multiply_bf16(const gemm_args &p) noexcept;  // C of f32
+void multiply_i8(const gemm_args &p) noexcept;    // C of i32, modulo 2^32
 
 }  // namespace amx
 }  // namespace sg::cpu

@@ -23,7 +23,7 @@ struct rows16 {
 };
 
 // The 16 x 16 matrix of 32-bit elements, transposed.
-inline void turn(rows16 &x) noexcept {
+inline void transpose_rows(rows16 &x) noexcept {
   rows16 y;
 #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
@@ -95,7 +95,7 @@ void pack(void *panel, const source &from, bool across_rows) noexcept {
   const auto pack_tile = [&](std::int64_t across, std::int64_t block) {
     rows16 tile;
     load<element_bytes>(tile, from, across, block * (row_bytes / element_bytes));
-    if (across_rows != from.along_is_contiguous) turn(tile);
+    if (across_rows != from.along_is_contiguous) transpose_rows(tile);
     const std::int64_t first = (across / strip * blocks + block) * block_bytes + across % strip * row_bytes;
     auto *to = reinterpret_cast<__m512i *>(static_cast<char *>(panel) + first);
     for (std::int64_t i = 0; i < tile_rows; ++i) _mm512_store_si512(to + i, tile.row[i]);
@@ -133,7 +133,7 @@ constexpr all_shapes shapes;
 
 // A block of C, 32 by 32, stays in tiles 0 to 3; a tile's row is a column of C.
 template <bool whole_numbers>
-void multiply(const product &p) noexcept {
+void multiply(const gemm_args &p) noexcept {
   constexpr std::int64_t c_bytes = 4;
   const std::int64_t blocks = blocks_of(p.k, whole_numbers ? 1 : 2);
   const std::int64_t ldc_bytes = p.ldc * c_bytes;
@@ -185,7 +185,7 @@ void multiply(const product &p) noexcept {
 void pack_a(void *panel, const source &from) noexcept { pack(panel, from, false); }
 void pack_b(void *panel, const source &from) noexcept { pack(panel, from, true); }
 
-void multiply_bf16(const product &p) noexcept { multiply<false>(p); }
-void multiply_i8(const product &p) noexcept { multiply<true>(p); }
+void multiply_bf16(const gemm_args &p) noexcept { multiply<false>(p); }
+void multiply_i8(const gemm_args &p) noexcept { multiply<true>(p); }
 
 }  // namespace sg::cpu::amx

@@ -14,8 +14,8 @@ namespace sg::cpu {
 class workspace_pool {
  public:
   ~workspace_pool();
-  workspace *take() noexcept;  // nullptr: memory is out
-  void give_back(workspace *used) noexcept;
+  workspace *acquire() noexcept;  // nullptr: memory is out
+  void release(workspace *used) noexcept;
 
  private:
   std::array<std::atomic<workspace *>, 16> kept_{};

@@ -39,7 +39,7 @@ struct matrix_vector {
 };
 
 // A product with one column or one row of C as a matrix times a vector; false: it is none that CBLAS offers.
-bool as_matrix_vector(const product &p, matrix_vector &out) noexcept {
+bool as_matrix_vector(const gemm_args &p, matrix_vector &out) noexcept {
   if (p.n == 1 && p.op_b != SG_OP_C) {
     out = {.op = transpose_of(p.op_a),
            .rows = p.op_a == SG_OP_N ? p.m : p.k,
@@ -80,7 +80,7 @@ constexpr bool reads_behind_x(const matrix_vector &v) noexcept {
 }
 
 template <class T, auto gemv>
-void multiply_vector(const cblas_library &library, const product &p, const matrix_vector &v) noexcept {
+void multiply_vector(const cblas_library &library, const gemm_args &p, const matrix_vector &v) noexcept {
   auto *const y = static_cast<T *>(p.c);
   // With a beta of 0 some versions multiply what is in y, NaN or not.
   sg_scalar beta = p.beta;
@@ -100,7 +100,7 @@ void multiply_vector(const cblas_library &library, const product &p, const matri
 }
 
 template <class T, auto gemm, auto gemv>
-sg_status run(const product &p, workspace &) noexcept {
+sg_status run(const gemm_args &p, workspace &) noexcept {
   const cblas_library &library = *cblas();
   const cblas_call call(static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k));
   if (call.status() != SG_STATUS_OK) return call.status();

@@ -92,7 +92,7 @@ sg_status device::run_here(const sg_backend_command *const *commands, std::int32
   const operation *const known = operation_of(what.kind);
   if (known == nullptr || what.struct_size < known->size || !known->supports(what))
     return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
-  workspace *const space = workspaces_.take();
+  workspace *const space = workspaces_.acquire();
   if (space == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
   // Sequentially consistent, as drain() is: either it sees this thread inside, or this thread sees that it drains.
   callers_.fetch_add(1, std::memory_order_seq_cst);
@@ -104,7 +104,7 @@ sg_status device::run_here(const sg_backend_command *const *commands, std::int32
     t_computes = false;
   }
   callers_.fetch_sub(1, std::memory_order_seq_cst);
-  workspaces_.give_back(space);
+  workspaces_.release(space);
   return status == SG_STATUS_OK ? status : fail(status, "%s", text_of(status));
 }
 
@@ -145,7 +145,7 @@ bool device::run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *us
       if (x->value->take_waiting(wanted, user)) found = x->value;
   }
   if (found == nullptr) return false;
-  workspace *const space = workspaces_.take();
+  workspace *const space = workspaces_.acquire();
   if (space == nullptr) {
     found->leave_to_worker();
     return false;
@@ -154,7 +154,7 @@ bool device::run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *us
     const default_arithmetic as_on_a_worker;
     found->run_taken(*space);
   }
-  workspaces_.give_back(space);
+  workspaces_.release(space);
   return true;
 }
 

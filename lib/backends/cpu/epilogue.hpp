@@ -16,6 +16,6 @@ inline bool is_any(const epilogue &end) noexcept { return end.bias != nullptr ||
 void finish_sums(const epilogue &end, sg_dtype out, void *sums, std::int64_t i, std::int64_t j,
                  std::int64_t n) noexcept;
 // To all of C, whose type is its accumulator's.
-void finish_result(const product &p, sg_dtype out) noexcept;
+void finish_result(const gemm_args &p, sg_dtype out) noexcept;
 
 }  // namespace sg::cpu

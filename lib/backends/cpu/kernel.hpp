@@ -18,7 +18,7 @@ struct epilogue {
 };
 
 // C = alpha * op(A) * op(B) + beta * C, one item, column major; the rules of sg_backend_gemm hold.
-struct product {
+struct gemm_args {
   std::int64_t m = 0, n = 0, k = 0;
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_scalar alpha = {1, 0}, beta = {0, 0};
@@ -64,7 +64,7 @@ struct kernel {
   sg_dtype in = SG_DTYPE_F32;   // of A and B
   sg_dtype out = SG_DTYPE_F32;  // of C
   scalars takes = scalars::any;
-  sg_status (*run)(const product &, workspace &) noexcept = nullptr;
+  sg_status (*run)(const gemm_args &, workspace &) noexcept = nullptr;
   panel_layout layout = {};
 
   explicit operator bool() const noexcept { return run != nullptr; }

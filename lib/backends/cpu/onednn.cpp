@@ -92,7 +92,7 @@ sg_status guarded(workspace &space, Body &&body) noexcept {
 
 constexpr char letter_of(sg_op op) noexcept { return op == SG_OP_N ? 'N' : 'T'; }
 
-sg_status run_onednn_f32(const product &p, workspace &space) noexcept {
+sg_status run_onednn_f32(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&p] {
     return dnnl_sgemm(letter_of(p.op_b), letter_of(p.op_a), p.n, p.m, p.k, static_cast<float>(p.alpha.re),
                       static_cast<const float *>(p.b), p.ldb, static_cast<const float *>(p.a), p.lda,
@@ -100,7 +100,7 @@ sg_status run_onednn_f32(const product &p, workspace &space) noexcept {
   });
 }
 
-sg_status run_onednn_i8(const product &p, workspace &space) noexcept {
+sg_status run_onednn_i8(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&p] {
     const std::int32_t no_offset = 0;
     return dnnl_gemm_s8s8s32(letter_of(p.op_b), letter_of(p.op_a), 'F', p.n, p.m, p.k, 1.0f,
@@ -166,7 +166,7 @@ class matmul {
   std::size_t scratchpad_bytes() const noexcept { return scratchpad_bytes_; }
 
   // The C function: the C++ one allocates.
-  dnnl_status_t execute(dnnl_stream_t stream, const product &p, void *scratchpad) {
+  dnnl_status_t execute(dnnl_stream_t stream, const gemm_args &p, void *scratchpad) {
     dnnl_memory_set_data_handle(source_.get(), const_cast<void *>(p.b));
     dnnl_memory_set_data_handle(weights_.get(), const_cast<void *>(p.a));
     dnnl_memory_set_data_handle(result_.get(), p.c);
@@ -187,7 +187,7 @@ class matmul {
 // A worker's primitives: those of the most recently used shapes.
 class matmul_cache final : public provider_state {
  public:
-  dnnl_status_t run(const matmul_key &key, const product &p, workspace &space) {
+  dnnl_status_t run(const matmul_key &key, const gemm_args &p, workspace &space) {
     entry *chosen = &entries_[0];
     for (entry &e : entries_) {
       if (e.last_use != 0 && e.key == key) {
@@ -221,7 +221,7 @@ class matmul_cache final : public provider_state {
 };
 
 template <sg_dtype out>
-sg_status run_matmul(const product &p, workspace &space) noexcept {
+sg_status run_matmul(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&] {
     if (space.onednn == nullptr) {
       const std::lock_guard lock(fork_lock());
@@ -266,17 +266,17 @@ sg_status onednn_warm_up() noexcept {
     for (const sg_op op_a : {SG_OP_N, SG_OP_T})
       for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
         if (!x) continue;
-        const product p = {.m = n,
-                           .n = n,
-                           .k = n,
-                           .op_a = op_a,
-                           .op_b = op_b,
-                           .a = zeros,
-                           .b = zeros,
-                           .c = results,
-                           .lda = n,
-                           .ldb = n,
-                           .ldc = n};
+        const gemm_args p = {.m = n,
+                             .n = n,
+                             .k = n,
+                             .op_a = op_a,
+                             .op_b = op_b,
+                             .a = zeros,
+                             .b = zeros,
+                             .c = results,
+                             .lda = n,
+                             .ldb = n,
+                             .ldc = n};
         if (const sg_status status = x.run(p, space); status != SG_STATUS_OK) return status;
       }
   return SG_STATUS_OK;

@@ -10,7 +10,7 @@ namespace sg::cpu {
 namespace {
 
 template <sg_dtype type>
-sg_status run_plain(const product &p, workspace &) noexcept {
+sg_status run_plain(const gemm_args &p, workspace &) noexcept {
   auto *c = static_cast<char *>(p.c);
   const std::int64_t size = element_size(type);
   if (is_zero(p.beta))

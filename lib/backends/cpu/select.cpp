@@ -38,7 +38,7 @@ kernel of_cblas(sg_dtype in, sg_dtype out) noexcept {
 // so tiny products go to CBLAS. So do narrow deep ones with A transposed, where oneDNN's is slow (TN; here, the Xeon
 // not measured): 16x16x1024: 69 to 50 | 64x64x1024: 105 to 74 | 96x96x1024: 114 to 88 | 128x128x1024: equal. The choice
 // depends on the shape alone: equal calls give equal bits.
-bool suits_cblas(const product &p) noexcept {
+bool suits_cblas(const gemm_args &p) noexcept {
   constexpr std::int64_t tiny = 24 * 24 * 24;
   if (p.m <= tiny && p.n <= tiny && p.k <= tiny && p.m * p.n <= tiny && p.m * p.n * p.k <= tiny) return true;
   return p.op_a != SG_OP_N && p.m <= 96 && p.n <= 96 && p.k > 512;
@@ -47,12 +47,12 @@ bool suits_cblas(const product &p) noexcept {
 // One core, Gflop/s, on a Sapphire Rapids class Xeon, operands in cache: our small kernel, OpenBLAS, oneDNN's sgemm:
 //   8^3: 30, 23, 2 | 16^3: 89, 75, 17 | 32^3: 124, 122, 68 | 64^3: 132, 136, 116 | 32x32x1024: 128, 67, 134
 //   64x64x1024: 131, 94, 127 | 64x256x64: 133, 94, 127 | 128^3: 130, 103, 136
-constexpr bool suits_small(const product &p) noexcept {
+constexpr bool suits_small(const gemm_args &p) noexcept {
   constexpr std::int64_t largest_c = 80 * 80;
   return p.op_a == SG_OP_N && p.m <= largest_c && p.n <= largest_c && p.m * p.n <= largest_c;
 }
 
-sg_status run_best_f32(const product &p, workspace &space) noexcept {
+sg_status run_best_f32(const gemm_args &p, workspace &space) noexcept {
   static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
   static const kernel blas = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), dnn = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
   if (small && suits_small(p)) return small.run(p, space);

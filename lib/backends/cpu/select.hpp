@@ -16,7 +16,7 @@ struct route {
   tiling large_tiles;
   std::int64_t least = 256, least_work = std::int64_t{1} << 29;  // of each dimension, and of them all: what is large
 
-  bool is_large(const product &p) const noexcept {
+  bool is_large(const gemm_args &p) const noexcept {
     return large && p.m >= least && p.n >= least && p.k >= least && p.m * p.n >= (least_work + p.k - 1) / p.k;
   }
 };

@@ -285,9 +285,9 @@ constexpr bool fused = false;
 }  // namespace
 
 #if defined(__AVX512F__)
-void multiply_small(const product &p) noexcept;  // small_avx512.cpp
+void multiply_small(const gemm_args &p) noexcept;  // small_avx512.cpp
 #else
-constexpr void (*multiply_small)(const product &p) noexcept = nullptr;
+constexpr void (*multiply_small)(const gemm_args &p) noexcept = nullptr;
 #endif
 
 extern const simd_ops ops;

@@ -9,7 +9,7 @@
 
 namespace sg::cpu {
 
-struct product;
+struct gemm_args;
 
 // Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.
 struct simd_ops {
@@ -41,7 +41,7 @@ struct simd_ops {
                    const void *b, std::int64_t ldb, void *c, std::int64_t ldc);
 
   // A small product of f32 with op_a N, any scalars, on the operands as they lie. NULL: not at this width.
-  void (*multiply_small)(const product &p) noexcept;
+  void (*multiply_small)(const gemm_args &p) noexcept;
 };
 
 const simd_ops &simd() noexcept;

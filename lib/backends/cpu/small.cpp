@@ -7,7 +7,7 @@
 namespace sg::cpu {
 namespace {
 
-sg_status run_small(const product &p, workspace &) noexcept {
+sg_status run_small(const gemm_args &p, workspace &) noexcept {
   simd().multiply_small(p);
   return SG_STATUS_OK;
 }

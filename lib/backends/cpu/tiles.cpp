@@ -12,7 +12,7 @@ namespace sg::cpu {
 namespace {
 
 // A segment of C's column, rows [row, row + n) = alpha * sums + beta * C and what ends it, rounded once.
-void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t row, std::int64_t column,
+void finish(void *c, sg_dtype out, const gemm_args &p, void *sums, std::int64_t row, std::int64_t column,
             std::int64_t n) noexcept {
   const sg_dtype type = sum_type_of(out);
   constexpr std::int64_t step = 512;
@@ -77,7 +77,7 @@ struct arrangement {
 
 }  // namespace
 
-sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
+sg_status run_tiles(const gemm_args &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
                     workspace &space) noexcept {
   constexpr std::int64_t most_kept_bytes = std::int64_t{16} << 20;
   const sg_dtype sum_type = sum_type_of(out);
@@ -124,15 +124,15 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
       char *const panel_b = panels_b + (as.keeps_b ? l * panel_cols * panel_size : 0);
       if (!as.keeps_a || j == 0) bring(panel_a, {p.a, in, p.lda, p.op_a, i, l, rows, depth}, layout.pack_a);
       if (!as.keeps_b || i == first_i) bring(panel_b, {p.b, in, p.ldb, p.op_b, l, j, depth, cols}, layout.pack_b);
-      product piece = {.m = panel_rows,
-                       .n = panel_cols,
-                       .k = panel_depth,
-                       .a = panel_a,
-                       .b = panel_b,
-                       .c = part,
-                       .lda = panel_rows,
-                       .ldb = panel_depth,
-                       .ldc = panel_rows};
+      gemm_args piece = {.m = panel_rows,
+                         .n = panel_cols,
+                         .k = panel_depth,
+                         .a = panel_a,
+                         .b = panel_b,
+                         .c = part,
+                         .lda = panel_rows,
+                         .ldb = panel_depth,
+                         .ldc = panel_rows};
       piece.beta.re = whole || l == 0 ? 0 : 1;
       if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
       if (!whole) continue;

@@ -19,7 +19,7 @@ struct tiling {
 
 // `in`, `out`: the types of the product. The kernel multiplies panels of its own type: `in`, or f32 for f16, bf16, i8,
 // or f32 or bf16 for f8.
-sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
+sg_status run_tiles(const gemm_args &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
                     workspace &space) noexcept;
 
 }  // namespace sg::cpu

@@ -112,7 +112,7 @@ sg_status device::warm_up() noexcept {
       if (blas().gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, alpha, at, kind.type, n, at + n * n, kind.type, n,
                       beta, at + 2 * n * n, kind.type, n, kind.compute, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS &&
           !f64)
-        status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no products on CUDA device %d", ordinal_);
+        status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no GEMM on CUDA device %d", ordinal_);
     }
     const sg_status ended = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
     if (status == SG_STATUS_OK) status = ended;

@@ -63,12 +63,12 @@ struct slice {
 };
 
 template <sg_dtype in, sg_dtype out>
-class block_product {
+class block_gemm {
  public:
   static constexpr int planes = element<in>::planes;
   static_assert(planes == element<out>::planes);
 
-  explicit block_product(const sg_backend_gemm &gemm)
+  explicit block_gemm(const sg_backend_gemm &gemm)
       : gemm_(gemm),
         a_(block_m * block_k, planes),
         b_(block_n * block_k, planes),
@@ -181,7 +181,7 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
 
 constexpr bool is_f8(sg_dtype type) { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 
-constexpr bool product_exists(sg_dtype in, sg_dtype out) {
+constexpr bool gemm_exists(sg_dtype in, sg_dtype out) {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
   if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
@@ -195,17 +195,17 @@ constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
 
 }  // namespace
 
-bool is_product(sg_dtype in, sg_dtype out) noexcept { return product_exists(in, out); }
+bool has_gemm(sg_dtype in, sg_dtype out) noexcept { return gemm_exists(in, out); }
 
 void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
               const item_list &bias) {
   with_type(gemm.in_type, [&]<sg_dtype in>() {
     with_type(gemm.out_type, [&]<sg_dtype out>() {
-      if constexpr (product_exists(in, out)) {
-        block_product<in, out> product(gemm);
+      if constexpr (gemm_exists(in, out)) {
+        block_gemm<in, out> block(gemm);
         // They are independent, so any order will do; in this one a dependence between them would show.
         for (std::int64_t item = gemm.batch; item-- > 0;)
-          product.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
+          block.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
       }
     });
   });

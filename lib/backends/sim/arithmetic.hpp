@@ -20,7 +20,7 @@ struct item_list {
 };
 
 // Is there a product of two `in` matrices that is stored as `out`?
-bool is_product(sg_dtype in, sg_dtype out) noexcept;
+bool has_gemm(sg_dtype in, sg_dtype out) noexcept;
 
 // Carries out `gemm`, whose own pointers are not used but for whether it has a bias.
 void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,

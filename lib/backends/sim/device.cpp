@@ -103,7 +103,7 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
     case SG_BACKEND_COPY: return true;
     case SG_BACKEND_GEMM: {
       const auto &gemm = as<sg_backend_gemm>(command);
-      return is_product(gemm.in_type, gemm.out_type) && seconds_of(command) >= 0;
+      return has_gemm(gemm.in_type, gemm.out_type) && seconds_of(command) >= 0;
     }
     case SG_BACKEND_REDUCE: {
       const auto &reduce = as<sg_backend_reduce>(command);
@@ -230,25 +230,25 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
 }
 
 // A product, and where its operands really lie.
-struct sg_backend_stream::located_product {
+struct sg_backend_stream::located_gemm {
   sg_backend_gemm gemm;
   item_list a, b, c, bias;
 
   void multiply() const { sg::sim::multiply(gemm, a, b, c, bias); }
 };
 
-sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_gemm &gemm) const {
-  if (!is_product(gemm.in_type, gemm.out_type))
-    throw failure(SG_STATUS_UNSUPPORTED, "there is no such product (types %d and %d)", gemm.in_type, gemm.out_type);
+sg_backend_stream::located_gemm sg_backend_stream::located(const sg_backend_gemm &gemm) const {
+  if (!has_gemm(gemm.in_type, gemm.out_type))
+    throw failure(SG_STATUS_UNSUPPORTED, "there is no such GEMM (types %d and %d)", gemm.in_type, gemm.out_type);
   const address_space &memory = *device_.memory_;
   const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
-  const operand a{"A of a product",          gemm.a,   gemm.a_array,  a_as_is ? gemm.m : gemm.k,
-                  a_as_is ? gemm.k : gemm.m, gemm.lda, gemm.stride_a, gemm.in_type};
-  const operand b{"B of a product",          gemm.b,   gemm.b_array,  b_as_is ? gemm.k : gemm.n,
-                  b_as_is ? gemm.n : gemm.k, gemm.ldb, gemm.stride_b, gemm.in_type};
-  const operand c{"C of a product", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
+  const operand a{"A of a GEMM", gemm.a,        gemm.a_array, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
+                  gemm.lda,      gemm.stride_a, gemm.in_type};
+  const operand b{"B of a GEMM", gemm.b,        gemm.b_array, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,
+                  gemm.ldb,      gemm.stride_b, gemm.in_type};
+  const operand c{"C of a GEMM", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
   const std::int64_t values = gemm.bias_per_row ? gemm.m : gemm.n;
-  const operand bias{"bias of a product", gemm.bias, nullptr, values, 1, values, gemm.stride_bias, gemm.out_type};
+  const operand bias{"bias of a GEMM", gemm.bias, nullptr, values, 1, values, gemm.stride_bias, gemm.out_type};
   return {gemm, locate(memory, a, gemm.batch), locate(memory, b, gemm.batch), locate(memory, c, gemm.batch),
           gemm.bias ? locate(memory, bias, gemm.batch) : item_list{}};
 }
@@ -256,10 +256,10 @@ sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_g
 void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
   const double seconds = device_.seconds_of(gemm.header);
   if (seconds < 0)
-    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such GEMM (types %d and %d)", gemm.in_type,
                   gemm.out_type);
   launch(
-      "product", seconds, gemm.compute_units, [product = located(gemm)] { product.multiply(); }, done);
+      "GEMM", seconds, gemm.compute_units, [operands = located(gemm)] { operands.multiply(); }, done);
 }
 
 void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count,
@@ -267,15 +267,15 @@ void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, st
   const auto &first = as<sg_backend_gemm>(*gemms[0]);
   const double seconds = device_.host_->batch_seconds(device_.model_.get(), gemms, count);
   if (seconds < 0)
-    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", first.in_type,
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such GEMM (types %d and %d)", first.in_type,
                   first.out_type);
-  std::vector<located_product> products;
-  products.reserve(static_cast<std::size_t>(count));
-  for (std::int32_t i = 0; i < count; ++i) products.push_back(located(as<sg_backend_gemm>(*gemms[i])));
+  std::vector<located_gemm> located_gemms;
+  located_gemms.reserve(static_cast<std::size_t>(count));
+  for (std::int32_t i = 0; i < count; ++i) located_gemms.push_back(located(as<sg_backend_gemm>(*gemms[i])));
   launch(
-      "group of products", seconds, first.compute_units,
-      [products = std::move(products)] {  // the last one first, as items of a batch
-        std::for_each(products.rbegin(), products.rend(), [](const located_product &each) { each.multiply(); });
+      "group of GEMMs", seconds, first.compute_units,
+      [located_gemms = std::move(located_gemms)] {  // the last one first, as items of a batch
+        std::for_each(located_gemms.rbegin(), located_gemms.rend(), [](const located_gemm &each) { each.multiply(); });
       },
       done);
 }

@@ -78,8 +78,8 @@ struct sg_backend_stream {
   void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
   void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
   void marker(sg_backend_done done);
-  struct located_product;
-  located_product located(const sg_backend_gemm &gemm) const;
+  struct located_gemm;
+  located_gemm located(const sg_backend_gemm &gemm) const;
   // `units`: multiprocessors that it occupies; 0: all.
   void launch(const char *what, double seconds, std::int32_t units, std::function<void()> work, sg_backend_done done);
 

@@ -17,7 +17,7 @@ inline bool scales_at_once(const problem &p) noexcept {
 
 // Commands of the direct schedule.
 inline std::int64_t direct_commands(const problem &p) noexcept {
-  return p.no_product && !scales_at_once(p) ? p.batch : 1;
+  return p.no_multiply && !scales_at_once(p) ? p.batch : 1;
 }
 
 schedule build_direct(const problem &p);

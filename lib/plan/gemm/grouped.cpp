@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t most_generations = 4;
 
 double cost_of(const device_model &model, const problem &p) {
-  if (p.no_product) return reduce_seconds(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
+  if (p.no_multiply) return reduce_seconds(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
   return gemm_seconds(model, shape_of_whole(p));
 }
 
@@ -44,7 +44,7 @@ class chain_builder {
  private:
   void append(std::size_t g) {
     const schedule &part = *parts_[g];
-    const std::int64_t turn = std::int64_t(g) % generations_;
+    const std::int64_t generation = std::int64_t(g) % generations_;
     std::vector<std::int32_t> buffers;
     for (std::size_t b = 0; b < part.buffers.size(); ++b) {
       buffer own = part.buffers[b];
@@ -52,7 +52,7 @@ class chain_builder {
         buffers.push_back(std::int32_t(operands_of_problem * g + b));
         continue;
       }
-      own.offset += turn * (own.kind == buffer_kind::device ? device_stride_ : staging_stride_);
+      own.offset += generation * (own.kind == buffer_kind::device ? device_stride_ : staging_stride_);
       buffers.push_back(builder_.add_placed_buffer(own));
     }
     const lane_numbers numbers(part);

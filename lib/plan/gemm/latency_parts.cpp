@@ -28,7 +28,7 @@ constexpr double parts_of(double work, const limits &l) noexcept {
 
 std::int64_t latency_parts(const problem &p, int lanes) noexcept {
   const double flops = p.flops();
-  if (lanes < 2 || p.no_product || flops > most_flops) return 1;
+  if (lanes < 2 || p.no_multiply || flops > most_flops) return 1;
   if (p.a.pointer_array || p.b.pointer_array || p.c.pointer_array) return 1;
   const double bytes = problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch) + problem::bytes(p.c, p.batch);
   const std::int64_t real_size = size_of(p.a.type) / (is_complex(p.a.type) ? 2 : 1);

@@ -18,7 +18,7 @@ struct operand {
   std::int64_t ld = 0;           // elements
   std::int64_t item_stride = 0;  // elements from one item of the batch to the next; 0 shares the operand (A and B only)
   sg_dtype type = SG_DTYPE_F32;
-  memory_space place;          // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
+  memory_space space;          // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
   bool pointer_array = false;  // items lie anywhere; item_stride is unused
 
   bool operator==(const operand &) const = default;
@@ -32,11 +32,11 @@ struct problem {
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   operand a, b, c;
-  bool no_product = false;  // alpha == 0 or k == 0: A and B are never read
-  bool beta_zero = true;    // C is never read
-  operand bias;             // m x 1: a value for each row of C; 1 x n: one for each column; 0 x 0: there is none
+  bool no_multiply = false;  // alpha == 0 or k == 0: A and B are never read
+  bool beta_zero = true;     // C is never read
+  operand bias;              // m x 1: a value for each row of C; 1 x n: one for each column; 0 x 0: there is none
   sg_activation activation = SG_ACTIVATION_NONE;
-  bool narrowed = false;  // the planner's: A and B, of f32, are rounded to bf16 as they are staged
+  bool downcast_to_bf16 = false;  // the planner's: A and B, of f32, are rounded to bf16 as they are staged
 
   bool operator==(const problem &) const = default;
 
@@ -45,14 +45,14 @@ struct problem {
   // What is left to the link and the device.
   problem as_on_device() const noexcept {
     problem p = *this;
-    if (!narrowed) return p;
+    if (!downcast_to_bf16) return p;
     p.a.type = p.b.type = SG_DTYPE_BF16;
     p.compute = SG_COMPUTE_EXACT;
-    p.narrowed = false;
+    p.downcast_to_bf16 = false;
     return p;
   }
   double flops() const noexcept {
-    return no_product ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
+    return no_multiply ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
   }
   // Bytes of an operand's elements (each distinct item once, gaps not counted).
   static double bytes(const operand &x, std::int64_t batch) noexcept {

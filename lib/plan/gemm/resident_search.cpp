@@ -34,7 +34,7 @@ constexpr std::int64_t least_block = 256;
 constexpr std::int64_t least_depth = 1024;
 
 kernel_cost cost_of(const problem &p, const device_model &model) {
-  if (!p.no_product) return gemm_cost(model, shape_of_whole(p));
+  if (!p.no_multiply) return gemm_cost(model, shape_of_whole(p));
   return reduce_cost(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
 }
 
@@ -42,7 +42,7 @@ std::int64_t extent(const problem &p, split_kind kind) {
   switch (kind) {
     case split_kind::m: return p.m;
     case split_kind::n: return p.n;
-    case split_kind::k: return p.no_product ? 0 : p.k;
+    case split_kind::k: return p.no_multiply ? 0 : p.k;
     case split_kind::batch: return p.batch;
     case split_kind::automatic:
     case split_kind::none: break;
@@ -57,7 +57,7 @@ class resident_search {
   schedule run() {
     const split_kind kind = terms_.request.split;
     const std::int64_t parts = terms_.request.parts;
-    if (p_.no_product && p_.batch > most_asked_commands)
+    if (p_.no_multiply && p_.batch > most_asked_commands)
       best_.offer(scaled_at_once());
     else if (kind == split_kind::none || (kind == split_kind::automatic && parts == 1))
       best_.offer(build_direct(p_));
@@ -88,7 +88,7 @@ class resident_search {
     if (parts > extent(p_, kind)) return false;
     if (kind == split_kind::k)
       return p_.batch <= most_asked_commands && depth_split_bytes(p_, parts) <= terms_.memory_limit;
-    return !p_.no_product || kind == split_kind::batch || double(p_.batch) * double(parts) <= double(most_commands);
+    return !p_.no_multiply || kind == split_kind::batch || double(p_.batch) * double(parts) <= double(most_commands);
   }
 
   // So many items must be one run: every other way to scale them has a command for each.
@@ -148,7 +148,7 @@ class resident_search {
     // A batch leaves its items' depth whole; few of a long depth are faster one by one.
     gemm_shape item = shape_of_whole(p_);
     item.batch = 1;
-    if (!p_.no_product && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < min_batch_size(terms_.model, item) &&
+    if (!p_.no_multiply && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < min_batch_size(terms_.model, item) &&
         possible(split_kind::batch, p_.batch))
       offer(split_kind::batch, p_.batch);
   }
@@ -161,7 +161,7 @@ class resident_search {
       best_.offer(build_direct(p_));
     else
       offer_short_commands(cost);
-    const std::int64_t worthwhile = p_.no_product ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
+    const std::int64_t worthwhile = p_.no_multiply ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
     const std::int64_t parts = std::min<std::int64_t>(terms_.lanes, worthwhile);
     if (parts < 2 || cost.seconds / double(parts) > longest_core_command) return;
     if (possible(split_kind::batch, parts)) offer(split_kind::batch, parts);
@@ -203,7 +203,7 @@ class resident_search {
     if (p_.batch >= wanted) return offer(split_kind::batch, wanted);
     const std::int64_t most_blocks =
         std::max<std::int64_t>(1, p_.m / least_block) * std::max<std::int64_t>(1, p_.n / least_block);
-    const bool may_accumulate = !p_.no_product && accumulator_of(p_.c.type) == p_.c.type;
+    const bool may_accumulate = !p_.no_multiply && accumulator_of(p_.c.type) == p_.c.type;
     if (may_accumulate) {
       const std::int64_t depths =
           std::min(std::max<std::int64_t>(1, p_.k / least_depth), ceil_div(wanted, terms_.lanes));
@@ -211,7 +211,7 @@ class resident_search {
       offer_squarest(blocks, std::min(p_.k, ceil_div(wanted, blocks)));
     } else {
       // A product's block has all the items of the batch; items are scaled one by one.
-      offer_squarest(p_.no_product ? ceil_div(wanted, p_.batch) : wanted, 1);
+      offer_squarest(p_.no_multiply ? ceil_div(wanted, p_.batch) : wanted, 1);
     }
   }
 

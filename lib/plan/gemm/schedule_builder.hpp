@@ -43,7 +43,7 @@ inline const operand &operand_of(const problem &p, operand_name name) {
   }
   return p.c;
 }
-inline bool on_host(const operand &x) noexcept { return x.place != SG_MEMORY_DEVICE; }
+inline bool on_host(const operand &x) noexcept { return x.space != SG_MEMORY_DEVICE; }
 inline bool is_shared(const operand &x) noexcept { return !x.pointer_array && x.item_stride == 0; }
 // Does the problem read or write any host memory?
 bool touches_host(const problem &p) noexcept;

@@ -62,14 +62,14 @@ void take_staging(device_model &m, const device_model &measured) {
   }
 }
 
-void take_products(device_model &m, const device_model &measured) {
+void take_gemm_rates(device_model &m, const device_model &measured) {
   for (const gemm_rate &row : measured.rates) {
     const auto same = std::find_if(m.rates.begin(), m.rates.end(),
                                    [&](const gemm_rate &x) { return x.type == row.type && x.compute == row.compute; });
     if (same == m.rates.end())
-      throw error(SG_STATUS_INVALID_ARGUMENT, "it has a rate of %s products (%s), which the device has not",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "it has a rate of %s GEMMs (%s), which the device does not have",
                   name_of(row.type), name_of(row.compute));
-    take_rate(same->flops_per_second, row.flops_per_second, "product rate");
+    take_rate(same->flops_per_second, row.flops_per_second, "GEMM rate");
   }
 }
 
@@ -95,7 +95,7 @@ device_model with_measured(const device_model &own, const device_model &measured
   take_gap(m.launch_latency, measured.launch_latency, "launch latency");
   take_gap(m.launch_gap, measured.launch_gap, "launch gap");
   take_rate(m.memory_rate, measured.memory_rate, "memory rate");
-  take_products(m, measured);
+  take_gemm_rates(m, measured);
   m.calibrated_device = measured.calibrated_device;
   m.calibrated_date = measured.calibrated_date;
   return m;

@@ -78,7 +78,7 @@ std::string describe_text(const schedule &s, const device_model &model) {
   std::string out = "strategy   " + s.strategy + " on " + model.name + "\n";
   const tile largest = largest_tile(s);
   if (largest.m > 0)
-    out += text("tile       %lld x %lld x %lld (the largest product)\n", static_cast<long long>(largest.m),
+    out += text("tile       %lld x %lld x %lld (the largest GEMM)\n", static_cast<long long>(largest.m),
                 static_cast<long long>(largest.n), static_cast<long long>(largest.k));
   out += "lanes     ";
   for (int kind = 0; kind < lane_kinds; ++kind)

@@ -8,7 +8,7 @@
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
 #include "plan/schedule/lanes.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 
 namespace sg {
 namespace {
@@ -19,7 +19,7 @@ class order {
  public:
   explicit order(const schedule &s)
       : numbers_(s), after_(s), lanes_(numbers_.count()), clocks_(s.commands.size() * lanes_) {
-    const std::vector<bool> loose = loose_copies(s);
+    const std::vector<bool> is_out_of_order = out_of_order_copies(s);
     std::vector<std::int64_t> last(lanes_, -1);             // latest command of each lane that is not loose
     std::vector<std::vector<std::uint32_t>> since(lanes_);  // loose ones behind it
     position_.resize(s.commands.size(), out_of_order);
@@ -30,7 +30,7 @@ class order {
       lane_[i] = numbers_.of(c.where);
       for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) join(i, s.waits[w]);
       if (!in_order(c.where)) continue;
-      if (loose[i]) {
+      if (is_out_of_order[i]) {
         since[lane_[i]].push_back(i);
         continue;
       }

@@ -15,7 +15,7 @@ namespace sg {
 namespace {
 
 struct work : command_cost {
-  double turn = 0;  // issued no earlier
+  double earliest_issue = 0;  // issued no earlier
 };
 
 // A command that its lane has begun.
@@ -38,11 +38,11 @@ class simulation {
     blockers_.resize(count);
     queues_.resize(numbers_.count());
     out_.commands.resize(count);
-    double turn = 0;
+    double earliest_issue = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       const device_model &model = model_of(s.commands[i].where);
-      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), turn};
-      turn += is_staging(i) ? model.staging_gap : model.launch_gap;
+      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue};
+      earliest_issue += is_staging(i) ? model.staging_gap : model.launch_gap;
       blockers_[i] = s.commands[i].waits;
       out_.commands[i].where = s.commands[i].where;
       if (!is_staging(i))
@@ -54,10 +54,10 @@ class simulation {
 
   timeline run() {
     for (;;) {
-      const double next_turn = start_what_can();
-      if (active_.empty() && next_turn == HUGE_VAL) break;
+      const double next_issue = start_what_can();
+      if (active_.empty() && next_issue == HUGE_VAL) break;
       set_rates();
-      advance_to(std::min(next_turn, next_end()));
+      advance_to(std::min(next_issue, next_end()));
     }
     finish();
     return std::move(out_);
@@ -90,14 +90,14 @@ class simulation {
 
   // Begins every command that nothing holds back; returns when the next one held back by its turn only may begin.
   double start_what_can() {
-    double next_turn = HUGE_VAL;
+    double next_issue = HUGE_VAL;
     for (;;) {
       int chosen = -1;
       std::uint32_t first = UINT32_MAX;
-      next_turn = HUGE_VAL;
+      next_issue = HUGE_VAL;
       const auto may_begin = [&](std::uint32_t i) {
-        if (work_[i].turn <= now_) return true;
-        next_turn = std::min(next_turn, work_[i].turn);
+        if (work_[i].earliest_issue <= now_) return true;
+        next_issue = std::min(next_issue, work_[i].earliest_issue);
         return false;
       };
       for (int l = 0; l < int(queues_.size()); ++l) {
@@ -118,7 +118,7 @@ class simulation {
       else if (chosen >= 0)
         begin(queues_[chosen]);
       else
-        return next_turn;
+        return next_issue;
     }
   }
 

@@ -21,7 +21,7 @@ class panel_holder {
   std::vector<std::uint32_t> &ready(std::int32_t panel) { return slots_[slot_of_[panel]].ready; }
   std::vector<std::uint32_t> &users(std::int32_t panel) { return slots_[slot_of_[panel]].users; }
 
-  device_place place(std::int32_t panel) const;
+  device_location location(std::int32_t panel) const;
   // A part of the operand that the panels from `first` on contain.
   view view_of(std::int32_t first, range items, block part) const;
 

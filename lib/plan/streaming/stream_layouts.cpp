@@ -212,7 +212,7 @@ std::vector<range> cut_tiles(std::int64_t total, std::int64_t tile) {
 stream_layout tile_layout(const problem &p, const tile_choice &choice) {
   stream_layout layout;
   const auto rows = cut_tiles(p.m, choice.tile_m), cols = cut_tiles(p.n, choice.tile_n);
-  const auto depths = p.no_product ? std::vector<range>{{0, 0}} : cut_tiles(p.k, choice.tile_k);
+  const auto depths = p.no_multiply ? std::vector<range>{{0, 0}} : cut_tiles(p.k, choice.tile_k);
   const auto rows_n = std::int32_t(rows.size()), cols_n = std::int32_t(cols.size());
   const auto depths_n = std::int32_t(depths.size());
   for (std::int64_t item = 0; item < p.batch; ++item) {
@@ -220,10 +220,10 @@ stream_layout tile_layout(const problem &p, const tile_choice &choice) {
     const bool fresh_a = item == 0 || !is_shared(p.a), fresh_b = item == 0 || !is_shared(p.b);
     for (const range &m : rows)
       for (const range &k : depths)
-        if (fresh_a && !p.no_product) layout.a.panels.push_back({items, block_of_a(p, m, k)});
+        if (fresh_a && !p.no_multiply) layout.a.panels.push_back({items, block_of_a(p, m, k)});
     for (const range &n : cols)
       for (const range &k : depths)
-        if (fresh_b && !p.no_product) layout.b.panels.push_back({items, block_of_b(p, k, n)});
+        if (fresh_b && !p.no_multiply) layout.b.panels.push_back({items, block_of_b(p, k, n)});
     for (const range &n : cols)
       for (const range &m : rows) layout.c.panels.push_back({items, block_of_c(m, n)});
 
@@ -270,9 +270,9 @@ stream_layout item_layout(const problem &p, std::int64_t groups) {
     stream_step s;
     s.items = items;
     s.m = m, s.n = n, s.k = k;
-    if (!p.no_product && (g == 0 || !is_shared(p.a)))
+    if (!p.no_multiply && (g == 0 || !is_shared(p.a)))
       layout.a.panels.push_back({is_shared(p.a) ? range{0, 1} : items, block_of_a(p, m, k)});
-    if (!p.no_product && (g == 0 || !is_shared(p.b)))
+    if (!p.no_multiply && (g == 0 || !is_shared(p.b)))
       layout.b.panels.push_back({is_shared(p.b) ? range{0, 1} : items, block_of_b(p, k, n)});
     layout.c.panels.push_back({items, block_of_c(m, n)});
     s.a = {is_shared(p.a) ? 0 : g, 1};

@@ -28,7 +28,7 @@ constexpr std::int64_t most_item_groups = 128;
 problem pinned(problem p) {
   p = p.as_on_device();
   for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
-    if (x->place == SG_MEMORY_PAGEABLE) x->place = SG_MEMORY_PINNED;
+    if (x->space == SG_MEMORY_PAGEABLE) x->space = SG_MEMORY_PINNED;
   return p;
 }
 
@@ -184,7 +184,7 @@ class stream_search {
     switch (kind) {
       case split_kind::m: return p_.m;
       case split_kind::n: return p_.n;
-      case split_kind::k: return p_.no_product ? 0 : p_.k;
+      case split_kind::k: return p_.no_multiply ? 0 : p_.k;
       case split_kind::batch: return p_.batch;
       case split_kind::automatic:
       case split_kind::none: break;
@@ -250,7 +250,7 @@ class stream_search {
       for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k}) in_some_parts(kind);
     const double item = total / double(p_.batch);
     const bool shares = is_shared(p_.a) || is_shared(p_.b);
-    if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
+    if (!p_.no_multiply && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
       search_panels();
     if (is_empty() || item > large_item)
       for (const tile_choice &tiles : promising_tiles(quick_, terms_, is_empty() ? most_steps : most_steps_in_core))

@@ -54,31 +54,31 @@ double estimate(const problem &p, const plan_terms &terms, const tile_choice &t)
   if (room < 0) return HUGE_VAL;
   const bool keeps_a = depths * panel_a <= room && t.inner == axis::n;
   const bool keeps_b = depths * panel_b <= room && t.inner == axis::m;
-  const double in_a = p.no_product ? 0 : bytes(p.a) * (keeps_a ? 1 : cols);
-  const double in_b = p.no_product ? 0 : bytes(p.b) * (keeps_b ? 1 : rows);
+  const double in_a = p.no_multiply ? 0 : bytes(p.a) * (keeps_a ? 1 : cols);
+  const double in_b = p.no_multiply ? 0 : bytes(p.b) * (keeps_b ? 1 : rows);
   double in = in_a / rate_of(p.a, a, true) + in_b / rate_of(p.b, b, true);
   if (!p.beta_zero) in += bytes(p.c) / rate_of(p.c, c, true);
   const double out = bytes(p.c) / rate_of(p.c, c, false);
-  const double product =
-      p.no_product ? 0 : gemm_seconds(model, {t.tile_m, t.tile_n, t.tile_k, 1, p.a.type, p.c.type, p.compute, true});
-  const double ends = (panel_a + panel_b) / model.link_in + product + panel_c / model.link_out;
-  return std::max({in + 3 * steps * model.copy_gap, out, steps * product}) + ends;
+  const double gemm_seconds_of_tile =
+      p.no_multiply ? 0 : gemm_seconds(model, {t.tile_m, t.tile_n, t.tile_k, 1, p.a.type, p.c.type, p.compute, true});
+  const double ends = (panel_a + panel_b) / model.link_in + gemm_seconds_of_tile + panel_c / model.link_out;
+  return std::max({in + 3 * steps * model.copy_gap, out, steps * gemm_seconds_of_tile}) + ends;
 }
 
 }  // namespace
 
 std::int64_t tile_bytes(const problem &p, const tile_choice &t) {
   const range m{0, largest_of(p.m, t.tile_m)}, n{0, largest_of(p.n, t.tile_n)};
-  const range k{0, p.no_product ? 0 : largest_of(p.k, t.tile_k)};
+  const range k{0, p.no_multiply ? 0 : largest_of(p.k, t.tile_k)};
   const auto panel_bytes = [](block w, sg_dtype type) {
     return round_up(checked_mul(checked_mul(w.rows, w.cols, "tile"), size_of(type), "tile"), 256);
   };
   std::int64_t bytes = bias_bytes(p);
   if (on_host(p.c)) bytes = checked_add(bytes, panel_bytes(block_of_c(m, n), p.c.type), "tile");
-  if (!p.no_product && on_host(p.a)) bytes = checked_add(bytes, panel_bytes(block_of_a(p, m, k), p.a.type), "tile");
-  if (!p.no_product && on_host(p.b)) bytes = checked_add(bytes, panel_bytes(block_of_b(p, k, n), p.b.type), "tile");
+  if (!p.no_multiply && on_host(p.a)) bytes = checked_add(bytes, panel_bytes(block_of_a(p, m, k), p.a.type), "tile");
+  if (!p.no_multiply && on_host(p.b)) bytes = checked_add(bytes, panel_bytes(block_of_b(p, k, n), p.b.type), "tile");
   const sg_dtype sum = accumulator_of(p.c.type);
-  if (sum != p.c.type && k.size < p.k && !p.no_product)
+  if (sum != p.c.type && k.size < p.k && !p.no_multiply)
     bytes += accumulators * (panel_bytes(block_of_c(m, n), p.c.type) / size_of(p.c.type) * size_of(sum));
   return bytes;
 }
@@ -124,7 +124,7 @@ tile_fit fit_tiles(const problem &p, std::int64_t asked_m, std::int64_t asked_n,
   }
 }
 
-std::vector<tile_choice> promising_tiles(const problem &p, const plan_terms &terms, double most_products) {
+std::vector<tile_choice> promising_tiles(const problem &p, const plan_terms &terms, double most_gemms) {
   struct estimated {
     tile_choice tiles;
     double seconds;
@@ -133,9 +133,9 @@ std::vector<tile_choice> promising_tiles(const problem &p, const plan_terms &ter
   for (std::int64_t m : halvings(p.m))
     for (std::int64_t n : halvings(p.n))
       for (std::int64_t k : halvings(p.k)) {
-        const double products = double(ceil_div(p.m, m)) * double(ceil_div(p.n, n)) *
-                                double(ceil_div(std::max<std::int64_t>(1, p.k), k)) * double(p.batch);
-        if (products > most_products) continue;
+        const double gemms = double(ceil_div(p.m, m)) * double(ceil_div(p.n, n)) *
+                             double(ceil_div(std::max<std::int64_t>(1, p.k), k)) * double(p.batch);
+        if (gemms > most_gemms) continue;
         for (axis inner : {axis::m, axis::n}) {
           const tile_choice tiles{m, n, k, inner};
           const double seconds = estimate(p, terms, tiles);

@@ -23,6 +23,6 @@ tile_fit fit_tiles(const problem &p, std::int64_t asked_m, std::int64_t asked_n,
                    std::int64_t limit, double most_commands);
 
 // Those of at most so many products that fit twice over and that a rough estimate likes best, the best first.
-std::vector<tile_choice> promising_tiles(const problem &p, const plan_terms &terms, double most_products);
+std::vector<tile_choice> promising_tiles(const problem &p, const plan_terms &terms, double most_gemms);
 
 }  // namespace sg

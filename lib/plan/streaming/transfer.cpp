@@ -80,7 +80,7 @@ constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0},
 bool copies_padding(const operand &x) {
   constexpr std::int64_t smallest_page = 4096;
   const std::int64_t padding = x.ld - x.rows;
-  return x.place.is_copied_directly() && padding > 0 && padding <= x.rows / 8 &&
+  return x.space.is_copied_directly() && padding > 0 && padding <= x.rows / 8 &&
          padding * size_of(x.type) < smallest_page;
 }
 
@@ -130,21 +130,21 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
 }
 
 std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
-                                                        const device_place &place) const {
+                                                        const device_location &location) const {
   const operand &x = operand_of(builder_.of(group_), name);
   const block &w = what.where;
   view host = builder_.operand_view(group_, name, {what.items.first, 1}, w);
-  view device{place.buffer, place.item, 1, place.offset, place.ld, w.rows, w.cols};
+  view device{location.buffer, location.item, 1, location.offset, location.ld, w.rows, w.cols};
 
   // Items that are runs themselves, on both sides, are the columns of one rectangle.
-  if (what.items.size > 1 && rectangles_of(x, what, place.ld) == 1) {
+  if (what.items.size > 1 && rectangles_of(x, what, location.ld) == 1) {
     host.rows = device.rows = w.rows * w.cols;
     host.cols = device.cols = what.items.size;
     host.ld = x.item_stride;
-    device.ld = place.item_stride;
+    device.ld = location.item_stride;
     return {{host, device}};
   }
-  if (moves_with_padding(name, x, w, place.ld)) {
+  if (moves_with_padding(name, x, w, location.ld)) {
     host.rows = device.rows = host.ld = device.ld = (w.cols - 1) * x.ld + w.rows;
     host.cols = device.cols = 1;
   }
@@ -157,23 +157,23 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
   return all;
 }
 
-std::uint32_t transfers::in(operand_name name, const panel &what, const device_place &to,
+std::uint32_t transfers::in(operand_name name, const panel &what, const device_location &to,
                             std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
   const sg_dtype type = operand_of(builder_.of(group_).as_on_device(), name).type;
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, to))
-    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
+    last = x.space == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
                                          : builder_.add(move<ops::copy_in>(in_lane, group_, r.host, r.device), waits);
   return last;
 }
 
-std::uint32_t transfers::out(operand_name name, const panel &what, const device_place &from,
+std::uint32_t transfers::out(operand_name name, const panel &what, const device_location &from,
                              std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, from))
-    last = x.place == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
+    last = x.space == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
                                          : builder_.add(move<ops::copy_out>(out_lane, group_, r.device, r.host), waits);
   return last;
 }

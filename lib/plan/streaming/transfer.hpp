@@ -28,7 +28,7 @@ bool copies_padding(const operand &x);
 
 // Where a panel lies on the device. `buffer` has the type that the operand has there; its items are `item_stride`
 // elements apart, as the buffer says too.
-struct device_place {
+struct device_location {
   std::int32_t buffer = -1;
   std::int64_t item = 0;    // of the buffer, where the panel's first one lies
   std::int64_t offset = 0;  // bytes, of the panel's first element in its item
@@ -68,16 +68,17 @@ class transfers {
   transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
 
   // Appends the copies of a panel; returns the last one on the copy lane. `waits`: commands that use the place.
-  std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
+  std::uint32_t in(operand_name name, const panel &what, const device_location &to,
+                   std::span<const std::uint32_t> waits);
   // `waits`: commands that write the place.
-  std::uint32_t out(operand_name name, const panel &what, const device_place &from,
+  std::uint32_t out(operand_name name, const panel &what, const device_location &from,
                     std::span<const std::uint32_t> waits);
 
  private:
   struct rectangle {
     view host, device;
   };
-  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_place &place) const;
+  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_location &location) const;
   std::uint32_t staged_in(const rectangle &r, sg_dtype from, sg_dtype type, std::span<const std::uint32_t> waits);
   std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
 

@@ -29,8 +29,8 @@ bool batchable(const X &x, const Y &y) noexcept {
 
 // It belongs to the engine's pool. Its vectors keep their room, so a batch that has been used once allocates nothing.
 struct batch {
-  inflight_command whole;  // the call; its job: of a run's batch the run's, otherwise nullptr
-  batch *next = nullptr;   // in the pool
+  inflight_command inflight;  // the call; its job: of a run's batch the run's, otherwise nullptr
+  batch *next = nullptr;      // in the pool
   std::vector<job *> members;
   std::vector<std::uint32_t> commands;  // of the run
   // The backend's view: one GEMM with pointer arrays where the members differ in addresses only, otherwise a GEMM and a

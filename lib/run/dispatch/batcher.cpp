@@ -136,11 +136,11 @@ void engine::start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noe
 }
 
 void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept {
-  b.whole.home = this;
-  b.whole.owner = nullptr;
-  b.whole.lane = &slot;
-  b.whole.predicted_ns = 0;
-  b.whole.backend_calls.store(2, std::memory_order_release);
+  b.inflight.home = this;
+  b.inflight.owner = nullptr;
+  b.inflight.lane = &slot;
+  b.inflight.predicted_ns = 0;
+  b.inflight.backend_calls.store(2, std::memory_order_release);
   std::int64_t ready_ns = 0;
   for (const job *member : b.members) ready_ns = std::max(ready_ns, member->ready_ns());
   lanes_.entered(slot, 0);
@@ -158,7 +158,7 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
       const std::int64_t predicted_ns = b.members.front()->program->predicted_ns();
       const std::int64_t end_ns = lanes_.expect(slot, predicted_ns);
       expected_end_ns_.store(end_ns, std::memory_order_relaxed);
-      b.whole.predicted_ns = predicted_ns;
+      b.inflight.predicted_ns = predicted_ns;
       for (job *member : b.members) {
         member->expect_end(end_ns, predicted_ns);
         member->issued(bit_of_lane(slot.index));
@@ -177,33 +177,33 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
 
 void engine::batch_completed(void *user, const sg_backend_result *result) {
   batch &b = *static_cast<batch *>(user);
-  if (b.whole.owner) return run_batch_completed(b, *result);
-  b.whole.start_ns = result->start_ns;
-  b.whole.end_ns = result->end_ns;
+  if (b.inflight.owner) return run_batch_completed(b, *result);
+  b.inflight.start_ns = result->start_ns;
+  b.inflight.end_ns = result->end_ns;
   for (std::size_t i = 0; i < b.members.size(); ++i) {
     const sg_status own = b.statuses.empty() ? SG_STATUS_OK : b.statuses[i];
     const sg_status status = result->status != SG_STATUS_OK ? result->status : own;
     if (status != SG_STATUS_OK) b.members[i]->fail(status, result->message ? result->message : name_of(status));
   }
-  b.whole.home->release_batch(b);
+  b.inflight.home->release_batch(b);
 }
 
 // A batch of jobs completes when the backend has reported it and its members have been issued.
 void engine::release_batch(batch &b) noexcept {
-  if (b.whole.backend_calls.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (b.inflight.backend_calls.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<job_home>::share(&b.members.front()->owner());
-  lanes_.awake(b.whole.lane);
-  lanes_.left(*b.whole.lane, 0, b.whole.predicted_ns);
+  lanes_.awake(b.inflight.lane);
+  lanes_.left(*b.inflight.lane, 0, b.inflight.predicted_ns);
   complete_members(b, *keep);
   batches_.release(b);
   lane_is_notified();
 }
 
 void engine::complete_members(batch &b, job_home &home) noexcept {
-  const job_home::ends_together counted(home);
+  const job_home::completion_batch counted(home);
   for (std::size_t i = 0; i < b.members.size(); ++i) {
     if (i + fetched_ahead < b.members.size()) b.members[i + fetched_ahead]->fetch_first_line();
-    b.members[i]->batch_ended(b.whole.start_ns, b.whole.end_ns, b.members.size());
+    b.members[i]->completed_in_batch(b.inflight.start_ns, b.inflight.end_ns, b.members.size());
   }
 }
 
@@ -265,9 +265,9 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
     gather_commands(running, index, *made);
     if (made->commands.size() > 1) {
       if (!run.lanes[run.lane_of[index]].started) device_.begin_at(slot.stream, running.ready_ns());
-      made->whole.begin(this, running, index, &slot, 2);
-      made->whole.batch = made;
-      made->whole.commands = static_cast<std::int32_t>(made->commands.size());
+      made->inflight.begin(this, running, index, &slot, 2);
+      made->inflight.batch = made;
+      made->inflight.commands = static_cast<std::int32_t>(made->commands.size());
       lanes_.entered_of_run(slot);
       entered = true;
       enqueued = launcher_.launch(*made, {batch_completed, made});
@@ -288,16 +288,17 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
     run.inflight[command].end_ns = 0;  // the batch's is no end of one of them
     run.lanes[run.lane_of[command]].started = true;
   }
-  run.in_flight += made->whole.commands;
-  end_calls(made->whole, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: it could not end before it was counted
+  run.in_flight += made->inflight.commands;
+  complete_calls(made->inflight, SG_STATUS_OK, nullptr, 0, 0,
+                 1);  // this one's own: it could not end before it was counted
   return true;
 }
 
 void engine::run_batch_completed(batch &b, const sg_backend_result &result) noexcept {
   for (const sg_status status : b.statuses)
     if (status != SG_STATUS_OK && result.status == SG_STATUS_OK)
-      b.whole.owner->fail(status, result.message ? result.message : name_of(status));
-  b.whole.home->end_calls(b.whole, result.status, result.message, result.start_ns, result.end_ns, 1);
+      b.inflight.owner->fail(status, result.message ? result.message : name_of(status));
+  b.inflight.home->complete_calls(b.inflight, result.status, result.message, result.start_ns, result.end_ns, 1);
 }
 
 }  // namespace sg

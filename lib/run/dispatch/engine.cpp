@@ -57,7 +57,7 @@ engine::~engine() {
 
 void engine::push(job &ready) noexcept {
   const bool patient =
-      ready.priority <= 0 && ready.kind == work_kind::schedule && ready.program->small && !ready.within;
+      ready.priority <= 0 && ready.kind == work_kind::schedule && ready.program->small && !ready.partition_lane;
   const std::int64_t weight = patient ? weight_of(*ready.program, lanes_.device_ordered()) : 0;
   push_to(inbox_, ready);
   // In one order with device_news(): either it sees the job, or this thread sees what it has set.
@@ -82,20 +82,21 @@ void engine::help(const job &awaited) noexcept {
 
 // Is the job of a command that runs to end early?
 int32_t engine::is_cancelled(const sg_backend_done *done) {
-  if (done->fn == launcher::ended) return static_cast<const inflight_command *>(done->user)->owner->cancel_requested();
+  if (done->fn == launcher::completed)
+    return static_cast<const inflight_command *>(done->user)->owner->cancel_requested();
   if (done->fn != batch_completed) return 0;
-  const job *const owner = static_cast<const batch *>(done->user)->whole.owner;
+  const job *const owner = static_cast<const batch *>(done->user)->inflight.owner;
   return owner && owner->cancel_requested();
 }
 
 // Is a command in flight one of a job, or of a batch that the job is in?
 int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
   const job *const wanted = static_cast<const job *>(awaited);
-  const auto is_wanted = [wanted](const job *one) { return one == wanted || one->whole == wanted; };
-  if (done->fn == launcher::ended) return is_wanted(static_cast<const inflight_command *>(done->user)->owner);
+  const auto is_wanted = [wanted](const job *one) { return one == wanted || one->parent == wanted; };
+  if (done->fn == launcher::completed) return is_wanted(static_cast<const inflight_command *>(done->user)->owner);
   if (done->fn != batch_completed) return 0;
   const batch &b = *static_cast<const batch *>(done->user);
-  if (b.whole.owner) return is_wanted(b.whole.owner);
+  if (b.inflight.owner) return is_wanted(b.inflight.owner);
   return std::any_of(b.members.begin(), b.members.end(), is_wanted);
 }
 
@@ -119,14 +120,14 @@ void engine::sweep() noexcept {
   steps_.ask();
 }
 
-bool engine::admit(lane_slot &named) noexcept {
-  lane_change wanted{.named = &named};
+bool engine::admit(lane_slot &dedicated) noexcept {
+  lane_change wanted{.dedicated = &dedicated};
   change_lanes(wanted);
   return wanted.granted;
 }
 
-void engine::dismiss(lane_slot &named) noexcept {
-  lane_change wanted{.named = &named, .arrives = false};
+void engine::dismiss(lane_slot &dedicated) noexcept {
+  lane_change wanted{.dedicated = &dedicated, .arrives = false};
   change_lanes(wanted);
 }
 
@@ -136,8 +137,8 @@ void engine::change_lanes(lane_change &wanted) noexcept {
   while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
 }
 
-void engine::end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
-                       std::int64_t end_ns, std::int32_t backend_calls) noexcept {
+void engine::complete_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
+                            std::int64_t end_ns, std::int32_t backend_calls) noexcept {
   if (status == SG_STATUS_CANCELLED && f.owner->cancel_requested())
     f.owner->fail_early("while it ran; C may be partly written");
   else if (status != SG_STATUS_OK)
@@ -146,12 +147,12 @@ void engine::end_calls(inflight_command &f, sg_status status, const char *messag
     f.start_ns = f.start_ns == 0 ? start_ns : std::min(f.start_ns, start_ns);
     f.end_ns = std::max(f.end_ns, end_ns);
   }
-  if (f.backend_calls.fetch_sub(backend_calls, std::memory_order_acq_rel) == backend_calls) inflight_ended(f);
+  if (f.backend_calls.fetch_sub(backend_calls, std::memory_order_acq_rel) == backend_calls) inflight_completed(f);
 }
 
 // The lane has room before anybody learns of the end: who does may submit the next one, which is not to wait for
 // another core.
-void engine::inflight_ended(inflight_command &f) noexcept {
+void engine::inflight_completed(inflight_command &f) noexcept {
   const auto keep = ref<job_home>::share(&f.owner->owner());  // the job may be the last that holds it
   if (f.lane) {
     lanes_.awake(f.lane);
@@ -161,10 +162,10 @@ void engine::inflight_ended(inflight_command &f) noexcept {
       lanes_.left(*f.lane, f.share, f.predicted_ns);
   }
   if (f.owner->run) {
-    push_to(ended_, f);
+    push_to(completed_, f);
   } else {
     f.owner->ran(f);
-    f.owner->work_ended();
+    f.owner->work_completed();
   }
   lane_is_notified();
 }
@@ -178,17 +179,17 @@ void engine::lane_is_notified() noexcept {
 
 void engine::step() noexcept {
   lane_full_.store(false, std::memory_order_relaxed);
-  for (inflight_command *f = take_in_order(ended_); f;) {
+  for (inflight_command *f = take_in_order(completed_); f;) {
     inflight_command *next = f->next;
-    command_ended(*f);
+    command_completed(*f);
     f = next;
   }
   for (lane_change *change = take_in_order(lane_changes_); change;) {
     lane_change *next = change->next;
     if (change->arrives)
-      change->granted = lanes_.admit(*change->named);
+      change->granted = lanes_.admit(*change->dedicated);
     else
-      lanes_.dismiss(*change->named);
+      lanes_.dismiss(*change->dedicated);
     change->over.store(1, std::memory_order_release);
     futex_wake_all(change->over);  // by its address: it may be gone by now
     change = next;
@@ -199,7 +200,7 @@ void engine::step() noexcept {
     j = next;
   }
   if (sweep_wanted_.load(std::memory_order_acquire) && sweep_wanted_.exchange(false)) drop_cancelled();
-  start_within();
+  start_in_partitions();
   hurried_ = hurry_wanted_.load(std::memory_order_acquire) && hurry_wanted_.exchange(false);
   do {
     memory_came_back_ = memory_refused_ = false;
@@ -226,7 +227,7 @@ void engine::note_saturation() noexcept {
 }
 
 // Jobs that need no device end here.
-bool engine::ends_unrun(job &ready) noexcept {
+bool engine::complete_unrun(job &ready) noexcept {
   const bool has_parts = ready.kind == work_kind::marker && ready.graph;  // they have ended, one way or another
   if (ready.cancel_requested() && !has_parts)
     ready.fail_early("before it started; nothing was written");
@@ -236,14 +237,14 @@ bool engine::ends_unrun(job &ready) noexcept {
     return false;
   else if (ready.follows_on_device && !has_parts)
     ready.issued(ready.behind());
-  ready.work_ended();
+  ready.work_completed();
   return true;
 }
 
 void engine::sort_in(job &ready) noexcept {
-  if (ends_unrun(ready)) return;
+  if (complete_unrun(ready)) return;
   if (ready.native) return start_single(ready, *ready.native);  // the caller waits until it is there
-  if (ready.within && ready.kind == work_kind::schedule && !ready.run) return ready_within_.push(ready);
+  if (ready.partition_lane && ready.kind == work_kind::schedule && !ready.run) return ready_in_partitions_.push(ready);
   work_class what = ready.run ? of_runs : computing;
   if (ready.kind == work_kind::copy && lanes_.device_ordered()) {
     const bool to = ready.copy.dst_space.kind == SG_MEMORY_DEVICE, from = ready.copy.src_space.kind == SG_MEMORY_DEVICE;
@@ -254,10 +255,10 @@ void engine::sort_in(job &ready) noexcept {
 }
 
 void engine::drop_cancelled() noexcept {
-  const auto drop_from = [](ready_jobs &list) { list.keep([](job &j) { return !ends_unrun(j); }); };
+  const auto drop_from = [](ready_jobs &list) { list.keep([](job &j) { return !complete_unrun(j); }); };
   for (auto &classes : ready_)
     for (ready_jobs &list : classes) drop_from(list);
-  drop_from(ready_within_);
+  drop_from(ready_in_partitions_);
 }
 
 }  // namespace sg

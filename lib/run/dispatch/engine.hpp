@@ -54,11 +54,11 @@ class engine {
   // When what was given to the device last should have ended, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
   // A lane that is used by name. Any thread; waits for the engine's. False: there is no room.
-  bool admit(lane_slot &named) noexcept;
-  void dismiss(lane_slot &named) noexcept;  // nothing of it is in flight
+  bool admit(lane_slot &dedicated) noexcept;
+  void dismiss(lane_slot &dedicated) noexcept;  // nothing of it is in flight
   // Some backend calls of a command have ended; the last one ends the command.
-  void end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
-                 std::int32_t backend_calls) noexcept;
+  void complete_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
+                      std::int64_t end_ns, std::int32_t backend_calls) noexcept;
 
  private:
   static constexpr int priorities = 3;
@@ -66,7 +66,7 @@ class engine {
 
   struct lane_change {  // asked for by a thread that waits for it
     lane_change *next = nullptr;
-    lane_slot *named = nullptr;
+    lane_slot *dedicated = nullptr;
     bool arrives = true, granted = false;
     std::atomic<std::uint32_t> over{0};  // a futex
   };
@@ -77,7 +77,7 @@ class engine {
   static void batch_completed(void *user, const sg_backend_result *result);
   void release_batch(batch &b) noexcept;
   static void complete_members(batch &b, job_home &home) noexcept;
-  void inflight_ended(inflight_command &f) noexcept;
+  void inflight_completed(inflight_command &f) noexcept;
   void device_news() noexcept;
   void let_submitter_look() const noexcept;
   void lane_is_notified() noexcept;  // by its thread, of a command that has ended there
@@ -86,9 +86,9 @@ class engine {
   void step() noexcept;
   void note_saturation() noexcept;
   void sort_in(job &ready) noexcept;
-  static bool ends_unrun(job &ready) noexcept;
+  static bool complete_unrun(job &ready) noexcept;
   void drop_cancelled() noexcept;
-  void start_within() noexcept;
+  void start_in_partitions() noexcept;
   // `held`: what computes is not to start. Returns whether that holds for lower priorities.
   bool start_ready(int priority, bool held) noexcept;
   bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
@@ -102,7 +102,7 @@ class engine {
   void advance(job &running) noexcept;
   bool may_go(const job &running, std::uint32_t command) const noexcept;
   bool waits_are_over(const job &running, std::uint32_t command) const noexcept;
-  bool issue_loose(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
+  bool issue_out_of_order(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
   void give_to_workers(job &running) noexcept;
   bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
   // The same with whatever else may be one call with it; false: it has to go out by itself.
@@ -112,7 +112,7 @@ class engine {
   static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
-  void command_ended(inflight_command &f) noexcept;
+  void command_completed(inflight_command &f) noexcept;
   static void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
   void stage(inflight_command &f) noexcept;
@@ -124,7 +124,7 @@ class engine {
   arena_pool &staging_memory_;
 
   std::atomic<job *> inbox_{nullptr};
-  std::atomic<inflight_command *> ended_{nullptr};
+  std::atomic<inflight_command *> completed_{nullptr};
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
   // Small products wait, and what is in flight will step_combiner when it ends: submitters may leave theirs in the
@@ -142,7 +142,7 @@ class engine {
   oom_replan oom_replan_;
   batch_pool batches_;
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
-  ready_jobs ready_within_;  // each for a lane of its own, on compute units that are set aside
+  ready_jobs ready_in_partitions_;  // each for a lane of its own, on compute units that are set aside
   std::array<std::vector<job *>, priorities> running_;
   std::vector<sg_backend_event *> events_;  // unused ones
   stager stager_;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t most_overtaken = 64;       // copies: about as many as there are chunks in slots
 constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
 
-void narrow(const narrowing &n) noexcept {
+void run_downcast(const downcast &n) noexcept {
   for (std::int64_t column = 0; column < n.columns; ++column)
     round_to_bf16(n.to + column * n.count, n.from + column * n.pitch, static_cast<std::size_t>(n.count));
 }
@@ -32,10 +32,10 @@ bool engine::start_run(job &ready) noexcept {
   const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   try {
     oom_replan_.acquire_memory(ready, device_memory_, !others);
-    ready.operands.staging_arena = staging_memory_.take(ready.program->schedule->staging_bytes);
+    ready.operands.staging_arena = staging_memory_.acquire(ready.program->schedule->staging_bytes);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
+    device_memory_.release(std::exchange(ready.operands.device_arena, nullptr));
     if (status == SG_STATUS_OUT_OF_MEMORY && others) {
       memory_refused_ = true;
       return false;
@@ -68,7 +68,8 @@ void engine::advance(job &running) noexcept {
       command = list[lane.next];
     }
     if (!first) break;
-    if ((!may_go(running, command) || !issue(running, command)) && !issue_loose(running, *first)) first->held_up = true;
+    if ((!may_go(running, command) || !issue(running, command)) && !issue_out_of_order(running, *first))
+      first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }
@@ -79,14 +80,14 @@ bool engine::waits_are_over(const job &running, std::uint32_t index) const noexc
   const schedule &s = *running.program->schedule;
   const auto first = s.waits.begin() + s.commands[index].first_wait;
   return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
-    return running.run->states[before] == program_run::command_state::ended &&
+    return running.run->states[before] == program_run::command_state::completed &&
            (!ops_.stream_begin_at || !on_device(s.commands[before].where));
   });
 }
 
 // The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
 // next would have to wait for them.
-bool engine::issue_loose(job &running, const program_run::lane_progress &lane) noexcept {
+bool engine::issue_out_of_order(job &running, const program_run::lane_progress &lane) noexcept {
   const program_run &run = *running.run;
   const sg::program &program = *running.program;
   const auto &list = program.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
@@ -95,7 +96,7 @@ bool engine::issue_loose(job &running, const program_run::lane_progress &lane) n
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];
-    if (program.loose[later] && run.states[later] == program_run::command_state::waiting &&
+    if (program.is_out_of_order[later] && run.states[later] == program_run::command_state::waiting &&
         waits_are_over(running, later))
       return issue(running, later);
   }
@@ -111,7 +112,7 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
   if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
-    if (run.states[before] == program_run::command_state::ended) continue;
+    if (run.states[before] == program_run::command_state::completed) continue;
     if (run.states[before] == program_run::command_state::waiting) return false;
     if (!ordered_by_device || !on_device(s.commands[before].where)) return false;
   }
@@ -137,7 +138,7 @@ void engine::give_to_workers(job &running) noexcept {
     const sg_status status = status_of_current_exception();
     for (inflight_command *next = nullptr; first; first = next) {
       next = first->next;
-      end_calls(*first, status, last_error(), 0, 0, 1);
+      complete_calls(*first, status, last_error(), 0, 0, 1);
     }
   }
 }
@@ -147,8 +148,9 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   const command &c = running.program->schedule->commands[index];
   inflight_command &f = run.inflight[index];
   const bool computes = c.where.kind == lane_kind::compute;
-  lane_slot *slot = running.within && computes ? lane_set::with_room(*running.within)
-                                               : lanes_.find(c.where, running.priority, running.program->wants_core);
+  lane_slot *slot = running.partition_lane && computes
+                        ? lane_set::with_room(*running.partition_lane)
+                        : lanes_.find(c.where, running.priority, running.program->wants_core);
   if (!slot) return false;
   const bool joins = coalesce_ || running.program->one_call;
   if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&
@@ -168,10 +170,10 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
     if (launcher_.launch(f, &c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
-    end_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
+    complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    end_calls(f, status, last_error(), 0, 0, unmade);
+    complete_calls(f, status, last_error(), 0, 0, unmade);
   }
   return true;
 }
@@ -201,22 +203,22 @@ void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot 
   }
 }
 
-void engine::command_ended(inflight_command &f) noexcept {
+void engine::command_completed(inflight_command &f) noexcept {
   job &running = *f.owner;
   program_run &run = *running.run;
-  const auto ended = [&](std::uint32_t command) {
-    run.states[command] = program_run::command_state::ended;
+  const auto completed = [&](std::uint32_t command) {
+    run.states[command] = program_run::command_state::completed;
     if (run.lane_of[command] != UINT32_MAX) run.lanes[run.lane_of[command]].busy = false;
     --run.in_flight;
-    ++run.ended;
+    ++run.completed_count;
     for (const std::uint32_t after : running.program->after.of(command))
       if (!on_device(running.program->schedule->commands[after].where) && --run.blockers[after] == 0)
         run.stageable.push_back(after);
   };
   if (f.batch)
-    std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
+    std::for_each(f.batch->commands.begin(), f.batch->commands.end(), completed);
   else
-    ended(f.index);
+    completed(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
   if (f.batch) {
     running.add_time(f, running.ready_ns());
@@ -231,11 +233,11 @@ void engine::command_ended(inflight_command &f) noexcept {
 void engine::add_time(job &running, std::uint32_t index) noexcept {
   const program_run &run = *running.run;
   const schedule &s = *running.program->schedule;
-  if (run.states[index] != program_run::command_state::ended) return;
+  if (run.states[index] != program_run::command_state::completed) return;
   std::int64_t others_end_ns = running.ready_ns();
   for (std::uint32_t w = 0; w < s.commands[index].waits; ++w) {
     const std::uint32_t before = s.waits[s.commands[index].first_wait + w];
-    if (run.states[before] != program_run::command_state::ended) return;
+    if (run.states[before] != program_run::command_state::completed) return;
     others_end_ns = std::max(others_end_ns, run.inflight[before].end_ns);
   }
   running.add_time(run.inflight[index], others_end_ns);
@@ -252,23 +254,23 @@ void engine::end_run(job &running) noexcept {
       ops_.event_destroy(event);
     }
   }
-  device_memory_.give_back(running.operands.device_arena);
-  staging_memory_.give_back(running.operands.staging_arena);
+  device_memory_.release(running.operands.device_arena);
+  staging_memory_.release(running.operands.staging_arena);
   memory_came_back_ = true;
-  running.work_ended();
+  running.work_completed();
 }
 
 // On a staging worker's thread.
 void engine::stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
-  if (f.owner->failed()) return end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  if (f.owner->failed()) return complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
   try {
     const schedule &s = *f.owner->program->schedule;
     const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    if (const auto rounding = lower_narrowing(s.buffers, c, f.owner->operands))
-      narrow(*rounding);
+    if (const auto rounding = lower_downcast(s.buffers, c, f.owner->operands))
+      run_downcast(*rounding);
     else
       lower_copy(s.buffers, c, f.owner->operands, copies);
     // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
@@ -286,7 +288,7 @@ void engine::stage(inflight_command &f) noexcept {
     status = SG_STATUS_OUT_OF_MEMORY;
     message = "out of host memory while staging";
   }
-  end_calls(f, status, message, 0, 0, 1);
+  complete_calls(f, status, message, 0, 0, 1);
 }
 
 }  // namespace sg

@@ -19,8 +19,8 @@ constexpr std::int32_t copies_ahead = 3;
 // After so long without a product of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 constexpr std::int32_t most_device_lanes = 16;
-constexpr std::size_t first_named = most_device_lanes + 5;  // the lanes before it are for whatever suits
-static_assert(first_named + most_named_lanes <= 8 * sizeof(lane_bits));
+constexpr std::size_t first_dedicated = most_device_lanes + 5;  // the lanes before it are for whatever suits
+static_assert(first_dedicated + most_dedicated_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
 
@@ -106,7 +106,7 @@ lane_slot *lane_set::find_core(const lane_demand &wanted) noexcept {
   return slot;
 }
 
-lane_slot *lane_set::with_room(lane_slot &named) noexcept { return unless_full(&named, device_depth); }
+lane_slot *lane_set::with_room(lane_slot &dedicated) noexcept { return unless_full(&dedicated, device_depth); }
 
 lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   if (!device_ordered_) return find_core(wanted);
@@ -147,7 +147,8 @@ bool lane_set::copies_in_run_dry() const noexcept {
 }
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {
-  if (index >= first_named) return named_[index - first_named];  // nullptr: it is gone, and its commands have ended
+  if (index >= first_dedicated)
+    return dedicated_[index - first_dedicated];  // nullptr: it is gone, and its commands have ended
   return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
 }
 
@@ -160,15 +161,15 @@ void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
   }
 }
 
-bool lane_set::admit(lane_slot &named) noexcept {
-  const named_places room = room_for(named.use);
-  const auto first = named_.begin() + static_cast<std::ptrdiff_t>(room.first);
+bool lane_set::admit(lane_slot &dedicated) noexcept {
+  const dedicated_range room = room_for(dedicated.use);
+  const auto first = dedicated_.begin() + static_cast<std::ptrdiff_t>(room.first);
   const auto end = first + static_cast<std::ptrdiff_t>(room.count);
   const auto place = std::find(first, end, nullptr);
   if (place == end) return false;
-  *place = &named;
-  named.device = index_;
-  named.index = static_cast<std::uint32_t>(first_named + static_cast<std::size_t>(place - named_.begin()));
+  *place = &dedicated;
+  dedicated.device = index_;
+  dedicated.index = static_cast<std::uint32_t>(first_dedicated + static_cast<std::size_t>(place - dedicated_.begin()));
   return true;
 }
 
@@ -177,7 +178,9 @@ std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexc
   return waves < 1 ? count : static_cast<std::size_t>(std::lround(waves / share));
 }
 
-void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }
+void lane_set::dismiss(const lane_slot &dedicated) noexcept {
+  *std::find(dedicated_.begin(), dedicated_.end(), &dedicated) = nullptr;
+}
 
 void lane_set::entered_of_run(lane_slot &slot) noexcept {
   slot.of_runs.fetch_add(1, std::memory_order_relaxed);

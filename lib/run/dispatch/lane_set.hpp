@@ -24,10 +24,10 @@ namespace sg {
 enum work_class : std::uint8_t { to_device, from_device, computing, of_runs, work_classes };
 
 // Of lanes that are used by name, those that a context has room for, and the places that they have.
-struct named_places {
+struct dedicated_range {
   std::size_t first, count;
 };
-constexpr named_places room_for(lane_use use) noexcept {
+constexpr dedicated_range room_for(lane_use use) noexcept {
   switch (use) {
     case lane_use::native: return {0, 32};
     case lane_use::events: return {32, 3};
@@ -36,7 +36,7 @@ constexpr named_places room_for(lane_use use) noexcept {
   }
   return {0, 0};
 }
-inline constexpr std::size_t most_named_lanes = 43;
+inline constexpr std::size_t most_dedicated_lanes = 43;
 
 // A free-standing command that wants a lane.
 struct lane_demand {
@@ -78,7 +78,7 @@ class lane_set {
   lane_slot *find(lane where, int priority, bool alone) noexcept;
 
   // A lane that is used by name, unless it is full: then nullptr.
-  static lane_slot *with_room(lane_slot &named) noexcept;
+  static lane_slot *with_room(lane_slot &dedicated) noexcept;
 
   // Whether a device's lane of copies in would soon have nothing to do.
   bool copies_in_run_dry() const noexcept;
@@ -87,8 +87,8 @@ class lane_set {
   void follow(const lane_slot &slot, lane_bits behind) const;
 
   // A lane that is used by name, which find() never gives. False: there is no room.
-  bool admit(lane_slot &named) noexcept;
-  void dismiss(const lane_slot &named) noexcept;
+  bool admit(lane_slot &dedicated) noexcept;
+  void dismiss(const lane_slot &dedicated) noexcept;
 
   // A free-standing command, or one of a schedule's run, which many follow: small products go beside those.
   void entered(lane_slot &slot, float share) noexcept;
@@ -127,7 +127,7 @@ class lane_set {
   const std::int64_t between_launches_ns_;
   const std::int32_t units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
-  std::array<lane_slot *, most_named_lanes> named_{};
+  std::array<lane_slot *, most_dedicated_lanes> dedicated_{};
   // In others_. A copy by itself would come, in a lane of runs' copies, behind some that wait for products.
   lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;
   lane_slot *run_copy_in_ = nullptr, *run_copy_out_ = nullptr;

@@ -28,7 +28,7 @@ class launcher {
   // A GEMM of the job's schedule as the backend takes it; it has no pointer arrays.
   static sg_backend_gemm gemm_of(const job &whose, std::uint32_t command) noexcept;
   // The callback of what launch() has enqueued; `user` is the inflight_command.
-  static void ended(void *user, const sg_backend_result *result);
+  static void completed(void *user, const sg_backend_result *result);
 
  private:
   template <class Enqueue>

@@ -80,7 +80,7 @@ void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
-      ready.operands.device_arena = from.take(refused);  // it has freed what it kept before it fails
+      ready.operands.device_arena = from.acquire(refused);  // it has freed what it kept before it fails
       break;
     } catch (const error &e) {
       if (!is_out_of_memory(e) || !replans) throw;

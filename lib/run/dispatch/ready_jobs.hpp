@@ -22,7 +22,7 @@ class ready_jobs {
   void push(job &ready) noexcept {
     const std::uint32_t index = list_of(ready.submitter);
     // Whoever had nothing to wait for has saved no turns.
-    if (!lists_[index].first) lists_[index].turns = std::max(lists_[index].turns, latest_turn_);
+    if (!lists_[index].first) lists_[index].virtual_time = std::max(lists_[index].virtual_time, virtual_time_);
     append(index, ready);
   }
 
@@ -38,11 +38,11 @@ class ready_jobs {
   }
 
   // Whose turn it is; there is one.
-  job &front() const noexcept { return *lists_[whose_turn()].first; }
+  job &front() const noexcept { return *lists_[next_submitter()].first; }
   // Takes the front out.
   void pop() noexcept {
-    const std::uint32_t index = whose_turn();
-    latest_turn_ = lists_[index].turns++;
+    const std::uint32_t index = next_submitter();
+    virtual_time_ = lists_[index].virtual_time++;
     take_first(index);
   }
 
@@ -97,8 +97,8 @@ class ready_jobs {
   static constexpr std::size_t most_passed_over = 256;
   struct job_list {
     job *first = nullptr, *last = nullptr;
-    std::uint32_t of = 0;     // the submitter, while it is not empty; of more submitters than lists some share one
-    std::uint64_t turns = 0;  // that it has had, or let pass while it was empty
+    std::uint32_t of = 0;  // the submitter, while it is not empty; of more submitters than lists some share one
+    std::uint64_t virtual_time = 0;  // that it has had, or let pass while it was empty
   };
 
   // The list that holds what else that submitter waits for, or one that becomes its own.
@@ -127,11 +127,11 @@ class ready_jobs {
     ++size_;
   }
   // The list that has had the fewest turns.
-  std::uint32_t whose_turn() const noexcept {
+  std::uint32_t next_submitter() const noexcept {
     auto fewest = static_cast<std::uint32_t>(std::countr_zero(occupied_));
     for (std::uint32_t left = occupied_ & (occupied_ - 1); left; left &= left - 1)
       if (const auto index = static_cast<std::uint32_t>(std::countr_zero(left));
-          lists_[index].turns < lists_[fewest].turns)
+          lists_[index].virtual_time < lists_[fewest].virtual_time)
         fewest = index;
     return fewest;
   }
@@ -153,7 +153,7 @@ class ready_jobs {
   std::array<job_list, submitters> lists_;
   std::uint32_t occupied_ = 0;  // lists that are not empty
   std::uint32_t next_giver_ = 0;
-  std::uint64_t latest_turn_ = 0;  // how many turns the list at the front had had, at the latest pop()
+  std::uint64_t virtual_time_ = 0;  // how many turns the list at the front had had, at the latest pop()
   std::size_t size_ = 0;
 };
 

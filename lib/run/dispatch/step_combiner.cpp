@@ -15,8 +15,8 @@ constexpr std::int64_t patience_ns = 1'000'000;
 
 step_combiner::~step_combiner() {
   if (!thread_.joinable()) return;
-  turn_.store(closing, std::memory_order_release);
-  futex_wake_all(turn_);
+  handover_.store(closing, std::memory_order_release);
+  futex_wake_all(handover_);
   thread_.join();
 }
 
@@ -46,16 +46,16 @@ bool step_combiner::hand_over() noexcept {
     }
   }
   keeper_.add_ref();
-  turn_.store(taken_over, std::memory_order_release);
-  futex_wake_all(turn_);
+  handover_.store(taken_over, std::memory_order_release);
+  futex_wake_all(handover_);
   return true;
 }
 
 void step_combiner::relieve() noexcept {
   for (;;) {
-    futex_wait(turn_, none, deadline(-1));
+    futex_wait(handover_, none, deadline(-1));
     std::uint32_t now = taken_over;
-    if (!turn_.compare_exchange_strong(now, none, std::memory_order_acquire)) {
+    if (!handover_.compare_exchange_strong(now, none, std::memory_order_acquire)) {
       if (now == closing) return;
       continue;
     }

@@ -27,15 +27,15 @@ class step_combiner {
   bool is_working() const noexcept { return requests_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  enum turn : std::uint32_t { none, taken_over, closing };
+  enum handover : std::uint32_t { none, taken_over, closing };
   bool hand_over() noexcept;  // by the combiner
   void relieve() noexcept;    // the thread
 
   const std::function<void()> step_;
   object &keeper_;
-  std::atomic<std::uint64_t> requests_{0};  // since the last idle moment
-  std::atomic<std::uint32_t> turn_{none};   // the thread's: a futex
-  thread thread_;                           // started when it is first needed
+  std::atomic<std::uint64_t> requests_{0};     // since the last idle moment
+  std::atomic<std::uint32_t> handover_{none};  // the thread's: a futex
+  thread thread_;                              // started when it is first needed
 };
 
 }  // namespace sg

@@ -19,7 +19,7 @@ class completion_queue final : public object {
   explicit completion_queue(ref<job_home> owner) noexcept;
   ~completion_queue() override;
 
-  void post(ref<job> ended) noexcept;
+  void post(ref<job> completed) noexcept;
   // SG_STATUS_OK with at least one, SG_STATUS_TIMEOUT, or SG_STATUS_CANCELLED when closed and empty.
   sg_status next_batch(sg_completion *out, std::int32_t capacity, const deadline &until, std::int32_t &count) noexcept;
   void close() noexcept;

@@ -31,7 +31,7 @@ void job::begin() noexcept {
   program = nullptr;
   units = 0;
   tag = 0;
-  whole = nullptr;
+  parent = nullptr;
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
   dependency_count_ = 0;
   behind_.store(0, std::memory_order_relaxed);
@@ -48,7 +48,7 @@ void job::clear_rest() noexcept {
   queue = {};
   deadline_at_ns = 0;
   has_label_ = false;
-  native = within = nullptr;
+  native = partition_lane = nullptr;
   awaited = recorded = nullptr;
   single.batch_size = 1;
   run.reset();
@@ -86,13 +86,13 @@ bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
     behind_.fetch_or(before.issued_lanes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   } else {
     if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own still stands
-    comes_after_end_of(before, tag_of_before);
+    follows_completed(before, tag_of_before);
   }
   blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
   return result != pushed::no;
 }
 
-void job::comes_after_end_of(const job &before, std::uint16_t tag_of_before) noexcept {
+void job::follows_completed(const job &before, std::uint16_t tag_of_before) noexcept {
   const std::int64_t end_ns = before.end_ns();
   if (before.incarnation() == tag_of_before && before.pool == pool) not_before(end_ns);
 }
@@ -105,7 +105,7 @@ void job::not_before(std::int64_t device_ns) noexcept {
 
 bool job::looks_plain() const noexcept {
   return kind == work_kind::schedule && program->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
+         !queue && !parent && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0;
 }
 
 void job::submit() noexcept {
@@ -124,7 +124,7 @@ void job::release_start() noexcept {
     owner_->push(*this);
 }
 
-void job::release_end() noexcept {
+void job::release_completion() noexcept {
   if (holds_.load(std::memory_order_acquire) == 1 || holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
 }
 
@@ -140,8 +140,8 @@ void job::issued(lane_bits lanes) noexcept {
   }
 }
 
-void job::become_part(job &of, std::int32_t index) noexcept {
-  whole = &of;
+void job::become_child(job &of, std::int32_t index) noexcept {
+  parent = &of;
   part_index = index;
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -183,7 +183,7 @@ void job::last_ref_dropped() noexcept {
   if (!plain) clear_rest();
   const auto incarnation = static_cast<std::uint16_t>(incarnation_.load(std::memory_order_relaxed) + 1);
   incarnation_.store(incarnation, std::memory_order_release);
-  owner_->take_back(*this);
+  owner_->recycle(*this);
 }
 
 }  // namespace sg

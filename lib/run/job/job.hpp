@@ -49,7 +49,7 @@ struct callback_request {
   void *user = nullptr;
   handle_bits handle = 0;
   object_type handle_type = object_type::job;
-  ref<job> about;
+  ref<job> target;
 };
 
 // What a job does once it is ready.
@@ -58,7 +58,7 @@ enum class work_kind : std::uint8_t {
   copy,          // one copy
   schedule,      // a program
   device_graph,  // a graph that the device runs by itself
-  point,         // an empty command: it ends when what is in its lane before it has ended
+  lane_marker,   // an empty command: it ends when what is in its lane before it has ended
 };
 
 class alignas(64) job final : public object {
@@ -75,10 +75,10 @@ class alignas(64) job final : public object {
   // Throws std::bad_alloc. `tag`: the incarnation meant.
   bool order_after(job &before, std::uint16_t tag, bool needs_success);
   // `before` has ended, though perhaps at a time of the device's clock that is still to come.
-  void comes_after_end_of(const job &before, std::uint16_t tag) noexcept;
+  void follows_completed(const job &before, std::uint16_t tag) noexcept;
   void not_before(std::int64_t device_ns) noexcept;
   // Makes this job a part of another, which then ends after it, and as it does.
-  void become_part(job &of, std::int32_t index) noexcept;
+  void become_child(job &of, std::int32_t index) noexcept;
   // Names the job in messages, by as much of the text as is kept; "" names nothing.
   void set_label(const char *text) noexcept;
   // What this job needs has failed. `cause`: in the context's unobserved failures; 0: it is not known there.
@@ -97,15 +97,17 @@ class alignas(64) job final : public object {
   void fail(sg_status status, const char *message) noexcept;
   void fail_with_dependency(const char *consequence) noexcept;  // names the first failure where it is known
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
-  // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_ended().
+  // Its one command is in a lane: jobs that may follow on the device can go behind it. Before work_completed().
   void issued(lane_bits lanes) noexcept;  // or it is nothing but what it follows in those lanes
   void announce_issued() noexcept;  // or that it failed to be: of a job in a native lane; or of long work, with its end
   // Its work, of that length, should end then, on CLOCK_MONOTONIC. Who waits for long work is woken to see it.
   void expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept;
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
-  void work_ended() noexcept { release_end(); }  // or will never begin; the job ends when those it follows have
+  void work_completed() noexcept {
+    release_completion();
+  }  // or will never begin; the job ends when those it follows have
   bool cancel_requested() const noexcept {
-    return cancel_.load(std::memory_order_relaxed) || deadline_passed() || (whole && whole->cancel_requested());
+    return cancel_.load(std::memory_order_relaxed) || deadline_passed() || (parent && parent->cancel_requested());
   }
   bool deadline_passed() const noexcept { return deadline_at_ns != 0 && monotonic_ns() >= deadline_at_ns; }
   // Fails as cancelled, or for its deadline. `when`: how far it had come, and what that means for C.
@@ -115,10 +117,10 @@ class alignas(64) job final : public object {
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
   void ran(const inflight_command &command) noexcept;  // one command has run; not called by two threads at once
   void add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept;  // the same
-  void batch_ended(std::int64_t start_ns, std::int64_t end_ns,
-                   std::size_t batch_size) noexcept;  // its work was part of it
+  void completed_in_batch(std::int64_t start_ns, std::int64_t end_ns,
+                          std::size_t batch_size) noexcept;  // its work was part of it
   // All commands of its program have run beside each other, for `busy_ns` in sum. The times are 0 where nobody can ask.
-  void parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept;
+  void commands_completed(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept;
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
   // --- anyone's who holds a reference ---
@@ -127,7 +129,7 @@ class alignas(64) job final : public object {
   sg_status status() const noexcept { return status_; }  // once done
   const char *message() const noexcept { return status_ == SG_STATUS_OK ? "" : message_; }
   const char *label() const noexcept { return has_label_ ? label_ : ""; }
-  void tell() const noexcept;  // the program has been told how it ended
+  void mark_observed() const noexcept;  // the program has been told how it ended
   std::int64_t end_ns() const noexcept { return end_ns_.load(std::memory_order_relaxed); }
   bool wait(const deadline &until) noexcept;           // false: the time passed
   void wait_issued() noexcept;                         // of a job in a native lane: until that has it, or it has ended
@@ -163,8 +165,8 @@ class alignas(64) job final : public object {
 
   void last_ref_dropped() noexcept override;
   pooled_run new_run(const std::shared_ptr<const sg::program> &of) const;
-  void predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
-                         std::int64_t end_ns) noexcept;
+  void predecessor_completed(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+                             std::int64_t end_ns) noexcept;
   void note_cause(std::uint64_t cause) noexcept {  // the first one counts
     std::uint64_t none = 0;
     if (cause) cause_.compare_exchange_strong(none, cause, std::memory_order_relaxed);
@@ -172,9 +174,9 @@ class alignas(64) job final : public object {
   void leave_failure() noexcept;
   void log_failure() const noexcept;
   void release_start() noexcept;
-  void release_end() noexcept;
+  void release_completion() noexcept;
   bool looks_plain() const noexcept;
-  void end_in_full(sg_status status) noexcept;
+  void complete_in_full(sg_status status) noexcept;
   void finish() noexcept;
   void clear_rest() noexcept;
 
@@ -214,7 +216,7 @@ class alignas(64) job final : public object {
   std::uint64_t tag = 0;
   std::int64_t deadline_at_ns = 0;  // on CLOCK_MONOTONIC; 0: none
   ref<completion_queue> queue;
-  job *whole = nullptr;  // of a part of one; it cannot end before this
+  job *parent = nullptr;  // of a part of one; it cannot end before this
 
  private:
   std::atomic<std::int32_t> blockers_{0};  // of the start: the submitter, and predecessors
@@ -235,8 +237,8 @@ class alignas(64) job final : public object {
  public:
   alignas(64) const job_pool *pool = nullptr;  // that the record belongs to: one for each context
   std::uint32_t pool_index = 0;                // in the pool
-  lane_slot *native = nullptr;  // the lane that it goes into whatever else there is, while its submission waits
-  lane_slot *within = nullptr;  // the lane of its products, on compute units that are set aside
+  lane_slot *native = nullptr;          // the lane that it goes into whatever else there is, while its submission waits
+  lane_slot *partition_lane = nullptr;  // the lane of its products, on compute units that are set aside
   // Of a point in such a lane: the device's events that the lane waits for first, and that happens with the point.
   sg_backend_event *awaited = nullptr, *recorded = nullptr;
   inflight_command single;  // of a job with one command

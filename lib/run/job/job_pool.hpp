@@ -17,10 +17,10 @@ class job_pool {
   job_pool() noexcept = default;
   ~job_pool();
 
-  ref<job> take(ref<job_home> owner);  // Throws std::bad_alloc.
-  void give_back(job &record) noexcept { give_back(record, record); }
+  ref<job> acquire(ref<job_home> owner);  // Throws std::bad_alloc.
+  void release(job &record) noexcept { release(record, record); }
   // Several, each linked to the one behind it by link().
-  void give_back(job &first, job &last) noexcept;
+  void release(job &first, job &last) noexcept;
   static void link(job &record, const job *behind) noexcept;
 
  private:

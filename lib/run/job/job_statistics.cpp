@@ -11,7 +11,7 @@ namespace sg {
 
 void job::ran(const inflight_command &command) noexcept { commands_run_ += command.commands; }
 
-void job::batch_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
+void job::completed_in_batch(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
   if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   } else {
@@ -22,17 +22,17 @@ void job::batch_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t ba
     single.end_ns = end_ns;
     ran(single);
   }
-  work_ended();
+  work_completed();
 }
 
-void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
+void job::commands_completed(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
   commands_run_ = static_cast<std::int32_t>(program->schedule->commands.size());
   if (end_ns != 0) {
     start_ns_ = start_ns;
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   }
   busy_ns_ = busy_ns;
-  work_ended();
+  work_completed();
 }
 
 void job::add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept {

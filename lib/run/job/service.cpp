@@ -11,20 +11,20 @@
 namespace sg {
 
 namespace {
-thread_local const job *t_about = nullptr;
+thread_local const job *t_callback_job = nullptr;
 thread_local const job_home *t_home = nullptr;
 }  // namespace
 
-const job *job_of_current_callback() noexcept { return t_about; }
+const job *job_of_current_callback() noexcept { return t_callback_job; }
 bool in_callback_of(const job_home &which) noexcept { return t_home == &which; }
 
 void run_callback(callback_request *request) noexcept {
   const std::unique_ptr<callback_request> owned(request);
-  t_about = request->about.get();
-  t_home = &request->about->owner();
-  request->about->tell();  // before the callback gives the memory to others
-  if (!process_exits()) request->run(request->handle, request->about->status(), request->user, request->fn);
-  t_about = nullptr;
+  t_callback_job = request->target.get();
+  t_home = &request->target->owner();
+  request->target->mark_observed();  // before the callback gives the memory to others
+  if (!process_exits()) request->run(request->handle, request->target->status(), request->user, request->fn);
+  t_callback_job = nullptr;
   t_home = nullptr;
   release_handle(request->handle, request->handle_type);
 }

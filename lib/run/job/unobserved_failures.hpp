@@ -30,7 +30,7 @@ class unobserved_failures {
   // Called before the job's completion is visible. Without memory for it the failure stays the job's alone.
   void add(const use &failed, std::uint64_t cause, const char *message) noexcept;
   // 0: the job has not failed, or the application has observed it.
-  std::uint64_t cause_of(const use &ended) const noexcept;
+  std::uint64_t cause_of(const use &completed) const noexcept;
   // The first failure's own message; "" when it is observed, or the job was to write nothing.
   std::string text_of(std::uint64_t cause) const;  // Throws std::bad_alloc.
   void observed(std::uint64_t cause) noexcept;

@@ -29,8 +29,8 @@ class arena_pool {
 
   // A block of at least `bytes`; 0 bytes give nullptr. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) when neither a kept
   // block nor the device has one within the limit.
-  char *take(std::int64_t bytes);
-  void give_back(char *block) noexcept;
+  char *acquire(std::int64_t bytes);
+  void release(char *block) noexcept;
   bool keeps(std::int64_t bytes) noexcept;  // take(bytes) would need no allocation
   bool idle() noexcept;                     // nothing is taken
   void trim() noexcept;                     // frees what is kept

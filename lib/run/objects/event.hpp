@@ -31,7 +31,7 @@ class event final : public object {
   ref<job> recorded() const;
   bool happened() const;
   // What is submitted to `later` from now on runs after the event.
-  void hold_back(stream &later) const;
+  void block(stream &later) const;
   // A marker that depends on nothing: what an event that was never recorded stands for.
   ref<job> happened_already() const;
   // The native event, which moves with this one from now on.
@@ -42,7 +42,7 @@ class event final : public object {
   ref<job> new_marker() const;  // one that the device's work may follow where it follows any
   void put(const ref<job> &marker, stream *in, job *behind) const;
   // A command of its own, in a lane for events.
-  ref<job> new_point() const;
+  ref<job> new_lane_marker() const;
   void record_natively(job &behind) const;
 
   const ref<job_sink> owner_;

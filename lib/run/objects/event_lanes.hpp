@@ -13,7 +13,7 @@ namespace sg {
 
 class device;
 class engine;
-class named_lane;
+class dedicated_lane;
 
 class event_lanes {
  public:
@@ -28,7 +28,7 @@ class event_lanes {
   const device &device_;
   engine &engine_;
   std::mutex lock_;
-  std::vector<std::unique_ptr<named_lane>> lanes_;
+  std::vector<std::unique_ptr<dedicated_lane>> lanes_;
 };
 
 }  // namespace sg

@@ -25,7 +25,7 @@ class graph final : public object {
   submission at(std::int32_t index) const;
   void replace(std::int32_t index, submission &&work);
   // Submits a run; `whole` ends when all of it has ended. Throws as job_sink::submit does.
-  void run(const ref<job> &whole, submission_order order);
+  void run(const ref<job> &parent, submission_order order);
 
  private:
   std::shared_ptr<const graph_program> prepared();

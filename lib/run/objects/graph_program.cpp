@@ -164,7 +164,7 @@ void graph_program::put_on(const sg::device &on) {
   const bool takes = on.ops().graph_create && works.size() <= most_works_of_device &&
                      std::all_of(works.begin(), works.end(), [](const submission &work) {
                        if (work.kind == work_kind::marker) return true;
-                       return work.follows_on_device && !work.within &&
+                       return work.follows_on_device && !work.partition_stream &&
                               (!work.program || work.program->schedule->commands[0].is<ops::gemm>());
                      });
   if (!takes) {
@@ -178,7 +178,7 @@ void graph_program::put_on(const sg::device &on) {
   }
   const std::vector<step> steps = steps_of(works, on.has_batches());
   if (steps.empty()) return;
-  std::vector<std::vector<sg_backend_gemm>> products(steps.size());
+  std::vector<std::vector<sg_backend_gemm>> gemms(steps.size());
   std::vector<std::vector<const sg_backend_command *>> calls(steps.size());
   std::vector<pointer_scratch> pointers(steps.size());
   std::vector<sg_backend_node> nodes(steps.size());
@@ -196,10 +196,10 @@ void graph_program::put_on(const sg::device &on) {
     for (const std::int32_t index : steps[i].works) {
       const submission &work = works[static_cast<std::size_t>(index)];
       const schedule &s = *work.program->schedule;
-      products[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
-      products[i].back().compute_units = work.units;
+      gemms[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
+      gemms[i].back().compute_units = work.units;
     }
-    for (const sg_backend_gemm &each : products[i]) calls[i].push_back(&each.header);
+    for (const sg_backend_gemm &each : gemms[i]) calls[i].push_back(&each.header);
     node.commands = calls[i].data();
     node.command_count = static_cast<std::int32_t>(calls[i].size());
   }

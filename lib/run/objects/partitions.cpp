@@ -27,12 +27,11 @@ std::int32_t partitions::grant(std::int32_t wanted) const {
   const auto units_of = device_.ops().compute_units;
   const std::int32_t all = units_of ? units_of(device_.handle()) : 0;
   if (all <= 0)
-    throw error(SG_STATUS_UNSUPPORTED, "%s cannot be told how many compute units a product may use",
-                device_.name().c_str());
+    throw error(SG_STATUS_UNSUPPORTED, "%s cannot limit the compute units of a GEMM", device_.name().c_str());
   return std::min(wanted, all);
 }
 
-std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t &units) {
+std::unique_ptr<partition> partitions::acquire(std::int32_t priority, std::int32_t &units) {
   if (units >= grant(INT32_MAX)) return nullptr;  // all of them are nobody's part
   free_idle();
   try {
@@ -46,7 +45,7 @@ std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t 
   }
 }
 
-void partitions::give_back(std::unique_ptr<partition> unused, const job *latest) noexcept {
+void partitions::release(std::unique_ptr<partition> unused, const job *latest) noexcept {
   unused->latest = latest;
   if (latest) unused->latest_incarnation = latest->incarnation();
   const std::lock_guard lock(lock_);

@@ -6,14 +6,14 @@
 #include <memory>
 #include <mutex>
 
-#include "run/objects/named_lane.hpp"
+#include "run/objects/dedicated_lane.hpp"
 
 namespace sg {
 
 struct partition {
   partition(const device &on, engine &in, std::int32_t priority, std::int32_t &units) : lane(on, in, priority, units) {}
 
-  named_lane lane;
+  dedicated_lane lane;
   // Once its stream is gone: that one's latest job, which may still need the lane.
   const job *latest = nullptr;
   std::uint16_t latest_incarnation = 0;
@@ -31,10 +31,10 @@ class partitions {
 
   // As many of `units`, which becomes how many, as no other partition has; nullptr where none can be set aside. Throws
   // sg::error, std::bad_alloc. Any thread.
-  std::unique_ptr<partition> take(std::int32_t priority, std::int32_t &units);
+  std::unique_ptr<partition> acquire(std::int32_t priority, std::int32_t &units);
   // Of a stream that is gone. Its units are free for others when its latest job, if there was one, has ended. Any
   // thread, the engine's too.
-  void give_back(std::unique_ptr<partition> unused, const job *latest) noexcept;
+  void release(std::unique_ptr<partition> unused, const job *latest) noexcept;
 
  private:
   void free_idle() noexcept;

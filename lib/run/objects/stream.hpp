@@ -8,7 +8,7 @@
 
 #include "base/object.hpp"
 #include "run/job/job.hpp"
-#include "run/objects/named_lane.hpp"
+#include "run/objects/dedicated_lane.hpp"
 #include "run/objects/partitions.hpp"
 #include "run/order/job_sink.hpp"
 
@@ -20,14 +20,14 @@ class stream final : public object {
   // Whose products use some compute units only, `most` of them at most, which are set aside where that is possible.
   // Throws as the partitions do.
   stream(ref<job_sink> owner, std::int32_t priority, partitions &of, std::int32_t most);
-  // Over a stream of the caller's. Throws as named_lane does.
+  // Over a stream of the caller's. Throws as dedicated_lane does.
   stream(ref<job_sink> owner, engine &in, void *native);
 
   job_sink &owner() const noexcept { return *owner_; }
   std::int32_t priority() const noexcept { return priority_; }
   std::int32_t units() const noexcept { return units_; }  // that its products may use; 0: all
   // The lane of its products, on units that are set aside for it; nullptr: there are none.
-  lane_slot *within() const noexcept { return partition_ ? &partition_->lane.slot() : nullptr; }
+  lane_slot *partition_lane() const noexcept { return partition_ ? &partition_->lane.slot() : nullptr; }
   std::uint32_t number() const noexcept { return number_; }  // streams take turns by it
 
   bool is_native() const noexcept { return native_ != nullptr; }
@@ -53,7 +53,7 @@ class stream final : public object {
   std::int32_t units_ = 0;
   const std::uint32_t number_ = count_++;
   inline static std::atomic<std::uint32_t> count_{0};
-  const std::unique_ptr<named_lane> native_;
+  const std::unique_ptr<dedicated_lane> native_;
   partitions *const partitions_ = nullptr;  // the context's; of a stream with units of its own
   std::unique_ptr<partition> partition_;
   ref<job> latest_;  // guarded by the context's submission lock

@@ -37,7 +37,8 @@ struct submission {
   bool tracked = true;
   std::int32_t units = 0;    // compute units that it may use; 0: all
   std::int64_t stream = -1;  // its number; -1: none
-  ref<sg::stream> within;    // that stream, where compute units are reserved for it; a stream refers to no graph
+  ref<sg::stream>
+      partition_stream;  // that stream, where compute units are reserved for it; a stream refers to no graph
   std::string label;
 
   // What an update must keep: the operation; of GEMMs their shapes and how they were to be planned; of a scale-and-add

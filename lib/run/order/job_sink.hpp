@@ -33,7 +33,7 @@ class job_sink : public job_home {
   virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
                       std::size_t access_count) = 0;
   // The same with a run of a graph: its parts in the order of recording, and `whole`, which completes after them.
-  virtual void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) = 0;
+  virtual void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) = 0;
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

@@ -54,7 +54,7 @@ void tracker::level::make_room(const moment &now) {
   twice_unlinked_ = std::min(twice_unlinked_, twice_count_);
   if (size_ > 0 && twice_count_ <= size_) return;
   const auto stays = [&](const entry &e) {
-    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.ended()) || e.cause(now.unobserved) != 0);
+    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.completed()) || e.cause(now.unobserved) != 0);
   };
   std::uint32_t living = 0;
   for (std::uint32_t i = 0; i < twice_count_; i += 2) living += stays(at(first_ + i));
@@ -133,11 +133,11 @@ bool tracker::level::order(int shift, const demand &wanted) {
   if (forget_all(wanted.now)) return false;
   bool covered = false;
   each_near(shift, wanted.bytes, [&](entry &e) {
-    const bool long_ended = e.is_before(wanted.now.oldest);
+    const bool long_completed = e.is_before(wanted.now.oldest);
     const bool meets = overlap(e.bytes, wanted.bytes);
-    if (!(long_ended || meets)) return false;
-    if (long_ended || e.ended() || !wanted.next.order_after(*e.accessor, e.incarnation, wanted.reads)) {
-      if (!long_ended) wanted.next.comes_after_end_of(*e.accessor, e.incarnation);
+    if (!(long_completed || meets)) return false;
+    if (long_completed || e.completed() || !wanted.next.order_after(*e.accessor, e.incarnation, wanted.reads)) {
+      if (!long_completed) wanted.next.follows_completed(*e.accessor, e.incarnation);
       const std::uint64_t cause = e.cause(wanted.now.unobserved);
       if (cause == 0) {
         e.accessor = nullptr;

@@ -52,7 +52,7 @@ class tracker {
     std::uint32_t behind[2];  // links: what came before it in the bucket of its first cell, and of its second
     std::uint32_t epoch;
     std::uint16_t incarnation;
-    bool ended() const noexcept { return accessor->incarnation() != incarnation || accessor->done(); }
+    bool completed() const noexcept { return accessor->incarnation() != incarnation || accessor->done(); }
     // All jobs of its epoch have ended: known without a look at this one, which another core wrote last.
     bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(epoch - oldest) < 0; }
     bool is_of(const job *one) const noexcept { return accessor == one && incarnation == one->incarnation(); }

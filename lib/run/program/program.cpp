@@ -9,7 +9,7 @@
 
 #include "ops/backend_commands.hpp"
 #include "plan/gemm/latency_parts.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 #include "run/program/batching.hpp"
 
 namespace sg {
@@ -18,9 +18,9 @@ namespace {
 // A command of this length gains nothing from being queued behind another while a lane is about to become free.
 constexpr double long_command_seconds = 100e-6;
 // A product of this length gains from a batch: less than a launch on a GPU, some calls' cost on a core.
-constexpr double small_product_seconds = 50e-6;
+constexpr double small_gemm_seconds = 50e-6;
 // A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
-constexpr double short_product_seconds = 1e-3;
+constexpr double short_gemm_seconds = 1e-3;
 // The same on all cores.
 constexpr double short_parts_seconds = 10e-3;
 // Products of a plan whose calls are kept, of some 300 bytes each.
@@ -47,7 +47,7 @@ void program::find_batchable(const device_model &model) {
     const command &c = commands[i];
     if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(schedule->buffers, c)) continue;
     const double alone = gemm_seconds(model, shape_of_gemm(schedule->buffers, c));
-    if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
+    if (alone < small_gemm_seconds) seconds[i] = static_cast<float>(alone);
   }
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
@@ -91,7 +91,7 @@ program::program(std::vector<problem> planned, const plan_request &asked, std::s
       schedule(std::move(made)),
       after(*schedule),
       needs_event(schedule->commands.size(), false),
-      loose(loose_copies(*schedule)) {
+      is_out_of_order(out_of_order_copies(*schedule)) {
   const auto &commands = schedule->commands;
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
@@ -119,19 +119,19 @@ program::program(std::vector<problem> planned, const plan_request &asked, std::s
     }
   }
   if (!is_single() || !commands[0].is<ops::gemm>()) return;
-  const command &product = commands[0];
-  const ops::gemm &gemm = *product.as<ops::gemm>();
-  in_type = type_of(schedule->buffers, product.views[gemm.a]);
-  out_type = type_of(schedule->buffers, product.views[gemm.c]);
+  const command &gemm_command = commands[0];
+  const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
+  in_type = type_of(schedule->buffers, gemm_command.views[gemm.a]);
+  out_type = type_of(schedule->buffers, gemm_command.views[gemm.c]);
   compute = gemm.compute;
-  share = share_of(product, model);
-  items = product.views[gemm.c].items;
+  share = share_of(gemm_command, model);
+  items = gemm_command.views[gemm.c].items;
   work_seconds = std::max(0.0, schedule->predicted_seconds - model.launch_latency);
-  const bool scattered = has_pointer_arrays(schedule->buffers, product);
-  short_here = !scattered && schedule->predicted_seconds < short_product_seconds;
-  small = !scattered && schedule->predicted_seconds < small_product_seconds;
+  const bool scattered = has_pointer_arrays(schedule->buffers, gemm_command);
+  short_here = !scattered && schedule->predicted_seconds < short_gemm_seconds;
+  small = !scattered && schedule->predicted_seconds < small_gemm_seconds;
   if (!small) return;
-  min_batch_size = sg::min_batch_size(model, shape_of_gemm(schedule->buffers, product));
+  min_batch_size = sg::min_batch_size(model, shape_of_gemm(schedule->buffers, gemm_command));
   prepare_call(0, {});
 }
 
@@ -145,22 +145,22 @@ bool program::has_latency_parts() const noexcept {
 }
 
 void program::prepare_call(std::uint32_t index, const binding &nowhere) {
-  const command &product = schedule->commands[index];
-  const ops::gemm &gemm = *product.as<ops::gemm>();
+  const command &gemm_command = schedule->commands[index];
+  const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
   call_template made{};
   const std::size_t views[] = {gemm.a, gemm.b, gemm.c, gemm.bias};
   for (std::size_t i = 0; i < std::size(views); ++i) {
-    const view &v = product.views[views[i]];
+    const view &v = gemm_command.views[views[i]];
     if (!v.exists()) continue;
     if (buffer_of(schedule->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
     made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
   }
   pointer_scratch unused;
-  made.group = product.group;
-  made.form = lower_gemm(schedule->buffers, product, nowhere, unused);
+  made.group = gemm_command.group;
+  made.form = lower_gemm(schedule->buffers, gemm_command, nowhere, unused);
   made.own_alpha = gemm.alpha == scalar_role::job;
   made.own_beta = gemm.beta == scalar_role::job;
-  made.has_bias = product.views[gemm.bias].exists();
+  made.has_bias = gemm_command.views[gemm.bias].exists();
   calls_.resize(schedule->commands.size());
   calls_[index] = made;
 }

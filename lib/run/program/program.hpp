@@ -44,8 +44,8 @@ struct program {
   dependents after;
   // A device command that a device command of another lane waits for: it needs an event.
   std::vector<bool> needs_event;
-  std::vector<bool> loose;  // copies that may go before earlier ones of their lane
-  bool wants_core = false;  // its commands are long enough to have a lane to themselves
+  std::vector<bool> is_out_of_order;  // copies that may go before earlier ones of their lane
+  bool wants_core = false;            // its commands are long enough to have a lane to themselves
   // Its commands are short independent GEMMs of one problem, which an engine sends out as one call: the submitter
   // waits, and a part that is queued behind another job's command would hold up all of it.
   bool one_call = false;

@@ -54,16 +54,17 @@ class program_cache {
     plan_request request;
     std::shared_ptr<const sg::program> program;  // nullptr while it is planned
   };
-  using place = std::list<entry>::iterator;
+  using entry_position = std::list<entry>::iterator;
 
-  place find(std::uint64_t key, const problem *problems, std::size_t count, const plan_request &request) noexcept;
-  void erase(place which) noexcept;
+  entry_position find(std::uint64_t key, const problem *problems, std::size_t count,
+                      const plan_request &request) noexcept;
+  void erase(entry_position which) noexcept;
   void evict() noexcept;
 
   std::mutex lock_;
   std::condition_variable planned_;  // or refused
   std::list<entry> entries_;         // the most recently used one first
-  std::unordered_multimap<std::uint64_t, place> places_;
+  std::unordered_multimap<std::uint64_t, entry_position> positions_;
 };
 
 }  // namespace sg

@@ -40,7 +40,7 @@ void program_run::begin_again() noexcept {
   stageable.assign(first_stageable_.begin(), first_stageable_.end());  // there is room for all
   std::fill(slots.begin(), slots.end(), nullptr);
   std::fill(events.begin(), events.end(), nullptr);
-  ended = 0;
+  completed_count = 0;
   unbatched = false;
   in_flight = 0;
 }

@@ -24,7 +24,7 @@ class program_run {
   const sg::program &of() const noexcept { return *program_; }
   run_pool &pool() const noexcept { return pool_; }
 
-  enum class command_state : std::uint8_t { waiting, enqueued, ended };
+  enum class command_state : std::uint8_t { waiting, enqueued, completed };
 
   struct lane_progress {
     std::uint32_t next = 0;  // position in program::lanes[i].commands
@@ -42,7 +42,7 @@ class program_run {
     lane.busy = true;
   }
   bool idle() const noexcept { return in_flight == 0; }
-  bool complete() const noexcept { return ended == states.size(); }
+  bool complete() const noexcept { return completed_count == states.size(); }
 
   std::vector<command_state> states;             // by command
   std::vector<lane_progress> lanes;              // by program::lanes
@@ -52,7 +52,7 @@ class program_run {
   std::unique_ptr<inflight_command[]> inflight;  // by command: of this run once it has gone out
   std::vector<lane_slot *> slots;                // by command: the backend stream that it went to
   std::vector<sg_backend_event *> events;        // by command; nullptr where none is needed
-  std::size_t ended = 0;
+  std::size_t completed_count = 0;
   bool unbatched = false;  // a batch was refused: its GEMMs go out one by one, which shows the failing one
   std::int32_t in_flight = 0;
 

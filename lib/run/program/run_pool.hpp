@@ -35,7 +35,7 @@ class run_pool {
   // A set is searched for a program; runs of at most `sets * ways` programs are kept.
   static constexpr std::size_t sets = 32, ways = 2;
   struct alignas(64) set {  // threads run different programs
-    std::array<std::atomic<program_run *>, ways> places{};
+    std::array<std::atomic<program_run *>, ways> slots{};
   };
 
   set &set_of(const program *of) noexcept;

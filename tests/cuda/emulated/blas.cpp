@@ -81,7 +81,7 @@ cublasStatus_t product_of(cublasOperation_t op_a, cublasOperation_t op_b, std::i
                           std::int64_t k, cudaDataType type_a, std::int64_t lda, cudaDataType type_b, std::int64_t ldb,
                           cudaDataType type_c, std::int64_t ldc, sg_backend_gemm &out) noexcept {
   const auto in = type_of(type_a), to = type_of(type_c);
-  if (type_a != type_b || !in || !to || !sg::sim::is_product(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (type_a != type_b || !in || !to || !sg::sim::has_gemm(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (m < 0 || n < 0 || k < 0 || !has_rows(lda, op_a == CUBLAS_OP_N ? m : k) ||
       !has_rows(ldb, op_b == CUBLAS_OP_N ? k : n) || !has_rows(ldc, m))
     return CUBLAS_STATUS_INVALID_VALUE;

@@ -146,16 +146,16 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
 sg_status blas_failure(cublasStatus_t status) noexcept {
   switch (status) {
     case CUBLAS_STATUS_SUCCESS: return SG_STATUS_OK;
-    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the product");
+    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the GEMM");
     case CUBLAS_STATUS_NOT_SUPPORTED:
-    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such product on this device");
+    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such GEMM on this device");
     default: return fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS: %s", blas().text(status));
   }
 }
 
 sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
-  if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
+  if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no GEMM of these types");
   if (suits_matmul(what)) {
     cublasStatus_t outcome;
     if (const sg_status status = in.run_matmul(what, outcome)) return status;
@@ -171,7 +171,7 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
   return fail(SG_STATUS_UNSUPPORTED,
-              "cuBLAS has no product of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading "
+              "cuBLAS has no GEMM of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading "
               "dimensions %lld, "
               "%lld and %lld, batch %lld%s at %p, %p and %p",
               int{what.in_type}, int{what.out_type}, int{what.compute}, int{what.op_a}, int{what.op_b}, number(what.m),
@@ -204,7 +204,7 @@ bool rounds_twice(const sg_backend_gemm &g) noexcept {
 // The product in f32 beside C, then both in one sum that has its epilogue and is rounded once; item by item.
 sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
   void *memory = nullptr;
-  if (const sg_status status = in.take(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
+  if (const sg_status status = in.acquire(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
   sg_status status = SG_STATUS_OK;
   for (std::int64_t i = 0; i < what.batch && status == SG_STATUS_OK; ++i) {
     sg_backend_gemm item = item_of(what, i);
@@ -213,7 +213,7 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
     item.ldc = what.m;
     item.out_type = SG_DTYPE_F32;
     item.beta = {0, 0};
-    status = run_product(in, item);
+    status = run_without_epilogue(in, item);
     const sg_backend_reduce sum{{sizeof(sg_backend_reduce), SG_BACKEND_REDUCE},
                                 what.m,
                                 what.n,
@@ -231,7 +231,7 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
                                 what.activation};
     if (status == SG_STATUS_OK) status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
   }
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 
@@ -247,7 +247,7 @@ bool is_plain_blas(const sg_backend_gemm &what) noexcept {
   return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !in_parts(what) && !rounds_twice(what);
 }
 
-sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
   // What becomes a product of 16 bits first may be rounded once as that.
@@ -256,10 +256,10 @@ sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
 }
 
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
-  const sg_status status = run_product(in, what);
-  if (status != SG_STATUS_OK || !ends_apart(what)) return status;
+  const sg_status status = run_without_epilogue(in, what);
+  if (status != SG_STATUS_OK || !has_separate_epilogue(what)) return status;
   const sg_backend_command *const one = &what.header;
-  return end_products(in, {&one, 1}, nullptr);
+  return add_epilogues(in, {&one, 1}, nullptr);
 }
 
 }  // namespace sg::cuda

@@ -15,15 +15,15 @@ sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noe
 
 // Epilogues. Those of products whose C is its own accumulator may follow as a kernel of their own.
 bool has_epilogue(const sg_backend_gemm &what) noexcept;
-bool ends_apart(const sg_backend_gemm &what) noexcept;
+bool has_separate_epilogue(const sg_backend_gemm &what) noexcept;
 const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcept;
 // Enqueues those of the products that end apart, in few launches; `statuses`: of the products, which have one type of
 // C, or nullptr. Arrays of pointers are the host's.
-sg_status end_products(stream &in, const gemm_list &products, const sg_status *statuses) noexcept;
+sg_status add_epilogues(stream &in, const gemm_list &gemms, const sg_status *statuses) noexcept;
 
 // The parts of a product, without its epilogue: all of it, what cuBLAS computes as it is, i8, f8, and f32 through short
 // formats.
-sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept;  // arrays of pointers lie on the device
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;
@@ -39,11 +39,11 @@ bool multiplies_f8(const stream &in, const sg_backend_gemm &what, bool alone) no
 class widened_f8 {
  public:
   explicit widened_f8(stream &in) noexcept : in_(in) {}
-  ~widened_f8() { in_.give_back(memory_); }
+  ~widened_f8() { in_.release(memory_); }
   widened_f8(const widened_f8 &) = delete;
   widened_f8 &operator=(const widened_f8 &) = delete;
   // `out`: as many.
-  sg_status bring(const gemm_list &products, sg_backend_gemm *out) noexcept;
+  sg_status bring(const gemm_list &gemms, sg_backend_gemm *out) noexcept;
 
  private:
   stream &in_;

@@ -42,7 +42,7 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
   const std::int64_t bytes_a = packs_a ? what.m * lined.k : 0, bytes_b = packs_b ? what.n * lined.k : 0;
   void *memory = nullptr;
   if (bytes_a + bytes_b > 0)
-    if (const sg_status status = in.take(static_cast<std::uint64_t>(bytes_a + bytes_b), &memory)) return status;
+    if (const sg_status status = in.acquire(static_cast<std::uint64_t>(bytes_a + bytes_b), &memory)) return status;
   sg_status status = SG_STATUS_OK;
   if (packs_a) {
     lined.a = memory, lined.lda = lined.k;
@@ -56,7 +56,7 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
     status = in.owner().check(launch_pack_i8(panel, in.native()), "packing");
   }
   if (status == SG_STATUS_OK) status = in.run_matmul(lined, outcome);
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 
@@ -65,7 +65,7 @@ sg_status run_widened(stream &in, const sg_backend_gemm &what) noexcept {
   widened_f8 operands(in);
   const sg_backend_command *const one = &what.header;
   if (const sg_status status = operands.bring({&one, 1}, &wide)) return status;
-  return run_product(in, wide);
+  return run_without_epilogue(in, wide);
 }
 
 // One operand's matrices, as stored, and how the converted ones lie: behind each other, or one for all items.
@@ -125,19 +125,18 @@ class panel_list {
 
 }  // namespace
 
-sg_status widened_f8::bring(const gemm_list &products, sg_backend_gemm *out) noexcept {
+sg_status widened_f8::bring(const gemm_list &gemms, sg_backend_gemm *out) noexcept {
   std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < products.size(); ++i)
-    bytes += a_of(products[i]).wide_bytes() + b_of(products[i]).wide_bytes();
-  if (const sg_status status = in_.take(static_cast<std::uint64_t>(bytes), &memory_)) return status;
+  for (std::size_t i = 0; i < gemms.size(); ++i) bytes += a_of(gemms[i]).wide_bytes() + b_of(gemms[i]).wide_bytes();
+  if (const sg_status status = in_.acquire(static_cast<std::uint64_t>(bytes), &memory_)) return status;
   // f16 for sums in f32 too: chips from before bf16 have it.
-  const sg_dtype wide = products[0].out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
-  panel_list panels(in_, products[0].in_type, wide);
+  const sg_dtype wide = gemms[0].out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
+  panel_list panels(in_, gemms[0].in_type, wide);
   auto *next = static_cast<char *>(memory_);
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    const operand a = a_of(products[i]), b = b_of(products[i]);
+  for (std::size_t i = 0; i < gemms.size(); ++i) {
+    const operand a = a_of(gemms[i]), b = b_of(gemms[i]);
     sg_backend_gemm &g = out[i];
-    g = products[i];
+    g = gemms[i];
     g.in_type = wide;
     g.compute = SG_COMPUTE_EXACT;
     g.a_array = g.b_array = nullptr;

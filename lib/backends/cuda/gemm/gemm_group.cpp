@@ -32,7 +32,7 @@ bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
 }
 
 // Places in the caller's array.
-using places = std::vector<std::size_t>;
+using indices = std::vector<std::size_t>;
 
 // The items of some products, one behind the other.
 struct item_list {
@@ -59,7 +59,7 @@ struct item_list {
 };
 
 // Products of one shape as one call.
-sg_status run_class(stream &in, const gemm_list &items, const places &members) {
+sg_status run_class(stream &in, const gemm_list &items, const indices &members) {
   const sg_backend_gemm &first = items[members.front()];
   if (members.size() == 1) return run_blas(in, first);
   item_list all;
@@ -68,14 +68,14 @@ sg_status run_class(stream &in, const gemm_list &items, const places &members) {
 }
 
 // Products of several shapes as one call.
-sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<places> &classes) {
+sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<indices> &classes) {
   std::vector<cublasOperation_t> op_a, op_b;
   std::vector<std::int64_t> m, n, k, lda, ldb, ldc, sizes;
   // The scalars' arrays have the type that the products are computed in.
   std::vector<double> alpha_f64, beta_f64;
   std::vector<float> alpha_f32, beta_f32;
   item_list all;
-  for (const places &members : classes) {
+  for (const indices &members : classes) {
     const sg_backend_gemm &g = items[members.front()];
     op_a.push_back(blas_op_of(g.op_a));
     op_b.push_back(blas_op_of(g.op_b));
@@ -122,10 +122,10 @@ bool can_be_grouped(const sg_backend_gemm &g) noexcept {
 }
 
 sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuses) {
-  std::vector<places> classes;
+  std::vector<indices> classes;
   std::size_t latest = 0;  // shapes come in turn or in runs, so the next one's or the same is looked at first
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const auto fits = [&](const places &x) { return same_shape(items[x.front()], items[i]); };
+    const auto fits = [&](const indices &x) { return same_shape(items[x.front()], items[i]); };
     if (latest + 1 < classes.size() && fits(classes[latest + 1]))
       ++latest;
     else if (latest >= classes.size() || !fits(classes[latest]))
@@ -136,7 +136,7 @@ sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuse
   if (classes.size() > 1 && items.size() < own_call_pays * classes.size() && can_be_grouped(items[0]) &&
       run_grouped(in, items, classes) == SG_STATUS_OK)
     return SG_STATUS_OK;
-  for (const places &members : classes) {
+  for (const indices &members : classes) {
     sg_status status = SG_STATUS_OK;
     try {
       status = run_class(in, items, members);
@@ -180,9 +180,9 @@ sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noe
   }
   try {
     if (const sg_status status = run_plain_group(in, items, statuses)) return status;
-    const sg_status ended = end_products(in, items, statuses);
+    const sg_status ended = add_epilogues(in, items, statuses);
     for (std::size_t i = 0; i < items.size() && ended != SG_STATUS_OK; ++i)
-      if (ends_apart(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = ended;
+      if (has_separate_epilogue(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = ended;
     return SG_STATUS_OK;
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");

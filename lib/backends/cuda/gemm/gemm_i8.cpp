@@ -36,7 +36,7 @@ cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
 }
 
 sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
-  return in.owner().check(launch_gemm_i8(what, in.native()), "starting a product");
+  return in.owner().check(launch_gemm_i8(what, in.native()), "starting a GEMM");
 }
 
 // Both operands as lines of the depth, and the product of those.
@@ -44,7 +44,7 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
   const std::int64_t depth = (what.k + tensor_core_alignment - 1) / tensor_core_alignment * tensor_core_alignment;
   const std::int64_t lines = (what.m + 3) / 4 * 4;  // the last ones stay unread where C has no room for them
   void *memory = nullptr;
-  if (const sg_status status = in.take(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
+  if (const sg_status status = in.acquire(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
   char *a = static_cast<char *>(memory), *b = a + lines * depth;
   sg_status status = in.owner().check(
       launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_OP_N, a}, in.native()), "packing");
@@ -58,7 +58,7 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
     lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
     if (call(in, lined) != CUBLAS_STATUS_SUCCESS) status = plain(in, what);
   }
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 

@@ -108,7 +108,7 @@ class split_operand {
 sg_status take_memory(stream &in, const split_operand &a, const split_operand &b, std::int64_t &depth,
                       void *&memory) noexcept {
   for (;; depth = even_part(depth, depth / 2)) {
-    const sg_status status = in.take(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth)), &memory);
+    const sg_status status = in.acquire(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth)), &memory);
     if (status != SG_STATUS_OUT_OF_MEMORY || depth < 2 * least_split) return status;
   }
 }
@@ -159,7 +159,7 @@ sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
       status = add(std::min(piece, depth - at), of_high, false);
     }
   }
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 

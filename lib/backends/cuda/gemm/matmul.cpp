@@ -64,12 +64,12 @@ bool suits_matmul(const sg_backend_gemm &g) noexcept {
 }
 
 matmul::~matmul() {
-  if (product_ != nullptr) lt().desc_destroy(product_);
+  if (desc_ != nullptr) lt().desc_destroy(desc_);
   for (const auto layout : {a_, b_, c_})
     if (layout != nullptr) lt().layout_destroy(layout);
 }
 
-bool matmul::describe(const place &where, const sg_backend_gemm &g) noexcept {
+bool matmul::describe(const call_resources &where, const sg_backend_gemm &g) noexcept {
   if (!describe_matrices(g)) return false;
   choices *kept = where.in.is_captured() ? nullptr : where.in.owner().tuned();
   if (kept == nullptr) return choose_untimed(where, g);
@@ -90,9 +90,9 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
   const cudaDataType scalar = g.in_type == SG_DTYPE_F64 ? CUDA_R_64F : CUDA_R_32F;
   const auto op_a = blas_op_of(g.op_a), op_b = blas_op_of(g.op_b);
   const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto &value) {
-    return lt().desc_set(product_, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+    return lt().desc_set(desc_, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
   };
-  if (lt().desc_create(&product_, types.compute, scalar) != CUBLAS_STATUS_SUCCESS ||
+  if (lt().desc_create(&desc_, types.compute, scalar) != CUBLAS_STATUS_SUCCESS ||
       !set(CUBLASLT_MATMUL_DESC_TRANSA, op_a) || !set(CUBLASLT_MATMUL_DESC_TRANSB, op_b) ||
       (g.compute_units > 0 && !set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, g.compute_units)))
     return false;
@@ -103,7 +103,7 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
 }
 
 // cublasLt's proposals, the likely fastest first.
-int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
+int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
   cublasLtMatmulPreference_t wishes = nullptr;
   if (lt().wishes_create(&wishes) != CUBLAS_STATUS_SUCCESS) return 0;
   const auto hint = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
@@ -118,7 +118,7 @@ int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
-      lt().choose(where.handle, product_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
+      lt().choose(where.handle, desc_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
   lt().wishes_destroy(wishes);
   if (!asked) return 0;
   const auto usable = [&](const candidate &x) {
@@ -128,13 +128,13 @@ int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out
 }
 
 // A choice made earlier, if cublasLt agrees that it can compute this product, as exactly as is asked for.
-bool matmul::adopt(const place &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
+bool matmul::adopt(const call_resources &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
   candidate found{};
   cublasLtMatmulAlgo_t kernel;
   std::memcpy(&kernel, choice.data(), sizeof kernel);
   std::uint32_t reduction = 0;
   std::size_t written = 0;
-  if (lt().check(where.handle, product_, a_, b_, c_, c_, &kernel, &found) != CUBLAS_STATUS_SUCCESS ||
+  if (lt().check(where.handle, desc_, a_, b_, c_, c_, &kernel, &found) != CUBLAS_STATUS_SUCCESS ||
       found.workspaceSize > where.workspace_bytes ||
       lt().kernel_get(&kernel, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &reduction, sizeof reduction, &written) !=
           CUBLAS_STATUS_SUCCESS ||
@@ -145,7 +145,7 @@ bool matmul::adopt(const place &where, const sg_backend_gemm &g, const kernel_ch
   return true;
 }
 
-bool matmul::choose_untimed(const place &where, const sg_backend_gemm &g) noexcept {
+bool matmul::choose_untimed(const call_resources &where, const sg_backend_gemm &g) noexcept {
   candidate found[most_candidates];
   const int most = proposals_to_look_at(g, where.in.owner().facts().major);
   const int count = propose(where, g, found, most);
@@ -163,11 +163,12 @@ bool matmul::choose_untimed(const place &where, const sg_backend_gemm &g) noexce
 
 // On the product's own operands, before it runs itself; the results go to memory that is given back. Each is run once;
 // those within a quarter of the fastest again, some times in a row.
-void matmul::choose_fastest(const place &where, const sg_backend_gemm &g, const candidate *from, int count) noexcept {
+void matmul::choose_fastest(const call_resources &where, const sg_backend_gemm &g, const candidate *from,
+                            int count) noexcept {
   choice_ = from[0];
   void *result = nullptr;
   const std::int64_t bytes = g.ldc * g.n * element_size(g.out_type);
-  if (count == 1 || where.in.take(static_cast<std::uint64_t>(bytes), &result) != SG_STATUS_OK) return;
+  if (count == 1 || where.in.acquire(static_cast<std::uint64_t>(bytes), &result) != SG_STATUS_OK) return;
   double seconds[most_candidates], fastest = HUGE_VAL;
   for (int i = 0; i < count; ++i) {
     seconds_of(where, g, from[i], result, 1);  // the first loads the kernel
@@ -185,10 +186,10 @@ void matmul::choose_fastest(const place &where, const sg_backend_gemm &g, const 
       choice_ = from[i];
     }
   }
-  where.in.give_back(result);
+  where.in.release(result);
 }
 
-double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const candidate &one, void *result,
+double matmul::seconds_of(const call_resources &where, const sg_backend_gemm &g, const candidate &one, void *result,
                           int times) const noexcept {
   cudaEvent_t start = nullptr, end = nullptr;
   float milliseconds = HUGE_VALF;
@@ -206,18 +207,18 @@ double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const ca
   return double(milliseconds) * 1e-3 / times;
 }
 
-cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g, const candidate &by,
+cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g, const candidate &by,
                            void *result) const noexcept {
   const blas_scalar alpha(g.alpha, g.in_type), beta(g.beta, g.in_type);
-  return lt().run(where.handle, product_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo,
-                  where.workspace, by.workspaceSize, where.in.native());
+  return lt().run(where.handle, desc_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo, where.workspace,
+                  by.workspaceSize, where.in.native());
 }
 
-cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g) const noexcept {
+cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g) const noexcept {
   return run(where, g, choice_, g.c);
 }
 
-const matmul *matmul_cache::find(const matmul::place &where, const sg_backend_gemm &what) noexcept {
+const matmul *matmul_cache::find(const matmul::call_resources &where, const sg_backend_gemm &what) noexcept {
   try {
     const matmul_key key = matmul_key_of(what);
     const auto known = known_.find(key);

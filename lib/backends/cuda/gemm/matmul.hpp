@@ -30,28 +30,30 @@ class matmul {
   matmul &operator=(const matmul &) = delete;
 
   // Where it is called.
-  struct place {
+  struct call_resources {
     stream &in;
     cublasLtHandle_t handle;
     void *workspace;
     std::uint64_t workspace_bytes;
   };
   // False: cublasLt has no such product here.
-  bool describe(const place &where, const sg_backend_gemm &what) noexcept;
-  cublasStatus_t run(const place &where, const sg_backend_gemm &what) const noexcept;
+  bool describe(const call_resources &where, const sg_backend_gemm &what) noexcept;
+  cublasStatus_t run(const call_resources &where, const sg_backend_gemm &what) const noexcept;
 
  private:
   using candidate = cublasLtMatmulHeuristicResult_t;
   bool describe_matrices(const sg_backend_gemm &what) noexcept;
-  int propose(const place &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
-  bool adopt(const place &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
-  bool choose_untimed(const place &where, const sg_backend_gemm &what) noexcept;
-  void choose_fastest(const place &where, const sg_backend_gemm &what, const candidate *from, int count) noexcept;
-  double seconds_of(const place &where, const sg_backend_gemm &what, const candidate &one, void *result,
+  int propose(const call_resources &where, const sg_backend_gemm &what, candidate *out, int most) const noexcept;
+  bool adopt(const call_resources &where, const sg_backend_gemm &what, const kernel_choice &choice) noexcept;
+  bool choose_untimed(const call_resources &where, const sg_backend_gemm &what) noexcept;
+  void choose_fastest(const call_resources &where, const sg_backend_gemm &what, const candidate *from,
+                      int count) noexcept;
+  double seconds_of(const call_resources &where, const sg_backend_gemm &what, const candidate &one, void *result,
                     int times) const noexcept;
-  cublasStatus_t run(const place &where, const sg_backend_gemm &what, const candidate &by, void *result) const noexcept;
+  cublasStatus_t run(const call_resources &where, const sg_backend_gemm &what, const candidate &by,
+                     void *result) const noexcept;
 
-  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulDesc_t desc_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
   cublasLtMatmulHeuristicResult_t choice_{};
 };
@@ -60,7 +62,7 @@ class matmul {
 class matmul_cache {
  public:
   // nullptr: the product is not for cublasLt. Valid until the next call.
-  const matmul *find(const matmul::place &where, const sg_backend_gemm &what) noexcept;
+  const matmul *find(const matmul::call_resources &where, const sg_backend_gemm &what) noexcept;
 
  private:
   std::unordered_map<matmul_key, std::unique_ptr<matmul>, matmul_key_hash> known_;  // empty: cublasLt has none

@@ -12,16 +12,16 @@ namespace sg::cuda {
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept;
 
 // What ends products that C holds the sums of: C = activation(C + bias), item by item.
-struct product_end {
+struct gemm_epilogue {
   void *c;
   const void *bias;  // nullptr: none
   std::int64_t m, n, ldc, batch, stride_c, stride_bias;
   std::int32_t bias_per_row;
   sg_activation activation;
 };
-inline constexpr int most_parameter_ends = 48;
+inline constexpr int most_parameter_epilogues = 48;
 // At most so many, of one type that is its own accumulator.
-cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept;
+cudaError_t launch_epilogues(const gemm_epilogue *epilogues, int count, sg_dtype type, cudaStream_t in) noexcept;
 
 // Between pinned memory and the device's own, by few blocks that read and write over the link.
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept;

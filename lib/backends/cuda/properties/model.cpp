@@ -82,7 +82,7 @@ class json_text {
 };
 
 // A kind of product. `tile`: of kernels that do not share the depth among idle multiprocessors; 0: the general one.
-struct product {
+struct gemm_kind {
   const char *dtype, *compute;
   double flops;
   int tile;
@@ -150,21 +150,21 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   json.add("  \"tile_m_elements\": 128, \"tile_n_elements\": 128, \"split_k_elements\": 256,\n");
   json.add("  \"memory_bytes_per_second\": %.4g,\n  \"gemm\": [", memory);
   // In parts, with what splitting costs: 129 and 178 Tflop/s where tf32 and bf16 reached 416 and 799.
-  const product products[] = {{"f64", "exact", rate.f64, 0},
-                              {"f32", "exact", rate.f32, 0},
-                              {"f32", "tf32", rate.tf32, 256},
-                              {"f32", "3xtf32", std::max(rate.f32, 0.31 * rate.tf32), 256},
-                              {"f32", "bf16x3", std::max(rate.f32, 0.22 * rate.bf16), 256},
-                              {"c64", "exact", rate.f32, 0},
-                              {"c128", "exact", rate.f64, 0},
-                              {"f16", "exact", rate.f16, 256},
-                              {"bf16", "exact", rate.bf16, 256},
-                              {"i8", "exact", rate.i8, 256},
-                              {"f8_e4m3", "exact", rate.f16, 256},
-                              {"f8_e4m3", "f8", rate.f8, 256},
-                              {"f8_e5m2", "exact", rate.f16, 256}};
-  for (const product &x : products) {
-    json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g", &x == products ? "" : ",\n   ",
+  const gemm_kind gemm_kinds[] = {{"f64", "exact", rate.f64, 0},
+                                  {"f32", "exact", rate.f32, 0},
+                                  {"f32", "tf32", rate.tf32, 256},
+                                  {"f32", "3xtf32", std::max(rate.f32, 0.31 * rate.tf32), 256},
+                                  {"f32", "bf16x3", std::max(rate.f32, 0.22 * rate.bf16), 256},
+                                  {"c64", "exact", rate.f32, 0},
+                                  {"c128", "exact", rate.f64, 0},
+                                  {"f16", "exact", rate.f16, 256},
+                                  {"bf16", "exact", rate.bf16, 256},
+                                  {"i8", "exact", rate.i8, 256},
+                                  {"f8_e4m3", "exact", rate.f16, 256},
+                                  {"f8_e4m3", "f8", rate.f8, 256},
+                                  {"f8_e5m2", "exact", rate.f16, 256}};
+  for (const gemm_kind &x : gemm_kinds) {
+    json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g", &x == gemm_kinds ? "" : ",\n   ",
              x.dtype, x.compute, x.flops);
     if (x.tile > 0)
       json.add(", \"tile_m_elements\": %d, \"tile_n_elements\": %d, \"split_k_elements\": 0", x.tile, x.tile);

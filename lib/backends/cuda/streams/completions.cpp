@@ -86,7 +86,7 @@ void completions::destroy_events(const completion &x) noexcept {
   if (x.untimed_end != nullptr) cudaEventDestroy(x.untimed_end);
 }
 
-completion *completions::take() noexcept {
+completion *completions::acquire() noexcept {
   bool alone = false;
   {
     const std::lock_guard lock(lock_);

@@ -52,7 +52,7 @@ class completions {
   sg_status begin() noexcept;  // starts the thread
 
   // An unused record; nullptr with this thread's text when there is no memory. It goes back by put() or unused().
-  completion *take() noexcept;
+  completion *acquire() noexcept;
   static cudaEvent_t end_of(const completion &x) noexcept { return x.timed ? x.end : x.untimed_end; }
   void unused(completion *x) noexcept;
   void put(completion *x) noexcept;  // its command is enqueued; its end event is recorded if it is `marked`

@@ -141,8 +141,8 @@ stream::~stream() {
   if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
   const current here(owner_.context());
   if (blas_ != nullptr) blas().destroy(blas_);
-  give_back(workspace_);
-  give_back(pointers_);
+  release(workspace_);
+  release(pointers_);
   for (const pointer_room &room : rooms_) {
     if (room.copied != nullptr) cudaEventDestroy(room.copied);
     owner_.host_free(room.memory);
@@ -157,7 +157,7 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
   const current here(owner_.context());
   completion *pending = nullptr;
   if (done.fn != nullptr) {
-    pending = completions_.take();
+    pending = completions_.acquire();
     if (pending == nullptr) return SG_STATUS_OUT_OF_MEMORY;
     pending->done = done;
     // On a busy stream a command starts when the one before it ends, on an idle one at once; when it waited for another
@@ -276,7 +276,7 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
 sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   cublasHandle_t blas = nullptr;
   if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
-  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
+  const matmul::call_resources here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
   const matmul *known = matmuls_.find(here, what);
   outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
   return SG_STATUS_OK;

@@ -49,8 +49,8 @@ class stream {
   // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such product.
   sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
   // Device memory from here to the matching free, in the stream's order.
-  sg_status take(std::uint64_t bytes, void **out) noexcept;
-  void give_back(void *memory) noexcept;
+  sg_status acquire(std::uint64_t bytes, void **out) noexcept;
+  void release(void *memory) noexcept;
   // Copies `count` pointers to device memory; write(pinned) writes them first.
   template <class Write>
   sg_status upload(std::int64_t count, void *to, Write &&write) noexcept {

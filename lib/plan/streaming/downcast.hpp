@@ -9,6 +9,6 @@ namespace sg {
 
 // The problem, narrowed where the caller's compute allows it, host threads touch both factors anyway, because both lie
 // in pageable memory, and the device can be no slower for it.
-problem narrowed_if_staged(const problem &p, const device_model &model);
+problem downcast_if_staged(const problem &p, const device_model &model);
 
 }  // namespace sg

@@ -8,17 +8,17 @@
 
 namespace sg {
 
-class named_lane {
+class dedicated_lane {
  public:
   // The native stream stays the caller's. Throws sg::error(SG_STATUS_UNSUPPORTED) where the device has none.
-  named_lane(const device &on, engine &in, void *native);
-  named_lane(const device &on, engine &in);  // for events. Throws sg::error.
+  dedicated_lane(const device &on, engine &in, void *native);
+  dedicated_lane(const device &on, engine &in);  // for events. Throws sg::error.
   // On units that are set aside, `units` of them at most, which becomes how many. Throws
   // sg::error(SG_STATUS_UNSUPPORTED) where there are none.
-  named_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units);
-  ~named_lane();  // nothing of it is in flight
-  named_lane(const named_lane &) = delete;
-  named_lane &operator=(const named_lane &) = delete;
+  dedicated_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units);
+  ~dedicated_lane();  // nothing of it is in flight
+  dedicated_lane(const dedicated_lane &) = delete;
+  dedicated_lane &operator=(const dedicated_lane &) = delete;
 
   lane_slot &slot() noexcept { return slot_; }
 

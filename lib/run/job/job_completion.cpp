@@ -15,13 +15,13 @@
 
 namespace sg {
 
-void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
-                            std::int64_t end_ns) noexcept {
+void job::predecessor_completed(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+                                std::int64_t end_ns) noexcept {
   const bool follows = how.follows;  // the node may go with the first release
   if (failed) fail_dependency(cause);
   not_before(end_ns);
   if (!follows || !issued) release_start();
-  if (follows) release_end();
+  if (follows) release_completion();
 }
 
 void job::fail(sg_status status, const char *message) noexcept {
@@ -33,7 +33,7 @@ void job::fail(sg_status status, const char *message) noexcept {
 
 void job::fail_early(const char *when) noexcept {
   const job *late = this;
-  while (late && !late->deadline_passed()) late = late->whole;
+  while (late && !late->deadline_passed()) late = late->parent;
   char text[120];
   std::snprintf(text, sizeof text, "%s %s", late ? "the deadline passed" : "cancelled", when);
   fail(late ? SG_STATUS_DEADLINE_EXCEEDED : SG_STATUS_CANCELLED, text);
@@ -54,10 +54,10 @@ void job::fail_with_dependency(const char *consequence) noexcept {
 // Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
 void job::leave_failure() noexcept {
   if (cause() == 0) {
-    if (whole && whole->cause() == 0) whole->note_cause(unobserved_failures::new_cause());
-    note_cause(whole ? whole->cause() : unobserved_failures::new_cause());
+    if (parent && parent->cause() == 0) parent->note_cause(unobserved_failures::new_cause());
+    note_cause(parent ? parent->cause() : unobserved_failures::new_cause());
   }
-  if (whole) whole->note_cause(cause());
+  if (parent) parent->note_cause(cause());
   if (writes_tracked) owner_->unobserved().add({this, epoch, incarnation()}, cause(), message_);
 }
 
@@ -69,11 +69,11 @@ void job::log_failure() const noexcept {
     log_message(level, log_area::job, "%s on %s: %s", name_of(status_), owner_->on().name().c_str(), message_);
 }
 
-void job::tell() const noexcept {
+void job::mark_observed() const noexcept {
   if (status_ != SG_STATUS_OK) owner_->unobserved().observed(cause());
 }
 
-void job::end_in_full(sg_status status) noexcept {
+void job::complete_in_full(sg_status status) noexcept {
   status_ = status;
   if (!run && commands_run_ > 0) add_time(single, ready_ns());
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
@@ -96,10 +96,10 @@ void job::finish() noexcept {
   // Nobody waits for it, or has a callback, or ever will. The tracker knows it still, and adds successors.
   const bool anonymous = has_one_ref();
   plain = plain && anonymous && status == SG_STATUS_OK;
-  if (!plain) end_in_full(status);
+  if (!plain) complete_in_full(status);
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);
-  } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
+  } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_completions' counts
     futex_wake_all(state_);
   }
   if (!plain && queue) {
@@ -113,8 +113,8 @@ void job::finish() noexcept {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
     const auto keep = one_clock ? ref<job_home>() : ref<job_home>::share(&node->successor->owner());
-    node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
-                                       one_clock ? cause() : 0, one_clock ? end_ns() : 0);
+    node->successor->predecessor_completed(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
+                                           one_clock ? cause() : 0, one_clock ? end_ns() : 0);
     node = next;
   }
   for (callback_request *request = anonymous ? nullptr : reversed(callbacks_.close()); request;) {
@@ -122,15 +122,15 @@ void job::finish() noexcept {
     home.post_callback(request);
     request = next;
   }
-  home.job_ended(*this);
-  if (plain || !whole) return;
+  home.job_completed(*this);
+  if (plain || !parent) return;
   if (status != SG_STATUS_OK) {
     char text[sizeof message_ + 40];
     std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);
-    whole->fail(status, text);
+    parent->fail(status, text);
   }
-  whole->not_before(end_ns());
-  whole->release_start();
+  parent->not_before(end_ns());
+  parent->release_start();
 }
 
 }  // namespace sg
