@@ -22,7 +22,7 @@ class jobs_in_flight {
     const std::lock_guard lock(lock_);
     return epochs_.count_in();
   }
-  void end(std::uint32_t epoch, std::int64_t count = 1) { epochs_.ended(epoch, count); }
+  void end(std::uint32_t epoch, std::int64_t count = 1) { epochs_.completed(epoch, count); }
 
   // False: nobody has woken this thread in time.
   bool wait_for_all() {
@@ -130,7 +130,7 @@ TEST(epochs, nobody_is_woken_who_does_not_sleep) {
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(all.watch_closed(all.present()));
     const std::uint32_t job = all.count_in();
-    all.ended(job, 1);
+    all.completed(job, 1);
   }
   EXPECT_EQ(0u, all.wakings());
 }
@@ -157,7 +157,7 @@ TEST(epochs, one_that_another_has_closed_is_closed) {
   const std::uint32_t full = all.present();
   EXPECT_FALSE(all.watch_closed(full));
   EXPECT_EQ(0u, all.wakings());
-  all.ended(oldest, 1);
+  all.completed(oldest, 1);
   EXPECT_EQ(1u, all.wakings());
   ASSERT_TRUE(all.open_next());  // another's
   all.count_in();
@@ -173,12 +173,12 @@ TEST(epochs, the_oldest_is_known_though_nobody_has_asked) {
   ASSERT_TRUE(all.open_next());
   const std::uint32_t after = all.count_in();
   EXPECT_FALSE(all.completed_up_to(before));
-  all.ended(before, 1);
+  all.completed(before, 1);
   EXPECT_TRUE(all.completed_up_to(before));
   EXPECT_FALSE(all.completed_up_to(after));
 
   epochs busy;
-  for (int i = 0; i < 20'000; ++i) busy.ended(busy.count_in(), 1);
+  for (int i = 0; i < 20'000; ++i) busy.completed(busy.count_in(), 1);
   EXPECT_EQ(busy.present(), busy.oldest());
 }
 

@@ -30,7 +30,7 @@ struct command {
   sg_backend_done done = {nullptr, nullptr};
   const operation *what = nullptr;  // one
   union {
-    point until = {};  // wait: holds a reference
+    stream_position until = {};  // wait: holds a reference
     gemm_batch batch;
     alignas(16) std::byte bytes[most_command_bytes];  // one: a copy of the command
   };

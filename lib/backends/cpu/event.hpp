@@ -10,7 +10,7 @@
 namespace sg::cpu {
 
 // A number of commands of one stream; what waits for it waits until they have ended. `of` may be NULL: in the past.
-struct point {
+struct stream_position {
   progress *of = nullptr;
   std::uint64_t count = 0;
 };
@@ -25,7 +25,7 @@ class event {
   }
 
   void record(progress &of, std::uint64_t count) noexcept {
-    const point now{of.retain(), count};
+    const stream_position now{of.retain(), count};
     progress *before;
     {
       const std::lock_guard lock(mutex_);
@@ -36,7 +36,7 @@ class event {
   }
 
   // The recorded point with a reference of the caller's own; none when it has never been recorded.
-  point recorded() noexcept {
+  stream_position recorded() noexcept {
     const std::lock_guard lock(mutex_);
     if (recorded_.of != nullptr) recorded_.of->retain();
     return recorded_;
@@ -44,7 +44,7 @@ class event {
 
  private:
   std::mutex mutex_;  // streams of several threads may wait for one event
-  point recorded_;
+  stream_position recorded_;
 };
 
 }  // namespace sg::cpu

@@ -37,12 +37,12 @@ class free_core {
  public:
   // Called by a thread that is about to wake the worker, one of so many: the core that it can only come to, or nowhere.
   // Where it may use more cores than there are workers, or none of them is free, nothing happens.
-  int lead(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
+  int steer(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
   // By the worker, once awake and before it sleeps. A mask that another thread has set meanwhile stays.
   void leave() noexcept;
 
  private:
-  enum class state : std::uint8_t { free, leading, led };
+  enum class state : std::uint8_t { free, steering, steered };
   bool choose(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
 
   std::atomic<state> state_{state::free};

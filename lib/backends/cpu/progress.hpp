@@ -24,12 +24,12 @@ class progress {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+  std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_acquire); }
 
   // One thread at a time calls it: the one that runs the stream's commands. The store and the load are sequentially
   // consistent, as are those of wait_for: either the worker sees the waiter or the waiter sees the new count.
   void advance() noexcept {
-    ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+    completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     if (waiters_.load(std::memory_order_seq_cst) == 0) return;
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     futex_wake_all(epoch_);
@@ -37,11 +37,11 @@ class progress {
 
   // Sleeps until `count` commands of the stream have ended.
   void wait_for(std::uint64_t count) noexcept {
-    if (ended() >= count) return;
+    if (completed() >= count) return;
     waiters_.fetch_add(1, std::memory_order_seq_cst);
     for (;;) {
       const std::uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
-      if (ended_.load(std::memory_order_seq_cst) >= count) break;
+      if (completed_.load(std::memory_order_seq_cst) >= count) break;
       futex_wait(epoch_, epoch);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ class progress {
   std::atomic<std::uint32_t> refs_{1};
   std::atomic<std::uint32_t> waiters_{0};
   std::atomic<std::uint32_t> epoch_{0};
-  std::atomic<std::uint64_t> ended_{0};
+  std::atomic<std::uint64_t> completed_{0};
 };
 
 }  // namespace sg::cpu

@@ -107,9 +107,9 @@ sg_status stream::enqueue(const gemm_batch &what, sg_backend_done done) noexcept
 }
 
 sg_status stream::wait(event &what) noexcept {
-  const point until = what.recorded();
+  const stream_position until = what.recorded();
   if (until.of == nullptr) return SG_STATUS_OK;
-  if (until.of == progress_ || until.of->ended() >= until.count) {
+  if (until.of == progress_ || until.of->completed() >= until.count) {
     until.of->release();
     return SG_STATUS_OK;
   }
@@ -128,7 +128,7 @@ bool stream::wake() noexcept {
   if (asleep_.load(std::memory_order_seq_cst) == 0) return false;
   if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;
   if (!stop_.load(std::memory_order_relaxed)) {  // then it may have ended by now
-    const int core = core_.lead(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
+    const int core = core_.steer(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
     if (core != awake_cores::nowhere) runs_on(core);
   }
   futex_wake_all(asleep_);

@@ -160,7 +160,7 @@ void sg_backend_stream::wait_for(const sg_backend_event &event) {
     ticket = event.ticket;
     ready_ = std::max(ready_, event.time);
   }
-  if (!other || other == queue_ || other->has_ended(ticket)) return;
+  if (!other || other == queue_ || other->has_completed(ticket)) return;
   std::list<task> one(1);
   one.front().work = [other, ticket] { other->wait(ticket); };
   queue_->push(one);

@@ -61,14 +61,14 @@ work_queue::ticket work_queue::last() const {
   return pushed_count_;
 }
 
-bool work_queue::has_ended(ticket until) const {
+bool work_queue::has_completed(ticket until) const {
   std::lock_guard lock(mutex_);
-  return ended_count_ >= until;
+  return completed_count_ >= until;
 }
 
 void work_queue::wait(ticket until) {
   std::unique_lock lock(mutex_);
-  ended_.wait(lock, [&] { return ended_count_ >= until; });
+  completed_.wait(lock, [&] { return completed_count_ >= until; });
 }
 
 void work_queue::refuse() {
@@ -80,7 +80,7 @@ void work_queue::settle() {
   std::unique_lock lock(mutex_);
   // A callback that makes the process exit is itself the task that runs: its thread cannot wait for itself.
   if (started_ && pthread_equal(thread_, pthread_self())) return;
-  ended_.wait(lock, [&] { return ended_count_ == pushed_count_; });
+  completed_.wait(lock, [&] { return completed_count_ == pushed_count_; });
 }
 
 void work_queue::stop() {
@@ -110,9 +110,9 @@ void work_queue::serve() {
     carry_out(one.front(), dropped);
     one.clear();
     lock.lock();
-    ++ended_count_;
+    ++completed_count_;
     lock.unlock();
-    ended_.notify_all();
+    completed_.notify_all();
     lock.lock();
   }
 }

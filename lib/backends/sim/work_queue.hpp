@@ -36,7 +36,7 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
   ticket last() const;
 
   // Whether everything up to `until` has ended; wait() returns when it has.
-  bool has_ended(ticket until) const;
+  bool has_completed(ticket until) const;
   void wait(ticket until);
 
   // No task begins any more: the running one completes, the others with SG_STATUS_SHUTDOWN.
@@ -53,10 +53,10 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
 
   mutable std::mutex mutex_;
   std::condition_variable pushed_or_stopped_;
-  std::condition_variable ended_;
+  std::condition_variable completed_;
   std::list<task> waiting_;
   ticket pushed_count_ = 0;
-  ticket ended_count_ = 0;
+  ticket completed_count_ = 0;
   bool refusing_ = false;
   bool stopped_ = false;
   pthread_t thread_{};

@@ -200,7 +200,7 @@ class simulation {
     const double horizon = time * (1 + 1e-14);
     bool works[lane_kinds] = {false, false, false, false};
     std::size_t kept = 0;
-    ended_.clear();
+    completed_.clear();
     for (running r : active_) {
       bool ends = false;
       if (r.ready <= now_) {
@@ -211,7 +211,7 @@ class simulation {
         ends = r.ready <= time && r.remaining <= 0;
       }
       if (ends)
-        ended_.push_back(r.index);
+        completed_.push_back(r.index);
       else
         active_[kept++] = r;
     }
@@ -219,7 +219,7 @@ class simulation {
     for (int kind = 0; kind < lane_kinds; ++kind)
       if (works[kind]) out_.busy[kind] += step;
     now_ = time;
-    for (std::uint32_t i : ended_) end(i);
+    for (std::uint32_t i : completed_) end(i);
   }
 
   void end(std::uint32_t i) {
@@ -254,7 +254,7 @@ class simulation {
   std::vector<queue> queues_;
   std::vector<device_state> devices_;
   std::vector<running> active_;
-  std::vector<std::uint32_t> ended_;
+  std::vector<std::uint32_t> completed_;
   double now_ = 0;
   timeline out_;
 };
