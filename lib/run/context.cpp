@@ -31,7 +31,7 @@ device_model settled(const device &on, const context_settings &settings) {
   return model;
 }
 
-// The machine of these devices. Their connections are asked for only where there are several: a driver takes its time.
+// The machine of these devices. Links are queried only for several devices: a driver is slow to answer.
 machine_model machine_of(std::span<const device *const> all, const context_settings &settings) {
   std::vector<found_device> found;
   for (const device *on : all) {
@@ -92,7 +92,7 @@ ref<job> context::put_in_order(job &work, const submission_order &order, const a
   return order.on ? order.on->append(work) : ref<job>();
 }
 
-void context::come_after_native(stream &in) {
+void context::follow_native(stream &in) {
   submission_order order;
   order.on = &in;
   submit(new_job(), order, nullptr, 0);
@@ -103,11 +103,11 @@ void context::submit(ref<job> given, const submission_order &order, const access
   const bool in_event_lane = given->native != nullptr;
   const bool native = in_event_lane || (order.on && order.on->is_native());
   const bool taken = in_event_lane || (native && order.on->takes(*given));
-  if (native && !taken) come_after_native(*order.on);
+  if (native && !taken) follow_native(*order.on);
   if (given->deadline_at_ns != 0) helper().sweep_at(given->deadline_at_ns);
   if (order.limited) given->admitted = limit_.enter();
   if (native) given->add_ref_unshared();
-  job *const work = given.release();  // the engine's
+  job *const work = given.release();  // owned by the engine
   const auto awaited = ref<job>::adopt(native ? work : nullptr);
   std::exception_ptr failure;
   ref<job> replaced;
@@ -116,7 +116,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
     try {
       replaced = put_in_order(*work, order, accesses, access_count);
     } catch (...) {
-      // Others may already know the record, so it has to end like a job, though one that does nothing.
+      // Other threads may already know the record, so it must complete: as a job without work.
       work->kind = work_kind::marker;
       work->queue = {};
       failure = std::current_exception();
@@ -127,7 +127,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
     for (std::size_t i = 0; i < access_count; i += 2) __builtin_prefetch(accesses + i);
   };
   submission_lock_.run(enter_order, fetch);
-  work->submit();  // not in there: the engine may want to submit
+  work->submit();  // not under the lock: the engine may submit
   if (failure) std::rethrow_exception(failure);
   if (!native) return;
   if (taken)
@@ -219,8 +219,8 @@ void context::synchronize() noexcept {
 
   const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
   ask_for(long_poll_ns);
-  // It asks the device itself when the last command should end, but does not ask for most of the time where one short
-  // command follows the other. When that should be is looked up each millisecond at most: more may be on its way.
+  // Polls for long GEMMs near the expected end of the last command only; between short commands it polls all the time.
+  // The expected end is read at most once a millisecond: more commands may be submitted.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
     const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;
@@ -242,7 +242,7 @@ bool context::count_completions(std::uint32_t epoch, std::int64_t count) noexcep
 }
 
 void context::free_when_unused(device_buffer &released) noexcept {
-  const auto keep = ref<context>::share(this);  // once in the list the buffer, which holds it too, may be freed
+  const auto keep = ref<context>::share(this);  // a listed buffer, which also holds the context, may be freed
   submission_lock_.run([&] {
     released.last_user_epoch = in_flight_.present();
     in_flight_.open_next();
@@ -255,7 +255,7 @@ void context::free_when_unused(device_buffer &released) noexcept {
 
 void context::free_unused_buffers() noexcept {
   if (released_count_.load(std::memory_order_acquire) == 0) return;
-  const std::lock_guard one_at_a_time(freeing_lock_);  // who comes second finds the memory free
+  const std::lock_guard one_at_a_time(freeing_lock_);  // a second thread then finds the memory free
   device_buffer *free_now = nullptr;
   submission_lock_.run_here([&] {
     for (device_buffer **link = &released_; *link;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a context has of each of its devices: arenas, the executor with its lanes, and the lanes that are used by name.
+// Per-device state of a context: arenas, the executor with its lanes, lanes for events and partitions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace sg {
 
 struct device_room {
-  // `keeper` owns it and all that its jobs touch. Throws sg::error.
+  // `keeper` owns this object and all that its jobs touch. Throws sg::error.
   device_room(const device &on, device_index index, const device_model &model, const engine::settings &how,
               object &keeper)
       : device_memory(on, index, arena_pool::memory::device, model.usable_memory()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph's run where no device takes the graph as one: its works as jobs, in the order that they were recorded in.
+// A graph's run on a device without graphs: one child job for each submission, in recording order.
 #include <map>
 #include <new>
 #include <utility>
@@ -17,7 +17,7 @@ namespace sg {
 void context::submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) {
   if (process_exits()) throw error(SG_STATUS_SHUTDOWN, "the process is exiting");
   const bool native = order.on && order.on->is_native();
-  if (native) come_after_native(*order.on);
+  if (native) follow_native(*order.on);
   const std::vector<submission> &works = program.works;
   std::vector<ref<job>> children;
   std::map<std::int64_t, job *> latest_of_stream;
@@ -37,7 +37,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
     child.submitter = parent->submitter;
     if (work.stream >= 0) latest_of_stream.emplace(work.stream, nullptr);
   }
-  // What the run itself comes after is one job, so that not every part has to.
+  // The predecessors of the run are gathered in one job, so that not every child depends on all of them.
   const bool ordered = order.on || order.behind || order.after_count > 0;
   const ref<job> gate = ordered ? new_job() : ref<job>();
   const auto let_go = [](const ref<job> &each) {

@@ -67,7 +67,7 @@ class runs_of_a_plan : public testing::Test {
   static void leave_traces(program_run &run) {
     static lane_slot slot;
     for (const std::uint32_t command : {2u, 3u, 4u, 5u}) {
-      run.goes_out(command);
+      run.mark_issued(command);
       run.slots[command] = &slot;
       run.events[command] = reinterpret_cast<sg_backend_event *>(&slot);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's runs of schedules of several commands.
+// Runs of schedules with several commands.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -15,8 +15,9 @@ namespace sg {
 
 namespace {
 
-constexpr std::size_t most_overtaken = 64;       // copies: about as many as there are chunks in slots
-constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
+constexpr std::size_t most_overtaken = 64;  // copies: about the number of chunks in slots
+// bytes of a row; for shorter ones the partial cache lines cost too much
+constexpr std::size_t least_past_caches = 1024;
 
 void run_downcast(const downcast &n) noexcept {
   for (std::int64_t column = 0; column < n.columns; ++column)
@@ -25,7 +26,7 @@ void run_downcast(const downcast &n) noexcept {
 
 }  // namespace
 
-// Takes the run's memory; false when it has to wait for another run's.
+// Acquires the run's memory; false: it must wait for another run's.
 bool engine::start_run(job &ready) noexcept {
   auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
   if (running.size() == most_running) return false;
@@ -40,7 +41,7 @@ bool engine::start_run(job &ready) noexcept {
       memory_refused_ = true;
       return false;
     }
-    ready.fail(status, last_error());  // advance() ends it
+    ready.fail(status, last_error());  // advance() completes it
   }
   running.push_back(&ready);
   const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
@@ -53,9 +54,9 @@ void engine::advance(job &running) noexcept {
   program_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail_early("while it ran; C may be partly written");
-  if (!running.failed()) give_to_workers(running);
-  // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
-  // lane's last one.
+  if (!running.failed()) enqueue_staging(running);
+  // In the order of the schedule across lanes: the first command of a lane is not delayed by issuing the last one of
+  // another.
   for (auto &lane : run.lanes) lane.held_up = false;
   while (!running.failed()) {
     program_run::lane_progress *first = nullptr;
@@ -68,15 +69,15 @@ void engine::advance(job &running) noexcept {
       command = list[lane.next];
     }
     if (!first) break;
-    if ((!may_go(running, command) || !issue(running, command)) && !issue_out_of_order(running, *first))
+    if ((!may_issue(running, command) || !issue(running, command)) && !issue_out_of_order(running, *first))
       first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }
 
-// Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command
-// may be still to come when it has been told.
-bool engine::waits_are_over(const job &running, std::uint32_t index) const noexcept {
+// Whether all dependencies have completed, also in virtual time: a device's command may be reported before its virtual
+// end.
+bool engine::dependencies_completed(const job &running, std::uint32_t index) const noexcept {
   const schedule &s = *running.program->schedule;
   const auto first = s.waits.begin() + s.commands[index].first_wait;
   return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
@@ -85,8 +86,8 @@ bool engine::waits_are_over(const job &running, std::uint32_t index) const noexc
   });
 }
 
-// The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
-// next would have to wait for them.
+// The next chunk is not packed yet: a later, packed one keeps the link busy. Only a few, because the next one would
+// have to wait for them.
 bool engine::issue_out_of_order(job &running, const program_run::lane_progress &lane) noexcept {
   const program_run &run = *running.run;
   const sg::program &program = *running.program;
@@ -97,14 +98,14 @@ bool engine::issue_out_of_order(job &running, const program_run::lane_progress &
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];
     if (program.is_out_of_order[later] && run.states[later] == program_run::command_state::waiting &&
-        waits_are_over(running, later))
+        dependencies_completed(running, later))
       return issue(running, later);
   }
   return false;
 }
 
-// Whether everything that the command waits for has ended, or is ahead of it on the device.
-bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
+// Whether all dependencies have completed, or are ahead of it on the device.
+bool engine::may_issue(const job &running, std::uint32_t index) const noexcept {
   const program_run &run = *running.run;
   const schedule &s = *running.program->schedule;
   const command &c = s.commands[index];
@@ -119,8 +120,8 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
   return true;
 }
 
-// What host workers may begin now.
-void engine::give_to_workers(job &running) noexcept {
+// Enqueues the commands of host workers that can begin now.
+void engine::enqueue_staging(job &running) noexcept {
   program_run &run = *running.run;
   if (run.stageable.empty()) return;
   inflight_command *first = nullptr;
@@ -157,11 +158,11 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
       issue_batch(running, index, *slot))
     return true;
   program_run::lane_progress &progress = run.lanes[run.lane_of[index]];
-  run.goes_out(index);
+  run.mark_issued(index);
   f.begin(this, running, index, slot, 2);
   run.slots[index] = slot;
   ++run.in_flight;
-  std::int32_t unmade = 2;  // backend_calls that no call has been made for, and the one that is this function's own
+  std::int32_t unmade = 2;  // unmade backend calls, and this function's own count
   try {
     lanes_.entered_of_run(*slot);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
@@ -178,11 +179,11 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   return true;
 }
 
-// For commands of other lanes that wait for this one on the device.
+// Records an event for commands of other lanes that wait for this one on the device.
 void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
   if (events_.empty()) {
-    events_.reserve(1);  // first, so that no event is made that there is no room for
+    events_.reserve(1);  // first, so that a made event can always be stored
     events_.push_back(device_.event_create());
   }
   running.run->events[index] = events_.back();
@@ -190,7 +191,7 @@ void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot
   device_.check(ops_.event_record(running.run->events[index], slot.stream), "recording an event");
 }
 
-// On the device, behind what other streams do first.
+// On the device, after its dependencies in other streams.
 void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
   const schedule &s = *running.program->schedule;
@@ -228,8 +229,8 @@ void engine::command_completed(inflight_command &f) noexcept {
   for (const std::uint32_t after : running.program->after.of(f.index)) add_time(running, after);
 }
 
-// Once the command and all that it waits for have been told, in whatever order: a backend that was made to wait for
-// another stream may not know until when.
+// Called once the command and its dependencies have been reported, in any order: a backend whose stream waits for
+// another may not know the start time.
 void engine::add_time(job &running, std::uint32_t index) noexcept {
   const program_run &run = *running.run;
   const schedule &s = *running.program->schedule;
@@ -256,7 +257,7 @@ void engine::end_run(job &running) noexcept {
   }
   device_memory_.release(running.operands.device_arena);
   staging_memory_.release(running.operands.staging_arena);
-  memory_came_back_ = true;
+  memory_released_ = true;
   running.work_completed();
 }
 
@@ -273,7 +274,7 @@ void engine::stage(inflight_command &f) noexcept {
       run_downcast(*rounding);
     else
       lower_copy(s.buffers, c, f.owner->operands, copies);
-    // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
+    // Staging memory should stay in the caches, where the device reads it; results should not.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
       if (c.is<ops::unpack>() && bytes >= least_past_caches)
         copy_past_caches(to, from, bytes);

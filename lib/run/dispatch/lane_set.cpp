@@ -11,15 +11,15 @@ namespace sg {
 
 namespace {
 
-// Commands that a stream of a device may hold: enough that the device never waits for the host, and few enough that the
-// driver takes them at once (from some dozens on, CUDA's calls wait for the device).
+// Commands that a device stream may hold: enough that the device never waits for the host, and few enough that the
+// driver accepts them without blocking (from some dozens on, CUDA's calls wait for the device).
 constexpr std::int32_t device_depth = 12;
-// Copies of chunks, of some 40 us each, that keep an engine busy until the host has learnt of the first one's end.
+// Copies of chunks, of some 40 us each, that keep a copy engine busy until the host observes the first completion.
 constexpr std::int32_t copies_ahead = 3;
-// After so long without a product of high priority, none is expected.
+// After this time without a GEMM of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 constexpr std::int32_t most_device_lanes = 16;
-constexpr std::size_t first_dedicated = most_device_lanes + 5;  // the lanes before it are for whatever suits
+constexpr std::size_t first_dedicated = most_device_lanes + 5;  // the lanes before it are shared
 static_assert(first_dedicated + most_dedicated_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
@@ -82,8 +82,8 @@ bool lane_set::cores_are_full() const noexcept {
   });
 }
 
-// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
-// one.
+// The least loaded lane; among equals round-robin on cores, and on a device the first, whose thread is likeliest awake.
+// At least one lane exists.
 lane_slot *lane_set::least_loaded() noexcept {
   const lane_slot *const awake = awake_.load(std::memory_order_relaxed);
   const std::size_t first = device_ordered_ ? 0 : awake ? awake->index : next_lane_;
@@ -119,7 +119,7 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
     return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
   const std::int32_t now = computing_.load(std::memory_order_acquire);
   if (wanted.small) {
-    if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
+    if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // an urgent job does not wait for completions
     const float full = static_cast<float>(wanted.waiting) * wanted.share;
     const bool worth_it =
         full >= limits_.worth_a_launch && full * wanted.work_seconds >= limits_.worth_a_launch_seconds;
@@ -138,7 +138,7 @@ lane_slot *lane_set::find(lane where, int priority, bool alone) noexcept {
                     : where.kind == lane_kind::copy_out ? run_copy_out_
                     : priority > 0                      ? urgent_
                                                         : compute_[where.index % compute_.size()].get();
-  // A run has always more to give: whatever else comes finds a place.
+  // A run always has more commands: leave room for other work.
   return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
 }
 
@@ -148,7 +148,7 @@ bool lane_set::copies_in_run_dry() const noexcept {
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {
   if (index >= first_dedicated)
-    return dedicated_[index - first_dedicated];  // nullptr: it is gone, and its commands have ended
+    return dedicated_[index - first_dedicated];  // nullptr: dismissed, and its commands have completed
   return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
 }
 
@@ -214,14 +214,14 @@ void lane_set::left(lane_slot &slot, float share, std::int64_t predicted_ns) noe
   share_.fetch_sub(in_1024ths(share), std::memory_order_relaxed);
   if (ops_.poll && predicted_ns > 0) {
     slot.predicted_ns.fetch_sub(predicted_ns, std::memory_order_relaxed);
-    slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next one's
+    slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next command's
   }
   slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
-  if (is_computing(slot)) computing_.fetch_sub(1);  // in one order with the engine's notes of saturation
+  if (is_computing(slot)) computing_.fetch_sub(1);  // sequentially consistent with the engine's store of saturated_
 }
 
 std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) noexcept {
-  // What happened lately in the world means nothing to a device of virtual time.
+  // Recent host times mean nothing on a device with virtual time.
   const bool may_spare = device_ordered_ && !ops_.stream_begin_at && limits_.spared_units > 0;
   if (!may_spare || priority > 0 || share < 1 || latest_urgent_ns_ == 0) return limit;
   if (monotonic_ns() - latest_urgent_ns_ >= urgent_for_ns) return limit;

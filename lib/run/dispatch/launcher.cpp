@@ -12,8 +12,8 @@ namespace sg {
 
 namespace {
 
-// Whether two single products are one to the backend but for the addresses of A, B and C. Those that add to C are not:
-// when a call fails half-way, all of it is tried again.
+// Whether two single GEMMs differ in the addresses of A, B and C only. Not if they add to C: after a partial failure
+// the whole call is repeated.
 bool differ_in_addresses(const job &x, const job &y) noexcept {
   const auto *const known = x.program->call_of(0);
   if (x.program != y.program || !known || known->has_bias || known->form.batch != 1) return false;

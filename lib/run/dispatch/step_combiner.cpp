@@ -8,8 +8,8 @@
 namespace sg {
 
 namespace {
-// For so long, and to the end of a step, the first caller works for others. On an H200 a flood of products in 48
-// parts each, whose launches take longer than the products, kept its first submitter for ever.
+// The first caller works for others this long, and to the end of a step. On an H200 a flood of GEMMs in 48 parts each,
+// whose launches take longer than the GEMMs, kept its first submitter for ever.
 constexpr std::int64_t patience_ns = 1'000'000;
 }  // namespace
 

@@ -24,7 +24,7 @@ completion_queue::~completion_queue() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-// Makes the descriptor readable exactly while there is something to take, or nothing will ever come.
+// Keeps the descriptor readable exactly while the queue holds a completion, or is closed.
 void completion_queue::show_descriptor() noexcept {
   const bool readable = first_ != nullptr || closed_;
   if (fd_ < 0 || readable == fd_readable_) return;
@@ -86,7 +86,7 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
   last->next_completion = nullptr;
   show_descriptor();
   lock.unlock();
-  while (taken) {  // outside the lock: the last reference to a job frees what it holds
+  while (taken) {  // outside the lock: the last reference to a job frees its members
     job *gone = taken;
     taken = gone->next_completion;
     gone->drop_ref();

@@ -26,13 +26,13 @@ void job::begin() noexcept {
   dependency_failed_.store(false, std::memory_order_relaxed);
   state_.store(0, std::memory_order_relaxed);
   failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
-  holds_.store(1, std::memory_order_relaxed);  // the work's own
+  holds_.store(1, std::memory_order_relaxed);  // the work's own hold
   end_ns_.store(0, std::memory_order_relaxed);
   program = nullptr;
   units = 0;
   tag = 0;
   parent = nullptr;
-  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
+  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own hold
   dependency_count_ = 0;
   behind_.store(0, std::memory_order_relaxed);
   ready_ns_.store(0, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ void job::begin() noexcept {
   callbacks_.reopen(incarnation);
 }
 
-// What is neither in the first line nor set by begin().
+// Resets the members that are neither in the first line nor set by begin().
 void job::clear_rest() noexcept {
   operands.clear();
   queue = {};
@@ -82,13 +82,13 @@ bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   if (result != pushed::no) {
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
     if (result == pushed::yes || !node->follows) return true;
-    // Of another incarnation only when `before` has ended meanwhile: then any lane will do.
+    // Another incarnation's lanes are read only if `before` has completed meanwhile: then any lane is right.
     behind_.fetch_or(before.issued_lanes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   } else {
-    if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own still stands
+    if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own hold still stands
     follows_completed(before, tag_of_before);
   }
-  blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
+  blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own hold still stands
   return result != pushed::no;
 }
 
@@ -118,7 +118,7 @@ bool job::begin_here() noexcept {
   return blockers_.load(std::memory_order_acquire) == 1 && !dependency_failed();
 }
 
-// The last one needs no subtraction: nobody else is left.
+// The last holder needs no atomic subtraction.
 void job::release_start() noexcept {
   if (blockers_.load(std::memory_order_acquire) == 1 || blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1)
     owner_->push(*this);
@@ -149,7 +149,7 @@ void job::become_child(job &of, std::int32_t index) noexcept {
 void job::set_label(const char *text) noexcept {
   std::size_t length = strnlen(text, sizeof label_);
   if (length == sizeof label_) {
-    // Not within a character: its bytes after the first are 10xxxxxx, three at most.
+    // Do not cut inside a UTF-8 character: its bytes after the first are 10xxxxxx, three at most.
     const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
     const std::size_t most = --length;
     while (length > most - 3 && continues(length)) --length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How jobs fail and end, and who is told.
+// How jobs fail and complete, and which threads are notified.
 #include <cstdio>
 #include <new>
 #include <string>
@@ -17,7 +17,7 @@ namespace sg {
 
 void job::predecessor_completed(const dependency &how, bool issued, bool failed, std::uint64_t cause,
                                 std::int64_t end_ns) noexcept {
-  const bool follows = how.follows;  // the node may go with the first release
+  const bool follows = how.follows;  // the first release may free the node
   if (failed) fail_dependency(cause);
   not_before(end_ns);
   if (!follows || !issued) release_start();
@@ -51,7 +51,7 @@ void job::fail_with_dependency(const char *consequence) noexcept {
   fail(SG_STATUS_DEPENDENCY_FAILED, text);
 }
 
-// Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
+// Called before the completion is visible: later readers of the memory must find the failure.
 void job::leave_failure() noexcept {
   if (cause() == 0) {
     if (parent && parent->cause() == 0) parent->note_cause(unobserved_failures::new_cause());
@@ -62,7 +62,7 @@ void job::leave_failure() noexcept {
 }
 
 void job::log_failure() const noexcept {
-  // What the program asked for is no error.
+  // Not an error: the application asked for it.
   const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
   const log_level level = wanted ? log_level::info : log_level::error;
   if (logs(level, log_area::job))
@@ -87,13 +87,13 @@ void job::complete_in_full(sg_status status) noexcept {
 }
 
 void job::finish() noexcept {
-  // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
+  // A thread that sees the job done may release the last reference but the engine's; this one keeps the record.
   const auto engines = ref<job>::adopt(this);
-  job_home &home = *owner_;  // which the record keeps
+  job_home &home = *owner_;  // which the record keeps alive
   if (dependency_failed())
     fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
-  // Nobody waits for it, or has a callback, or ever will. The tracker knows it still, and adds successors.
+  // No thread waits for it, no callback is set, and none can be. The tracker may still add successors.
   const bool anonymous = has_one_ref();
   plain = plain && anonymous && status == SG_STATUS_OK;
   if (!plain) complete_in_full(status);
@@ -103,7 +103,7 @@ void job::finish() noexcept {
     futex_wake_all(state_);
   }
   if (!plain && queue) {
-    // The queue keeps the job until somebody takes its completion: the job does not keep the queue.
+    // The queue keeps the job until its completion is collected; the job does not keep the queue.
     const ref<completion_queue> to = std::move(queue);
     to->post(ref<job>::share(this));
   }

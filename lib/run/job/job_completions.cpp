@@ -6,7 +6,7 @@
 namespace sg {
 
 namespace {
-std::atomic<std::uint32_t> g_completions{0};  // a futex: counts jobs that ended while somebody watched
+std::atomic<std::uint32_t> g_completions{0};  // a futex: counts completed jobs while a watcher exists
 std::atomic<std::uint32_t> g_watchers{0};
 }  // namespace
 

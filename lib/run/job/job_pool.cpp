@@ -39,7 +39,7 @@ ref<job> job_pool::acquire(ref<job_home> owner) {
       if (free_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel)) {
         if (next) at(static_cast<std::uint32_t>(next) - 1).fetch();  // the next submission's
         record.begin();
-        owner.release();  // the record's
+        owner.release();  // the record holds it now
         return ref<job>::adopt(&record);
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job records of a context. Taking and giving back is lock-free; records are freed with the pool.
+// Job records of a context. Acquire and release are lock-free; records are freed with the pool.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class job_pool {
 
   ref<job> acquire(ref<job_home> owner);  // Throws std::bad_alloc.
   void release(job &record) noexcept { release(record, record); }
-  // Several, each linked to the one behind it by link().
+  // A list of records, linked by link().
   void release(job &first, job &last) noexcept;
   static void link(job &record, const job *behind) noexcept;
 

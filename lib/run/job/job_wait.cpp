@@ -11,7 +11,7 @@ namespace sg {
 // Sleeps until shortly before the predicted completion of the job, then polls the device. A completion that comes
 // before or after that wakes the thread.
 bool job::wait(const deadline &until) noexcept {
-  // Not where it waits for a time only: memory that comes late would hold it up beyond that.
+  // Not with a timeout: first use of a buffer's pages could delay this thread beyond it.
   if (until.is_forever() && may_help && !done()) owner_->help(*this);
   bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;
   std::int64_t early_ns = 0;
@@ -22,7 +22,7 @@ bool job::wait(const deadline &until) noexcept {
     if (owner_->polls()) {
       const std::int64_t expected_ns = expected_ns_.load(std::memory_order_relaxed), now_ns = monotonic_ns();
       std::int64_t ask_ns = 0;
-      if (expected_ns == 0)  // it is not even in a lane
+      if (expected_ns == 0)  // not in a lane yet
         ask_ns = std::exchange(asked_before_lane, true) ? 0 : job_home::short_poll_ns;
       else if (early_ns = std::max(early_ns, job_home::early_by(expected_ns - now_ns));
                expected_ns - now_ns > 2 * early_ns)
@@ -35,7 +35,7 @@ bool job::wait(const deadline &until) noexcept {
       }
     }
     if (until.passed()) return false;
-    if (!swept) {  // by the service otherwise, which a callback may keep: perhaps the one that waits here
+    if (!swept) {  // otherwise the service thread sweeps, which a callback may block: perhaps the one that waits here
       if (deadline_passed()) {
         swept = true;
         owner_->sweep();

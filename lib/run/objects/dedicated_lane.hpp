@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane of the engine's that is used when somebody names it: over a stream of the caller's, where what is submitted
-// goes between the caller's own work; for events of the device's own; or on compute units that are set aside.
+// A lane of the engine that only commands naming it use: over a native stream of the caller, where submissions are
+// ordered with the caller's own work; for native events; or on reserved compute units.
 #pragma once
 
 #include "run/dispatch/engine.hpp"
@@ -10,11 +10,11 @@ namespace sg {
 
 class dedicated_lane {
  public:
-  // The native stream stays the caller's. Throws sg::error(SG_STATUS_UNSUPPORTED) where the device has none.
+  // The native stream stays the caller's. Throws sg::error(SG_STATUS_UNSUPPORTED) if the device has no native streams.
   dedicated_lane(const device &on, engine &in, void *native);
   dedicated_lane(const device &on, engine &in);  // for events. Throws sg::error.
-  // On units that are set aside, `units` of them at most, which becomes how many. Throws
-  // sg::error(SG_STATUS_UNSUPPORTED) where there are none.
+  // On reserved compute units, at most `units`, which is set to their number. Throws sg::error(SG_STATUS_UNSUPPORTED)
+  // if none can be reserved.
   dedicated_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units);
   ~dedicated_lane();  // nothing of it is in flight
   dedicated_lane(const dedicated_lane &) = delete;

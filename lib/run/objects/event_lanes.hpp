@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes in which a device's own events are waited for and recorded, made when they are needed. Several, because what
-// comes behind another event's wait is late.
+// Lanes for waits on native events and for recording them, made on demand. Several, because a wait delays the commands
+// behind it.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace sg {
 
 namespace {
 
-// What came before the latest job in its stream has ended with it, or is in the lane.
+// Earlier jobs of the stream have completed with its latest one, or are in the lane.
 bool is_idle(partition &which) noexcept {
   const job *const latest = which.latest;
   const bool over = !latest || latest->incarnation() != which.latest_incarnation || latest->done();
@@ -32,7 +32,7 @@ std::int32_t partitions::grant(std::int32_t wanted) const {
 }
 
 std::unique_ptr<partition> partitions::acquire(std::int32_t priority, std::int32_t &units) {
-  if (units >= grant(INT32_MAX)) return nullptr;  // all of them are nobody's part
+  if (units >= grant(INT32_MAX)) return nullptr;  // all units: no partition is needed
   free_idle();
   try {
     return std::make_unique<partition>(device_, engine_, priority, units);
@@ -53,9 +53,9 @@ void partitions::release(std::unique_ptr<partition> unused, const job *latest) n
   returned_ = std::move(unused);
 }
 
-// They go without the lock: the engine, which lets a lane go, may be told of a stream's end meanwhile.
+// Destroyed outside the lock: removing a lane waits for the engine, which may be reporting a completion meanwhile.
 void partitions::free_idle() noexcept {
-  std::unique_ptr<partition> idle;  // destroyed after the lock is
+  std::unique_ptr<partition> idle;  // destroyed after the lock
   const std::lock_guard lock(lock_);
   for (std::unique_ptr<partition> *link = &returned_; *link;) {
     if (!is_idle(**link)) {

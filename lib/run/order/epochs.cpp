@@ -23,13 +23,14 @@ void epochs::completed(std::uint32_t epoch, std::int64_t count) noexcept {
   const std::int64_t now = here.count.fetch_add(count) + count;
   std::int64_t awaited = here.awaited.load();
   if (now < awaited) return;
-  here.awaited.compare_exchange_strong(awaited, no_waiter);  // or another completion has, or a sleeper awaits more
+  // otherwise another completion resets it, or a sleeper awaits a larger count
+  here.awaited.compare_exchange_strong(awaited, no_waiter);
   wakings_.fetch_add(1);
   futex_wake_all(wakings_);
 }
 
 bool epochs::open_next() noexcept {
-  oldest();  // otherwise it might fall behind by more epochs than there are places
+  oldest();  // otherwise it might fall behind by more epochs than the ring has
   if (!none_in_flight(present_ + 1)) return false;
   ++present_;
   counted_ = 0;

@@ -10,15 +10,16 @@ namespace {
 constexpr std::uint32_t least_entries = 64;
 }  // namespace
 
-// Cells that follow each other have buckets in one cache line, as operands in turn lie in memory in turn.
+// Neighbouring cells have buckets in one cache line, because operands of consecutive jobs are often neighbours in
+// memory.
 inline std::uint32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
   constexpr std::uintptr_t neighbours = 16;
   return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (size_ - 1)];
 }
 
-// Links what has come since the latest look-up: where operands lie apart from those of all jobs in flight there is
-// none, and entries are forgotten that never had a link. A head may have been left from numbers' round before this one:
-// an entry's links lead to earlier ones only.
+// Links the entries since the latest look-up. Linking is deferred: where operands are disjoint from those of all jobs
+// in flight no look-up happens, and entries are forgotten unlinked. A head may be left from an earlier round of
+// numbers: an entry's links lead to earlier entries only.
 void tracker::level::link(int shift) noexcept {
   const std::uint32_t end = first_ + twice_count_;
   for (std::uint32_t number = end - twice_unlinked_; number != end; number += 2) {
@@ -44,8 +45,8 @@ inline bool tracker::level::forget_all(const moment &now) noexcept {
   return true;
 }
 
-// Forgets what came first and has ended, and when that is not half of the ring, whatever else has ended; doubles the
-// ring when that is less than half. Changes nothing when memory runs out.
+// Forgets the oldest completed entries, or, if those are less than half of the ring, all completed entries; doubles the
+// ring if these are less than half too. Out of memory: no change.
 void tracker::level::make_room(const moment &now) {
   while (twice_count_ > 0 && at(first_).is_forgotten(now)) {
     first_ += 2;
@@ -67,7 +68,7 @@ void tracker::level::make_room(const moment &now) {
   } else {
     std::fill_n(heads_.get(), size, no_link());
   }
-  // An entry moves towards the first, so the same ring will do.
+  // Entries move towards the first, so the same ring can be used.
   const std::uint32_t mask = size - 1, before = twice_count_;
   entry *const to = ring ? ring.get() : ring_.get();
   std::uint32_t kept = first_;
@@ -89,11 +90,11 @@ void tracker::level::make_room(const moment &now) {
   for (std::uint32_t number = first_; number != kept; number += 2) reach(at(number).bytes);
 }
 
-// There is room.
+// The ring has room.
 inline void tracker::level::insert(const footprint &bytes, job &accessor) noexcept {
   const std::uint32_t number = first_ + twice_count_;
   entry &e = at(number);
-  __builtin_prefetch(&at(number + 4), 1);  // another submitter's core may have it
+  __builtin_prefetch(&at(number + 4), 1);  // another submitter's core may hold the line
   e.bytes = bytes;
   e.accessor = &accessor;
   e.epoch = latest_epoch_ = accessor.epoch;
@@ -103,7 +104,7 @@ inline void tracker::level::insert(const footprint &bytes, job &accessor) noexce
   reach(bytes);
 }
 
-// In one bucket, the latest first; `leaves(entry)`: it is to be removed from there.
+// Visits one bucket, latest entry first; `leaves(entry)`: remove it from the bucket.
 template <class Visit>
 inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
   for (std::uint32_t *link = &head; is_there(*link);) {
@@ -116,7 +117,7 @@ inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
   }
 }
 
-// In the buckets of the cells that `bytes` lie in.
+// Visits the buckets of the cells of `bytes`.
 template <class Visit>
 inline void tracker::level::each_near(int shift, const footprint &bytes, Visit &&leaves) {
   if (is_apart_from(bytes)) return;
@@ -192,7 +193,7 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
                   const unobserved_failures &unobserved) {
   const moment now{oldest, unobserved};
   bool covers_writers = false, covers_readers = false;
-  // What must have succeeded first: of two orders after the same job only the first is kept.
+  // First the accesses that need the predecessor's success: of two orders after the same job only the first is kept.
   for (const access *a = accesses; a != accesses + count; ++a)
     if (a->reads) covers_writers = (writers_.order(a->bytes, next, true, now) && a->writes) || covers_writers;
   for (const access *a = accesses; a != accesses + count; ++a) {
@@ -203,8 +204,8 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
   }
   for (const access *a = accesses; a != accesses + count; ++a)
     (a->writes ? writers_ : readers_).insert(a->bytes, next, now);
-  // Whoever comes after this job comes after those whose bytes it covers, and reads its bytes, not theirs. Last, when
-  // nothing can throw any more.
+  // Later jobs are ordered after this one instead of the jobs whose bytes it covers. Last, when nothing can throw any
+  // more.
   for (const access *a = accesses; a != accesses + count; ++a) {
     if (!a->writes || !a->exact) continue;
     if (covers_writers) writers_.remove_covered(a->bytes, &next);

@@ -24,7 +24,7 @@ constexpr off_t most_file_bytes = 64 << 10;
 
 class file {
  public:
-  // O_NONBLOCK: a name that turns out to be a pipe must not make anyone wait.
+  // O_NONBLOCK: opening a named pipe must not block.
   explicit file(const std::string &path)
       : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)) {
     if (descriptor_ < 0) refuse(std::strerror(errno));
@@ -38,7 +38,7 @@ class file {
   const int descriptor_;
 };
 
-// Only a file that nobody else can have written.
+// Only a file that no other user can have written.
 std::string read_own_file(const std::string &path) {
   const file source(path);
   struct stat facts;
@@ -64,7 +64,7 @@ std::string read_own_file(const std::string &path) {
 
 std::string calibration_file(const std::string &device) {
   std::string folder = owner_variable("XDG_CACHE_HOME", most_path_bytes);
-  if (folder.empty() || folder[0] != '/') {  // a relative one is none, says the XDG Base Directory Specification
+  if (folder.empty() || folder[0] != '/') {  // the XDG Base Directory Specification ignores relative paths
     folder = owner_variable("HOME", most_path_bytes);
     if (folder.empty() || folder[0] != '/') refuse("neither XDG_CACHE_HOME nor HOME names a folder");
     folder += "/.cache";

@@ -15,18 +15,18 @@
 namespace sg {
 
 namespace {
-// A command of this length gains nothing from being queued behind another while a lane is about to become free.
+// A command of this length gains nothing from being queued behind another when a lane is about to become free.
 constexpr double long_command_seconds = 100e-6;
-// A product of this length gains from a batch: less than a launch on a GPU, some calls' cost on a core.
+// A GEMM of this length gains from a batch: less than a launch on a GPU, or the cost of some calls on a core.
 constexpr double small_gemm_seconds = 50e-6;
-// A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
+// A GEMM of this length may run on the waiting thread.
 constexpr double short_gemm_seconds = 1e-3;
-// The same on all cores.
+// Likewise on all cores.
 constexpr double short_parts_seconds = 10e-3;
-// Products of a plan whose calls are kept, of some 300 bytes each.
+// Limit of prepared calls of a plan, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
 
-// Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
+// Tiles of C that the multiprocessors of a chip share; kernels for fewer multiprocessors use smaller tiles.
 constexpr std::int64_t tile = 128;
 
 float share_of(const command &c, const device_model &model) noexcept {
@@ -37,12 +37,12 @@ float share_of(const command &c, const device_model &model) noexcept {
 }
 }  // namespace
 
-// Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
-// pieces of one sum follow each other.
+// Finds independent GEMMs. A command lists its dependencies, except the implied order of its lane: pieces of one sum
+// follow each other.
 void program::find_batchable(const device_model &model) {
   const auto &commands = schedule->commands;
   std::vector<float> seconds(commands.size(), 0);
-  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // the first product of each
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // first GEMM of each
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
     if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(schedule->buffers, c)) continue;
@@ -67,7 +67,7 @@ void program::find_batchable(const device_model &model) {
     if (batchable[i] > 0) prepare_call(i, nowhere);
 }
 
-// Takes away the seconds of products that are faster each by itself.
+// Clears the seconds of GEMMs that are faster unbatched.
 void program::leave_unbatched(const device_model &model, std::vector<float> &seconds) const {
   std::vector<std::size_t> all, least(seconds.size());
   const auto shape = [&](std::size_t i) { return shape_of_gemm(schedule->buffers, schedule->commands[i]); };
@@ -106,7 +106,7 @@ program::program(std::vector<problem> planned, const plan_request &asked, std::s
       if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
-  // What the planner cut a problem into is apart for a reason.
+  // Commands that the planner split off one problem must stay separate.
   if (problems.size() > 1) find_batchable(model);
   const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
@@ -135,7 +135,7 @@ program::program(std::vector<problem> planned, const plan_request &asked, std::s
   prepare_call(0, {});
 }
 
-// Whether it is what latency_parts() asks for, and not a schedule for throughput in its place.
+// Whether the schedule is a latency_parts() split, and not one for throughput.
 bool program::has_latency_parts() const noexcept {
   const auto &commands = schedule->commands;
   return request.latency && commands.size() > 1 && commands.size() <= static_cast<std::size_t>(most_latency_parts) &&

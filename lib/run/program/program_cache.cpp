@@ -82,7 +82,7 @@ void program_cache::erase(entry_position which) noexcept {
   entries_.erase(which);
 }
 
-// Those in use stay alive without the cache.
+// Programs in use outlive their entries.
 void program_cache::evict() noexcept {
   for (auto at = entries_.end(); entries_.size() > most_entries && at != entries_.begin();) {
     --at;
@@ -128,7 +128,7 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
     evict();
     planned_.notify_all();
     return program;
-  } catch (...) {  // each of the threads that wait tries by itself
+  } catch (...) {  // each waiting thread then plans itself
     lock.lock();
     erase(mine);
     planned_.notify_all();

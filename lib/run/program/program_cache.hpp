@@ -26,22 +26,22 @@ class program_cache {
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
   std::shared_ptr<const sg::program> get(const problem *problems, std::size_t count, const plan_request &request,
                                          const device_model &model, bool check);
-  // No other cache of the process has it.
+  // Unique in the process.
   std::uint64_t number() const noexcept { return number_; }
-  // The same by the shared table only: it touches nothing of the thread's own, whose first use may need memory.
+  // Likewise, in the shared map only: no thread-local storage, whose first use may allocate.
   std::shared_ptr<const sg::program> look_up(const problem *problems, std::size_t count, const plan_request &request,
                                              const device_model &model, bool check);
 
  private:
   // A thread's latest program, found without the lock.
   struct memo {
-    std::uint64_t cache = 0;  // number_ of the cache that it is of
+    std::uint64_t cache = 0;  // number_ of its cache
     problem shape;
     plan_request request;
     std::shared_ptr<const sg::program> program;
   };
   struct memos;
-  static memo *memo_of(const problem &shape) noexcept;  // nullptr when the thread has none (thread_owned)
+  static memo *memo_of(const problem &shape) noexcept;  // nullptr: the thread has none (thread_owned)
 
   inline static std::atomic<std::uint64_t> count_{0};
   const std::uint64_t number_ = ++count_;
@@ -49,10 +49,10 @@ class program_cache {
   // The cache owns a reference to each program; a program refers to no cache.
   struct entry {
     std::uint64_t key = 0;
-    const problem *problems = nullptr;  // of the program, or of the thread that plans it
+    const problem *problems = nullptr;  // of the program, or of the planning thread
     std::size_t count = 0;
     plan_request request;
-    std::shared_ptr<const sg::program> program;  // nullptr while it is planned
+    std::shared_ptr<const sg::program> program;  // nullptr while being planned
   };
   using entry_position = std::list<entry>::iterator;
 
@@ -62,8 +62,8 @@ class program_cache {
   void evict() noexcept;
 
   std::mutex lock_;
-  std::condition_variable planned_;  // or refused
-  std::list<entry> entries_;         // the most recently used one first
+  std::condition_variable planned_;  // planned, or planning failed
+  std::list<entry> entries_;         // most recently used first
   std::unordered_multimap<std::uint64_t, entry_position> positions_;
 };
 

@@ -8,7 +8,7 @@
 namespace sg {
 
 namespace {
-// Commands of a program whose runs are kept, of some 200 bytes each.
+// Limit of commands of a kept run, of some 200 bytes each.
 constexpr std::size_t most_kept = 256;
 }  // namespace
 
@@ -41,7 +41,7 @@ void run_pool::release(program_run *completed) noexcept {
     delete completed;
     return;
   }
-  // The latest one stays, in the first place; the one before it moves on.
+  // The latest run goes to the first slot; the others shift by one.
   for (auto &slot : set_of(&completed->of()).slots) {
     completed = slot.exchange(completed, std::memory_order_acq_rel);
     if (!completed) return;
