@@ -24,7 +24,7 @@ const char *defect(const buffer_list &buffers, const command &c) {
 
 std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
 
-// The bytes of the wider side, and for each run of the pageable side what a new run takes.
+// The bytes of the wider side, and the overhead of each run of the pageable side.
 command_cost cost_beside(const device_model &model, const buffer_list &buffers, const command &c,
                          const view &pageable) {
   const view &to = destination_of(c);

@@ -38,7 +38,7 @@ struct downcast {
   const char *from = nullptr;
   std::int64_t count = 0, columns = 0, pitch = 0;
 };
-// Nothing for every other pack or unpack: it is a copy (lower_copy).
+// Empty for every other pack or unpack, which is a copy (lower_copy).
 std::optional<downcast> lower_downcast(const buffer_list &buffers, const command &c, const binding &where);
 
 }  // namespace sg

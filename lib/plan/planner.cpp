@@ -34,7 +34,7 @@ void check(const plan_request &r) {
 }
 
 plan_terms terms_of(const device_model &model, const plan_request &request) {
-  // Without a limit some of the memory is left to the driver and to others.
+  // Without a limit, leave some memory to the driver and to other processes.
   const std::int64_t most = model.usable_memory(), wanted = request.memory_limit;
   const std::int64_t otherwise = model.memory_limit > 0 ? most : most - most / 16;
   return {model, request, request.streams > 0 ? std::min(request.streams, model.compute_lanes) : model.compute_lanes,
@@ -88,7 +88,7 @@ schedule plan_group(const std::vector<problem> &problems, const plan_terms &term
   const bool free_choice = terms.request.split == split_kind::automatic && terms.request.parts <= 1;
   best_schedule best(terms.model);
   if (resident && (free_choice || terms.request.split == split_kind::none)) best.offer(plan_together(problems, terms));
-  // Splitting the problems themselves pays where there are too few of them to fill the cores.
+  // Splitting single problems pays only if there are too few of them to fill the cores.
   const bool few = problems.size() < 4 * std::size_t(terms.lanes) && terms.model.lanes_are_cores;
   if (best.empty() || (few && terms.request.split != split_kind::none)) best.offer(plan_one_by_one(problems, terms));
   return best.take();
@@ -112,7 +112,7 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
               restricted ? "the fastest that the request allows" : "the fastest by the device model");
 }
 
-// Planned for the first device: its lanes and its device memory become those of another one.
+// Moves a schedule planned for the first device: its lanes and device memory become another device's.
 void move_to(schedule &s, device_index device) {
   for (command &c : s.commands) c.where.device = device;
   for (buffer &b : s.buffers)

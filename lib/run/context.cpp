@@ -219,8 +219,8 @@ void context::synchronize() noexcept {
 
   const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
   ask_for(long_poll_ns);
-  // Polls for long GEMMs near the expected end of the last command only; between short commands it polls all the time.
-  // The expected end is read at most once a millisecond: more commands may be submitted.
+  // Polls near the expected end of the last command, but mostly sleeps while short commands follow each other: the
+  // expected end is read at most once a millisecond, because more commands may be submitted.
   std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
     const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;

@@ -4,7 +4,7 @@
 namespace sg {
 namespace {
 
-// A reduction has no batch, so C is scaled item by item, or at once where the items can be the columns of one matrix.
+// A reduction has no batch, so C is scaled item by item, or in one command if the items are columns of one matrix.
 void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
   const block whole = block_of_c({0, p.m}, {0, p.n});

@@ -37,7 +37,7 @@ block block_of_b(const problem &p, range k, range n) {
 
 namespace {
 
-// Bytes from an operand's first element to its last one's end: of all items, or of each where items lie anywhere.
+// Bytes from an operand's first element to its last: of all items, or of each item with a pointer array.
 std::int64_t footprint(const operand &x, std::int64_t batch) {
   if (x.rows == 0 || x.cols == 0) return 0;
   std::int64_t elements = checked_add(checked_mul(x.cols - 1, x.ld, "operand"), x.rows, "operand");

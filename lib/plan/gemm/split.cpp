@@ -79,7 +79,7 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
   const sg_dtype type = accumulator_of(p.c.type);
   const std::int64_t item_bytes = p.m * p.n * size_of(type);
   const std::int64_t part_bytes = item_bytes * p.batch;
-  // The same memory twice: as items of a batch for the products, as parts of a sum for the reductions.
+  // The same memory twice: as items of a batch for the GEMMs, as parts of a sum for the reductions.
   const std::int64_t bytes = part_bytes * std::int64_t(depths.size());
   const std::int32_t items_of_part = builder.add_device_buffer(type, bytes, item_bytes);
   const std::int32_t parts_of_item = builder.add_alias(items_of_part, type, part_bytes);

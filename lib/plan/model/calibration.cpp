@@ -9,8 +9,8 @@
 namespace sg {
 namespace {
 
-// The device's own figures are measured on one of its kind, or derived from data sheets: a hundred times off is no
-// figure of this device. And nothing waits for a hundredth of a second between two commands.
+// Plausible ratio to the device's own figures, which were measured on one of its kind or derived from data sheets; and
+// the longest plausible gap between two commands, in seconds.
 constexpr double most_apart = 100, longest_gap = 0.01;
 
 [[noreturn]] void refuse(const char *what) {
@@ -27,7 +27,7 @@ void require_same(const device_model &own, const device_model &measured, const s
     refuse("memory");
   if (measured.units != own.units) refuse("multiprocessors");
   if (measured.copy_engines != own.copy_engines) refuse("copy engines");
-  // Drivers and kernels keep some for themselves, not always the same.
+  // Drivers and kernels reserve varying amounts.
   if (std::abs(double(measured.memory_bytes) - double(own.memory_bytes)) > double(own.memory_bytes) / 8)
     refuse("memory");
 }
@@ -44,7 +44,7 @@ void take_gap(double &own, double measured, const char *what) {
   own = measured;
 }
 
-// Rates of runs: as many as were measured, each beside the link's.
+// Rates of runs: as many as were measured, each scaled to the link's.
 void take_runs(device_model &m, const device_model &measured) {
   for (const run_rate &row : measured.runs)
     for (double rate : {row.one_way, row.both_ways})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 factors that are rounded to bf16 on their way to the device, so that half the bytes cross the link.
+// f32 factors rounded to bf16 while they are staged, so that half the bytes cross the link.
 #pragma once
 
 #include "plan/gemm/problem.hpp"
@@ -7,8 +7,8 @@
 
 namespace sg {
 
-// The problem, narrowed where the caller's compute allows it, host threads touch both factors anyway, because both lie
-// in pageable memory, and the device can be no slower for it.
+// The problem, with a downcast if the requested compute type allows it, both factors are staged by host threads anyway
+// (pageable memory), and the device's bound does not increase.
 problem downcast_if_staged(const problem &p, const device_model &model);
 
 }  // namespace sg

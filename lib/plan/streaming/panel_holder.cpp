@@ -21,7 +21,7 @@ panel_holder::panel_holder(schedule_builder &builder, operand_name name, const s
       x_(x),
       uses_(x.panels.size()),
       slot_of_(x.panels.size(), -1) {
-  if (x.panels.empty()) return;  // there is no product
+  if (x.panels.empty()) return;  // no GEMM
   const operand &o = held_;
   const std::size_t places = x.how == residency::slots ? std::size_t(x.slots) : x.panels.size();
   slots_.resize(places);

@@ -9,7 +9,7 @@
 namespace sg {
 namespace {
 
-// The narrow C's wide sums: two places used in turn by the tiles that need one.
+// Wide accumulators for a narrow C: two buffers used alternately by the tiles that need one.
 class accumulator_ring {
  public:
   accumulator_ring(schedule_builder &builder, const problem &p, const stream_layout &layout) {
@@ -33,7 +33,7 @@ class accumulator_ring {
   int current_ = 0;
 };
 
-// The bias on the device: where the caller has it, or a copy of all of it, which is little beside C.
+// The bias on the device: the caller's, or a copy of all of it, which is small beside C.
 class bias_holder {
  public:
   bias_holder(schedule_builder &builder, const problem &p) : p_(p) {
@@ -42,7 +42,7 @@ class bias_holder {
     buffer_ = builder.add_device_buffer(p.bias.type, bias_bytes(p), item_elements_ * size_of(p.bias.type));
   }
 
-  // Copies it when first asked to; `waits` of a command that reads it are added to.
+  // Copies it on the first call; adds to the `waits` of a command that reads it.
   void hold(schedule_builder &builder, transfers &moves, std::vector<std::uint32_t> &waits) {
     if (!on_host()) return;
     const panel all{{0, is_shared(p_.bias) ? 1 : p_.batch}, {0, 0, p_.bias.rows, p_.bias.cols}};
@@ -183,7 +183,7 @@ class stream_build {
     if (s.ends) add_downcast(s, narrow, c.views[gemm.c], lane_index);
   }
 
-  // C = beta * C + the sum, item by item, behind the last product in its lane.
+  // C = beta * C + the sum, item by item, after the last GEMM in its lane.
   void add_downcast(const stream_step &s, view narrow, view wide, std::uint16_t lane_index) {
     const std::vector<std::uint32_t> waits = c_.users(s.c.first);
     for (std::int64_t item = 0; item < s.items.size; ++item) {

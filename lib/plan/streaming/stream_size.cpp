@@ -7,7 +7,7 @@
 namespace sg {
 namespace {
 
-// Copies of one operand's panels in a step, each of which may have to come anew.
+// Copies of one operand's panels in a step, if none is resident.
 double copies_of(const operand &x, const stream_operand &how, panel_range panels) {
   if (!on_host(x)) return 0;
   double copies = 0;

@@ -13,11 +13,11 @@
 namespace sg {
 namespace {
 
-// Tiles are not made smaller than this by the planner.
+// Minimum tile size that the planner chooses itself.
 constexpr std::int64_t least_tile = 16;
 constexpr std::size_t most_promising = 8;
 
-// The tile that begins a layout is not always its largest: edges are rounded.
+// The first tile of a layout is not always its largest: edges are rounded.
 std::int64_t largest_of(std::int64_t total, std::int64_t tile) {
   std::int64_t most = 0;
   for (const range &r : cut_tiles(total, tile)) most = std::max(most, r.size);
@@ -32,7 +32,7 @@ std::vector<std::int64_t> halvings(std::int64_t size) {
   }
 }
 
-// Traffic, arithmetic, and what cannot be hidden at either end. Infinite for tiles that do not fit twice.
+// Traffic, arithmetic, and the part of both ends that cannot overlap. Infinite for tiles that do not fit twice.
 double estimate(const problem &p, const plan_terms &terms, const tile_choice &t) {
   const device_model &model = terms.model;
   const double rows = double(ceil_div(p.m, t.tile_m)), cols = double(ceil_div(p.n, t.tile_n));
@@ -49,7 +49,7 @@ double estimate(const problem &p, const plan_terms &terms, const tile_choice &t)
   const range m{0, t.tile_m}, n{0, t.tile_n}, k{0, t.tile_k};
   const block a = block_of_a(p, m, k), b = block_of_b(p, k, n), c = block_of_c(m, n);
   const double panel_a = panel_of(p.a, a), panel_b = panel_of(p.b, b), panel_c = panel_of(p.c, c);
-  // The panels that stay along the inner axis are read once for each outer tile when the whole row of them fits.
+  // The panels along the inner axis are read once for each outer tile if all of them fit.
   const double room = double(terms.memory_limit - bias_bytes(p)) - 2 * (panel_a + panel_b + panel_c);
   if (room < 0) return HUGE_VAL;
   const bool keeps_a = depths * panel_a <= room && t.inner == axis::n;
@@ -100,7 +100,7 @@ tile_fit fit_tiles(const problem &p, std::int64_t asked_m, std::int64_t asked_n,
   for (;;) {
     now.fits = now.bytes <= limit;
     if (now.fits) return now;
-    // The side whose halving frees most is halved; of equal ones, the longest.
+    // Halves the dimension that frees the most memory; of equal ones, the longest.
     tile_fit next;
     std::int64_t longest = 0;
     for (const auto &[asked, side] : sides) {
