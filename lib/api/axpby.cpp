@@ -20,7 +20,7 @@ namespace {
 
 using long_long = long long;
 
-// A checked scale-and-add: its operands as stored, and their addresses as those of a problem.
+// A checked scale-and-add: its operands as stored, and their addresses as a problem's binding.
 struct checked_axpby {
   operand a, c;
   problem_binding where;
@@ -87,7 +87,7 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
   return x;
 }
 
-// One command.
+// With one command.
 std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on) {
   const device_model &model = on.model();
   auto made = std::make_shared<schedule>();
@@ -115,7 +115,7 @@ std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on
   return std::make_shared<program>(std::vector<problem>(1), plan_request(), std::move(made), model);
 }
 
-// A and C as those of a problem.
+// A and C as a problem.
 problem form_of(const checked_axpby &x) {
   problem form;
   form.m = x.c.rows;

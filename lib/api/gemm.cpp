@@ -16,25 +16,25 @@
 namespace sg {
 namespace {
 
-// Gives a job the plan of a group, and the operands of each of its products.
+// Gives a job the plan of a group, and the operands of each of its GEMMs.
 void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&where) {
   work.give_schedule(plan);
   work.operands = std::move(where);
 }
 
-// The planner chooses how, of which only what is submitted says something.
+// Whether the planner has a free choice: only submissions carry plan options.
 bool is_planners_choice(const checked_submit &order) {
   return !order.plan() && !order.records() && order.most_lanes() == 0;
 }
 
-// `pending`: given where the caller waits, see checked_submit::will_wait.
+// `pending`: set if the caller waits, see checked_submit::will_wait.
 void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job, ref<job> *pending) {
   checked_submit order(on, submit);
   if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
   if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
-    if (const auto now = cached->again(on, d))
+    if (const auto now = cached->rebind(on, d))
       return submit_gemm(on, now->where, cached->program(), now->accesses,
                          static_cast<std::size_t>(cached->operand_count()), order, out_job);
   }
@@ -74,7 +74,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   group_accesses accesses;
   if (worth_remembering) {
     if (const auto *cached = cached_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
-      accesses.check_apart();
+      accesses.check_disjoint();
       ref<job> work = on.new_job();
       give_work(*work, cached->program(), std::move(where));
       return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
@@ -89,10 +89,10 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     order.note_request(wanted);
   }
   std::vector<problem> shapes;
-  // An array of structs has one stride, that of the program's own version of the struct.
+  // The stride of the array is the size of the program's version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
-  char name[32] = "";  // of each, without the time that snprintf takes
+  char name[32] = "";  // of each; formatted without snprintf, which is slow
   char *const number = std::copy_n(descs_name, std::strlen(descs_name), name) + 1;
   number[-1] = '[';
   for (std::int32_t i = 0; i < count; ++i, at += stride) {
@@ -115,7 +115,7 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     shapes.push_back(gemm.shape);
     for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
   }
-  accesses.check_apart();
+  accesses.check_disjoint();
   ref<job> work = on.new_job();
   if (!shapes.empty()) {
     const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
@@ -182,7 +182,7 @@ sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit 
   const sg_status call = guarded([&] {
     sg::ref<sg::job> pending;
     sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, nullptr, &pending);
-    if (!pending) return;  // it has ended well, or was recorded into a graph
+    if (!pending) return;  // completed successfully, or recorded into a graph
     sg::refuse_own_callback(pending.get());
     pending->wait(sg::deadline(-1));
     result = sg::outcome_of(*pending);

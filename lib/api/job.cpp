@@ -142,7 +142,7 @@ sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has ended it, or will
+      if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has completed it, or will
       if (!jobs[i]->wait(until)) {
         result = SG_STATUS_TIMEOUT;
         return;
@@ -173,7 +173,7 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
       const std::uint32_t seen = completions.count();
       for (std::size_t i = 0; i < jobs.size(); ++i) {
         if (!jobs[i]->done()) continue;
-        jobs[i]->wait(until);  // returns at once; the host has now seen it end
+        jobs[i]->wait(until);  // returns at once; records that the host has observed the completion
         *out_index = static_cast<int32_t>(i);
         result = sg::outcome_of(*jobs[i]);
         return;

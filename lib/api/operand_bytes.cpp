@@ -22,7 +22,7 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
 
 namespace {
 
-// Each item is one run, and between them others' may lie.
+// Each item is contiguous, possibly with other data between items.
 bool items_are_runs(const operand &o) { return o.ld == o.rows && o.item_stride >= o.rows * o.cols; }
 
 }  // namespace

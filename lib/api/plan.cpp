@@ -31,7 +31,7 @@ void copy_spaces(const problem &from, problem &to) {
   to.bias.space = from.bias.space;
 }
 
-// Says what differs between a plan's problem and the one given to run.
+// Names the first difference between a plan's problem and the submitted one.
 void require_as_planned(const problem &planned, const problem &given) {
   if (planned == given) return;
   const char *what = "batch, compute or pointer arrays";
@@ -144,7 +144,7 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     order.require_within_limit(*plan->compiled());
     const auto known = sg::spaces_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
     sg::checked_gemm gemm = sg::check_gemm(on.memory(), d, known, true, "desc");
-    // What is not touched lies nowhere.
+    // Untouched operands have no memory space.
     if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
     sg::require_as_planned(plan->shape(), gemm.shape);
     if (order.records()) {

@@ -11,8 +11,7 @@
 namespace sg {
 
 plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {
-  if (shape.no_multiply)
-    r.split = split_kind::automatic;  // whatever alpha is, the call is legal; there is nothing to cut
+  if (shape.no_multiply) r.split = split_kind::automatic;  // legal for any alpha: there is nothing to split
   if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
   std::swap(r.tile_m, r.tile_n);
   r.by_rows = r.split == split_kind::m || r.split == split_kind::n;

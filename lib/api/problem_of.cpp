@@ -19,7 +19,7 @@ using long_long = long long;
 
 bool is_one(const sg_scalar &s) { return s.re == 1 && s.im == 0; }
 
-// A part of a scalar as the accumulator's type has it, so that every device computes with the same number.
+// A part of a scalar, rounded to the accumulator's type so that every device computes with the same number.
 double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
   const float rounded = static_cast<float>(given);
   if (std::isinf(rounded) && std::isfinite(given))
@@ -76,7 +76,7 @@ sg_matrix view_of_bias(const sg_gemm_desc &d) {
   return {const_cast<void *>(d.bias), per_row ? d.c.rows : 1, per_row ? 1 : d.c.cols, 0, d.c.dtype, d.c.layout};
 }
 
-// Has every operand that a run touches its address?
+// Does every operand that a run reads or writes have an address?
 bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
   const auto given = [](const sg_matrix &x, void *const *array) { return x.data || array; };
   return given(d.c, d.c_array) && (!reads_a_and_b || (given(d.a, d.a_array) && given(d.b, d.b_array)));
@@ -141,7 +141,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
     total_bytes(p.bias, p.batch, "the size of desc->bias");
   }
   p.activation = d.activation;
-  // Column by column a row-major C is its transpose, op(B)^T * op(A)^T: the operands change places.
+  // A row-major C is the transpose of a column-major one, op(B)^T * op(A)^T: the operands are swapped.
   const bool by_rows = d.c.layout == SG_LAYOUT_ROW_MAJOR;
   if (by_rows) {
     std::swap(p.a, p.b);
@@ -162,7 +162,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);
   if (!g.nothing_to_do) {
-    // What says that there is a bias is its address, which is therefore always given.
+    // A bias is recognised by its address, which is therefore always given.
     if (d.bias) bind_operand(bias, p.bias, p.batch, true, g.where.operands[3], g.pointers);
     if (pointers_given) {
       bind_operand(first, p.a, p.batch, !p.no_multiply, g.where.operands[0], g.pointers);

@@ -11,14 +11,14 @@ namespace sg {
 
 namespace {
 
-// Threads take turns by it, as streams do.
+// Submitter number of a thread without a stream, for fair sharing.
 std::uint32_t number_of_thread() noexcept {
   static std::atomic<std::uint32_t> latest{0};
   thread_local const std::uint32_t own = latest.fetch_add(1, std::memory_order_relaxed);
   return own;
 }
 
-// Throws when an update changes what must stay.
+// Throws if an update changes a fixed property.
 void require_same_form(const problem &was, const problem &now, const char *name, std::int32_t index) {
   const char *what = nullptr;
   if (was.m != now.m || was.n != now.n || was.k != now.k)
@@ -121,7 +121,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   const named_in_submit &here = *named_;
   submission recorded;
   recorded.kind = work->kind;
-  if (label_) work->set_label(label_);  // which bounds it
+  if (label_) work->set_label(label_);  // truncated there
   recorded.label = work->label();
   recorded.priority = priority_;
   if (here.in) recorded.units = here.in->units();
@@ -130,7 +130,7 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   if (here.in) recorded.stream = here.in->number();
   recorded.program = work->shared_program();
   recorded.operands = std::move(work->operands);
-  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep the last one
+  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep their latest copy
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
   recorded.operation = here.operation;
@@ -162,7 +162,7 @@ submission_order checked_submit::settle(job &work) {
   return order;
 }
 
-// Makes the caller's handle, if one is wanted, before `submit()`, and gives it back when that throws.
+// Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.
 template <class Submit>
 void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
   if (!out_job) return submit();

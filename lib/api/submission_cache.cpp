@@ -26,7 +26,7 @@ static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) ==
 
 constexpr std::size_t words = sizeof(sg_gemm_desc) / sizeof(std::uint64_t);
 
-// All bits but those of addresses; whether there is a bias, the number of operands says.
+// All bits except addresses; the number of operands tells whether there is a bias.
 constexpr std::array<std::uint64_t, words> form_bits = [] {
   std::array<std::uint64_t, words> bits;
   bits.fill(~std::uint64_t{0});
@@ -36,7 +36,7 @@ constexpr std::array<std::uint64_t, words> form_bits = [] {
   return bits;
 }();
 
-// `y` lies as form_ does.
+// `y` has the alignment of form_.
 bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   std::uint64_t difference = 0;
   const char *const known = std::assume_aligned<16>(reinterpret_cast<const char *>(&y));
@@ -49,7 +49,7 @@ bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   return difference == 0;
 }
 
-// By odd numbers without a pattern, one for each part.
+// Multiplies each part by an odd constant.
 std::uint64_t mix(const context &on, const sg_gemm_desc &d, bool latency) noexcept {
   const auto word = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   const std::uint64_t choices = word(d.op_a) | word(d.op_b) << 4 | word(d.compute) << 8 | word(d.a.dtype) << 16 |
@@ -64,12 +64,12 @@ std::uint64_t mix(const context &on, const sg_gemm_desc &d, bool latency) noexce
   return (sum ^ sum >> 32) * 0x9E3779B97F4A7C15ull;
 }
 
-// A plan of more is not kept: finding it again takes little beside its run.
+// Larger plans are not cached: a look-up costs little beside their run.
 constexpr std::size_t most_commands = 128;
 
 }  // namespace
 
-// What a thread owns of it.
+// A thread's cache.
 struct submission_cache {
   static constexpr std::size_t ways = 4;
   struct set {
@@ -77,7 +77,7 @@ struct submission_cache {
     std::size_t next = 0;
   };
   set sets[16];
-  cached_gemm *latest = nullptr;  // found or placed: as a rule one follows another of its form
+  cached_gemm *latest = nullptr;  // latest found or added: GEMMs of one form often follow each other
   cached_group groups[4];
   std::size_t next_group = 0;
 
@@ -110,7 +110,7 @@ bool cached_gemm::has_form_of(const context &on, const sg_gemm_desc &desc, bool 
          same_form(desc, form_);
 }
 
-std::optional<cached_gemm::instance> cached_gemm::again(const context &on, const sg_gemm_desc &desc) const noexcept {
+std::optional<cached_gemm::instance> cached_gemm::rebind(const context &on, const sg_gemm_desc &desc) const noexcept {
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};
@@ -169,13 +169,14 @@ const cached_group *cached_group::find(const context &on, const sg_gemm_desc *de
   if (!own || descs->struct_size != sizeof *descs) return nullptr;
   for (const cached_group &one : own->groups) {
     if (!one.program_ || one.which_.size() != count) continue;
-    if (one.again(on, descs, where, accesses)) return &one;
-    accesses = {};  // some may be alike
+    if (one.rebind(on, descs, where, accesses)) return &one;
+    accesses = {};  // some may be equal
   }
   return nullptr;
 }
 
-bool cached_group::again(const context &on, const sg_gemm_desc *descs, binding &where, group_accesses &accesses) const {
+bool cached_group::rebind(const context &on, const sg_gemm_desc *descs, binding &where,
+                          group_accesses &accesses) const {
   const std::size_t count = which_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const cached_gemm &gemm = distinct_[which_[i]];
@@ -184,7 +185,7 @@ bool cached_group::again(const context &on, const sg_gemm_desc *descs, binding &
       where.others.resize(count - 1);
       accesses.reserve(count);
     }
-    const auto now = gemm.again(on, descs[i]);
+    const auto now = gemm.rebind(on, descs[i]);
     if (!now) return false;
     (i == 0 ? where.first : where.others[i - 1]) = now->where;
     accesses.add(now->accesses, static_cast<std::size_t>(gemm.operand_count()));

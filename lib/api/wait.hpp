@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for jobs on behalf of a caller.
+// Waits for jobs on behalf of a caller.
 #pragma once
 
 #include <streamgemm/job.h>
@@ -12,14 +12,14 @@
 
 namespace sg {
 
-// A job's status once it has ended, which the program knows from now on; its message becomes the thread's.
+// The status of a completed job, which the application has now observed; its message becomes the thread's.
 inline sg_status outcome_of(const job &completed) noexcept {
   if (completed.status() != SG_STATUS_OK) set_last_error(completed.message());
   completed.mark_observed();
   return completed.status();
 }
 
-// A caller's timeout from now.
+// A deadline from the caller's timeout.
 inline deadline deadline_of(std::int64_t timeout_ns) {
   require_range(timeout_ns, SG_FOREVER, INT64_MAX, "timeout_ns");
   return deadline(timeout_ns);
@@ -30,7 +30,7 @@ inline void refuse_own_callback(const job *target) {
     throw error(SG_STATUS_DEADLOCK, "a callback waits for its own job");
 }
 
-// Calls `fn` with the handle once the job has ended. The handle keeps valid until then: one reference more is taken.
+// Calls `fn` with the handle once the job has completed. A reference keeps the handle valid until then.
 inline void request_callback(const ref<job> &target, handle_bits handle, object_type type,
                              void (*run)(handle_bits, sg_status, void *, void *), void *fn, void *user) {
   auto request = std::make_unique<callback_request>();
@@ -44,12 +44,12 @@ inline void request_callback(const ref<job> &target, handle_bits handle, object_
   target->call_back(request.release());
 }
 
-// Submits by `submit(&job)` and waits for the job.
+// Calls `submit(&job)` and waits for the job.
 template <class Submit>
 sg_status submit_and_wait(Submit &&submit) noexcept {
   sg_job *handle = nullptr;
   const sg_status submitted = submit(&handle);
-  if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: there is nothing to wait for
+  if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: no job to wait for
   const sg_status outcome = sg_job_wait(handle, SG_FOREVER);
   sg_job_release(handle);
   return outcome;

@@ -13,9 +13,9 @@ namespace sg {
 
 namespace {
 
-constexpr std::size_t most_name_bytes = 4096;  // it may hold a path
+constexpr std::size_t most_name_bytes = 4096;  // may hold a path
 
-// The backend that `name` begins with; `source` says in messages where the name comes from.
+// The backend of a device name; `source` is the origin of the name in messages.
 const backend_entry &backend_of(const std::string &backend, const std::string &name, const char *source) {
   const backend_entry *entry = find_backend(backend);
   if (entry && entry->available) return *entry;

@@ -10,11 +10,10 @@ namespace sg {
 
 namespace {
 
-// For how long to ask before sleeping: sleeping and being woken takes longer than some sections.
+// Time to spin before sleeping: a sleep and a wake-up take longer than some sections.
 constexpr std::int64_t asks_for_ns = 10'000;
 
-// What a thread does between two questions. Now and then it lets another one have the core, and in the end one of lower
-// priority, too.
+// Back-off between two tests. It sometimes yields the core to another thread, and finally to one of lower priority.
 class backoff {
  public:
   void pause() noexcept {
@@ -50,7 +49,7 @@ bool combining_mutex::enter(request &mine) noexcept {
 
 void combining_mutex::leave(request &mine) noexcept {
   std::atomic<std::uint32_t>
-      *asleep[combining_limit + 1];  // woken without the mutex, by address: requests end when notified
+      *asleep[combining_limit + 1];  // woken outside the mutex, by address only: a notified request may be gone
   int sleepers = 0;
   const auto notify = [&](request &waiting, state what) {
     std::atomic<std::uint32_t> &now = waiting.now;
@@ -62,7 +61,7 @@ void combining_mutex::leave(request &mine) noexcept {
     if (!next) {
       request *expected = latest;
       const bool was_last = last_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
-      // Another request is behind it, whose thread is about to link it.
+      // Another request has been queued behind it, and its thread is about to link it.
       for (backoff some; !was_last && !next; next = latest->next.load(std::memory_order_acquire)) some.pause();
     }
     if (latest != &mine) notify(*latest, executed);
