@@ -17,8 +17,8 @@ namespace sg::cpu {
 
 namespace {
 
-// The processor has AMX for both types, and AVX-512 for packing, and the system saves the tiles of a process that has
-// asked for them, as oneDNN does too.
+// Whether the processor has AMX for both types and AVX-512 for packing, and the system grants this process the tile
+// state, which oneDNN requests too.
 bool granted() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24, amx_int8 = 1u << 25,

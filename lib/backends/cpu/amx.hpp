@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panels of bf16 and i8 multiplied in AMX's tiles of 16 rows of 64 bytes (amx_tiles.cpp, compiled for processors that
-// have them). A panel is made of strips of 32 rows of op(A), or columns of op(B); a strip of blocks as deep as a tile's
-// row is long, 64 bytes; and a block of two tiles. Where A, B or its depth ends within a block, the rest is zeros.
+// GEMMs of panels in bf16 and i8 with AMX tiles of 16 rows of 64 bytes (amx_tiles.cpp, compiled for AMX processors). A
+// panel consists of strips of 32 rows of op(A), or columns of op(B); a strip of blocks whose depth is a tile row, 64
+// bytes; and a block of two tiles. Blocks beyond the end of A, B or the depth are padded with zeros.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct gemm_args;
 namespace amx {
 
 constexpr std::int64_t strip = 32;      // rows of op(A), or columns of op(B)
-constexpr std::int64_t row_bytes = 64;  // of one of them in a block
+constexpr std::int64_t row_bytes = 64;  // of one row or column in a block
 
 // Elements of a strip, row or column, within op(X): `across` counts rows of op(A) or columns of op(B), `along` counts
 // k.

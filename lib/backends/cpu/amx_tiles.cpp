@@ -17,7 +17,7 @@ std::int64_t blocks_of(std::int64_t along, std::int64_t element_bytes) noexcept 
   return (along * element_bytes + row_bytes - 1) / row_bytes;
 }
 
-// 16 vectors: rows of a tile, before or after they are turned.
+// 16 vectors: rows of a tile, before or after transposition.
 struct rows16 {
   __m512i row[tile_rows];
 };
@@ -52,7 +52,7 @@ inline void transpose_rows(rows16 &x) noexcept {
   x = y;
 }
 
-// 16 elements across, from (across, along) of the source, as far as it goes; one a 32-bit element.
+// Loads 16 elements across, from (across, along) of the source, up to its end; one in each 32-bit element.
 template <int element_bytes>
 inline __m512i widened(const source &from, std::int64_t across, std::int64_t along) noexcept {
   const std::int64_t left = from.across - across;
@@ -64,8 +64,8 @@ inline __m512i widened(const source &from, std::int64_t across, std::int64_t alo
   return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, at));
 }
 
-// 16 across by 64 bytes along, from (across, along): a vector is one across where what lies along is contiguous,
-// otherwise the elements of one 32-bit step along.
+// Loads 16 across by 64 bytes along, from (across, along): one vector for each position across if memory is contiguous
+// along, otherwise one for each 32-bit step along.
 template <int element_bytes>
 inline void load(rows16 &to, const source &from, std::int64_t across, std::int64_t along) noexcept {
   if (from.along_is_contiguous) {
@@ -88,7 +88,7 @@ inline void load(rows16 &to, const source &from, std::int64_t across, std::int64
   }
 }
 
-// `across_rows`: a tile's rows are what lies across, as B's; otherwise steps along, as A's.
+// `across_rows`: the rows of a tile are positions across, as for B; otherwise steps along, as for A.
 template <int element_bytes>
 void pack(void *panel, const source &from, bool across_rows) noexcept {
   const std::int64_t blocks = blocks_of(from.along, element_bytes);
@@ -101,7 +101,7 @@ void pack(void *panel, const source &from, bool across_rows) noexcept {
     for (std::int64_t i = 0; i < tile_rows; ++i) _mm512_store_si512(to + i, tile.row[i]);
   };
   const std::int64_t across_end = (from.across + strip - 1) / strip * strip;
-  // What is contiguous is read to its end.
+  // Loads contiguous memory up to its end.
   if (from.along_is_contiguous) {
     for (std::int64_t across = 0; across < across_end; across += tile_rows)
       for (std::int64_t block = 0; block < blocks; ++block) pack_tile(across, block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event: a point in the progress of the stream that it was last recorded in.
+// An event: a position in the stream that it was last recorded in.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sg::cpu {
 
-// A number of commands of one stream; what waits for it waits until they have ended. `of` may be NULL: in the past.
+// A number of commands of one stream; waiting for it waits until they have completed. `of` NULL: already reached.
 struct stream_position {
   progress *of = nullptr;
   std::uint64_t count = 0;
@@ -35,7 +35,7 @@ class event {
     if (before != nullptr) before->release();
   }
 
-  // The recorded point with a reference of the caller's own; none when it has never been recorded.
+  // The recorded position, with a reference for the caller; empty if never recorded.
   stream_position recorded() noexcept {
     const std::lock_guard lock(mutex_);
     if (recorded_.of != nullptr) recorded_.of->retain();

@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) inline sg_status fail(sg_status status, co
   return status;
 }
 
-// Of a product that failed; nullptr after SG_STATUS_OK.
+// For a failed GEMM; nullptr after SG_STATUS_OK.
 inline const char *text_of(sg_status status) noexcept {
   switch (status) {
     case SG_STATUS_OK: return nullptr;

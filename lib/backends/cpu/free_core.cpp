@@ -4,7 +4,7 @@
 namespace sg::cpu {
 
 int free_core::steer(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept {
-  // A worker that was awake sooner than it was led has yet to leave: its mask is no other's to remember.
+  // A worker that woke before it was steered has not called leave() yet: its mask must not be overwritten.
   state expected = state::free;
   if (!state_.compare_exchange_strong(expected, state::steering, std::memory_order_acquire))
     return awake_cores::nowhere;
@@ -16,7 +16,7 @@ int free_core::steer(pid_t worker, std::int32_t workers, const awake_cores &awak
   return only;
 }
 
-// Among all that it may use; false: there is nothing to choose.
+// Chooses among all cores that it may use; false: there is no choice.
 bool free_core::choose(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept {
   if (workers < 2 || sched_getaffinity(worker, sizeof anywhere_, &anywhere_) != 0) return false;
   const int all = CPU_COUNT(&anywhere_);

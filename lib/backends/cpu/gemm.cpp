@@ -12,7 +12,7 @@
 namespace sg::cpu {
 namespace {
 
-// Libraries have 32-bit integers inside, in their interface or in the offsets of generated code.
+// Libraries use 32-bit integers in their interface or in offsets of generated code.
 constexpr std::int64_t largest_dimension = std::int64_t{1} << 30;
 constexpr std::int64_t largest_ld = std::int64_t{1} << 24;
 
@@ -28,18 +28,18 @@ Pointer item_of(Pointer first, Pointer const *array, std::int64_t item, std::int
   return static_cast<byte *>(first) + item * stride_bytes;
 }
 
-// What one core computes in some 10 ms, in multiply-adds.
-double macs_between_looks(sg_dtype in) noexcept { return 0.01 * rate_of(in) / (is_complex(in) ? 8 : 2); }
+// Multiply-adds of one core in some 10 ms.
+double macs_between_polls(sg_dtype in) noexcept { return 0.01 * rate_of(in) / (is_complex(in) ? 8 : 2); }
 
 double macs_of(const gemm_args &p) noexcept {
   return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
 }
 
-// A long product by a library's kernel, in parts whose sides are large enough for the library to pack its operands at
-// little cost beside the arithmetic. Sums grow from part to part where C holds them unrounded.
+// Runs a long GEMM by a library's kernel in parts that are large enough for cheap packing. Sums accumulate from part to
+// part if C holds them unrounded.
 sg_status run_in_parts(const gemm_args &p, const kernel &by, sg_dtype in, sg_dtype out, workspace &space) noexcept {
   constexpr std::int64_t most_m = 1024, most_n = 1024, grain = 256;
-  const double macs = macs_between_looks(in);
+  const double macs = macs_between_polls(in);
   const std::int64_t m = std::min(p.m, most_m), n = std::min(p.n, most_n);
   const auto depth = static_cast<std::int64_t>(macs / (static_cast<double>(m) * static_cast<double>(n)));
   const bool holds_sums = sum_type_of(out) == out;
@@ -65,7 +65,7 @@ sg_status run_in_parts(const gemm_args &p, const kernel &by, sg_dtype in, sg_dty
   return SG_STATUS_OK;
 }
 
-// The types of a group's products are the same.
+// All GEMMs of a batch have the same types.
 bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
   return x.m == y.m && x.n == y.n && x.k == y.k && x.op_a == y.op_a && x.op_b == y.op_b && x.lda == y.lda &&
          x.ldb == y.ldb && x.ldc == y.ldc;
@@ -88,7 +88,7 @@ sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following
                  .ldc = gemm.ldc,
                  .end = {gemm.bias, gemm.bias_per_row != 0, gemm.activation}};
   if (!is_complex(gemm.out_type)) p.alpha.im = p.beta.im = 0;
-  // Tiles have their sums at hand, which a short C does not keep.
+  // Tiles hold the sums unrounded, a short C does not.
   const bool finishes = is_any(p.end);
   const bool large = way.is_large(p);
   const bool direct = !large && takes(way.direct, p) && (!finishes || sum_type_of(gemm.out_type) == gemm.out_type);
@@ -98,7 +98,7 @@ sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following
                                item_of(of.c, of.c_array, item, of.stride_c * out_size)};
   };
   if (following != nullptr && !same_shape(gemm, *following)) following = nullptr;
-  const double macs = macs_of(p), most = macs_between_looks(gemm.in_type);
+  const double macs = macs_of(p), most = macs_between_polls(gemm.in_type);
   const bool in_parts = direct && macs > 2 * most;
   double since_look = 0;
   for (std::int64_t i = 0; i < gemm.batch; ++i) {

@@ -28,7 +28,7 @@ void convert(void *dst, sg_dtype to, const void *src, sg_dtype from, std::int64_
   if (from == SG_DTYPE_F8_E5M2) simd().f32_from_e5m2(wide, static_cast<const std::uint8_t *>(src), n);
 }
 
-// Blocks of this many columns of the source, a few cache lines each, are turned at once.
+// Columns of the source, a few cache lines each, that are transposed at once.
 constexpr std::int64_t transpose_block = 16;
 
 // dst(i, j) = src(j, i) for i < rows, j < cols; dst is tight.
@@ -85,7 +85,7 @@ void pack(void *panel, sg_dtype panel_type, const block &of) noexcept {
     if (op == SG_OP_C && type == SG_DTYPE_C128) conjugate(static_cast<double *>(panel), rows * cols);
     return;
   }
-  // Turn some columns of the panel in the source's type, then convert them.
+  // Transpose some columns of the panel in the source's type, then convert them.
   constexpr std::int64_t buffer_bytes = 16384;
   alignas(64) char turned[buffer_bytes];
   const std::int64_t row_step = std::min<std::int64_t>(rows, buffer_bytes / (transpose_block * size));

@@ -21,7 +21,7 @@ extern const simd_ops ops;
 namespace {
 
 #ifdef SG_CPU_X86_LEVELS
-// SG_CPU_ISA holds the library to fewer instructions than the processor has, to test what other processors run.
+// SG_CPU_ISA limits the instruction set, to test the code for other processors.
 bool held_below(const char *level) noexcept {
   const char *const most = secure_getenv("SG_CPU_ISA");
   if (most == nullptr) return false;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small products of f32, for which a library's packing, or its way to the right kernel, costs as much as the
-// arithmetic.
+// Small GEMMs of f32, for which a library's packing, or its selection of a kernel, costs as much as the arithmetic.
 #include "kernel.hpp"
 #include "simd.hpp"
 
