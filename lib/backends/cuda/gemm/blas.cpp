@@ -12,7 +12,7 @@ namespace {
 #define SG_TEXT(x) #x
 #define SG_TEXT_OF(x) SG_TEXT(x)
 constexpr const char *library = "libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
-// Where the toolkit installs it, for loaders that do not search there.
+// The toolkit's folder, for loaders that do not search it.
 constexpr const char *library_of_toolkit = "/usr/local/cuda/lib64/libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
 
 struct loaded {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epilogues that follow the product as a kernel of their own.
+// Epilogues in a kernel of their own after the GEMM.
 #include <algorithm>
 
 #include "backends/cuda/gemm/gemm.hpp"

@@ -21,7 +21,7 @@ std::int64_t alignment_of(const void *memory) noexcept {
   return static_cast<std::int64_t>(std::min<std::uintptr_t>(256, address & (~address + 1)));
 }
 
-// How parts of a sum may be added: in the type that they are computed in.
+// Allowed split-k reductions: in the compute type.
 std::uint32_t exact_reductions(const sg_backend_gemm &g) noexcept {
   const bool narrow_out = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
   return narrow_out ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
@@ -102,7 +102,7 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
          create(c_, types.out, g.m, g.n, g.ldc);
 }
 
-// cublasLt's proposals, the likely fastest first.
+// cublasLt's proposals, the fastest by its estimate first.
 int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
   cublasLtMatmulPreference_t wishes = nullptr;
   if (lt().wishes_create(&wishes) != CUBLAS_STATUS_SUCCESS) return 0;
@@ -127,7 +127,7 @@ int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candi
   return static_cast<int>(std::partition(out, out + found, usable) - out);
 }
 
-// A choice made earlier, if cublasLt agrees that it can compute this product, as exactly as is asked for.
+// Adopts an earlier choice, if cublasLt confirms that it can compute this GEMM with the requested accuracy.
 bool matmul::adopt(const call_resources &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
   candidate found{};
   cublasLtMatmulAlgo_t kernel;
@@ -161,8 +161,8 @@ bool matmul::choose_untimed(const call_resources &where, const sg_backend_gemm &
   return true;
 }
 
-// On the product's own operands, before it runs itself; the results go to memory that is given back. Each is run once;
-// those within a quarter of the fastest again, some times in a row.
+// Times the proposals on the GEMM's own operands, before it runs itself; results go to temporary memory. Each is run
+// once; those within a quarter of the fastest again, several times in a row.
 void matmul::choose_fastest(const call_resources &where, const sg_backend_gemm &g, const candidate *from,
                             int count) noexcept {
   choice_ = from[0];

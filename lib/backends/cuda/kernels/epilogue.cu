@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = activation(C + bias), of many products in one launch.
+// C = activation(C + bias), of many GEMMs in one launch.
 #include <algorithm>
 
 #include "arithmetic.cuh"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr int threads = 256;
 
-// Kernels may have 4 KiB of parameters everywhere.
+// Kernels may have 4 KiB of parameters on every chip.
 template <int Most>
 struct parameters {
   gemm_epilogue epilogues[Most];
 };
 static_assert(sizeof(parameters<most_parameter_epilogues>) <= 4096);
 
-// A block has a part of a column; blockIdx.z is the product's number, and its items' columns follow each other.
+// A block has a part of a column; blockIdx.z is the GEMM's number, and its items' columns follow each other.
 template <class T, int Most>
 __global__ void end_kernel(const __grid_constant__ parameters<Most> all) {
   using ops = arithmetic<T>;
@@ -64,7 +64,7 @@ cudaError_t launch_epilogues(const gemm_epilogue *epilogues, int count, sg_dtype
     case SG_DTYPE_C64: return launch<complex32>(epilogues, count, in);
     case SG_DTYPE_C128: return launch<complex64>(epilogues, count, in);
     case SG_DTYPE_I32: return launch<std::int32_t>(epilogues, count, in);
-    default: return cudaErrorNotSupported;  // a short C must not be rounded before its end
+    default: return cudaErrorNotSupported;  // a short C must not be rounded before its epilogue
   }
 }
 

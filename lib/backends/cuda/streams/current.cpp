@@ -8,7 +8,7 @@
 namespace sg::cuda {
 namespace {
 
-// What the driver calls by that name and in that version of CUDA, or nullptr.
+// The driver's function of that name and CUDA version; nullptr: none.
 template <class Function>
 bool find(Function &function, const char *name, unsigned since) noexcept {
   void *address = nullptr;

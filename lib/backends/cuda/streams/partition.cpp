@@ -12,10 +12,10 @@
 namespace sg::cuda {
 namespace {
 
-// The groups that partitions of the process hold, for each device. The driver's split of a device is always the same.
+// The groups held by partitions of the process, for each device. The driver's split of a device is always the same.
 class group_table {
  public:
-  // Of so many groups, free ones, `most` at most.
+  // Acquires free groups, at most `most`.
   std::uint64_t acquire(int ordinal, unsigned groups, unsigned most) noexcept {
     const std::lock_guard lock(lock_);
     std::uint64_t *const held = held_by(ordinal);
@@ -72,8 +72,7 @@ sg_status partition::start(std::int32_t most) noexcept {
   if (const sg_status status =
           fail_as(call->resource(owner_.driver_device(), &all, CU_DEV_RESOURCE_TYPE_SM), "asking for multiprocessors"))
     return status;
-  // The smallest groups in which the blocks of a cluster still find room beside each other; what is left over does not
-  // promise that and stays out.
+  // The smallest groups in which the blocks of a cluster fit; the remainder does not guarantee that and is not used.
   constexpr unsigned most_groups = 64;
   std::array<CUdevResource, most_groups> groups;
   unsigned count = most_groups;

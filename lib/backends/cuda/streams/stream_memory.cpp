@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device memory of a stream: its workspace, and what its commands take.
+// The device memory of a stream: its workspace, and temporary memory of its commands.
 #include <cstring>
 #include <new>
 
@@ -11,14 +11,14 @@
 namespace sg::cuda {
 namespace {
 
-// What cuBLAS's documentation asks for: 32 MiB from Hopper on, 4 MiB before.
+// The size that cuBLAS's documentation recommends: 32 MiB from Hopper on, 4 MiB before.
 std::uint64_t workspace_bytes(const cudaDeviceProp &facts) noexcept {
   return std::uint64_t{facts.major >= 9 ? 32u : 4u} << 20;
 }
 
 }  // namespace
 
-// Where memory is short less will do: cuBLAS then leaves out the kernels that need more.
+// With less memory cuBLAS excludes the kernels that need more.
 sg_status stream::take_workspace() noexcept {
   constexpr std::uint64_t enough_for_all = 64 << 10;
   for (std::uint64_t bytes = workspace_bytes(owner_.facts());; bytes /= 8) {
