@@ -11,9 +11,8 @@ namespace sg::sim {
 
 namespace {
 
-// A block of C is summed over the whole of k before it is rounded. Its operands are unpacked into doubles, a slice of k
-// at a time, and C's rows and columns are rounded up to whole register tiles: the sums that come of it are never
-// stored.
+// A block of C is summed over all of k before it is rounded. Its operands are unpacked into doubles, a slice of k at a
+// time, and its sides are rounded up to full register tiles; the additional sums are not stored.
 constexpr std::int64_t block_m = 128, block_n = 64, block_k = 128;
 constexpr std::int64_t tile = 4;
 static_assert(block_m % tile == 0 && block_n % tile == 0);
@@ -33,7 +32,7 @@ void accumulate(std::int64_t m, std::int64_t n, std::int64_t k, const double *a,
     }
 }
 
-// Element (i, p) of the matrix after its op lies at i * row_step + p * column_step.
+// Element (i, p) of the matrix after its op is at i * row_step + p * column_step.
 template <sg_dtype type>
 struct source {
   using traits = element<type>;
@@ -203,7 +202,7 @@ void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &
     with_type(gemm.out_type, [&]<sg_dtype out>() {
       if constexpr (gemm_exists(in, out)) {
         block_gemm<in, out> block(gemm);
-        // They are independent, so any order will do; in this one a dependence between them would show.
+        // Items are independent; the reverse order reveals a dependence between them.
         for (std::int64_t item = gemm.batch; item-- > 0;)
           block.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
       }
@@ -214,7 +213,7 @@ void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &
 bool is_sum(sg_dtype part, sg_dtype out) noexcept { return sum_exists(part, out); }
 
 void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias) {
-  // With no parts their type means nothing: any that goes with C does.
+  // Without parts their type is irrelevant: any type valid for C does.
   const bool half = reduce.out_type == SG_DTYPE_F16 || reduce.out_type == SG_DTYPE_BF16;
   const sg_dtype sum_type = half ? SG_DTYPE_F32 : reduce.out_type;
   with_type(reduce.parts_count > 0 ? reduce.part_type : sum_type, [&]<sg_dtype part>() {

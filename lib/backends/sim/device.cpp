@@ -18,12 +18,12 @@ using namespace sg::sim;
 
 namespace {
 
-// A day of the slowest conceivable command still fits; sums of many such do too.
+// Longer than the slowest conceivable command; sums of many such still fit.
 constexpr double most_seconds = 1e8;
 
 std::int64_t nanoseconds(double seconds) { return std::llround(std::clamp(seconds, 0.0, most_seconds) * 1e9); }
 
-// Bytes from the first to the last element of `items` matrices, column major; saturated, so that no table holds them.
+// Bytes from the first to the last element of `items` matrices, column major; saturated on overflow.
 std::uint64_t extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t items, std::int64_t stride,
                      std::int64_t element_bytes) {
   using wide = unsigned __int128;
@@ -36,11 +36,11 @@ std::uint64_t extent(std::int64_t width, std::int64_t height, std::int64_t pitch
   return extent(width, height, pitch, 1, 0, 1);
 }
 
-// The operand of a product that lies at `first`, or item by item at `places`.
+// A GEMM's operand, at `first`, or item by item at `pointers`.
 struct operand {
   const char *what;
   const void *first;
-  const void *const *places;
+  const void *const *pointers;
   std::int64_t rows, cols, ld, stride;
   sg_dtype type;
 };
@@ -48,18 +48,18 @@ struct operand {
 item_list locate(const address_space &memory, const operand &x, std::int64_t batch) {
   const std::int64_t element = bytes_of(x.type);
   item_list items;
-  if (!x.places) {
+  if (!x.pointers) {
     items.first = memory.device_bytes(x.first, extent(x.rows, x.cols, x.ld, batch, x.stride, element), x.what);
     items.stride_bytes = x.stride * element;
     return items;
   }
-  items.places.reserve(static_cast<std::size_t>(batch));
+  items.pointers.reserve(static_cast<std::size_t>(batch));
   for (std::int64_t i = 0; i < batch; ++i)
-    items.places.push_back(memory.device_bytes(x.places[i], extent(x.rows, x.cols, x.ld, 1, 0, element), x.what));
+    items.pointers.push_back(memory.device_bytes(x.pointers[i], extent(x.rows, x.cols, x.ld, 1, 0, element), x.what));
   return items;
 }
 
-// The struct that the command is the beginning of.
+// Downcasts a header to its command struct.
 template <class Command>
 const Command &as(const sg_backend_command &command) noexcept {
   return reinterpret_cast<const Command &>(command);
@@ -219,17 +219,18 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
       if (stores) move_bytes(copy, from, to);
     };
     const std::int64_t extra = late * 1000;
-    todo.time = to_device && from_device
-                    ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
-                    : device_.timeline_->place_copy(from_device ? timeline::direction::out : timeline::direction::in,
-                                                    ready_, alone + extra, both_ways + extra);
+    todo.time =
+        to_device && from_device
+            ? device_.timeline_->schedule_compute(ready_, alone + extra)  // the chip copies within its own memory
+            : device_.timeline_->schedule_copy(from_device ? timeline::direction::out : timeline::direction::in, ready_,
+                                               alone + extra, both_ways + extra);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);
   ready_ = end;
 }
 
-// A product, and where its operands really lie.
+// A GEMM with the stored locations of its operands.
 struct sg_backend_stream::located_gemm {
   sg_backend_gemm gemm;
   item_list a, b, c, bias;
@@ -274,7 +275,7 @@ void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, st
   for (std::int32_t i = 0; i < count; ++i) located_gemms.push_back(located(as<sg_backend_gemm>(*gemms[i])));
   launch(
       "group of GEMMs", seconds, first.compute_units,
-      [located_gemms = std::move(located_gemms)] {  // the last one first, as items of a batch
+      [located_gemms = std::move(located_gemms)] {  // in reverse order, like items of a batch
         std::for_each(located_gemms.rbegin(), located_gemms.rend(), [](const located_gemm &each) { each.multiply(); });
       },
       done);
@@ -320,7 +321,7 @@ void sg_backend_stream::launch(const char *what, double seconds, std::int32_t un
       };
     else if (!faults.timing_only)
       todo.work = std::move(work);
-    todo.time = device_.timeline_->place_compute(ready_, nanoseconds(seconds), units);
+    todo.time = device_.timeline_->schedule_compute(ready_, nanoseconds(seconds), units);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);

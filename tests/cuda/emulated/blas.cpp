@@ -102,7 +102,7 @@ sg::sim::item_list strided(const void *first, std::int64_t stride, sg_dtype type
 sg::sim::item_list listed(const void *const *items, std::int64_t count) {
   sg::sim::item_list list;
   for (std::int64_t i = 0; i < count; ++i)
-    list.places.push_back(static_cast<std::byte *>(const_cast<void *>(items[i])));
+    list.pointers.push_back(static_cast<std::byte *>(const_cast<void *>(items[i])));
   return list;
 }
 

@@ -89,7 +89,7 @@ cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcep
       in, {lists ? what.a_array : what.a, lists ? what.b_array : what.b, lists ? what.c_array : what.c}, [what] {
         const auto operand = [&](const void *first, const void *const *array, std::int64_t stride, std::int64_t size) {
           sim::item_list list{at(first), stride * size, {}};
-          for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.places.push_back(at(array[i]));
+          for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.pointers.push_back(at(array[i]));
           return list;
         };
         sg_backend_gemm product = what;  // its end comes by another launch
