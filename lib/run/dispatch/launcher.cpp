@@ -77,10 +77,10 @@ bool launcher::launch(inflight_command &f, const command *c, std::int32_t units)
   return false;
 }
 
-sg_backend_gemm launcher::gemm_of(const job &whose, std::uint32_t index) noexcept {
+sg_backend_gemm launcher::gemm_of(const job &owner, std::uint32_t index) noexcept {
   sg_backend_gemm call;
-  if (const auto *known = whose.program->call_of(index)) {
-    const problem_binding &own = whose.operands.problem(known->group);
+  if (const auto *known = owner.program->call_of(index)) {
+    const problem_binding &own = owner.operands.problem(known->group);
     call = known->form;
     call.a = own.operands[known->operands[0]].base;
     call.b = own.operands[known->operands[1]].base;
@@ -91,9 +91,9 @@ sg_backend_gemm launcher::gemm_of(const job &whose, std::uint32_t index) noexcep
   } else {
     pointer_scratch unused;
     call =
-        lower_gemm(whose.program->schedule->buffers, whose.program->schedule->commands[index], whose.operands, unused);
+        lower_gemm(owner.program->schedule->buffers, owner.program->schedule->commands[index], owner.operands, unused);
   }
-  call.compute_units = whose.units;
+  call.compute_units = owner.units;
   return call;
 }
 

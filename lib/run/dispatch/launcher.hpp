@@ -26,7 +26,7 @@ class launcher {
   // callback is not called. Throws std::bad_alloc.
   bool launch(batch &b, sg_backend_done done);
   // The backend's form of a GEMM of the job's schedule without pointer arrays.
-  static sg_backend_gemm gemm_of(const job &whose, std::uint32_t command) noexcept;
+  static sg_backend_gemm gemm_of(const job &owner, std::uint32_t command) noexcept;
   // Callback of launch(); `user` is the inflight_command.
   static void completed(void *user, const sg_backend_result *result);
 

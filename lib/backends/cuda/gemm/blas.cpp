@@ -66,9 +66,9 @@ struct loaded_lt {
          find(functions.desc_set, "cublasLtMatmulDescSetAttribute") &&
          find(functions.layout_create, "cublasLtMatrixLayoutCreate") &&
          find(functions.layout_destroy, "cublasLtMatrixLayoutDestroy") &&
-         find(functions.wishes_create, "cublasLtMatmulPreferenceCreate") &&
-         find(functions.wishes_destroy, "cublasLtMatmulPreferenceDestroy") &&
-         find(functions.wishes_set, "cublasLtMatmulPreferenceSetAttribute") &&
+         find(functions.preference_create, "cublasLtMatmulPreferenceCreate") &&
+         find(functions.preference_destroy, "cublasLtMatmulPreferenceDestroy") &&
+         find(functions.preference_set, "cublasLtMatmulPreferenceSetAttribute") &&
          find(functions.choose, "cublasLtMatmulAlgoGetHeuristic") && find(functions.run, "cublasLtMatmul") &&
          find(functions.check, "cublasLtMatmulAlgoCheck") &&
          find(functions.kernel_get, "cublasLtMatmulAlgoConfigGetAttribute") &&

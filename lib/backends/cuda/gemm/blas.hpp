@@ -30,9 +30,9 @@ struct lt_functions {
   decltype(&cublasLtMatmulDescSetAttribute) desc_set;
   decltype(&cublasLtMatrixLayoutCreate) layout_create;
   decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
-  decltype(&cublasLtMatmulPreferenceCreate) wishes_create;
-  decltype(&cublasLtMatmulPreferenceDestroy) wishes_destroy;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) wishes_set;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
   decltype(&cublasLtMatmulAlgoGetHeuristic) choose;
   decltype(&cublasLtMatmulAlgoCheck) check;
   decltype(&cublasLtMatmulAlgoConfigGetAttribute) kernel_get;

@@ -104,10 +104,10 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
 
 // cublasLt's proposals, the fastest by its estimate first.
 int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
-  cublasLtMatmulPreference_t wishes = nullptr;
-  if (lt().wishes_create(&wishes) != CUBLAS_STATUS_SUCCESS) return 0;
+  cublasLtMatmulPreference_t preference = nullptr;
+  if (lt().preference_create(&preference) != CUBLAS_STATUS_SUCCESS) return 0;
   const auto hint = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
-    return lt().wishes_set(wishes, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+    return lt().preference_set(preference, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
   };
   const auto alignment = [](const void *memory) { return static_cast<std::uint32_t>(alignment_of(memory)); };
   int found = 0;
@@ -118,8 +118,8 @@ int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candi
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
-      lt().choose(where.handle, desc_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
-  lt().wishes_destroy(wishes);
+      lt().choose(where.handle, desc_, a_, b_, c_, c_, preference, most, out, &found) == CUBLAS_STATUS_SUCCESS;
+  lt().preference_destroy(preference);
   if (!asked) return 0;
   const auto usable = [&](const candidate &x) {
     return x.state == CUBLAS_STATUS_SUCCESS && x.workspaceSize <= where.workspace_bytes;
