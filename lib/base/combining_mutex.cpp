@@ -11,16 +11,16 @@ namespace sg {
 namespace {
 
 // Time to spin before sleeping: a sleep and a wake-up take longer than some sections.
-constexpr std::int64_t asks_for_ns = 10'000;
+constexpr std::int64_t spin_ns = 10'000;
 
 // Back-off between two tests. It sometimes yields the core to another thread, and finally to one of lower priority.
 class backoff {
  public:
   void pause() noexcept {
-    if (++asked_ % 4096 == 0) {
+    if (++spins_ % 4096 == 0) {
       constexpr timespec brief{0, 50'000};
       nanosleep(&brief, nullptr);
-    } else if (asked_ % 128 == 0) {
+    } else if (spins_ % 128 == 0) {
       sched_yield();
     }
     relax();
@@ -35,7 +35,7 @@ class backoff {
 #endif
   }
 
-  unsigned asked_ = 0;
+  unsigned spins_ = 0;
 };
 
 }  // namespace
@@ -78,7 +78,7 @@ void combining_mutex::leave(request &mine) noexcept {
 
 combining_mutex::state combining_mutex::await(request &mine) noexcept {
   backoff some;
-  for (const deadline enough(asks_for_ns); !enough.passed();) {
+  for (const deadline enough(spin_ns); !enough.passed();) {
     for (int i = 0; i < 32; ++i, some.pause()) {
       const std::uint32_t now = mine.now.load(std::memory_order_acquire);
       if (now != waits) return static_cast<state>(now);

@@ -260,8 +260,8 @@ double group_seconds(const device_model &model, std::span<const gemm_shape> shap
 
 std::size_t min_batch_size(const device_model &model, const gemm_shape &gemm) {
   if (model.lanes_are_cores) return 1;
-  const double apart = std::max({model.launch_gap, gemm_cost(model, gemm).seconds, 1e-12});
-  return std::size_t(std::clamp(seconds_in_group(model, gemm) / apart, 1.0, 1e9));
+  const double unbatched_seconds = std::max({model.launch_gap, gemm_cost(model, gemm).seconds, 1e-12});
+  return std::size_t(std::clamp(seconds_in_group(model, gemm) / unbatched_seconds, 1.0, 1e9));
 }
 
 sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &command, const binding &where,

@@ -172,13 +172,13 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     work.fail(status, device_->ops().last_message(device_->handle()));
     if (kept) *kept = ref<job>::share(&work);
   };
-  const bool is_asked_for = !work.has_one_ref();
-  const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
+  const bool is_observable = !work.has_one_ref();
+  const std::int64_t start_ns = is_observable ? monotonic_ns() : 0;
   if (const std::size_t count = work.program->schedule->commands.size(); count == 1) {
     const sg_backend_gemm gemm = launcher::gemm_of(work, 0);
     const sg_backend_command *const one = &gemm.header;
     run(&one, 1, nullptr);
-    work.completed_in_batch(start_ns, is_asked_for ? monotonic_ns() : 0, 1);
+    work.completed_in_batch(start_ns, is_observable ? monotonic_ns() : 0, 1);
   } else {
     std::array<sg_backend_gemm, most_latency_parts> parts;
     std::array<const sg_backend_command *, most_latency_parts> commands;
@@ -187,8 +187,8 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
       commands[i] = &parts[i].header;
     }
     std::int64_t busy_ns = 0;
-    run(commands.data(), count, is_asked_for ? &busy_ns : nullptr);
-    work.commands_completed(start_ns, is_asked_for ? monotonic_ns() : 0, busy_ns);
+    run(commands.data(), count, is_observable ? &busy_ns : nullptr);
+    work.commands_completed(start_ns, is_observable ? monotonic_ns() : 0, busy_ns);
   }
 }
 
@@ -217,19 +217,19 @@ void context::synchronize() noexcept {
   const auto watched = [&] { return in_flight_.watch_completed_up_to(*mine); };
   if (!polls()) return sleep_until(watched);
 
-  const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
-  ask_for(long_poll_ns);
+  const auto poll_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
+  poll_for(long_poll_ns);
   // Polls near the expected end of the last command, but mostly sleeps while short commands follow each other: the
   // expected end is read at most once a millisecond, because more commands may be submitted.
-  std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
+  std::int64_t next_poll_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
     const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;
-    std::int64_t wake_ns = std::max(ask_again_ns, now_ns + long_poll_ns);
+    std::int64_t wake_ns = std::max(next_poll_ns, now_ns + long_poll_ns);
     if (left_ns > long_poll_ns) {
-      wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;
-    } else if (left_ns > 0 && now_ns >= ask_again_ns) {
-      ask_for(ask_for_ns(left_ns));
-      ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
+      wake_ns = next_poll_ns = now_ns + left_ns - long_poll_ns / 2;
+    } else if (left_ns > 0 && now_ns >= next_poll_ns) {
+      poll_for(poll_time_ns(left_ns));
+      next_poll_ns = monotonic_ns() + 4 * long_poll_ns;
       continue;
     }
     in_flight_.sleep(seen, deadline::at(wake_ns));

@@ -30,18 +30,18 @@ TEST(proposals, stay_as_they_are_otherwise) {
 TEST(proposals, are_looked_at_where_the_first_is_not_the_best) {
   sg_backend_gemm product{};
   product.in_type = SG_DTYPE_BF16;
-  EXPECT_LT(1, proposals_to_look_at(product, 9));
-  EXPECT_EQ(1, proposals_to_look_at(product, 8)) << "measured on another generation";
+  EXPECT_LT(1, proposals_to_examine(product, 9));
+  EXPECT_EQ(1, proposals_to_examine(product, 8)) << "measured on another generation";
   product.in_type = SG_DTYPE_F16;
-  EXPECT_LT(1, proposals_to_look_at(product, 9));
+  EXPECT_LT(1, proposals_to_examine(product, 9));
   product.op_b = SG_OP_T;
-  EXPECT_EQ(1, proposals_to_look_at(product, 9)) << "not measured";
+  EXPECT_EQ(1, proposals_to_examine(product, 9)) << "not measured";
   product.op_b = SG_OP_N;
   product.compute_units = 66;
-  EXPECT_EQ(1, proposals_to_look_at(product, 9)) << "how often it fills the rest of the device is not known";
+  EXPECT_EQ(1, proposals_to_examine(product, 9)) << "how often it fills the rest of the device is not known";
   product.compute_units = 0;
   product.in_type = SG_DTYPE_F32;
-  EXPECT_EQ(1, proposals_to_look_at(product, 9));
+  EXPECT_EQ(1, proposals_to_examine(product, 9));
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ TEST(step_combiner, lets_who_asked_go_while_others_ask_without_end) {
         if (without_end) ask();
       },
       keeper);
-  ask = [&] { tried.ask(); };
+  ask = [&] { tried.request(); };
   for (int round = 0; round < 3; ++round) {
     without_end = true;
     const int before = steps_of_others;
-    tried.ask();
+    tried.request();
     wait_until([&] { return steps_of_others > before + 100; });
     EXPECT_TRUE(tried.is_working());
     EXPECT_FALSE(keeper.has_one_ref()) << "what it works on is kept";
@@ -64,7 +64,7 @@ TEST(step_combiner, a_step_begins_after_each_ask) {
     all.emplace_back([&] {
       for (int i = 0; i < each; ++i) {
         ++news;
-        tried.ask();
+        tried.request();
       }
     });
   for (std::thread &thread : all) thread.join();
@@ -76,7 +76,7 @@ TEST(step_combiner, works_on_the_spot_where_nobody_else_asks) {
   owner keeper;
   std::vector<std::thread::id> where;
   step_combiner tried([&] { where.push_back(std::this_thread::get_id()); }, keeper);
-  for (int i = 0; i < 3; ++i) tried.ask();
+  for (int i = 0; i < 3; ++i) tried.request();
   EXPECT_EQ(std::vector(3, std::this_thread::get_id()), where);
 }
 

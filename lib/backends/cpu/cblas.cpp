@@ -94,9 +94,9 @@ void multiply_vector(const cblas_library &library, const gemm_args &p, const mat
                     static_cast<pointer<T>>(v.x), static_cast<int>(v.x_step), scalar<T>(beta),
                     static_cast<result<T>>(y + first * v.y_step), static_cast<int>(v.y_step));
   };
-  const std::int64_t apart = reads_behind_x<T>(v) ? 1 : 0;
-  multiply_rows(0, v.rows - apart);
-  if (apart) multiply_rows(v.rows - apart, apart);
+  const std::int64_t separate_rows = reads_behind_x<T>(v) ? 1 : 0;
+  multiply_rows(0, v.rows - separate_rows);
+  if (separate_rows) multiply_rows(v.rows - separate_rows, separate_rows);
 }
 
 template <class T, auto gemm, auto gemv>

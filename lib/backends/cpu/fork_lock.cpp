@@ -11,14 +11,15 @@ namespace {
 
 constexpr int look_again_us = 50, most_looks = 1'000'000 / look_again_us;
 
-// Threads get slots round-robin, so that they seldom share one.
-struct alignas(64) slot {
+// Threads get fork_slots round-robin, so that they seldom share one.
+struct alignas(64) fork_slot {
   std::atomic<std::int32_t> inside{0};
 };
-slot slots[64];
-std::atomic<std::uint32_t> next_slot{0};
-std::atomic<std::int32_t> &own_slot() noexcept {
-  thread_local slot &own = slots[next_slot.fetch_add(1, std::memory_order_relaxed) % std::size(slots)];
+fork_slot fork_slots[64];
+std::atomic<std::uint32_t> next_fork_slot{0};
+std::atomic<std::int32_t> &own_fork_slot() noexcept {
+  thread_local fork_slot &own =
+      fork_slots[next_fork_slot.fetch_add(1, std::memory_order_relaxed) % std::size(fork_slots)];
   return own.inside;
 }
 
@@ -31,7 +32,7 @@ void before_fork() {
   // taken afterwards, because a thread inside may need it.
   forking.store(true);
   int looks = 0;
-  for (slot &each : slots)
+  for (fork_slot &each : fork_slots)
     while (each.inside.load() != 0 && ++looks < most_looks) usleep(look_again_us);
   held.lock();
   if (before_each_fork != nullptr) before_each_fork();
@@ -41,7 +42,7 @@ void after_fork() {
   held.unlock();
 }
 void after_fork_in_child() {
-  for (slot &each : slots) each.inside.store(0);  // threads still inside do not exist in the child
+  for (fork_slot &each : fork_slots) each.inside.store(0);  // threads still inside do not exist in the child
   after_fork();
 }
 
@@ -55,7 +56,7 @@ std::mutex &fork_lock() noexcept { return held; }
 
 void call_before_each_fork(void (*what)() noexcept) noexcept { before_each_fork = what; }
 
-fork_waits::fork_waits() noexcept : slot_(own_slot()) {
+fork_waits::fork_waits() noexcept : slot_(own_fork_slot()) {
   for (;;) {
     slot_.fetch_add(1);
     if (!forking.load()) return;

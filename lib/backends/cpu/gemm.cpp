@@ -100,12 +100,12 @@ sg_status run_gemm(const sg_backend_gemm &gemm, const sg_backend_gemm *following
   if (following != nullptr && !same_shape(gemm, *following)) following = nullptr;
   const double macs = macs_of(p), most = macs_between_polls(gemm.in_type);
   const bool in_parts = direct && macs > 2 * most;
-  double since_look = 0;
+  double since_poll = 0;
   for (std::int64_t i = 0; i < gemm.batch; ++i) {
-    since_look += macs;
-    if (i > 0 && since_look > most) {
+    since_poll += macs;
+    if (i > 0 && since_poll > most) {
       if (space.is_stopped()) return SG_STATUS_CANCELLED;
-      since_look = 0;
+      since_poll = 0;
     }
     p.a = item_of(gemm.a, gemm.a_array, i, gemm.stride_a * in_size);
     p.b = item_of(gemm.b, gemm.b_array, i, gemm.stride_b * in_size);

@@ -39,7 +39,7 @@ inline void prefetch_line(const float *address) noexcept {
 struct prefetch_list {
   const char *at = nullptr, *last = nullptr;
 
-  void ask() noexcept {
+  void prefetch_next() noexcept {
     _mm_prefetch(at, _MM_HINT_T0);
     at += at < last ? 64 : 0;
   }
@@ -77,9 +77,9 @@ void multiply_block(const strip &s, std::int64_t column, next_operands &coming) 
   if constexpr (next) {
     next_operands local = coming;
     for (; left >= 2; left -= 2) {
-      local.a.ask();
-      local.b.ask();
-      local.c.ask();
+      local.a.prefetch_next();
+      local.b.prefetch_next();
+      local.c.prefetch_next();
       add_outer_product();
       add_outer_product();
     }

@@ -24,7 +24,7 @@ std::int64_t now_ns() noexcept {
 
 namespace {
 
-bool asked_to_leave_timing_out() noexcept {
+bool timing_is_disabled() noexcept {
   const char *value = secure_getenv("SG_CUDA_TIMING");
   return value != nullptr && std::strcmp(value, "0") == 0;
 }
@@ -56,7 +56,7 @@ sg_status device::start() noexcept {
     return fail(SG_STATUS_BACKEND_FAILURE, "the primary context of CUDA device %d cannot be made", ordinal_);
   }
   const current here(context_);
-  timed_ = !asked_to_leave_timing_out();
+  timed_ = !timing_is_disabled();
   if (const sg_status status =
           check(cudaStreamCreateWithFlags(&memory_stream_, cudaStreamNonBlocking), "creating a stream"))
     return status;
@@ -114,8 +114,8 @@ sg_status device::warm_up() noexcept {
           !f64)
         status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no GEMM on CUDA device %d", ordinal_);
     }
-    const sg_status ended = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
-    if (status == SG_STATUS_OK) status = ended;
+    const sg_status result = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
+    if (status == SG_STATUS_OK) status = result;
   }
   if (handle != nullptr) blas().destroy(handle);
   if (memory != nullptr) cudaFreeAsync(memory, memory_stream_);

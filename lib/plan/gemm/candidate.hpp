@@ -40,7 +40,7 @@ class best_schedule {
 
   // A later schedule must be faster by this much to be worth its complexity.
   static constexpr double usual_margin = 1e-3;
-  void ask_for(double margin) noexcept { margin_ = margin; }
+  void require_margin(double margin) noexcept { margin_ = margin; }
 
   // Returns the predicted seconds of the offered schedule.
   double offer(schedule &&s) {

@@ -140,7 +140,7 @@ class resident_search {
     // issued.
     const double least = terms_.model.launch_latency + bound_seconds(terms_.model, {&p_, 1});
     if (best_.seconds() <= 1.002 * least || cost.seconds <= terms_.model.launch_gap) return;
-    best_.ask_for(least_gain_of_streams);
+    best_.require_margin(least_gain_of_streams);
     for (int parts = 2; parts <= terms_.lanes; ++parts)
       for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
         if (possible(kind, parts)) offer(kind, parts);

@@ -11,7 +11,7 @@ namespace {
 
 // Plausible ratio to the device's own figures, which were measured on one of its kind or derived from data sheets; and
 // the longest plausible gap between two commands, in seconds.
-constexpr double most_apart = 100, longest_gap = 0.01;
+constexpr double max_ratio = 100, longest_gap = 0.01;
 
 [[noreturn]] void refuse(const char *what) {
   throw error(SG_STATUS_INVALID_ARGUMENT, "it was measured on a device with other %s", what);
@@ -33,7 +33,7 @@ void require_same(const device_model &own, const device_model &measured, const s
 }
 
 void take_rate(double &own, double measured, const char *what) {
-  if (!(measured >= own / most_apart && measured <= own * most_apart))
+  if (!(measured >= own / max_ratio && measured <= own * max_ratio))
     throw error(SG_STATUS_INVALID_ARGUMENT, "its %s of %g is beyond belief where %g was expected", what, measured, own);
   own = measured;
 }
@@ -48,7 +48,7 @@ void take_gap(double &own, double measured, const char *what) {
 void take_runs(device_model &m, const device_model &measured) {
   for (const run_rate &row : measured.runs)
     for (double rate : {row.one_way, row.both_ways})
-      if (!(rate >= m.link_in / (100 * most_apart) && rate <= m.link_in * most_apart))
+      if (!(rate >= m.link_in / (100 * max_ratio) && rate <= m.link_in * max_ratio))
         throw error(SG_STATUS_INVALID_ARGUMENT, "its rate of %g for runs of %g bytes is beyond belief", rate,
                     row.run_bytes);
   if (!measured.runs.empty()) m.runs = measured.runs;

@@ -123,7 +123,7 @@ class stream_search {
   schedule on_more_lanes(best_of_way &best) const {
     const double bound = bound_seconds(terms_.model, {&p_, 1});
     if (!terms_.model.lanes_are_cores && terms_.lanes > 1 && link_seconds(terms_.model, p_) < 0.8 * bound) {
-      best.fastest.ask_for(-best_schedule::usual_margin);
+      best.fastest.require_margin(-best_schedule::usual_margin);
       best.fastest.offer(build_stream(p_, best.layout, terms_.model, 2));
     }
     return best.fastest.take();
@@ -258,7 +258,7 @@ class stream_search {
     if (is_empty() && resort.fits) offer_tiles(resort.tiles);
   }
 
-  bool way_home_is_bound() const {
+  bool link_out_is_bound() const {
     return bytes_over_link(p_).out / terms_.model.link_out > 0.8 * bound_seconds(terms_.model, {&p_, 1});
   }
 
@@ -290,7 +290,7 @@ class stream_search {
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
-        if (across && !(stays_on_host && way_home_is_bound())) continue;
+        if (across && !(stays_on_host && link_out_is_bound())) continue;
         double seconds = offer(way::panels, panel_layout(p_, now));
         const auto improve = [&](auto panel_choice::*field, auto values) {
           for (auto value : values) {

@@ -85,8 +85,8 @@ std::int64_t tile_bytes(const problem &p, const tile_choice &t) {
 
 tile_fit fit_tiles(const problem &p, std::int64_t asked_m, std::int64_t asked_n, std::int64_t asked_k,
                    std::int64_t limit, double most_commands) {
-  const auto size_of_tile = [](std::int64_t asked, std::int64_t all) {
-    return std::max<std::int64_t>(1, asked > 0 ? std::min(asked, all) : all);
+  const auto size_of_tile = [](std::int64_t requested, std::int64_t all) {
+    return std::max<std::int64_t>(1, requested > 0 ? std::min(requested, all) : all);
   };
   tile_fit now;
   now.tiles = {size_of_tile(asked_m, p.m), size_of_tile(asked_n, p.n), size_of_tile(asked_k, p.k), axis::m};
@@ -103,9 +103,9 @@ tile_fit fit_tiles(const problem &p, std::int64_t asked_m, std::int64_t asked_n,
     // Halves the dimension that frees the most memory; of equal ones, the longest.
     tile_fit next;
     std::int64_t longest = 0;
-    for (const auto &[asked, side] : sides) {
+    for (const auto &[requested, side] : sides) {
       const std::int64_t length = now.tiles.*side;
-      if (asked > 0 || length <= least_tile) continue;
+      if (requested > 0 || length <= least_tile) continue;
       tile_choice tiles = now.tiles;
       tiles.*side = ceil_div(length, 2);
       if (commands_of(p, tiles) > most_commands) {

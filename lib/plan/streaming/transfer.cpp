@@ -88,8 +88,8 @@ std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld)
   const block &w = what.where;
   const bool run_on_host = w.cols == 1 || x.ld == w.rows;
   const bool run_on_device = w.cols == 1 || ld == w.rows;
-  const bool apart = !x.pointer_array && x.item_stride >= w.rows * w.cols;
-  return apart && run_on_host && run_on_device ? 1 : what.items.size;
+  const bool is_disjoint = !x.pointer_array && x.item_stride >= w.rows * w.cols;
+  return is_disjoint && run_on_host && run_on_device ? 1 : what.items.size;
 }
 
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {

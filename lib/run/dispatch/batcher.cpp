@@ -51,7 +51,7 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   // On a core a batch is just long enough to outweigh its dispatch: the other lanes need work too.
   const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
   const auto worthwhile =
-      static_cast<std::size_t>(lane_set::worth_a_look_ns / 2 / std::max<std::int64_t>(1, first.program->work_ns()));
+      static_cast<std::size_t>(lane_set::worth_a_step_ns / 2 / std::max<std::int64_t>(1, first.program->work_ns()));
   const std::size_t waiting = from.size() + 1;
   std::size_t most = std::min(most_members, std::max(from.size() / lanes, worthwhile) + 1);
   if (lanes_.device_ordered())  // a waiting thread may submit nothing more

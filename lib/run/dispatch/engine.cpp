@@ -23,7 +23,7 @@ std::int64_t weight_of(const sg::program &program, bool device_ordered) noexcept
 
 // Whether this thread has left enough jobs or work in inboxes to request a step.
 bool has_left_enough(std::int64_t weight_ns) noexcept {
-  constexpr std::int64_t enough_ns = lane_set::worth_a_look_ns;
+  constexpr std::int64_t enough_ns = lane_set::worth_a_step_ns;
   thread_local std::int64_t left_ns = 0;
   left_ns += std::max(weight_ns, enough_ns / most_left_in_inbox);
   if (left_ns < enough_ns) return false;
@@ -61,7 +61,7 @@ void engine::push(job &ready) noexcept {
   push_to(inbox_, ready);
   // Sequentially consistent with on_device_progress(): either it sees the job, or this thread sees the flag it has set.
   if (patient && saturated_.load() && !has_left_enough(weight)) return;
-  steps_.ask();
+  steps_.request();
   // A chain of jobs that the device runs faster than completions are reported: a submitter that extends it polls.
   if (lane_full_.load(std::memory_order_relaxed) && ops_.poll) ops_.poll(device_.handle());
 }
@@ -70,7 +70,7 @@ void engine::hurry() noexcept {
   if (!saturated_.load()) return;  // no job is gathered
   saturated_.store(false);
   hurry_wanted_.store(true, std::memory_order_release);
-  steps_.ask();
+  steps_.request();
 }
 
 void engine::help(const job &awaited) noexcept {
@@ -103,7 +103,7 @@ int32_t engine::is_of(const sg_backend_done *done, void *awaited) {
 void engine::on_device_progress() noexcept {
   saturated_.store(false);
   if (ops_.poll) leave_to_submitter();
-  steps_.ask();
+  steps_.request();
 }
 
 // A submitter that left a job in the inbox may be about to submit again: it then takes the inbox itself, on the core
@@ -116,7 +116,7 @@ void engine::leave_to_submitter() const noexcept {
 
 void engine::sweep() noexcept {
   sweep_wanted_.store(true, std::memory_order_release);
-  steps_.ask();
+  steps_.request();
 }
 
 bool engine::admit(lane_slot &dedicated) noexcept {
@@ -132,7 +132,7 @@ void engine::dismiss(lane_slot &dedicated) noexcept {
 
 void engine::change_lanes(lane_change &wanted) noexcept {
   push_to(lane_changes_, wanted);
-  steps_.ask();
+  steps_.request();
   while (wanted.over.load(std::memory_order_acquire) == 0) futex_wait(wanted.over, 0, deadline(-1));
 }
 

@@ -111,7 +111,7 @@ class engine {
   static void run_batch_completed(batch &b, const sg_backend_result &result) noexcept;
   static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
-  void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
+  void wait_for_other_lanes(job &running, std::uint32_t command, const lane_slot &slot);
   void command_completed(inflight_command &f) noexcept;
   static void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;

@@ -167,7 +167,7 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
     lanes_.entered_of_run(*slot);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
     progress.started = true;
-    wait_for_others(running, index, *slot);
+    wait_for_other_lanes(running, index, *slot);
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
     if (launcher_.launch(f, &c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
@@ -192,7 +192,7 @@ void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot
 }
 
 // On the device, after its dependencies in other streams.
-void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot &slot) {
+void engine::wait_for_other_lanes(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
   const schedule &s = *running.program->schedule;
   const command &c = s.commands[index];
@@ -235,13 +235,13 @@ void engine::add_time(job &running, std::uint32_t index) noexcept {
   const program_run &run = *running.run;
   const schedule &s = *running.program->schedule;
   if (run.states[index] != program_run::command_state::completed) return;
-  std::int64_t others_end_ns = running.ready_ns();
+  std::int64_t dependencies_end_ns = running.ready_ns();
   for (std::uint32_t w = 0; w < s.commands[index].waits; ++w) {
     const std::uint32_t before = s.waits[s.commands[index].first_wait + w];
     if (run.states[before] != program_run::command_state::completed) return;
-    others_end_ns = std::max(others_end_ns, run.inflight[before].end_ns);
+    dependencies_end_ns = std::max(dependencies_end_ns, run.inflight[before].end_ns);
   }
-  running.add_time(run.inflight[index], others_end_ns);
+  running.add_time(run.inflight[index], dependencies_end_ns);
 }
 
 void engine::end_run(job &running) noexcept {

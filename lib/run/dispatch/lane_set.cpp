@@ -121,9 +121,9 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   if (wanted.small) {
     if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // an urgent job does not wait for completions
     const float full = static_cast<float>(wanted.waiting) * wanted.share;
-    const bool worth_it =
+    const bool worth_a_launch_now =
         full >= limits_.worth_a_launch && full * wanted.work_seconds >= limits_.worth_a_launch_seconds;
-    if (now > 0 && !wanted.urgent && !worth_it && monotonic_ns() - latest_launch_ns_ < between_launches_ns_)
+    if (now > 0 && !wanted.urgent && !worth_a_launch_now && monotonic_ns() - latest_launch_ns_ < between_launches_ns_)
       return nullptr;
   } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {
     return nullptr;

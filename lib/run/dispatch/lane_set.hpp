@@ -65,7 +65,7 @@ class lane_set {
   // needs a step.
   bool busy_with_small() const noexcept { return device_ordered_ ? computing_.load() > 0 : cores_are_full(); }
   // This much queued work is worth a step; on cores, a batch costs twice its dispatch.
-  static constexpr std::int64_t worth_a_look_ns = 25'000;
+  static constexpr std::int64_t worth_a_step_ns = 25'000;
   // The largest number of GEMMs up to `count`, each with that share of the device, that fills whole waves of it; one
   // more would add a wave. `count` if they do not fill one wave.
   std::size_t in_whole_waves(std::size_t count, float share) const noexcept;

@@ -20,7 +20,7 @@ step_combiner::~step_combiner() {
   thread_.join();
 }
 
-void step_combiner::ask() noexcept {
+void step_combiner::request() noexcept {
   if (requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
   std::uint64_t served = 1;
   std::int64_t since_ns = 0;

@@ -22,7 +22,7 @@ class step_combiner {
   step_combiner &operator=(const step_combiner &) = delete;
 
   // Requests a step that begins after this call, on this thread or another. The caller keeps a reference to the keeper.
-  void ask() noexcept;
+  void request() noexcept;
   bool is_working() const noexcept { return requests_.load(std::memory_order_relaxed) != 0; }
 
  private:

@@ -142,7 +142,7 @@ void job::issued(lane_bits lanes) noexcept {
 
 void job::become_child(job &of, std::int32_t index) noexcept {
   parent = &of;
-  part_index = index;
+  child_index = index;
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
 

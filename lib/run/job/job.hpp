@@ -172,7 +172,7 @@ class alignas(64) job final : public object {
     std::uint64_t none = 0;
     if (cause) cause_.compare_exchange_strong(none, cause, std::memory_order_relaxed);
   }
-  void leave_failure() noexcept;
+  void record_failure() noexcept;
   void log_failure() const noexcept;
   void release_start() noexcept;
   void release_completion() noexcept;
@@ -248,7 +248,7 @@ class alignas(64) job final : public object {
   pooled_run run;
   std::shared_ptr<const recorded_graph> graph;
   job *next_completion = nullptr;  // in its completion queue
-  std::int32_t part_index = 0;
+  std::int32_t child_index = 0;
   sg_backend_copy copy{};
 
  private:

@@ -52,7 +52,7 @@ void job::fail_with_dependency(const char *consequence) noexcept {
 }
 
 // Called before the completion is visible: later readers of the memory must find the failure.
-void job::leave_failure() noexcept {
+void job::record_failure() noexcept {
   if (cause() == 0) {
     if (parent && parent->cause() == 0) parent->note_cause(unobserved_failures::new_cause());
     note_cause(parent ? parent->cause() : unobserved_failures::new_cause());
@@ -81,7 +81,7 @@ void job::complete_in_full(sg_status status) noexcept {
   run.reset();
   if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
   if (status != SG_STATUS_OK) {
-    leave_failure();
+    record_failure();
     log_failure();
   }
 }
@@ -126,7 +126,7 @@ void job::finish() noexcept {
   if (plain || !parent) return;
   if (status != SG_STATUS_OK) {
     char text[sizeof message_ + 40];
-    std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);
+    std::snprintf(text, sizeof text, "submission %d of the graph: %s", child_index, message_);
     parent->fail(status, text);
   }
   parent->not_before(end_ns());

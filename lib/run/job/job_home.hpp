@@ -83,7 +83,7 @@ class job_home : public object {
     return std::clamp(left_ns / 16, long_poll_ns / 2, 2 * long_poll_ns);
   }
   // For how long to poll for a completion that is due so soon, or is overdue: it may be as late again.
-  static constexpr std::int64_t ask_for_ns(std::int64_t left_ns) noexcept {
+  static constexpr std::int64_t poll_time_ns(std::int64_t left_ns) noexcept {
     return std::max(short_poll_ns, std::min(2 * left_ns, left_ns + long_poll_ns / 2));
   }
 

@@ -13,7 +13,7 @@ namespace sg {
 bool job::wait(const deadline &until) noexcept {
   // Not with a timeout: first use of a buffer's pages could delay this thread beyond it.
   if (until.is_forever() && may_help && !done()) owner_->help(*this);
-  bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;
+  bool polled_before_lane = false, polled = false, swept = deadline_at_ns == 0;
   std::int64_t early_ns = 0;
   for (;;) {
     const std::uint32_t state = state_.load(std::memory_order_acquire);
@@ -21,16 +21,16 @@ bool job::wait(const deadline &until) noexcept {
     std::int64_t wake_ns = until.at_ns();
     if (owner_->polls()) {
       const std::int64_t expected_ns = expected_ns_.load(std::memory_order_relaxed), now_ns = monotonic_ns();
-      std::int64_t ask_ns = 0;
+      std::int64_t poll_ns = 0;
       if (expected_ns == 0)  // not in a lane yet
-        ask_ns = std::exchange(asked_before_lane, true) ? 0 : job_home::short_poll_ns;
+        poll_ns = std::exchange(polled_before_lane, true) ? 0 : job_home::short_poll_ns;
       else if (early_ns = std::max(early_ns, job_home::early_by(expected_ns - now_ns));
                expected_ns - now_ns > 2 * early_ns)
         wake_ns = std::min(wake_ns, expected_ns - early_ns);
-      else if (!std::exchange(asked, true))
-        ask_ns = job_home::ask_for_ns(expected_ns - now_ns);
-      if (ask_ns > 0) {
-        owner_->poll_until([&] { return done() || until.passed(); }, ask_ns);
+      else if (!std::exchange(polled, true))
+        poll_ns = job_home::poll_time_ns(expected_ns - now_ns);
+      if (poll_ns > 0) {
+        owner_->poll_until([&] { return done() || until.passed(); }, poll_ns);
         continue;
       }
     }

@@ -107,7 +107,7 @@ inline void tracker::level::insert(const footprint &bytes, job &accessor) noexce
 // Visits one bucket, latest entry first; `leaves(entry)`: remove it from the bucket.
 template <class Visit>
 inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
-  for (std::uint32_t *link = &head; is_there(*link);) {
+  for (std::uint32_t *link = &head; is_valid(*link);) {
     entry &e = at(*link);
     std::uint32_t &next = e.behind[*link & 1];
     if (!e.accessor || leaves(e))
@@ -120,7 +120,7 @@ inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
 // Visits the buckets of the cells of `bytes`.
 template <class Visit>
 inline void tracker::level::each_near(int shift, const footprint &bytes, Visit &&leaves) {
-  if (is_apart_from(bytes)) return;
+  if (is_disjoint_from(bytes)) return;
   link(shift);
   const std::uintptr_t first = bytes.lo >> shift, last = (bytes.hi - 1) >> shift;
   if (last - first >= size_) {
@@ -165,7 +165,7 @@ inline bool tracker::table::order(const footprint &bytes, job &next, bool reads,
   for (std::uint64_t left = used; left; left &= left - 1) {
     const int shift = std::countr_zero(left);
     level &here = levels[shift];
-    if (!here.is_apart_from(bytes)) covered = here.order(shift, {bytes, next, reads, now}) || covered;
+    if (!here.is_disjoint_from(bytes)) covered = here.order(shift, {bytes, next, reads, now}) || covered;
   }
   return covered;
 }

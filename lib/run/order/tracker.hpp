@@ -76,7 +76,7 @@ class tracker {
   // Footprints of one size.
   class alignas(64) level {
    public:
-    bool is_apart_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
+    bool is_disjoint_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
     bool is_full() const noexcept { return twice_count_ == 2 * size_; }
     void make_room(const moment &now);
     void insert(const footprint &bytes, job &accessor) noexcept;
@@ -87,7 +87,7 @@ class tracker {
    private:
     // Entry numbers count by twos; a link is an entry's number, and its lowest bit selects one of its two cells.
     entry &at(std::uint32_t link) noexcept { return ring_[(link >> 1) & (size_ - 1)]; }
-    bool is_there(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
+    bool is_valid(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
     std::uint32_t no_link() const noexcept { return first_ - 1; }
     std::uint32_t &bucket(std::uintptr_t cell) noexcept;
     template <class Visit>

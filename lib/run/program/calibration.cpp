@@ -77,7 +77,7 @@ std::string calibration_file(const std::string &device) {
 
 device_model calibrated_model(const device &on) {
   const device_model &own = on.model();
-  std::string asked, path;
+  std::string setting, path;
   const auto passed_over = [&](const char *why) {
     if (logs(log_level::warn, log_area::fallback))
       log_message(log_level::warn, log_area::fallback,
@@ -89,10 +89,10 @@ device_model calibrated_model(const device &on) {
     return model;
   };
   try {
-    asked = owner_variable("SG_CALIBRATION", most_path_bytes);
-    if (asked.empty() || asked == "0") return own;
-    if (asked != "1" && asked[0] != '/') refuse("SG_CALIBRATION is neither 0 nor 1 nor an absolute path");
-    path = asked == "1" ? calibration_file(on.name()) : asked;
+    setting = owner_variable("SG_CALIBRATION", most_path_bytes);
+    if (setting.empty() || setting == "0") return own;
+    if (setting != "1" && setting[0] != '/') refuse("SG_CALIBRATION is neither 0 nor 1 nor an absolute path");
+    path = setting == "1" ? calibration_file(on.name()) : setting;
     device_model model = with_measured(own, parse_device_model(read_own_file(path)), on.name());
     model.sources.emplace_back("calibration", printable(path + " of " + model.calibrated_date, 900));
     return model;

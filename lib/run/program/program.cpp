@@ -84,10 +84,10 @@ void program::leave_unbatched(const device_model &model, std::vector<float> &sec
     seconds[i] = 0;
 }
 
-program::program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
+program::program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
                  const device_model &model)
     : problems(std::move(planned)),
-      request(asked),
+      request(requested),
       schedule(std::move(made)),
       after(*schedule),
       needs_event(schedule->commands.size(), false),

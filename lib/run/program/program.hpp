@@ -22,7 +22,7 @@ namespace sg {
 // Immutable. It owns its schedule and refers to none of its owners: the program cache, submission caches, sg_plan
 // objects, recorded submissions, runs, and the jobs that used it last.
 struct program {
-  program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
+  program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
           const device_model &model);
 
   bool is_single() const noexcept { return schedule->commands.size() == 1; }

@@ -109,11 +109,11 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
     planned_.wait(lock);
   }
   entries_.push_front({key, problems, count, request, nullptr});
-  const entry_position mine = entries_.begin();
+  const entry_position created = entries_.begin();
   try {
-    positions_.emplace(key, mine);
+    positions_.emplace(key, created);
   } catch (...) {
-    entries_.erase(mine);
+    entries_.erase(created);
     throw;
   }
   lock.unlock();
@@ -123,14 +123,14 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
     if (check) require_no_hazards(*made);
     auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);
     lock.lock();
-    mine->problems = program->problems.data();
-    mine->program = program;
+    created->problems = program->problems.data();
+    created->program = program;
     evict();
     planned_.notify_all();
     return program;
   } catch (...) {  // each waiting thread then plans itself
     lock.lock();
-    erase(mine);
+    erase(created);
     planned_.notify_all();
     throw;
   }

@@ -180,9 +180,9 @@ sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noe
   }
   try {
     if (const sg_status status = run_plain_group(in, items, statuses)) return status;
-    const sg_status ended = add_epilogues(in, items, statuses);
-    for (std::size_t i = 0; i < items.size() && ended != SG_STATUS_OK; ++i)
-      if (has_separate_epilogue(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = ended;
+    const sg_status epilogue_status = add_epilogues(in, items, statuses);
+    for (std::size_t i = 0; i < items.size() && epilogue_status != SG_STATUS_OK; ++i)
+      if (has_separate_epilogue(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = epilogue_status;
     return SG_STATUS_OK;
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");

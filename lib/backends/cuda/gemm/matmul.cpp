@@ -111,7 +111,7 @@ int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candi
   };
   const auto alignment = [](const void *memory) { return static_cast<std::uint32_t>(alignment_of(memory)); };
   int found = 0;
-  const bool asked =
+  const bool found_any =
       hint(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
       hint(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
@@ -120,7 +120,7 @@ int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candi
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
       lt().choose(where.handle, desc_, a_, b_, c_, c_, preference, most, out, &found) == CUBLAS_STATUS_SUCCESS;
   lt().preference_destroy(preference);
-  if (!asked) return 0;
+  if (!found_any) return 0;
   const auto usable = [&](const candidate &x) {
     return x.state == CUBLAS_STATUS_SUCCESS && x.workspaceSize <= where.workspace_bytes;
   };
@@ -147,7 +147,7 @@ bool matmul::adopt(const call_resources &where, const sg_backend_gemm &g, const 
 
 bool matmul::choose_untimed(const call_resources &where, const sg_backend_gemm &g) noexcept {
   candidate found[most_candidates];
-  const int most = proposals_to_look_at(g, where.in.owner().facts().major);
+  const int most = proposals_to_examine(g, where.in.owner().facts().major);
   const int count = propose(where, g, found, most);
   if (count == 0) return false;
   proposal known[most_candidates];
@@ -175,11 +175,11 @@ void matmul::choose_fastest(const call_resources &where, const sg_backend_gemm &
     seconds[i] = seconds_of(where, g, from[i], result, 1);
     fastest = std::min(fastest, seconds[i]);
   }
-  const double worth_another = 1.25 * fastest;
+  const double retime_limit = 1.25 * fastest;
   const int times = std::clamp(static_cast<int>(2e-3 / fastest), 3, 50);
   fastest = HUGE_VAL;
   for (int i = 0; i < count; ++i) {
-    if (!(seconds[i] <= worth_another)) continue;
+    if (!(seconds[i] <= retime_limit)) continue;
     const double again = seconds_of(where, g, from[i], result, times);
     if (again < fastest) {
       fastest = again;

@@ -18,7 +18,7 @@ constexpr float many_times = 8;
 
 }  // namespace
 
-int proposals_to_look_at(const sg_backend_gemm &what, int major) noexcept {
+int proposals_to_examine(const sg_backend_gemm &what, int major) noexcept {
   const bool narrow = what.in_type == SG_DTYPE_F16 || what.in_type == SG_DTYPE_BF16;
   const bool plain = what.op_a == SG_OP_N && what.op_b == SG_OP_N && what.compute_units == 0;
   return major == 9 && narrow && plain ? some : 1;

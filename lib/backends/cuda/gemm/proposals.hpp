@@ -15,7 +15,7 @@ struct proposal {
 };
 
 // Number of proposals to examine; 1: use cublasLt's first. `major`: of the chip's compute capability.
-int proposals_to_look_at(const sg_backend_gemm &what, int major) noexcept;
+int proposals_to_examine(const sg_backend_gemm &what, int major) noexcept;
 // The index to use. The first is cublasLt's own choice; there is at least one.
 std::size_t likely_fastest(const proposal *from, std::size_t count) noexcept;
 

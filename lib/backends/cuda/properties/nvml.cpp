@@ -87,14 +87,14 @@ bool is_active(device of, unsigned link) noexcept {
 
 double rate_of(device of) noexcept {
   const library &nvml = the_library();
-  field_value asked{};
-  asked.field = link_speed_field;
-  if (nvml.fields == nullptr || nvml.fields(of, 1, &asked) != success || asked.outcome != success) return 0;
-  switch (asked.type) {
-    case is_double: return asked.value.as_double * 1e6;
-    case is_unsigned_int: return asked.value.as_unsigned_int * 1e6;
-    case is_unsigned_long: return double(asked.value.as_unsigned_long) * 1e6;
-    case is_unsigned_long_long: return double(asked.value.as_unsigned_long_long) * 1e6;
+  field_value speed{};
+  speed.field = link_speed_field;
+  if (nvml.fields == nullptr || nvml.fields(of, 1, &speed) != success || speed.outcome != success) return 0;
+  switch (speed.type) {
+    case is_double: return speed.value.as_double * 1e6;
+    case is_unsigned_int: return speed.value.as_unsigned_int * 1e6;
+    case is_unsigned_long: return double(speed.value.as_unsigned_long) * 1e6;
+    case is_unsigned_long_long: return double(speed.value.as_unsigned_long_long) * 1e6;
     default: return 0;
   }
 }

@@ -13,11 +13,11 @@ template <class Function>
 bool find(Function &function, const char *name, unsigned since) noexcept {
   void *address = nullptr;
   cudaDriverEntryPointQueryResult answer;
-  const bool is_there =
+  const bool is_found =
       cudaGetDriverEntryPointByVersion(name, &address, since, cudaEnableDefault, &answer) == cudaSuccess &&
       answer == cudaDriverEntryPointSuccess;
-  function = is_there ? reinterpret_cast<Function>(address) : nullptr;
-  return is_there;
+  function = is_found ? reinterpret_cast<Function>(address) : nullptr;
+  return is_found;
 }
 
 struct found {

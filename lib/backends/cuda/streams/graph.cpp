@@ -57,8 +57,8 @@ sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
     return status;
   const sg_status captured = capture(nodes, count);
   cudaGraph_t recorded = nullptr;
-  const sg_status ended = owner_.check(cudaStreamEndCapture(origin, &recorded), "capturing a graph");
-  sg_status status = captured != SG_STATUS_OK ? captured : ended;
+  const sg_status result = owner_.check(cudaStreamEndCapture(origin, &recorded), "capturing a graph");
+  sg_status status = captured != SG_STATUS_OK ? captured : result;
   if (status == SG_STATUS_OK) status = owner_.check(cudaGraphInstantiate(&executable_, recorded, 0), "making a graph");
   if (recorded != nullptr) cudaGraphDestroy(recorded);
   return status;
