@@ -105,7 +105,7 @@ sg_status run(const gemm_args &p, workspace &) noexcept {
   const cblas_call call(static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k));
   if (call.status() != SG_STATUS_OK) return call.status();
   matrix_vector v;
-  // other implementations may skip zeros, and so miss a NaN
+  // Other implementations may skip zeros, and so miss a NaN.
   if (library.set_num_threads != nullptr && as_matrix_vector(p, v)) {
     multiply_vector<T, gemv>(library, p, v);
     return SG_STATUS_OK;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int look_again_us = 50, most_looks = 1'000'000 / look_again_us;
 
-// Threads get fork_slots round-robin, so that they seldom share one.
+// Threads get slots round-robin, so that they seldom share one.
 struct alignas(64) fork_slot {
   std::atomic<std::int32_t> inside{0};
 };

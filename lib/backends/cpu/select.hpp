@@ -14,7 +14,7 @@ struct route {
   kernel panels;  // empty: no such GEMM
   kernel large;   // may be empty
   tiling large_tiles;
-  // of each dimension, and of the GEMM: minimum of a large one
+  // Minimum of each dimension, and of the multiply-adds, of a large GEMM.
   std::int64_t least = 256, least_work = std::int64_t{1} << 29;
 
   bool is_large(const gemm_args &p) const noexcept {

@@ -227,7 +227,7 @@ void engine::note_saturation() noexcept {
 
 // Completes jobs that need no device.
 bool engine::complete_unrun(job &ready) noexcept {
-  // the children have completed, successfully or not
+  // The children have completed, successfully or not.
   const bool has_children = ready.kind == work_kind::marker && ready.graph;
   if (ready.cancel_requested() && !has_children)
     ready.fail_early("before it started; nothing was written");

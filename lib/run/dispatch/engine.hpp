@@ -53,7 +53,7 @@ class engine {
   void hurry() noexcept;  // a thread waits: launch gathered jobs
   // Expected end of the command enqueued last, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
-  // Adds a dedicated lane. Any thread; waits for the engine's. False: no lane is left.
+  // Adds a dedicated lane. Any thread; blocks until a step has done it. False: no lane is left.
   bool admit(lane_slot &dedicated) noexcept;
   void dismiss(lane_slot &dedicated) noexcept;  // nothing of it is in flight
   // Some backend calls of a command have completed; the last one completes the command.

@@ -90,7 +90,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     ready.issued(bit_of_lane(slot.index));
   }
   if (ready.native) ready.announce_issued();
-  // this function's own: the job cannot complete before it is issued
+  // This function's own count: the job cannot complete before it is issued.
   complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
 }
 

@@ -59,7 +59,7 @@ class lane_set {
   lane_set(const lane_set &) = delete;
   lane_set &operator=(const lane_set &) = delete;
 
-  // ordered by streams and events; otherwise by the engine
+  // True: streams and events order commands; false: the engine does.
   bool device_ordered() const noexcept { return device_ordered_; }
   // Whether a command is in flight whose completion will be reported, and until then no small GEMM of normal priority
   // needs a step.

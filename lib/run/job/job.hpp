@@ -39,7 +39,7 @@ struct dependency {
   dependency *next = nullptr;
   job *successor = nullptr;
   bool needs_success = false;  // the successor fails if the predecessor fails
-  // the successor may start once the predecessor is in a lane; it completes after the predecessor
+  // The successor may start once the predecessor is in a lane; it completes after the predecessor.
   bool follows = false;
 };
 

@@ -41,7 +41,7 @@ void service::post(callback_request *request) noexcept {
 }
 
 void service::wake() noexcept {
-  // the context may be destroyed once the thread has seen the change
+  // The context may be destroyed once the thread has seen the change.
   const std::atomic<std::uint32_t> &word = changes_;
   changes_.fetch_add(2, std::memory_order_release);
   futex_wake_all(word);

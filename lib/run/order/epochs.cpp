@@ -23,7 +23,7 @@ void epochs::completed(std::uint32_t epoch, std::int64_t count) noexcept {
   const std::int64_t now = here.count.fetch_add(count) + count;
   std::int64_t awaited = here.awaited.load();
   if (now < awaited) return;
-  // otherwise another completion resets it, or a sleeper awaits a larger count
+  // On failure another completion has reset it, or a sleeper awaits a larger count.
   here.awaited.compare_exchange_strong(awaited, no_waiter);
   wakings_.fetch_add(1);
   futex_wake_all(wakings_);

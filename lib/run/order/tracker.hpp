@@ -55,7 +55,7 @@ class tracker {
     // All jobs of its epoch have completed: known without reading the record, which another core wrote last.
     bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(epoch - oldest) < 0; }
     bool is_of(const job *one) const noexcept { return accessor == one && incarnation == one->incarnation(); }
-    // of its failure; the job has completed
+    // The cause of its failure, 0: none; the job has completed.
     std::uint64_t cause(const unobserved_failures &unobserved) const noexcept {
       return unobserved.none() ? 0 : unobserved.cause_of({accessor, epoch, incarnation});
     }

@@ -68,7 +68,7 @@ void choices::read() {
   if (!std::getline(text, line) || line + '\n' != first_line) return;
   while (std::getline(text, line)) {
     const std::size_t tab = line.find('\t');
-    // the last line may be truncated
+    // The last line may be truncated.
     if (text.eof() || tab == line.npos || line.compare(0, tab, where_) != 0) continue;
     std::istringstream numbers(line.substr(tab + 1));
     std::array<std::int64_t, matmul_key::fields> key{};

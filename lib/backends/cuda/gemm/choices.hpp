@@ -25,7 +25,7 @@ class choices {
   choices(std::string path, std::string where);
 
   std::optional<kernel_choice> find(const matmul_key &key) const noexcept;
-  // in memory only if the file cannot be written
+  // In memory only if the file cannot be written.
   void keep(const matmul_key &key, const kernel_choice &choice) noexcept;
 
  private:
