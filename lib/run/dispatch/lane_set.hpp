@@ -64,7 +64,7 @@ class lane_set {
   // Whether a command is in flight whose completion will be reported, and until then no small GEMM of normal priority
   // needs a step.
   bool busy_with_small() const noexcept { return device_ordered_ ? computing_.load() > 0 : cores_are_full(); }
-  // This much queued work is worth a step; on cores, a batch costs twice its dispatch.
+  // This much queued work is worth a step; on cores it is twice the cost of dispatching a batch.
   static constexpr std::int64_t worth_a_step_ns = 25'000;
   // The largest number of GEMMs up to `count`, each with that share of the device, that fills whole waves of it; one
   // more would add a wave. `count` if they do not fill one wave.
