@@ -18,7 +18,7 @@ def main():
         for found in FUNCTION.finditer(pathlib.Path(header).read_text()):
             since = SINCE.search(found["comment"])
             if not since:
-                sys.exit(f"{header}: {found['name']} has no "Since" version")
+                sys.exit(f"{header}: {found['name']} has no Since version")
             if since[1] != "0.1":
                 later.setdefault(since[1], []).append(found["name"])
     text = "STREAMGEMM_0 {\n  global: sg_*;\n  local: *;\n};\n"
