@@ -3,17 +3,17 @@
  * @file backend.h
  * @brief The interface between the library and a backend: a table of functions over one kind of device.
  *
- * Not part of the umbrella header: applications never need it. A backend built into the library and one in a plugin of
- * its own include this file and nothing else of StreamGEMM.
+ * Not part of the umbrella header: applications do not need it. Backends, built in or in a plugin, include this file and
+ * nothing else of StreamGEMM.
  *
  * The core validates; a backend may assume valid input: pointers of the right memory, dimensions > 0, leading dimensions
  * in range, no C that overlaps A or B. All matrices are column major. Enqueueing functions return at once; commands of
- * one stream run in order; streams run beside each other. A function returns SG_STATUS_OK, or a failure whose text
- * `last_message` then returns.
+ * one stream run in order; streams run concurrently. A function returns SG_STATUS_OK, or a failure; `last_message` then
+ * returns its text.
  *
- * Commands are tagged structs, given by pointer: each begins with an sg_backend_command, which says what it is and how
- * many bytes of it the core knows. A backend reads no field beyond `struct_size`, and answers `supports` with 0 for a kind
- * that it does not know; so kinds and fields can be added.
+ * Commands are tagged structs, passed by pointer: each begins with an sg_backend_command, with its kind and its size in
+ * the core. A backend reads no field beyond `struct_size`, and its `supports` returns 0 for an unknown kind; so kinds and
+ * fields can be added.
  *
  * Completion: every enqueueing function takes an `sg_backend_done`. If its `fn` is not NULL and the call returned
  * SG_STATUS_OK, `fn` is called exactly once, when the command and everything before it in the stream has completed,
@@ -32,7 +32,7 @@ SG_BEGIN_DECLS
 
 /** Version of this table. A backend of another version is refused. */
 #define SG_BACKEND_ABI_VERSION 2
-/** Room for a backend's message, in bytes, with its NUL. */
+/** Size of a backend's message buffer, in bytes, with the NUL. */
 #define SG_BACKEND_MESSAGE_SIZE 512
 
 /** An open device; the backend's own type. */
@@ -44,20 +44,20 @@ typedef struct sg_backend_event sg_backend_event;
 /** Commands that a device runs as one; the backend's own type. */
 typedef struct sg_backend_graph sg_backend_graph;
 
-/** How a command ended. */
+/** Result of a completed command. */
 typedef struct sg_backend_result {
   sg_status status;    /**< SG_STATUS_OK, or why it failed. */
-  const char *message; /**< Text of a failure, valid during the call of `fn`; NULL when there is none. With SG_STATUS_OK:
-                            why products of the group failed alone. */
-  int64_t start_ns;    /**< Start on the device's clock, in ns; 0 when the backend does not time commands. Of a command behind a
-                            wait for another stream it may be too early: from the end of the one before it. */
-  int64_t end_ns;      /**< End on the device's clock, in ns; 0 when the backend does not time commands. */
+  const char *message; /**< Text of a failure, valid during the call of `fn`; NULL: none. With SG_STATUS_OK: why GEMMs of
+                            the batch failed alone. */
+  int64_t start_ns;    /**< Start on the device's clock, in ns; 0 if the backend does not time commands. Of a command behind a
+                            wait for another stream it may be too early: the end of the command before it. */
+  int64_t end_ns;      /**< End on the device's clock, in ns; 0 if the backend does not time commands. */
 } sg_backend_result;
 
-/** Whom to tell when a command has ended. */
+/** The callback for a command's completion. */
 typedef struct sg_backend_done {
-  void (*fn)(void *user, const sg_backend_result *result); /**< NULL: tell nobody. */
-  void *user;                                              /**< Given back to `fn`. */
+  void (*fn)(void *user, const sg_backend_result *result); /**< NULL: no callback. */
+  void *user;                                              /**< Passed to `fn`. */
 } sg_backend_done;
 
 /** The kinds of commands. */
@@ -71,11 +71,11 @@ typedef enum sg_backend_command_kind {
 
 /** The beginning of every command. */
 typedef struct sg_backend_command {
-  uint32_t struct_size;         /**< Bytes of the whole command, as the core knows it. */
-  sg_backend_command_kind kind; /**< Which struct it is the beginning of. */
+  uint32_t struct_size;         /**< Size of the command's struct in the core. */
+  sg_backend_command_kind kind; /**< The kind of struct that it begins. */
 } sg_backend_command;
 
-/** C_i = activation(alpha * op(A_i) * op(B_i) + beta * C_i + bias_i) for i < batch; column major; beta == 0 never reads
+/** C_i = activation(alpha * op(A_i) * op(B_i) + beta * C_i + bias_i) for i < batch; column major; beta == 0 does not read
  * C; k > 0. The bias and the activation are applied in the accumulator, before the one rounding to C's type. */
 typedef struct sg_backend_gemm {
   sg_backend_command header; /**< SG_BACKEND_GEMM. */
@@ -102,7 +102,7 @@ typedef struct sg_backend_gemm {
   int64_t stride_a;         /**< Between items of A in elements; 0 shares A. Used without arrays. */
   int64_t stride_b;         /**< The same for B. */
   int64_t stride_c;         /**< Between items of C in elements. Used without arrays. */
-  int32_t compute_units;    /**< Multiprocessors to use at most, where the device can be told; 0: all. A wish. */
+  int32_t compute_units;    /**< Limit of multiprocessors, if the device supports one; 0: all. A hint. */
   sg_activation activation; /**< NONE; RELU for real and i32 results; GELU for real ones. See types.h. */
   const void *bias;         /**< Values of C's type, contiguous; NULL: none. */
   int64_t stride_bias;      /**< Between items in values, with arrays too; 0 shares it. */
@@ -117,7 +117,7 @@ typedef struct sg_backend_reduce {
   int64_t n;             /**< Their columns. */
   sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
   sg_dtype out_type;     /**< Type of C. */
-  sg_scalar beta;        /**< 0 never reads C; 1 with no parts is never asked without a bias or an activation. */
+  sg_scalar beta;        /**< 0 does not read C; with no parts, 1 only with a bias or an activation. */
   const void *parts;     /**< P_0; NULL when parts_count is 0 (then C is scaled only). */
   int64_t parts_count;   /**< >= 0. */
   int64_t part_ld;       /**< Leading dimension of a part, in elements. */
@@ -137,14 +137,14 @@ typedef struct sg_backend_axpby {
   sg_dtype type;             /**< Of A and C: f64, f32, f16, bf16, c64, c128 or i32. */
   sg_activation activation;  /**< As in sg_backend_gemm. */
   sg_scalar alpha;           /**< A host value; 0 without A. */
-  sg_scalar beta;            /**< A host value; 0 never reads C. */
+  sg_scalar beta;            /**< A host value; 0 does not read C. */
   const void *a;             /**< NULL: C is scaled only. */
   int64_t lda;               /**< In elements. */
   void *c;                   /**< The result; does not overlap A. */
   int64_t ldc;               /**< In elements. */
 } sg_backend_axpby;
 
-/** The memory that an address is in, an end of a copy's for instance. */
+/** The memory space of an address. */
 typedef struct sg_backend_space {
   sg_memory_kind kind; /**< Never SG_MEMORY_AUTO. */
   int32_t device;      /**< With SG_MEMORY_DEVICE 0: the stream's own device. With SG_MEMORY_PEER the other device, as
@@ -175,30 +175,30 @@ typedef struct sg_backend_node {
 /** A device model that the core has parsed; the core's own type. */
 typedef struct sg_backend_model sg_backend_model;
 
-/** Levels of log messages, as the variable SG_LOG names them; docs/logging.md. */
+/** Levels of log messages, as in the variable SG_LOG; docs/logging.md. */
 typedef enum sg_backend_log_level {
   SG_BACKEND_LOG_ERROR = 1, /**< Work failed. */
-  SG_BACKEND_LOG_WARN = 2,  /**< Work goes on, but not as the program may expect. */
+  SG_BACKEND_LOG_WARN = 2,  /**< Work continues, but not as the application may expect. */
   SG_BACKEND_LOG_INFO = 3,  /**< A choice, once for each subject. */
   SG_BACKEND_LOG_DEBUG = 4  /**< Everything else. */
 } sg_backend_log_level;
 
 /** Areas of log messages. */
 typedef enum sg_backend_log_area {
-  SG_BACKEND_LOG_PLUGIN = 1,  /**< Loading, and what was found on the machine. */
+  SG_BACKEND_LOG_PLUGIN = 1,  /**< Loading of plugins, and discovered devices. */
   SG_BACKEND_LOG_MEMORY = 2,  /**< Memory of the device, pinned memory. */
-  SG_BACKEND_LOG_FALLBACK = 3 /**< A slower way in place of a refused or absent one. */
+  SG_BACKEND_LOG_FALLBACK = 3 /**< A slower method instead of a refused or missing one. */
 } sg_backend_log_area;
 
-/** What the core offers a backend. A backend that simulates needs the same cost functions as the planner. */
+/** The core's services for backends. A backend that simulates needs the planner's cost functions. */
 typedef struct sg_backend_host {
   uint32_t struct_size; /**< sizeof(sg_backend_host) of the core. */
   /** Parses a device model (docs/device-model.md). On failure a reason is written to `message`. */
   sg_status (*model_parse)(const char *json, sg_backend_model **out, char *message);
   /** Frees a parsed model; NULL is a no-op. */
   void (*model_free)(sg_backend_model *model);
-  /** Seconds that a command takes when it has the device to itself, or a copy its engine; `both_ways`: the opposite
-   *  direction is busy, too; of a marker 0. Negative when the model has no such command. */
+  /** Seconds of a command alone on the device, or of a copy alone on its engine; `both_ways`: the opposite direction is
+   *  busy, too; of a marker 0. Negative if the model has no such command. */
   double (*command_seconds)(const sg_backend_model *model, const sg_backend_command *command, int32_t both_ways);
   /** Number of copy engines of the model: 1 means that both directions share one. */
   int32_t (*copy_engines)(const sg_backend_model *model);
@@ -206,9 +206,9 @@ typedef struct sg_backend_host {
   uint64_t (*memory_bytes)(const sg_backend_model *model);
   /** Multiprocessors of the model. */
   int32_t (*compute_units)(const sg_backend_model *model);
-  /** Seconds that a batch, as `enqueue` takes it, needs; negative when the model has no such command. */
+  /** Seconds of a batch as in `enqueue`; negative if the model has no such command. */
   double (*batch_seconds)(const sg_backend_model *model, const sg_backend_command *const *commands, int32_t count);
-  /** 1 if SG_LOG asks for such messages, otherwise 0. Costs a few ns. Any thread; never blocks. */
+  /** 1 if SG_LOG enables such messages, otherwise 0. Costs a few ns. Any thread; never blocks. */
   int32_t (*log_enabled)(sg_backend_log_level level, sg_backend_log_area area);
   /** Writes one message to the log if such messages are enabled: about 1000 bytes of it, control characters escaped. Any
    *  thread; blocks as standard error does. */
@@ -224,18 +224,18 @@ typedef struct sg_backend_peer {
   int32_t reserved[3];      /**< 0. */
 } sg_backend_peer;
 
-/** What is known of a device's place among others; as in sg_device_info. */
+/** The links and partitions of a device; as in sg_device_info. */
 typedef struct sg_backend_facts {
-  uint32_t struct_size;           /**< Set by the core; the backend writes no more, and 0 to what it does not know of. */
+  uint32_t struct_size;           /**< Set by the core; the backend writes no more, and 0 to fields that it does not know. */
   int32_t nvlinks;                /**< Active NVLinks; -1: unknown. */
   double nvlink_bytes_per_second; /**< Of all of them, each way; 0: unknown, or none. */
-  char mig[32];                   /**< "off", "on", "unknown", the slice's profile, or "": the device has no such thing. */
+  char mig[32];                   /**< "off", "on", "unknown", the slice's profile, or "": not supported. */
   sg_backend_peer peers[SG_MAX_PEERS]; /**< The other devices of the backend, in the order of their indices. */
   int32_t peer_count;             /**< Entries of `peers`. */
   int32_t reserved;               /**< 0. */
 } sg_backend_facts;
 
-/** The functions of a backend. "Required" slots are never NULL; for the others it is said what NULL means. */
+/** The functions of a backend. "Required" slots are not NULL; the others say what NULL means. */
 typedef struct sg_backend_ops {
   uint32_t abi_version; /**< SG_BACKEND_ABI_VERSION. */
   uint32_t struct_size; /**< sizeof(sg_backend_ops) of the backend. */
@@ -245,19 +245,19 @@ typedef struct sg_backend_ops {
   sg_status (*probe)(char *reason, uint64_t size);
   /** Required. Number of devices. */
   int32_t (*device_count)(void);
-  /** Required. Name of device `index` behind the colon ("h200" of "sim:h200", "0" of "cuda:0"; "" for the only one). */
+  /** Required. Name of device `index` after the colon ("h200" of "sim:h200", "0" of "cuda:0"; "" for the only one). */
   sg_status (*device_name)(int32_t index, char *name, uint64_t size);
-  /** Required. Opens the device of that name (also names that are not counted, such as a model file's path).
-   *  On failure a reason is written to `message` (SG_BACKEND_MESSAGE_SIZE bytes). `host` outlives the device. */
+  /** Required. Opens the device of that name (also uncounted names, such as the path of a model file). On
+   *  failure a reason is written to `message` (SG_BACKEND_MESSAGE_SIZE bytes). `host` outlives the device. */
   sg_status (*device_open)(const sg_backend_host *host, const char *name, sg_backend_device **out, char *message);
-  /** Required. Closes it; no stream, event or memory of it is left. Never fails. */
+  /** Required. Closes it; it has no streams, events or memory left. Never fails. */
   void (*device_close)(sg_backend_device *device);
   /** Required. The device model as JSON (docs/device-model.md); belongs to the device, valid until it is closed. */
   const char *(*device_model)(sg_backend_device *device);
   /** Required. Text of the latest failure of a function called by this thread on this device. */
   const char *(*last_message)(sg_backend_device *device);
 
-  /** Required. Device memory, aligned to 256 bytes. SG_STATUS_OUT_OF_MEMORY when there is none. */
+  /** Required. Device memory, aligned to 256 bytes. SG_STATUS_OUT_OF_MEMORY if there is none. */
   sg_status (*mem_alloc)(sg_backend_device *device, uint64_t bytes, void **out);
   /** Required. Frees it; NULL is a no-op. Nothing in flight uses it. */
   void (*mem_free)(sg_backend_device *device, void *memory);
@@ -265,12 +265,12 @@ typedef struct sg_backend_ops {
   sg_status (*host_alloc)(sg_backend_device *device, uint64_t bytes, void **out);
   /** Required. Frees it; NULL is a no-op. */
   void (*host_free)(sg_backend_device *device, void *memory);
-  /** Optional: if NULL, registering is accepted and changes nothing. */
+  /** Optional: if NULL, registering is accepted without effect. */
   sg_status (*host_register)(sg_backend_device *device, void *memory, uint64_t bytes);
   /** Optional: NULL together with host_register. */
   sg_status (*host_unregister)(sg_backend_device *device, void *memory);
-  /** Optional: if NULL, all memory is one: any pointer may be given to any command (the cpu backend). Otherwise the memory
-   *  that [memory, memory + bytes) is in; never fails: what the device does not know is pageable. */
+  /** Optional: if NULL, there is one memory: any pointer may be passed to any command (the cpu backend). Otherwise the
+   *  memory space of [memory, memory + bytes); never fails: memory unknown to the device is pageable. */
   sg_backend_space (*memory_space)(sg_backend_device *device, const void *memory, uint64_t bytes);
 
   /** Required. A new stream; priority -1 low, 0 normal, 1 high. */
@@ -279,72 +279,72 @@ typedef struct sg_backend_ops {
   void (*stream_destroy)(sg_backend_stream *stream);
   /** Optional: if NULL, native streams cannot be wrapped. The native stream stays the caller's. */
   sg_status (*stream_wrap)(sg_backend_device *device, void *native, sg_backend_stream **out);
-  /** Required. What is enqueued after this runs after `event` as it was last recorded. */
+  /** Required. Commands enqueued after this run after `event` as last recorded. */
   sg_status (*stream_wait)(sg_backend_stream *stream, sg_backend_event *event);
-  /** Optional: if NULL, the device's clock is the world's. For a device of virtual time: what is enqueued after this is
-   *  independent of what was enqueued before, and all that it depends on has ended by `device_ns` on the device's clock;
-   *  so on that clock it starts then at the earliest, and waits for nothing that is ahead of it in the stream. */
+  /** Optional: if NULL, the device has real time. For a device of virtual time: commands enqueued after this are independent
+   *  of those enqueued before, and all their dependencies have completed by `device_ns` on the device's clock; so on that
+   *  clock they start then at the earliest, and wait for no earlier command of the stream. */
   sg_status (*stream_begin_at)(sg_backend_stream *stream, int64_t device_ns);
 
   /** Required. A new event. */
   sg_status (*event_create)(sg_backend_device *device, sg_backend_event **out);
   /** Required. Destroys it; no stream waits for it. */
   void (*event_destroy)(sg_backend_event *event);
-  /** Required. The event happens when what is in the stream so far has ended. */
+  /** Required. The event happens when all commands so far in the stream have completed. */
   sg_status (*event_record)(sg_backend_event *event, sg_backend_stream *stream);
 
-  /** Required. 1 if the device has such a command: of this kind, with these types, this arithmetic and this epilogue;
-   *  otherwise 0. Shapes are valid; no pointer of the command is followed, and one that is not NULL stands for any. */
+  /** Required. 1 if the device supports the command: its kind, types, arithmetic and epilogue; otherwise 0. Shapes are valid;
+   *  pointers of the command are not dereferenced, only compared with NULL. */
   int32_t (*supports)(sg_backend_device *device, const sg_backend_command *command);
   /** Required. Enqueues one command, of any kind; or, with `takes_batches`, a batch: `count` >= 2 independent GEMMs of one
-   *  pair of types and one compute, without pointer arrays. `done` is notified once, for all of them. A lone command may
-   *  be freed after the call, its pointer arrays too, and `statuses` is NULL. A batch and its `statuses` stay until `done`
-   *  is notified, which it is of what failed them all; a GEMM that fails alone has its own status in `statuses`, where all
-   *  are SG_STATUS_OK before. SG_STATUS_UNSUPPORTED where `supports` says 0. */
+   *  pair of types and one compute, without pointer arrays. `done` is called once, for all of them. A single command,
+   *  with its pointer arrays, may be freed after the call, and `statuses` is NULL. A batch and its `statuses` stay valid
+   *  until `done` is called, with the failure of the batch if there is one; a GEMM that fails alone gets its own status in
+   *  `statuses`, which are SG_STATUS_OK before. SG_STATUS_UNSUPPORTED if `supports` returns 0. */
   sg_status (*enqueue)(sg_backend_stream *stream, const sg_backend_command *const *commands, int32_t count,
                        sg_status *statuses, sg_backend_done done);
 
-  /** Optional: if NULL, nothing needs it. The process exits: let the commands that run end, drop the rest (their `done` is
-   *  told SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
+  /** Optional: if NULL, not needed. The process exits: let running commands complete, drop the others (their `done` gets
+   *  SG_STATUS_SHUTDOWN), and return when none runs. Called once, from an atexit handler. */
   void (*drain)(sg_backend_device *device);
 
-  /** Optional: if NULL, 0. 1 if `enqueue` and the nodes of graphs take batches, of any number of GEMMs; otherwise 0. */
+  /** Optional: if NULL, 0. 1 if `enqueue` and graph nodes accept batches, of any number of GEMMs; otherwise 0. */
   int32_t (*takes_batches)(sg_backend_device *device);
   /** Optional: if NULL, the backend's own threads report completions. Reports, on the calling thread, the commands that
    *  have completed by now, unless another thread is reporting. Never blocks. A thread that waits for a job calls it for
    *  some milliseconds at most before it sleeps, because waking a thread takes longer than a small GEMM. */
   void (*poll)(sg_backend_device *device);
 
-  /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call starts, all on
-   *  device memory but for what copies move. `nodes`, their commands and their pointer arrays are read during the call
-   *  only. When it fails the core replays. */
+  /** Optional: if NULL, the core replays graphs command by command. Makes a graph of commands that one call launches, on
+   *  device memory except for copies. `nodes`, their commands and their pointer arrays are read during the call only. If
+   *  it fails the core replays. */
   sg_status (*graph_create)(sg_backend_device *device, const sg_backend_node *nodes, int32_t count,
                             sg_backend_graph **out);
   /** NULL together with graph_create. Destroys it; it is not in flight. */
   void (*graph_destroy)(sg_backend_graph *graph);
-  /** NULL together with graph_create. Runs it as one command of the stream. Launches of one graph follow each other. */
+  /** NULL together with graph_create. Runs it as one command of the stream. Launches of one graph are serialized. */
   sg_status (*graph_launch)(sg_backend_stream *stream, sg_backend_graph *graph, sg_backend_done done);
 
-  /** Optional: if NULL, how much is free is not known. Bytes of device memory that mem_alloc could give out now, as far as
-   *  can be told: they need not be in one piece, and others may take them first. */
+  /** Optional: if NULL, free memory is unknown. Approximate bytes of device memory that mem_alloc could provide now: they
+   *  may be fragmented, and other processes may allocate them first. */
   sg_status (*mem_free_bytes)(sg_backend_device *device, uint64_t *out_bytes);
-  /** Optional: if NULL, sg_backend_gemm.compute_units changes nothing, and shares of the device are refused. Multiprocessors
-   *  that the device has, of which compute_units may be any number. */
+  /** Optional: if NULL, sg_backend_gemm.compute_units has no effect, and shares of the device are refused. The device's
+   *  multiprocessors, the maximum of compute_units. */
   int32_t (*compute_units)(sg_backend_device *device);
-  /** Optional: if NULL, there is nothing to choose from. From now on the device times its ways to compute each new shape of
-   *  product once, when it first comes, and uses the fastest. Called at most once, before anything is enqueued. */
+  /** Optional: if NULL, kernels are not timed. From now on the device times its kernels for each new GEMM shape once, on its
+   *  first use, and uses the fastest. Called at most once, before the first command. */
   sg_status (*tune)(sg_backend_device *device);
 
-  /** Optional: if NULL, native events can be neither wrapped nor given out. An event over a native one, which stays the
-   *  caller's: recording records it, and waiting waits for it as anybody last recorded it. SG_STATUS_INVALID_ARGUMENT
-   *  when it is none. Destroying such an event, or one given out, leaves what waits for it waiting. */
+  /** Optional: if NULL, native events can be neither wrapped nor exported. Wraps a native event, which stays the caller's:
+   *  recording records it, and waiting waits for its latest record by any code. SG_STATUS_INVALID_ARGUMENT if it is no
+   *  event. Destroying a wrapped or exported event does not affect pending waits for it. */
   sg_status (*event_wrap)(sg_backend_device *device, void *native, sg_backend_event **out);
   /** NULL together with event_wrap. The native event under it, for the caller to wait for or to query. Never fails. */
   void *(*event_native)(sg_backend_event *event);
-  /** NULL together with event_wrap. Whether it has happened as anybody last recorded it: SG_STATUS_OK,
+  /** NULL together with event_wrap. Whether its latest record, by any code, has happened: SG_STATUS_OK,
    *  SG_STATUS_NOT_READY, or a failure. */
   sg_status (*event_query)(sg_backend_event *event);
-  /** Optional: if NULL, there is nothing to say. Never fails. */
+  /** Optional: if NULL, all fields are unknown. Never fails. */
   void (*facts)(sg_backend_device *device, sg_backend_facts *facts);
   /** Optional: if NULL, no multiprocessors can be reserved. A stream like stream_create's whose kernels run only on
    *  multiprocessors reserved for it: up to `*units`, which is >= 1, of those that no other such stream of the process
@@ -359,13 +359,13 @@ typedef struct sg_backend_ops {
    *  thread, beside all streams. */
   sg_status (*run_here)(sg_backend_device *device, const sg_backend_command *const *commands, int32_t count,
                         int64_t *out_busy_ns);
-  /** Optional: if NULL, only the device's own threads run what is enqueued. Runs one command on the calling thread, its
-   *  `done` included: one that is the next of its stream, that no thread has begun, and for whose `done` `wanted` answers
-   *  other than 0. Returns 1 when it did, 0 when there is none. `wanted` must not call the backend. */
+  /** Optional: if NULL, only the device's own threads run commands. Runs one command on the calling thread, with its `done`:
+   *  the next command of a stream, not begun by any thread, for which `wanted(done)` returns non-zero. Returns 1 if it did,
+   *  0 if there is none. `wanted` must not call the backend. */
   int32_t (*run_waiting)(sg_backend_device *device, int32_t (*wanted)(const sg_backend_done *done, void *user), void *user);
-  /** Optional: if NULL, a command that runs completes. From now on the device asks `stopped` between parts of a long
-   *  command, with that command's `done`, and ends it early, with SG_STATUS_CANCELLED, when the answer is not 0. Called
-   *  once, before anything is enqueued. `stopped` may be called from any thread, does not block and does not call the backend. */
+  /** Optional: if NULL, running commands cannot be cancelled. From now on the device calls `stopped` between parts of a long
+   *  command, with that command's `done`, and stops it with SG_STATUS_CANCELLED if the result is not 0. Called once, before
+   *  the first command. `stopped` may be called from any thread, does not block and does not call the backend. */
   void (*stop_when)(sg_backend_device *device, int32_t (*stopped)(const sg_backend_done *done));
 } sg_backend_ops;
 

@@ -84,7 +84,7 @@ SG_API sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_parti
  *
  * Therefore a submission to the wrapper, the recording of an event in it and a wait for an event return when the command is
  * in the native stream. A GEMM or a scale-and-add in device memory, a copy between device and pinned memory and a graph of
- * these are enqueued there at once, unless they must wait for earlier work that is not on the device yet. Other jobs run beside the native
+ * these are enqueued there at once, unless they must wait for earlier work that is not on the device yet. Other jobs run outside the native
  * stream, after its work so far, and the submission returns when they have completed. So a submission to the wrapper may
  * block, whatever the documentation of the function says.
  *

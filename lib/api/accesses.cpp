@@ -21,7 +21,7 @@ void for_each_access(const checked_gemm &g, Add &&add) {
       add(access{bytes, writes, reads, exact}, which);
     });
   };
-  if (!p.no_product) {
+  if (!p.no_multiply) {
     list(p.a, 0, false, true);
     list(p.b, 1, false, true);
   }
@@ -29,7 +29,7 @@ void for_each_access(const checked_gemm &g, Add &&add) {
   if (p.has_bias()) list(p.bias, 3, false, true);
 }
 
-// Whether the second is now part of the first.
+// Extends the first by the second if they are adjacent.
 bool joined(access &first, const access &second) noexcept {
   footprint &bytes = first.bytes;
   const bool without_gaps = bytes.pitch == bytes.run && second.bytes.pitch == second.bytes.run;
@@ -66,10 +66,10 @@ void access_list::add(const access &next, std::size_t which) {
 
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   const problem &p = g.shape;
-  if (p.no_product && !p.has_bias() && !p.c.pointer_array) return;  // C alone, whose stride has been checked
-  const char *const names[] = {by_rows ? "b" : "a", by_rows ? "a" : "b", "c", "bias"};  // what the caller calls them
+  if (p.no_multiply && !p.has_bias() && !p.c.pointer_array) return;  // C alone, whose stride has been checked
+  const char *const names[] = {by_rows ? "b" : "a", by_rows ? "a" : "b", "c", "bias"};  // the caller's names
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
-  const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_product); };
+  const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_multiply); };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
     const footprint written = footprint_of(p.c, p.batch, g.where.operands[2]);
     bool meet = false;
@@ -80,7 +80,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
     }
     if (!meet) return;
   }
-  // Each item of C is an owner of its own, behind those that are read.
+  // Each item of C is an owner of its own, after the inputs.
   std::vector<owned_bytes> all;
   std::size_t owner_of_item = std::size(operands);
   for (std::size_t which = 0; which < std::size(operands); ++which) {
@@ -99,27 +99,27 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
   refuse_overlap(name, names[read.owner == several_owners ? 0 : read.owner], read.bytes, written.bytes);
 }
 
-void group_accesses::reserve(std::size_t products) {
-  list_.reserve(3 * products);
-  for (std::size_t which = 0; which < 3; ++which) bytes_[which].reserve(products);
+void group_accesses::reserve(std::size_t gemms) {
+  list_.reserve(3 * gemms);
+  for (std::size_t which = 0; which < 3; ++which) bytes_[which].reserve(gemms);
 }
 
 void group_accesses::add(const access &a, std::size_t which) {
   list_.add(a, which);
-  bytes_[which].push_back({a.bytes, products_, a.writes});
+  bytes_[which].push_back({a.bytes, gemms_, a.writes});
 }
 
 void group_accesses::add(const checked_gemm &g) {
   for_each_access(g, [&](const access &a, std::size_t which) { add(a, which); });
-  ++products_;
+  ++gemms_;
 }
 
 void group_accesses::add(const access *accesses, std::size_t count) {
   for (std::size_t which = 0; which < count; ++which) add(accesses[which], which);
-  ++products_;
+  ++gemms_;
 }
 
-void group_accesses::check_apart() {
+void group_accesses::check_disjoint() {
   std::vector<owned_bytes> all = std::move(bytes_[0]);
   for (std::size_t which = 1; which < bytes_.size(); ++which)
     all.insert(all.end(), bytes_[which].begin(), bytes_[which].end());

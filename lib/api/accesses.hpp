@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What checked products read and write, and the rule that nothing which is written overlaps anything else.
+// Memory accesses of checked GEMMs, and the rule that written memory overlaps no other operand.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 
 namespace sg {
 
-// What a product without pointer arrays reads and writes, put into an array of four; their number.
+// Writes the accesses of a GEMM without pointer arrays to an array of four; returns their number.
 std::size_t list_accesses(const checked_gemm &g, access *out);
 
-// What any number of products read and write. Where an operand begins at the end of its predecessor's, both are one
-// access: a group whose matrices lie behind each other costs its submitter few.
+// The accesses of any number of GEMMs. Adjacent operands of consecutive GEMMs are merged: a batch of contiguous
+// matrices has few accesses.
 class access_list {
  public:
   void add(const checked_gemm &g);
@@ -27,21 +27,21 @@ class access_list {
 
  private:
   std::vector<access> all_;
-  std::array<std::size_t, operands_of_problem> latest_{};  // the number in all_ of each operand's latest; 0: none yet
+  std::array<std::size_t, operands_of_problem> latest_{};  // the index in all_ of each operand's latest; 0: none yet
 };
 
-// Throws when C overlaps an input or the bias, whichever item of either it is, or two items of its pointer array
-// overlap. `name`: the descriptor's; `by_rows`: the caller's C is row major, so that A and B have changed places.
+// Throws if C overlaps any item of an input or the bias, or if two items of its pointer array overlap. `name`: the
+// descriptor's; `by_rows`: the caller's C is row major, so A and B are swapped.
 void check_overlap(const checked_gemm &g, const char *name, bool by_rows);
 
-// What the products of a group read and write, each product added in turn.
+// The accesses of a group's GEMMs, added one by one.
 class group_accesses {
  public:
-  void reserve(std::size_t products);
+  void reserve(std::size_t gemms);
   void add(const checked_gemm &g);
-  void add(const access *accesses, std::size_t count);  // of A, B, C and the bias, as far as it has them
-  // Throws when what one product writes overlaps any operand of another. Once, when all have been added.
-  void check_apart();
+  void add(const access *accesses, std::size_t count);  // of A, B, C and the bias, as far as they exist
+  // Throws if memory that one GEMM writes overlaps any operand of another. Call once, after all have been added.
+  void check_disjoint();
   const access_list &list() const noexcept { return list_; }
 
  private:
@@ -49,7 +49,7 @@ class group_accesses {
 
   access_list list_;
   std::array<std::vector<owned_bytes>, operands_of_problem> bytes_;  // by operand
-  std::size_t products_ = 0;
+  std::size_t gemms_ = 0;
 };
 
 }  // namespace sg

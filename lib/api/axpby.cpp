@@ -20,7 +20,7 @@ namespace {
 
 using long_long = long long;
 
-// A checked scale-and-add: its operands as stored, and their addresses as those of a problem.
+// A checked scale-and-add: its operands as stored, and their addresses as a problem's binding.
 struct checked_axpby {
   operand a, c;
   problem_binding where;
@@ -29,7 +29,7 @@ struct checked_axpby {
 };
 
 void require_on_device(const context &on, const given_operand &x, const operand &o, const operand_address &where) {
-  const memory_space space = place_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true);
+  const memory_space space = space_of(on.memory(), x, o, 1, where, SG_MEMORY_AUTO, true);
   if (space != SG_MEMORY_DEVICE)
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
                 space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
@@ -87,7 +87,7 @@ checked_axpby check_axpby(const context &on, const sg_axpby_desc &d, const char 
   return x;
 }
 
-// One command.
+// With one command.
 std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on) {
   const device_model &model = on.model();
   auto made = std::make_shared<schedule>();
@@ -115,7 +115,7 @@ std::shared_ptr<const program> plan_of(const checked_axpby &x, const context &on
   return std::make_shared<program>(std::vector<problem>(1), plan_request(), std::move(made), model);
 }
 
-// A and C as those of a problem.
+// A and C as a problem.
 problem form_of(const checked_axpby &x) {
   problem form;
   form.m = x.c.rows;

@@ -7,22 +7,23 @@
 namespace sg {
 namespace {
 
-auto place_of(const owned_bytes &x) { return std::tie(x.bytes.lo, x.bytes.hi, x.bytes.run, x.bytes.pitch, x.writes); }
+auto sort_key(const owned_bytes &x) { return std::tie(x.bytes.lo, x.bytes.hi, x.bytes.run, x.bytes.pitch, x.writes); }
 
-// One of them, by the address that it begins at.
+// An entry, by its start address.
 struct start {
   std::uintptr_t lo;
   std::size_t index;
 };
 
-// In order of address. They often come in a few rising runs, A of every product, then B, then C, which are merged.
+// Sorted by address. The input often consists of a few ascending runs (A of every GEMM, then B, then C), which are
+// merged.
 std::vector<start> sorted(const std::vector<owned_bytes> &all) {
   constexpr std::size_t most_runs = 8;
   const auto before = [&](const start &x, const start &y) {
-    return x.lo != y.lo ? x.lo < y.lo : place_of(all[x.index]) < place_of(all[y.index]);
+    return x.lo != y.lo ? x.lo < y.lo : sort_key(all[x.index]) < sort_key(all[y.index]);
   };
   std::vector<start> starts;
-  std::vector<std::ptrdiff_t> runs{0};  // where each begins
+  std::vector<std::ptrdiff_t> runs{0};  // start of each
   starts.reserve(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     starts.push_back({all[i].bytes.lo, i});
@@ -40,7 +41,7 @@ std::vector<start> sorted(const std::vector<owned_bytes> &all) {
   return starts;
 }
 
-// Those of one kind whose range may reach what comes next.
+// Entries of one kind whose range may reach the next one.
 class open_ranges {
  public:
   void add(const owned_bytes &x) { open_.push_back(&x); }
@@ -62,11 +63,11 @@ class open_ranges {
 
 std::optional<conflict> find_conflict(std::vector<owned_bytes> all) {
   open_ranges written, read;
-  std::uintptr_t reached = 0;  // by what came before
+  std::uintptr_t reached = 0;  // by the entries before
   owned_bytes *latest = nullptr;
   for (const start &next : sorted(all)) {
     owned_bytes &x = all[next.index];
-    const bool again = latest && !x.writes && place_of(*latest) == place_of(x);
+    const bool again = latest && !x.writes && sort_key(*latest) == sort_key(x);
     if (again && (latest->owner == x.owner || latest->owner == several_owners)) continue;
     if (x.bytes.lo >= reached) {
       written.clear();
@@ -76,7 +77,7 @@ std::optional<conflict> find_conflict(std::vector<owned_bytes> all) {
       if (!other && x.writes) other = read.find(x);
       if (other) return conflict{*other, x};
     }
-    if (again) {  // what several read is one entry
+    if (again) {  // bytes with several readers are one entry
       latest->owner = several_owners;
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds operands that overlap where they must not, among many.
+// Finds forbidden overlaps among many operands.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace sg {
 
-// What one of several owners, numbered from 0, reads or writes.
+// Bytes that one of several owners, numbered from 0, reads or writes.
 struct owned_bytes {
   footprint bytes;
   std::size_t owner = 0;
@@ -21,11 +21,11 @@ struct conflict {
   owned_bytes first, second;
 };
 
-// The owner of bytes that several read.
+// The owner of bytes with several readers.
 inline constexpr std::size_t several_owners = static_cast<std::size_t>(-1);
 
-// Two that belong to different owners and overlap, one of which writes. The time is that of sorting, however many read
-// the same bytes, unless the ranges of many that are written cross without touching (rows of one large matrix).
+// Two overlapping entries of different owners, one of which writes. Takes the time of sorting, however many owners read
+// the same bytes, except for many written ranges that interleave without touching (rows of one large matrix).
 std::optional<conflict> find_conflict(std::vector<owned_bytes> all);
 
 }  // namespace sg

@@ -14,7 +14,7 @@
 namespace sg {
 namespace {
 
-// Names of the counted devices of the backends that can be used.
+// Names of the devices of all available backends.
 std::vector<std::string> device_names() {
   std::vector<std::string> names;
   for (const backend_entry &backend : backends()) {

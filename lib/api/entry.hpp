@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every exported function does first and last: exceptions to statuses, handles to objects, option structs to
+// Common first and last steps of exported functions: exceptions to statuses, handles to objects, option structs to
 // values.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace sg {
 
-// Remembers the message for the calling thread.
+// Stores the message for the calling thread.
 inline sg_status failed(const error &e) noexcept {
   set_last_error(e.what());
   return e.status();
 }
 
-// Throws unless a pointer argument is given.
+// Throws if a pointer argument is NULL.
 inline void require(const void *pointer, const char *name) {
   if (!pointer) throw error(SG_STATUS_INVALID_ARGUMENT, "%s is NULL", name);
 }
@@ -54,7 +54,7 @@ Handle *handle_of(handle_bits bits) noexcept {
               name, handle);
 }
 
-// The object behind a handle. Throws SG_STATUS_INVALID_HANDLE naming the argument.
+// The object of a handle. Throws SG_STATUS_INVALID_HANDLE naming the argument.
 template <class Object, class Handle>
 ref<Object> object_of(const Handle *handle, object_type type, const char *name) {
   ref<object> found = find_object(bits_of(handle), type);
@@ -62,7 +62,7 @@ ref<Object> object_of(const Handle *handle, object_type type, const char *name) 
   return ref<Object>::adopt(static_cast<Object *>(found.release()));
 }
 
-// The same for the length of a call.
+// Likewise, pinned for the duration of a call.
 template <class Object>
 class borrowed {
  public:
@@ -83,7 +83,7 @@ class borrowed {
   Object *const object_;
 };
 
-// `retain` and `release` of every type.
+// `retain` and `release` for every handle type.
 template <class Handle>
 sg_status retain(const Handle *handle, object_type type, const char *name) noexcept {
   return guarded([&] {
@@ -98,7 +98,7 @@ sg_status release(const Handle *handle, object_type type, const char *name) noex
   });
 }
 
-// The size of each struct in release 0.1, the least that a program can have.
+// The size of each struct in release 0.1, the minimum that a program can have.
 template <class Struct>
 inline constexpr std::size_t first_size = sizeof(Struct);
 template <>
@@ -112,7 +112,7 @@ inline constexpr std::size_t first_size<sg_context_options> = offsetof(sg_contex
 template <>
 inline constexpr std::size_t first_size<sg_device_info> = offsetof(sg_device_info, nvlink_bytes_per_second);
 
-// Throws unless a struct of that size was made by one of the headers there have been, or by a newer one.
+// Throws unless the size is that of a released header, or larger than this library's.
 template <class Struct>
 void require_size(std::size_t size, const char *name) {
   if (size < first_size<Struct> || size > 65536)
@@ -121,8 +121,8 @@ void require_size(std::size_t size, const char *name) {
                 first_size<Struct>);
 }
 
-// Copies what the caller's struct has over `defaults`. The size lets a program built with older headers leave out what
-// came later, and one built with newer headers add what is not known here.
+// Copies the caller's struct over `defaults`. By its size, a program built with older headers omits later fields, and
+// one built with newer headers may have unknown ones.
 template <class Struct>
 Struct options_of(const Struct *given, const Struct &defaults, const char *name) {
   Struct result = defaults;
@@ -134,7 +134,7 @@ Struct options_of(const Struct *given, const Struct &defaults, const char *name)
   return result;
 }
 
-// The caller's struct as it is when it has this library's size, which saves the copy; otherwise a copy in `room`, which
+// The caller's struct itself if it has this library's size, which saves the copy; otherwise a copy in `room`, which
 // holds the defaults.
 template <class Struct>
 const Struct &in_full(const Struct &given, Struct &room, const char *name) {
@@ -143,7 +143,7 @@ const Struct &in_full(const Struct &given, Struct &room, const char *name) {
   return room;
 }
 
-// Writes as much of `value` as the caller's struct has room for.
+// Writes as much of `value` as the caller's struct can hold.
 template <class Struct>
 void write_out(Struct *out, Struct value, const char *name) {
   require(out, name);

@@ -16,45 +16,45 @@
 namespace sg {
 namespace {
 
-// Gives a job the plan of a group, and the operands of each of its products.
+// Gives a job the plan of a group, and the operands of each of its GEMMs.
 void give_work(job &work, const std::shared_ptr<const program> &plan, binding &&where) {
   work.give_schedule(plan);
   work.operands = std::move(where);
 }
 
-// The planner chooses how, of which only what is submitted says something.
+// Whether the planner has a free choice: only submissions carry plan options.
 bool is_planners_choice(const checked_submit &order) {
   return !order.plan() && !order.records() && order.most_lanes() == 0;
 }
 
-// `pending`: given where the caller waits, see checked_submit::will_wait.
+// `pending`: set if the caller waits, see checked_submit::will_wait.
 void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job, ref<job> *pending) {
   checked_submit order(on, submit);
   if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
   const bool latency = worth_remembering && order.will_wait() && on.plans_for_latency();
   if (const cached_gemm *const cached = worth_remembering ? cached_gemm::find(on, d, latency) : nullptr) {
-    if (const auto now = cached->again(on, d))
-      return submit_product(on, now->where, cached->program(), now->accesses,
-                            static_cast<std::size_t>(cached->operand_count()), order, out_job);
+    if (const auto now = cached->rebind(on, d))
+      return submit_gemm(on, now->where, cached->program(), now->accesses,
+                         static_cast<std::size_t>(cached->operand_count()), order, out_job);
   }
-  places known;
+  operand_spaces known;
   const plan_request wanted = order.wanted(known);
-  checked_gemm product = check_gemm(on.memory(), d, known, true, "desc");
-  plan_request request = request_for(d, product.shape, wanted);
-  request.latency = latency && latency_parts(product.shape, on.model().compute_lanes) > 1;
+  checked_gemm gemm = check_gemm(on.memory(), d, known, true, "desc");
+  plan_request request = request_for(d, gemm.shape, wanted);
+  request.latency = latency && latency_parts(gemm.shape, on.model().compute_lanes) > 1;
   if (order.records()) {
     order.note_operation(SG_OPERATION_GEMM);
-    order.note_shape(product.shape, "desc");
+    order.note_shape(gemm.shape, "desc");
     order.note_request(wanted);
   }
-  if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-  const auto plan = on.plan_for(&product.shape, 1, request);
+  if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
+  const auto plan = on.plan_for(&gemm.shape, 1, request);
   if (worth_remembering && cached_gemm::keeps(*plan))
-    if (cached_gemm *const place = cached_gemm::place_for(on, d, latency);
-        place && place->remember(on, d, product, latency))
-      place->keep(plan);
-  submit_product(on, std::move(product), plan, order, out_job);
+    if (cached_gemm *const cache_entry = cached_gemm::entry_for(on, d, latency);
+        cache_entry && cache_entry->remember(on, d, gemm, latency))
+      cache_entry->keep(plan);
+  submit_gemm(on, std::move(gemm), plan, order, out_job);
 }
 
 void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job,
@@ -74,14 +74,14 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
   group_accesses accesses;
   if (worth_remembering) {
     if (const auto *cached = cached_group::find(on, descs, static_cast<std::size_t>(count), where, accesses)) {
-      accesses.check_apart();
+      accesses.check_disjoint();
       ref<job> work = on.new_job();
       give_work(*work, cached->program(), std::move(where));
       return order.go(work, accesses.list().data(), accesses.list().size(), out_job);
     }
     where.clear();
   }
-  places known;
+  operand_spaces known;
   const plan_request wanted = order.wanted(known);
   plan_request request = wanted;
   if (order.records()) {
@@ -89,10 +89,10 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
     order.note_request(wanted);
   }
   std::vector<problem> shapes;
-  // An array of structs has one stride, that of the program's own version of the struct.
+  // The stride of the array is the size of the program's version of the struct.
   const auto *at = reinterpret_cast<const char *>(descs);
   const std::size_t stride = descs->struct_size;
-  char name[32] = "";  // of each, without the time that snprintf takes
+  char name[32] = "";  // of each; formatted without snprintf, which is slow
   char *const number = std::copy_n(descs_name, std::strlen(descs_name), name) + 1;
   number[-1] = '[';
   for (std::int32_t i = 0; i < count; ++i, at += stride) {
@@ -102,20 +102,20 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s.struct_size is %zu and %s[0].struct_size is %zu", name,
                   given->struct_size, descs_name, stride);
     const sg_gemm_desc d = options_of(given, SG_GEMM_DESC_INIT, name);
-    checked_gemm product = check_gemm(on.memory(), d, known, true, name);
-    if (i == 0) request = request_for(d, product.shape, wanted);
-    if (order.records()) order.note_shape(product.shape, name);
-    if (worth_remembering) made.add(on, d, product);
-    if (product.nothing_to_do) continue;
-    accesses.add(product);
+    checked_gemm gemm = check_gemm(on.memory(), d, known, true, name);
+    if (i == 0) request = request_for(d, gemm.shape, wanted);
+    if (order.records()) order.note_shape(gemm.shape, name);
+    if (worth_remembering) made.add(on, d, gemm);
+    if (gemm.nothing_to_do) continue;
+    accesses.add(gemm);
     if (shapes.empty())
-      where.first = product.where;
+      where.first = gemm.where;
     else
-      where.others.push_back(product.where);
-    shapes.push_back(product.shape);
-    for (auto &list : product.pointers) where.pointers.push_back(std::move(list));
+      where.others.push_back(gemm.where);
+    shapes.push_back(gemm.shape);
+    for (auto &list : gemm.pointers) where.pointers.push_back(std::move(list));
   }
-  accesses.check_apart();
+  accesses.check_disjoint();
   ref<job> work = on.new_job();
   if (!shapes.empty()) {
     const auto plan = on.plan_for(shapes.data(), shapes.size(), request);
@@ -182,7 +182,7 @@ sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit 
   const sg_status call = guarded([&] {
     sg::ref<sg::job> pending;
     sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, nullptr, &pending);
-    if (!pending) return;  // it has ended well, or was recorded into a graph
+    if (!pending) return;  // completed successfully, or recorded into a graph
     sg::refuse_own_callback(pending.get());
     pending->wait(sg::deadline(-1));
     result = sg::outcome_of(*pending);

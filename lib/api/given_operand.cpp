@@ -15,7 +15,7 @@ namespace {
 
 using long_long = long long;
 
-// What a message calls an operand's pointer. `item` < 0: the view's own; otherwise that of the pointer array.
+// An operand's pointer in messages. `item` < 0: the view's own; otherwise that of the pointer array.
 struct pointer_name {
   char text[64];
   pointer_name(const given_operand &x, std::int64_t item) {
@@ -79,11 +79,11 @@ sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout) {
 
 namespace {
 
-// Whether no two items share an element: each is compared with the first, which those that span no more than it reach.
-bool items_are_apart(const operand &o, std::int64_t stride, std::int64_t span, std::int64_t batch) {
+// Whether no two items share an element: each is compared with the first up to the end of the first's span.
+bool items_are_disjoint(const operand &o, std::int64_t stride, std::int64_t span, std::int64_t batch) {
   if (stride >= span) return true;
   if (stride == 0) return false;
-  if (stride >= o.rows && batch <= o.ld / stride) return true;  // side by side between the columns of the first
+  if (stride >= o.rows && batch <= o.ld / stride) return true;  // interleaved between the columns of the first
   const footprint first = footprint::rectangle(nullptr, o.rows, o.cols, o.ld);
   for (std::int64_t i = 1; i < batch && i * stride < span; ++i)
     if (overlap(first, first.at(reinterpret_cast<const void *>(static_cast<std::uintptr_t>(i * stride))))) return false;
@@ -99,7 +99,7 @@ void check_stride(const given_operand &x, const operand &o, std::int64_t batch, 
                 long_long{x.stride});
   if (!written || o.rows == 0 || o.cols == 0) return;
   const std::int64_t span = span_bytes(o, x.name) / size_of(o.type);
-  if (!items_are_apart(o, x.stride, span, batch))
+  if (!items_are_disjoint(o, x.stride, span, batch))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->stride_c is %lld; items of C that span %lld elements would overlap",
                 x.desc, long_long{x.stride}, long_long{span});
 }

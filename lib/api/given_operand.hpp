@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operand as the caller describes it, and its checks by itself: shape, op, stride, pointers.
+// One operand of the caller, and the checks of its shape, op, stride and pointers.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -18,7 +18,7 @@ struct given_operand {
   const sg_matrix &view;
   void *const *array;
   std::int64_t stride;
-  const char *data = ".data";  // where the descriptor has its pointer, behind the name
+  const char *data = ".data";  // the pointer's field, after the name
 };
 
 // These throw sg::error naming the field.
@@ -28,12 +28,11 @@ void check_stride(const given_operand &x, const operand &o, std::int64_t batch, 
 // As stored, column major: a row-major matrix is its transpose.
 operand stored(const given_operand &x, std::int64_t batch);
 
-// The op on the stored operand that has the effect of `op` on the caller's matrix, given that C is column major.
-// Throws.
+// The op on the stored operand that equals `op` on the caller's matrix, with C column major. Throws.
 sg_op op_on_stored(const given_operand &x, sg_op op, sg_layout c_layout);
 
-// The operand's address, or addresses, whose storage is added to `storage`. Throws when one that is `touched` is NULL
-// or not aligned.
+// The operand's address, or its addresses, whose array is added to `storage`. Throws if an address that is `touched` is
+// NULL or misaligned.
 void bind_operand(const given_operand &x, const operand &o, std::int64_t batch, bool touched, operand_address &where,
                   std::vector<std::vector<char *>> &storage);
 

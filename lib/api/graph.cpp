@@ -44,7 +44,7 @@ void update_gemm(context &on, const sg_operation_desc &desc, const submission &w
   order.note_shape(gemm.shape, name);
   if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, nullptr);
   const auto plan = on.plan_for(&gemm.shape, 1, request_for(d, gemm.shape, was.request));
-  submit_product(on, std::move(gemm), plan, order, nullptr);
+  submit_gemm(on, std::move(gemm), plan, order, nullptr);
 }
 
 sg_copy_desc recorded_copy(const submission &was) noexcept {
@@ -66,7 +66,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
       throw error(SG_STATUS_INVALID_ARGUMENT, "desc->copy->%s is %llu; submission %d of the graph has %llu", name,
                   static_cast<unsigned long long>(now), index, static_cast<unsigned long long>(before));
   };
-  const bool is_empty = known.width == 0;  // it was recorded without sizes
+  const bool is_empty = known.width == 0;  // recorded without sizes
   if (!is_empty || given.height != 0) require_same(given.width, known.width, "width");
   if (!is_empty) require_same(given.height, known.height, "height");
   if (known.height > 1) {
@@ -77,7 +77,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
               nullptr);
 }
 
-// `gemm_name`: what the caller calls the GEMMs, for messages.
+// `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
   if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_AXPBY)

@@ -7,7 +7,7 @@
 
 #include "api/entry.hpp"
 #include "api/wait.hpp"
-#include "run/job/job_ends.hpp"
+#include "run/job/job_completions.hpp"
 #include "run/job/job_home.hpp"
 
 namespace sg {
@@ -91,7 +91,7 @@ sg_status sg_job_poll(sg_job *job) { return sg::query(job); }
 
 sg_status sg_job_cancel(sg_job *handle) {
   return guarded([&] {
-    if (!job_of(handle)->request_cancel()) throw sg::error(SG_STATUS_BUSY, "the job had already ended");
+    if (!job_of(handle)->request_cancel()) throw sg::error(SG_STATUS_BUSY, "the job had already completed");
   });
 }
 
@@ -114,7 +114,7 @@ sg_status sg_job_message(sg_job *handle, char *text, uint64_t size) {
       result = SG_STATUS_NOT_READY;
     else
       sg::copy_text(text, size, job->message());
-    if (job->done()) job->tell();
+    if (job->done()) job->mark_observed();
   });
   return call == SG_STATUS_OK ? result : call;
 }
@@ -142,7 +142,7 @@ sg_status sg_job_wait_all(sg_job *const *handles, int32_t count, int64_t timeout
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has ended it, or will
+      if (i + 4 < jobs.size()) jobs[i + 4]->fetch();  // another core has completed it, or will
       if (!jobs[i]->wait(until)) {
         result = SG_STATUS_TIMEOUT;
         return;
@@ -163,23 +163,23 @@ sg_status sg_job_wait_any(sg_job *const *handles, int32_t count, int64_t timeout
     sg::require_range(count, 1, INT32_MAX, "count");
     const auto jobs = sg::jobs_of(handles, count);
     const sg::deadline until = sg::deadline_of(timeout_ns);
-    const sg::job_ends ends;
+    const sg::job_completions completions;
     jobs.front()->owner().poll_until(
         [&] {
           return until.passed() || std::any_of(jobs.begin(), jobs.end(), [](const auto &job) { return job->done(); });
         },
         sg::job_home::short_poll_ns);
     for (;;) {
-      const std::uint32_t seen = ends.count();
+      const std::uint32_t seen = completions.count();
       for (std::size_t i = 0; i < jobs.size(); ++i) {
         if (!jobs[i]->done()) continue;
-        jobs[i]->wait(until);  // returns at once; the host has now seen it end
+        jobs[i]->wait(until);  // returns at once; records that the host has observed the completion
         *out_index = static_cast<int32_t>(i);
         result = sg::outcome_of(*jobs[i]);
         return;
       }
       if (until.passed()) return;
-      ends.wait(seen, until);
+      completions.wait(seen, until);
     }
   });
   return call == SG_STATUS_OK ? result : call;

@@ -60,8 +60,7 @@ void submit_copy(context &on, void *dst, std::uint64_t dst_pitch, const void *sr
   const memory_space to = space_of(accesses[0].bytes), from = space_of(accesses[1].bytes);
   copy.dst_space = backend_space_of(to);
   copy.src_space = backend_space_of(from);
-  // A device's copy of pageable memory may hold up the thread that enqueues it, so nothing in flight may be ahead of
-  // it.
+  // A device's copy of pageable memory may block the thread that enqueues it, so no command may be queued before it.
   work->follows_on_device = on.on().orders_commands() && to != SG_MEMORY_PAGEABLE && from != SG_MEMORY_PAGEABLE;
   work->kind = work_kind::copy;
   work->copy = copy;

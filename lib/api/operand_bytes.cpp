@@ -22,7 +22,7 @@ std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what)
 
 namespace {
 
-// Each item is one run, and between them others' may lie.
+// Each item is contiguous, possibly with other data between items.
 bool items_are_runs(const operand &o) { return o.ld == o.rows && o.item_stride >= o.rows * o.cols; }
 
 }  // namespace
@@ -42,7 +42,7 @@ footprint footprint_of(const operand &o, std::int64_t batch, const operand_addre
   return footprint::rectangle(where.base, bytes, 1, bytes);
 }
 
-memory_space place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
+memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const operand_address &where, sg_memory_kind known, bool pointers_given) {
   if (kinds.on().unified()) return SG_MEMORY_DEVICE;
   if (!pointers_given) return known == SG_MEMORY_AUTO ? SG_MEMORY_DEVICE : known;
@@ -61,7 +61,7 @@ memory_space place_of(const memory_kinds &kinds, const given_operand &x, const o
   }
   if (known == SG_MEMORY_AUTO || seen == known) return seen;
   if ((known == SG_MEMORY_DEVICE) != (seen == SG_MEMORY_DEVICE))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s%s lies in %s memory, but the plan has it in %s memory", x.desc,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s%s is in %s memory, but the plan has it in %s memory", x.desc,
                 x.name, x.data, name_of(seen.kind()), name_of(known));
   return known;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes a checked operand consists of, and in what kind of memory they lie.
+// The bytes of a checked operand, and their memory space.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace sg {
 
-// Bytes from an item's first element to behind its last; 0 when it is empty. Throws on overflow.
+// Bytes from an item's first element to its end; 0 if empty. Throws on overflow.
 std::int64_t span_bytes(const operand &o, const char *what);
-// The same for all items, unless they lie anywhere.
+// Likewise for all items, or for one with a pointer array.
 std::int64_t total_bytes(const operand &o, std::int64_t batch, const char *what);
 
-// Of all items, or of the first one where they lie anywhere. Where items lie with gaps in and between them it holds the
-// gaps too: it is not exact.
+// Of all items, or of the first with a pointer array. Not exact if there are gaps both in and between items: gaps are
+// then included.
 footprint footprint_of(const operand &o, std::int64_t batch, const operand_address &where);
 bool has_exact_footprint(const operand &o, std::int64_t batch);
-// Footprints that it takes to name all items.
+// Number of footprints that cover all items.
 inline std::int64_t footprints_of(const operand &o, std::int64_t batch) { return o.pointer_array ? batch : 1; }
-// `each(footprint)` gets these.
+// Calls `each(footprint)` for these.
 template <class Each>
 void each_footprint(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
   const footprint first = footprint_of(o, batch, where);
@@ -31,7 +31,7 @@ void each_footprint(const operand &o, std::int64_t batch, const operand_address 
   for (std::int64_t i = 1; i < footprints_of(o, batch); ++i) each(first.at(where.items[i]));
 }
 
-// `each(footprint)` gets that of each item by itself, without the gaps between them.
+// Calls `each(footprint)` for each item, without the gaps between items.
 template <class Each>
 void each_item(const operand &o, std::int64_t batch, const operand_address &where, Each &&each) {
   const std::int64_t element = size_of(o.type), distinct = o.pointer_array || o.item_stride > 0 ? batch : 1;
@@ -41,8 +41,8 @@ void each_item(const operand &o, std::int64_t batch, const operand_address &wher
   }
 }
 
-// The operand's place: by its pointers, unless the caller says. Throws when the two disagree.
-memory_space place_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
+// The operand's memory space: by its pointers, unless the caller specifies it. Throws if both disagree.
+memory_space space_of(const memory_kinds &kinds, const given_operand &x, const operand &o, std::int64_t batch,
                       const operand_address &where, sg_memory_kind known, bool pointers_given);
 
 }  // namespace sg

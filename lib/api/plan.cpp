@@ -20,19 +20,19 @@ ref<prepared_plan> plan_of(const sg_plan *handle) {
   return object_of<prepared_plan>(handle, object_type::plan, "plan");
 }
 
-places places_of(const problem &p, bool by_rows) {
-  return by_rows ? places{p.b.place.kind(), p.a.place.kind(), p.c.place.kind(), p.bias.place.kind()}
-                 : places{p.a.place.kind(), p.b.place.kind(), p.c.place.kind(), p.bias.place.kind()};
+operand_spaces spaces_of(const problem &p, bool by_rows) {
+  return by_rows ? operand_spaces{p.b.space.kind(), p.a.space.kind(), p.c.space.kind(), p.bias.space.kind()}
+                 : operand_spaces{p.a.space.kind(), p.b.space.kind(), p.c.space.kind(), p.bias.space.kind()};
 }
 
-void copy_places(const problem &from, problem &to) {
-  to.a.place = from.a.place;
-  to.b.place = from.b.place;
-  to.c.place = from.c.place;
-  to.bias.place = from.bias.place;
+void copy_spaces(const problem &from, problem &to) {
+  to.a.space = from.a.space;
+  to.b.space = from.b.space;
+  to.c.space = from.c.space;
+  to.bias.space = from.bias.space;
 }
 
-// Says what differs between a plan's problem and the one given to run.
+// Names the first difference between a plan's problem and the submitted one.
 void require_as_planned(const problem &planned, const problem &given) {
   if (planned == given) return;
   const char *what = "batch, compute or pointer arrays";
@@ -40,7 +40,7 @@ void require_as_planned(const problem &planned, const problem &given) {
     what = "sizes";
   else if (planned.op_a != given.op_a || planned.op_b != given.op_b)
     what = "ops or layouts";
-  else if (planned.no_product != given.no_product)
+  else if (planned.no_multiply != given.no_multiply)
     what = "alpha (0 or not)";
   else if (planned.beta_zero != given.beta_zero)
     what = "beta (0 or not)";
@@ -51,9 +51,9 @@ void require_as_planned(const problem &planned, const problem &given) {
   else if (planned.bias.rows != given.bias.rows || planned.bias.cols != given.bias.cols ||
            planned.activation != given.activation)
     what = "bias or activation";
-  else if (planned.a.place != given.a.place.kind() || planned.b.place != given.b.place.kind() ||
-           planned.c.place != given.c.place.kind() || planned.bias.place != given.bias.place.kind())
-    what = "places of the operands";
+  else if (planned.a.space != given.a.space.kind() || planned.b.space != given.b.space.kind() ||
+           planned.c.space != given.c.space.kind() || planned.bias.space != given.bias.space.kind())
+    what = "memory of the operands";
   throw error(SG_STATUS_INVALID_ARGUMENT, "desc differs from the plan in its %s", what);
 }
 
@@ -86,15 +86,15 @@ sg_status sg_plan_create(sg_context *context, const sg_gemm_desc *desc, const sg
     sg::require(desc, "desc");
     sg::require(out_plan, "out_plan");
     const sg_gemm_desc d = sg::options_of(desc, SG_GEMM_DESC_INIT, "desc");
-    sg::places known;
+    sg::operand_spaces known;
     const auto wanted = sg::check_plan_options(options, "options", known);
-    const sg::checked_gemm product = sg::check_gemm(on->memory(), d, known, false, "desc");
-    if (product.nothing_to_do)
+    const sg::checked_gemm gemm = sg::check_gemm(on->memory(), d, known, false, "desc");
+    if (gemm.nothing_to_do)
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "desc leaves nothing to do (%lld x %lld x %lld), so it has no plan",
                       static_cast<long long>(d.c.rows), static_cast<long long>(d.c.cols),
-                      static_cast<long long>(product.shape.k));
-    auto made = ref<sg::object>::adopt(new sg::prepared_plan(
-        on, product.shape, on->plan_for(&product.shape, 1, sg::request_for(d, product.shape, wanted))));
+                      static_cast<long long>(gemm.shape.k));
+    auto made = ref<sg::object>::adopt(
+        new sg::prepared_plan(on, gemm.shape, on->plan_for(&gemm.shape, 1, sg::request_for(d, gemm.shape, wanted))));
     *out_plan = sg::handle_of<sg_plan>(sg::make_handle(std::move(made)));
   });
 }
@@ -145,17 +145,17 @@ sg_status sg_plan_run_async(sg_plan *handle, const sg_gemm_desc *desc, const sg_
     sg::context &on = sg::context_of(*plan->owner());
     sg::checked_submit order(on, submit);
     order.require_within_limit(*plan->compiled());
-    const auto known = sg::places_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
-    sg::checked_gemm product = sg::check_gemm(on.memory(), d, known, true, "desc");
-    // What is not touched lies nowhere.
-    if (product.nothing_to_do) sg::copy_places(plan->shape(), product.shape);
-    sg::require_as_planned(plan->shape(), product.shape);
+    const auto known = sg::spaces_of(plan->shape(), d.c.layout == SG_LAYOUT_ROW_MAJOR);
+    sg::checked_gemm gemm = sg::check_gemm(on.memory(), d, known, true, "desc");
+    // Untouched operands have no memory space.
+    if (gemm.nothing_to_do) sg::copy_spaces(plan->shape(), gemm.shape);
+    sg::require_as_planned(plan->shape(), gemm.shape);
     if (order.records()) {
       order.note_operation(SG_OPERATION_GEMM);
-      order.note_shape(product.shape, "desc");
-      order.note_request(sg::request_for(d, product.shape, plan->compiled()->request));  // in terms of the caller's C
+      order.note_shape(gemm.shape, "desc");
+      order.note_request(sg::request_for(d, gemm.shape, plan->compiled()->request));  // in terms of the caller's C
     }
-    if (product.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
-    sg::submit_product(on, std::move(product), plan->compiled(), order, out_job);
+    if (gemm.nothing_to_do) return order.go(on.new_job(), nullptr, 0, out_job);
+    sg::submit_gemm(on, std::move(gemm), plan->compiled(), order, out_job);
   });
 }

@@ -11,8 +11,7 @@
 namespace sg {
 
 plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_request r) {
-  if (shape.no_product)
-    r.split = split_kind::automatic;  // whatever alpha is, the call is legal; there is nothing to cut
+  if (shape.no_multiply) r.split = split_kind::automatic;  // legal for any alpha: there is nothing to split
   if (desc.c.layout == SG_LAYOUT_COLUMN_MAJOR) return r;
   std::swap(r.tile_m, r.tile_n);
   r.by_rows = r.split == split_kind::m || r.split == split_kind::n;
@@ -23,7 +22,7 @@ plan_request request_for(const sg_gemm_desc &desc, const problem &shape, plan_re
   return r;
 }
 
-plan_request check_plan_options(const sg_plan_options *given, const char *name, places &out_places) {
+plan_request check_plan_options(const sg_plan_options *given, const char *name, operand_spaces &out_spaces) {
   plan_request r;
   if (!given) return r;
   const sg_plan_options o = options_of(given, SG_PLAN_OPTIONS_INIT, name);
@@ -51,7 +50,7 @@ plan_request check_plan_options(const sg_plan_options *given, const char *name, 
   r.tile_m = o.tile_m;
   r.tile_n = o.tile_n;
   r.tile_k = o.tile_k;
-  out_places = {o.place_a, o.place_b, o.place_c, SG_MEMORY_AUTO};
+  out_spaces = {o.place_a, o.place_b, o.place_c, SG_MEMORY_AUTO};
   return r;
 }
 

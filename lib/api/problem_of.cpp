@@ -19,7 +19,7 @@ using long_long = long long;
 
 bool is_one(const sg_scalar &s) { return s.re == 1 && s.im == 0; }
 
-// A part of a scalar as the accumulator's type has it, so that every device computes with the same number.
+// A part of a scalar, rounded to the accumulator's type so that every device computes with the same number.
 double rounded_to_f32(const char *desc, const char *name, const char *part, double given) {
   const float rounded = static_cast<float>(given);
   if (std::isinf(rounded) && std::isfinite(given))
@@ -76,7 +76,7 @@ sg_matrix view_of_bias(const sg_gemm_desc &d) {
   return {const_cast<void *>(d.bias), per_row ? d.c.rows : 1, per_row ? 1 : d.c.cols, 0, d.c.dtype, d.c.layout};
 }
 
-// Has every operand that a run touches its address?
+// Does every operand that a run reads or writes have an address?
 bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
   const auto given = [](const sg_matrix &x, void *const *array) { return x.data || array; };
   return given(d.c, d.c_array) && (!reads_a_and_b || (given(d.a, d.a_array) && given(d.b, d.b_array)));
@@ -84,8 +84,8 @@ bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
 
 }  // namespace
 
-checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const places &known, bool pointers_required,
-                        const char *name) {
+checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const operand_spaces &known,
+                        bool pointers_required, const char *name) {
   given_operand a{name, "a", d.a, d.a_array, d.stride_a};
   given_operand b{name, "b", d.b, d.b_array, d.stride_b};
   const given_operand c{name, "c", d.c, d.c_array, d.stride_c};
@@ -97,7 +97,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   if (d.a.dtype != d.b.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a.dtype is %s and %s->b.dtype is %s; they must be equal", name,
                 name_of(d.a.dtype), name, name_of(d.b.dtype));
-  if (!is_product_type(d.a.dtype, d.c.dtype))
+  if (!is_gemm_type(d.a.dtype, d.c.dtype))
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c.dtype is %s, which is no result type of %s operands", name,
                 name_of(d.c.dtype), name_of(d.a.dtype));
   if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8)
@@ -141,7 +141,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
     total_bytes(p.bias, p.batch, "the size of desc->bias");
   }
   p.activation = d.activation;
-  // Column by column a row-major C is its transpose, op(B)^T * op(A)^T: the operands change places.
+  // A row-major C is the transpose of a column-major one, op(B)^T * op(A)^T: the operands are swapped.
   const bool by_rows = d.c.layout == SG_LAYOUT_ROW_MAJOR;
   if (by_rows) {
     std::swap(p.a, p.b);
@@ -152,33 +152,33 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
   p.m = by_rows ? n : m;
   p.n = by_rows ? m : n;
   p.k = k;
-  p.no_product = k == 0 || is_zero(alpha);
+  p.no_multiply = k == 0 || is_zero(alpha);
   p.beta_zero = is_zero(beta);
-  g.nothing_to_do = m == 0 || n == 0 || (p.no_product && is_one(beta) && !p.has_epilogue());
+  g.nothing_to_do = m == 0 || n == 0 || (p.no_multiply && is_one(beta) && !p.has_epilogue());
   g.where.alpha = alpha;
   g.where.beta = beta;
 
-  const bool pointers_given = pointers_required || gives_all_pointers(d, !p.no_product);
+  const bool pointers_given = pointers_required || gives_all_pointers(d, !p.no_multiply);
   const given_operand &first = by_rows ? b : a, &second = by_rows ? a : b;
   if (pointers_given && (d.a_array || d.b_array || d.c_array)) g.pointers.reserve(3);
   if (!g.nothing_to_do) {
-    // What says that there is a bias is its address, which is therefore always given.
+    // A bias is recognised by its address, which is therefore always given.
     if (d.bias) bind_operand(bias, p.bias, p.batch, true, g.where.operands[3], g.pointers);
     if (pointers_given) {
-      bind_operand(first, p.a, p.batch, !p.no_product, g.where.operands[0], g.pointers);
-      bind_operand(second, p.b, p.batch, !p.no_product, g.where.operands[1], g.pointers);
+      bind_operand(first, p.a, p.batch, !p.no_multiply, g.where.operands[0], g.pointers);
+      bind_operand(second, p.b, p.batch, !p.no_multiply, g.where.operands[1], g.pointers);
       bind_operand(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
       check_overlap(g, name, by_rows);
     }
-    const auto place = [&](const given_operand &x, const operand &o, const operand_address &where,
-                           sg_memory_kind said) {
-      const bool unread = &x != &c && p.no_product;
-      return unread ? memory_space() : place_of(kinds, x, o, p.batch, where, said, pointers_given);
+    const auto resolved_space = [&](const given_operand &x, const operand &o, const operand_address &where,
+                                    sg_memory_kind said) {
+      const bool unread = &x != &c && p.no_multiply;
+      return unread ? memory_space() : space_of(kinds, x, o, p.batch, where, said, pointers_given);
     };
-    p.a.place = place(first, p.a, g.where.operands[0], by_rows ? known.b : known.a);
-    p.b.place = place(second, p.b, g.where.operands[1], by_rows ? known.a : known.b);
-    p.c.place = place(c, p.c, g.where.operands[2], known.c);
-    if (d.bias) p.bias.place = place_of(kinds, bias, p.bias, p.batch, g.where.operands[3], known.bias, true);
+    p.a.space = resolved_space(first, p.a, g.where.operands[0], by_rows ? known.b : known.a);
+    p.b.space = resolved_space(second, p.b, g.where.operands[1], by_rows ? known.a : known.b);
+    p.c.space = resolved_space(c, p.c, g.where.operands[2], known.c);
+    if (d.bias) p.bias.space = space_of(kinds, bias, p.bias, p.batch, g.where.operands[3], known.bias, true);
   }
   return g;
 }

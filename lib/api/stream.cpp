@@ -21,7 +21,7 @@ sg_status create(const sg_context *handle, std::int32_t priority, std::int32_t c
     require_range(priority, -1, 1, "priority");
     require_range(compute_units, 0, INT32_MAX, "compute_units");
     auto made = ref<object>::adopt(compute_units == 0 ? new stream(on, priority)
-                                                      : new stream(on, priority, on->parts(), compute_units));
+                                                      : new stream(on, priority, on->unit_partitions(), compute_units));
     *out_stream = handle_of<sg_stream>(make_handle(std::move(made)));
   });
 }
@@ -58,7 +58,7 @@ sg_status sg_stream_is_partition(sg_stream *stream, int32_t *out_is_partition) {
   return guarded([&] {
     const auto found = sg::stream_of(stream);
     sg::require(out_is_partition, "out_is_partition");
-    *out_is_partition = found->within() ? 1 : 0;
+    *out_is_partition = found->partition_lane() ? 1 : 0;
   });
 }
 
@@ -112,6 +112,6 @@ sg_status sg_stream_wait_event(sg_stream *stream, sg_event *event) {
     if (&waiting->owner() != &happening->owner())
       throw sg::error(SG_STATUS_INVALID_ARGUMENT, "event is %p, an event of another context",
                       static_cast<void *>(event));
-    happening->hold_back(*waiting);
+    happening->block(*waiting);
   });
 }

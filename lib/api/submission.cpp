@@ -11,14 +11,14 @@ namespace sg {
 
 namespace {
 
-// Threads take turns by it, as streams do.
+// Submitter number of a thread without a stream, for fair sharing.
 std::uint32_t number_of_thread() noexcept {
   static std::atomic<std::uint32_t> latest{0};
   thread_local const std::uint32_t own = latest.fetch_add(1, std::memory_order_relaxed);
   return own;
 }
 
-// Throws when an update changes what must stay.
+// Throws if an update changes a fixed property.
 void require_same_form(const problem &was, const problem &now, const char *name, std::int32_t index) {
   const char *what = nullptr;
   if (was.m != now.m || was.n != now.n || was.k != now.k)
@@ -66,7 +66,7 @@ checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t ind
   here.request = was.request;
 }
 
-plan_request checked_submit::wanted(places &known) const {
+plan_request checked_submit::wanted(operand_spaces &known) const {
   return updates() ? named_->request : limited(check_plan_options(plan_, "submit->plan", known));
 }
 
@@ -121,16 +121,16 @@ void checked_submit::record(const ref<job> &work, const access *accesses, std::s
   const named_in_submit &here = *named_;
   submission recorded;
   recorded.kind = work->kind;
-  if (label_) work->set_label(label_);  // which bounds it
+  if (label_) work->set_label(label_);  // truncated there
   recorded.label = work->label();
   recorded.priority = priority_;
   if (here.in) recorded.units = here.in->units();
-  if (here.in && here.in->within()) recorded.within = here.in;
+  if (here.in && here.in->partition_lane()) recorded.partition_stream = here.in;
   recorded.follows_on_device = work->follows_on_device;
   if (here.in) recorded.stream = here.in->number();
   recorded.program = work->shared_program();
   recorded.operands = std::move(work->operands);
-  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep the last one
+  if (work->kind == work_kind::copy) recorded.copy = work->copy;  // pooled records keep their latest copy
   recorded.tracked = !untracked_;
   recorded.accesses.assign(accesses, accesses + access_count);
   recorded.operation = here.operation;
@@ -157,12 +157,12 @@ submission_order checked_submit::settle(job &work) {
     order.after_count = named_->after.size();
   }
   work.units = order.on ? order.on->units() : 0;
-  if (order.on) work.within = order.on->within();
+  if (order.on) work.partition_lane = order.on->partition_lane();
   work.submitter = order.on ? order.on->number() : number_of_thread();
   return order;
 }
 
-// Makes the caller's handle, if one is wanted, before `submit()`, and gives it back when that throws.
+// Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.
 template <class Submit>
 void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
   if (!out_job) return submit();
@@ -188,14 +188,14 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
   });
 }
 
-void checked_submit::go(graph &what, const ref<job> &whole, sg_job **out_job) {
-  const submission_order order = settle(*whole);
-  hand_out(*whole, out_job, [&] { what.run(whole, order); });
+void checked_submit::go(graph &what, const ref<job> &parent, sg_job **out_job) {
+  const submission_order order = settle(*parent);
+  hand_out(*parent, out_job, [&] { what.run(parent, order); });
 }
 
 namespace {
 
-inline ref<job> product_job(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan) {
+inline ref<job> gemm_job(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan) {
   ref<job> work = to.new_job();
   work->give_schedule(plan);
   work->follows_on_device = to.on().orders_commands() && work->program->is_single();
@@ -205,23 +205,23 @@ inline ref<job> product_job(context &to, const problem_binding &where, const std
 
 }  // namespace
 
-void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
-                    const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
+void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
+                 const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job) {
   const bool tracked = !order.untracked() || order.records();
-  order.go(product_job(to, where, plan), accesses, tracked ? access_count : 0, out_job);
+  order.go(gemm_job(to, where, plan), accesses, tracked ? access_count : 0, out_job);
 }
 
-void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const program> &plan,
-                    checked_submit &order, sg_job **out_job) {
-  if (product.pointers.empty()) {
+void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
+                 sg_job **out_job) {
+  if (gemm.pointers.empty()) {
     access accesses[4];
-    const std::size_t count = list_accesses(product, accesses);
-    return submit_product(to, product.where, plan, accesses, count, order, out_job);
+    const std::size_t count = list_accesses(gemm, accesses);
+    return submit_gemm(to, gemm.where, plan, accesses, count, order, out_job);
   }
-  ref<job> work = product_job(to, product.where, plan);
-  work->operands.pointers = std::move(product.pointers);
+  ref<job> work = gemm_job(to, gemm.where, plan);
+  work->operands.pointers = std::move(gemm.pointers);
   access_list accesses;
-  accesses.add(product);
+  accesses.add(gemm);
   order.go(std::move(work), accesses.data(), accesses.size(), out_job);
 }
 

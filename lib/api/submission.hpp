@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An sg_submit, checked, with its handles resolved.
+// A checked sg_submit with its handles resolved.
 #pragma once
 
 #include <streamgemm/graph.h>
@@ -17,13 +17,13 @@
 
 namespace sg {
 
-// What a submission may name; most name nothing.
+// Rare options of a submission.
 struct named_in_submit {
   ref<stream> in;
   ref<completion_queue> queue;
   std::vector<ref<job>> after;
   ref<graph> records;
-  // What the graph is to record besides, see submission.
+  // For recording into a graph, see struct submission.
   sg_operation operation = SG_OPERATION_MARKER;
   std::vector<problem> shapes;
   plan_request request;
@@ -34,11 +34,11 @@ struct named_in_submit {
 class checked_submit {
  public:
   checked_submit(context &to, const sg_submit *given);
-  // For the update of a graph's submission, which was recorded as `was`.
+  // For the update of a graph's submission that was recorded as `was`.
   checked_submit(context &to, ref<graph> changed, std::int32_t index, const submission &was);
 
   const sg_plan_options *plan() const noexcept { return plan_; }
-  // On cores a limited stream's products are cut for fewer workers; 0: for all.
+  // On cores, GEMMs of a limited stream are split for fewer workers; 0: for all.
   std::int32_t most_lanes() const noexcept {
     return named_ && named_->in && to_.model().lanes_are_cores ? named_->in->units() : 0;
   }
@@ -47,11 +47,11 @@ class checked_submit {
     if (most > 0) request.streams = request.streams > 0 ? std::min(request.streams, most) : most;
     return request;
   }
-  // Throws when a plan that was made ahead uses more workers than the stream may.
+  // Throws if a plan made ahead uses more workers than the stream allows.
   void require_within_limit(const program &plan) const;
   bool untracked() const noexcept { return untracked_; }
-  // The caller waits for the job next. `pending`, where given, receives it unless it ends well before go() returns, for
-  // a caller who wants no handle.
+  // The caller waits for the job next. `pending`, if given, receives it unless it completes successfully before go()
+  // returns, for a caller without a handle.
   void will_wait(ref<job> *pending) noexcept {
     will_wait_ = true;
     pending_ = pending;
@@ -60,18 +60,18 @@ class checked_submit {
   bool records() const noexcept { return named_ && named_->records; }
 
   bool updates() const noexcept { return records() && named_->index >= 0; }
-  // How GEMMs are to be planned: by the options, within the stream's limit; in an update as they were recorded.
-  // `known`: see check_plan_options.
-  plan_request wanted(places &known) const;
+  // The plan request: from the options, within the stream's limit; in an update as recorded. `known`: see
+  // check_plan_options.
+  plan_request wanted(operand_spaces &known) const;
 
-  // Of what is recorded: its operation, the next of its problems, and how these are planned. An update throws when the
-  // problem differs from the recorded one in what must stay; `name`: the descriptor's, for messages.
+  // For recording: the operation, the next problem, and the plan request. An update throws if a fixed property of the
+  // problem differs from the recorded one; `name` is the descriptor's name in messages.
   void note_operation(sg_operation operation) noexcept { named_->operation = operation; }
   void note_shape(const problem &shape, const char *name);
   void note_request(const plan_request &request) noexcept { named_->request = request; }
   // Submits a graph's run.
-  void go(graph &what, const ref<job> &whole, sg_job **out_job);
-  // Submits the work, or records it, and gives the caller a handle if one is wanted. Once.
+  void go(graph &what, const ref<job> &parent, sg_job **out_job);
+  // Submits or records the work, and makes a handle if the caller requests one. Call once.
   void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
  private:
@@ -93,20 +93,20 @@ class checked_submit {
   ref<job> *pending_ = nullptr;
 };
 
-// Submits one product with its plan, without pointer arrays.
-void submit_product(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
-                    const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
-void submit_product(context &to, checked_gemm &&product, const std::shared_ptr<const program> &plan,
-                    checked_submit &order, sg_job **out_job);
+// Submits one GEMM with its plan, without pointer arrays.
+void submit_gemm(context &to, const problem_binding &where, const std::shared_ptr<const program> &plan,
+                 const access *accesses, std::size_t access_count, checked_submit &order, sg_job **out_job);
+void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
+                 sg_job **out_job);
 
-// Submits a group of `count` GEMMs; `descs_name`: the array's, for messages.
+// Submits a group of `count` GEMMs; `descs_name`: the array's name in messages.
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
                   checked_submit &order, sg_job **out_job);
 
-// Submits a scale-and-add. `name`: the descriptor's, for messages.
+// Submits a scale-and-add. `name`: the descriptor's name in messages.
 void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 
-// Submits a copy. `width_name`: what the caller calls the width.
+// Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
                  const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,
                  sg_job **out_job);

@@ -26,7 +26,7 @@ static_assert(std::is_trivially_copyable_v<sg_gemm_desc> && sizeof(sg_matrix) ==
 
 constexpr std::size_t words = sizeof(sg_gemm_desc) / sizeof(std::uint64_t);
 
-// All bits but those of addresses; whether there is a bias, the number of operands says.
+// All bits except addresses; the number of operands tells whether there is a bias.
 constexpr std::array<std::uint64_t, words> form_bits = [] {
   std::array<std::uint64_t, words> bits;
   bits.fill(~std::uint64_t{0});
@@ -36,7 +36,7 @@ constexpr std::array<std::uint64_t, words> form_bits = [] {
   return bits;
 }();
 
-// `y` lies as form_ does.
+// `y` has the alignment of form_.
 bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   std::uint64_t difference = 0;
   const char *const known = std::assume_aligned<16>(reinterpret_cast<const char *>(&y));
@@ -49,7 +49,7 @@ bool same_form(const sg_gemm_desc &x, const sg_gemm_desc &y) noexcept {
   return difference == 0;
 }
 
-// By odd numbers without a pattern, one for each part.
+// Multiplies each part by an odd constant.
 std::uint64_t mix(const context &on, const sg_gemm_desc &d, bool latency) noexcept {
   const auto word = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   const std::uint64_t choices = word(d.op_a) | word(d.op_b) << 4 | word(d.compute) << 8 | word(d.a.dtype) << 16 |
@@ -64,22 +64,22 @@ std::uint64_t mix(const context &on, const sg_gemm_desc &d, bool latency) noexce
   return (sum ^ sum >> 32) * 0x9E3779B97F4A7C15ull;
 }
 
-// A plan of more is not kept: finding it again takes little beside its run.
+// Larger plans are not cached: a look-up costs little beside their run.
 constexpr std::size_t most_commands = 128;
 
 }  // namespace
 
-// What a thread owns of it.
+// A thread's cache.
 struct submission_cache {
   static constexpr std::size_t ways = 4;
   struct set {
-    cached_gemm places[ways];
-    std::size_t turn = 0;
+    cached_gemm entries[ways];
+    std::size_t next = 0;
   };
   set sets[16];
-  cached_gemm *latest = nullptr;  // found or placed: as a rule one follows another of its form
+  cached_gemm *latest = nullptr;  // latest found or added: GEMMs of one form often follow each other
   cached_group groups[4];
-  std::size_t group_turn = 0;
+  std::size_t next_group = 0;
 
   set &set_of(std::uint64_t mixed) noexcept { return sets[mixed >> 60]; }
   static submission_cache *own() noexcept { return thread_owned<submission_cache>::get(); }
@@ -90,19 +90,19 @@ cached_gemm *cached_gemm::find(const context &on, const sg_gemm_desc &desc, bool
   if (!own || !own->latest) return nullptr;
   if (own->latest->has_form_of(on, desc, latency)) return own->latest;
   const std::uint64_t mixed = mix(on, desc, latency);
-  for (cached_gemm &one : own->set_of(mixed).places)
+  for (cached_gemm &one : own->set_of(mixed).entries)
     if (one.mixed_ == mixed && one.has_form_of(on, desc, latency)) return own->latest = &one;
   return nullptr;
 }
 
-cached_gemm *cached_gemm::place_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
+cached_gemm *cached_gemm::entry_for(const context &on, const sg_gemm_desc &desc, bool latency) noexcept {
   submission_cache *const own = submission_cache::own();
   if (!own) return nullptr;
   const std::uint64_t mixed = mix(on, desc, latency);
   submission_cache::set &set = own->set_of(mixed);
-  for (cached_gemm &one : set.places)
+  for (cached_gemm &one : set.entries)
     if (one.mixed_ == mixed) return own->latest = &one;
-  return own->latest = &set.places[set.turn++ % submission_cache::ways];
+  return own->latest = &set.entries[set.next++ % submission_cache::ways];
 }
 
 bool cached_gemm::has_form_of(const context &on, const sg_gemm_desc &desc, bool latency) const noexcept {
@@ -110,7 +110,7 @@ bool cached_gemm::has_form_of(const context &on, const sg_gemm_desc &desc, bool 
          same_form(desc, form_);
 }
 
-std::optional<cached_gemm::instance> cached_gemm::again(const context &on, const sg_gemm_desc &desc) const noexcept {
+std::optional<cached_gemm::instance> cached_gemm::rebind(const context &on, const sg_gemm_desc &desc) const noexcept {
   const bool by_rows = desc.c.layout == SG_LAYOUT_ROW_MAJOR;
   const void *const data[] = {by_rows ? desc.b.data : desc.a.data, by_rows ? desc.a.data : desc.b.data, desc.c.data,
                               desc.bias};
@@ -118,7 +118,7 @@ std::optional<cached_gemm::instance> cached_gemm::again(const context &on, const
   const auto suits = [&](int i) {
     const auto address = reinterpret_cast<std::uintptr_t>(data[i]);
     if (address == 0 || (address & unaligned_[i]) != 0 ||
-        on.memory().of(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != places_[i])
+        on.memory().of(data[i], static_cast<std::uint64_t>(bytes_[i]), found_[i]) != spaces_[i])
       return false;
     now->where.operands[i].base = static_cast<char *>(const_cast<void *>(data[i]));
     now->accesses[i].bytes.lo += address;
@@ -131,15 +131,15 @@ std::optional<cached_gemm::instance> cached_gemm::again(const context &on, const
   return now;
 }
 
-bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &product, bool latency) {
-  const problem &p = product.shape;
-  if (product.nothing_to_do || p.no_product || !product.pointers.empty()) return false;
+bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm, bool latency) {
+  const problem &p = gemm.shape;
+  if (gemm.nothing_to_do || p.no_multiply || !gemm.pointers.empty()) return false;
   context_ = on.number();
   latency_ = latency;
   form_ = desc;
   mixed_ = mix(on, desc, latency);
-  at_null_.where = product.where;
-  count_ = static_cast<int>(list_accesses(product, at_null_.accesses));
+  at_null_.where = gemm.where;
+  count_ = static_cast<int>(list_accesses(gemm, at_null_.accesses));
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   for (int i = 0; i < count_; ++i) {
     const operand &o = *operands[i];
@@ -149,7 +149,7 @@ bool cached_gemm::remember(const context &on, const sg_gemm_desc &desc, const ch
     at_null_.accesses[i].bytes.hi -= address;
     bytes_[i] = total_bytes(o, p.batch, "an operand");
     unaligned_[i] = static_cast<std::uintptr_t>(size_of(o.type) / (is_complex(o.type) ? 2 : 1)) - 1;
-    places_[i] = o.place;
+    spaces_[i] = o.space;
   }
   return true;
 }
@@ -160,7 +160,7 @@ bool cached_gemm::keeps(const sg::program &compiled) noexcept {
 
 bool cached_gemm::is_same(const cached_gemm &other) const noexcept {
   return context_ == other.context_ && latency_ == other.latency_ && mixed_ == other.mixed_ && count_ == other.count_ &&
-         std::equal(places_, places_ + count_, other.places_) && same_form(form_, other.form_);
+         std::equal(spaces_, spaces_ + count_, other.spaces_) && same_form(form_, other.form_);
 }
 
 const cached_group *cached_group::find(const context &on, const sg_gemm_desc *descs, std::size_t count, binding &where,
@@ -169,33 +169,34 @@ const cached_group *cached_group::find(const context &on, const sg_gemm_desc *de
   if (!own || descs->struct_size != sizeof *descs) return nullptr;
   for (const cached_group &one : own->groups) {
     if (!one.program_ || one.which_.size() != count) continue;
-    if (one.again(on, descs, where, accesses)) return &one;
-    accesses = {};  // some may be alike
+    if (one.rebind(on, descs, where, accesses)) return &one;
+    accesses = {};  // some may be equal
   }
   return nullptr;
 }
 
-bool cached_group::again(const context &on, const sg_gemm_desc *descs, binding &where, group_accesses &accesses) const {
+bool cached_group::rebind(const context &on, const sg_gemm_desc *descs, binding &where,
+                          group_accesses &accesses) const {
   const std::size_t count = which_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const cached_gemm &product = distinct_[which_[i]];
-    if (!product.has_form_of(on, descs[i])) return false;
+    const cached_gemm &gemm = distinct_[which_[i]];
+    if (!gemm.has_form_of(on, descs[i])) return false;
     if (i == 0) {
       where.others.resize(count - 1);
       accesses.reserve(count);
     }
-    const auto now = product.again(on, descs[i]);
+    const auto now = gemm.rebind(on, descs[i]);
     if (!now) return false;
     (i == 0 ? where.first : where.others[i - 1]) = now->where;
-    accesses.add(now->accesses, static_cast<std::size_t>(product.operand_count()));
+    accesses.add(now->accesses, static_cast<std::size_t>(gemm.operand_count()));
   }
   return true;
 }
 
-void cached_group::add(const context &on, const sg_gemm_desc &desc, const checked_gemm &product) {
+void cached_group::add(const context &on, const sg_gemm_desc &desc, const checked_gemm &gemm) {
   if (!is_known_) return;
   cached_gemm one;
-  is_known_ = which_.size() < most_products && one.remember(on, desc, product);
+  is_known_ = which_.size() < most_gemms && one.remember(on, desc, gemm);
   if (!is_known_) return;
   auto same = std::find_if(distinct_.begin(), distinct_.end(), [&](const cached_gemm &x) { return x.is_same(one); });
   if (same == distinct_.end()) {
@@ -207,12 +208,12 @@ void cached_group::add(const context &on, const sg_gemm_desc &desc, const checke
 }
 
 void cached_group::remember(cached_group &&made, const std::shared_ptr<const sg::program> &compiled) noexcept {
-  if (!made.is_known_ || compiled->schedule->commands.size() > most_products) return;
+  if (!made.is_known_ || compiled->schedule->commands.size() > most_gemms) return;
   submission_cache *const own = submission_cache::own();
   if (!own) return;
-  cached_group &place = own->groups[own->group_turn++ % std::size(own->groups)];
-  place = std::move(made);
-  place.program_ = compiled;
+  cached_group &cache_entry = own->groups[own->next_group++ % std::size(own->groups)];
+  cache_entry = std::move(made);
+  cache_entry.program_ = compiled;
 }
 
 }  // namespace sg

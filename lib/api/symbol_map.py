@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the linker's version script: every public function under the release that its documentation says it is there since.
+"""Writes the linker's version script: every public function, by the release in its "Since" note.
 symbol_map.py OUTPUT HEADER..."""
 import pathlib
 import re
 import sys
 
-# A function with the comment before it. Functions of 0.1 are exported by a pattern, as they always were.
+# A function with its comment. Functions of 0.1 are exported by a pattern.
 FUNCTION = re.compile(r"/\*\*(?P<comment>(?:(?!\*/).)*)\*/\s*SG_API\b[^;(]*?\b(?P<name>sg_\w+)\s*\(", re.S)
 SINCE = re.compile(r"Since\s+(?:\*\s+)?(\d+\.\d+)\.")
 
@@ -18,7 +18,7 @@ def main():
         for found in FUNCTION.finditer(pathlib.Path(header).read_text()):
             since = SINCE.search(found["comment"])
             if not since:
-                sys.exit(f"{header}: {found['name']} does not say since which version it is there")
+                sys.exit(f"{header}: {found['name']} has no Since version")
             if since[1] != "0.1":
                 later.setdefault(since[1], []).append(found["name"])
     text = "STREAMGEMM_0 {\n  global: sg_*;\n  local: *;\n};\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for jobs on behalf of a caller.
+// Waits for jobs on behalf of a caller.
 #pragma once
 
 #include <streamgemm/job.h>
@@ -12,26 +12,26 @@
 
 namespace sg {
 
-// A job's status once it has ended, which the program knows from now on; its message becomes the thread's.
-inline sg_status outcome_of(const job &ended) noexcept {
-  if (ended.status() != SG_STATUS_OK) set_last_error(ended.message());
-  ended.tell();
-  return ended.status();
+// The status of a completed job, which the application has now observed; its message becomes the thread's.
+inline sg_status outcome_of(const job &completed) noexcept {
+  if (completed.status() != SG_STATUS_OK) set_last_error(completed.message());
+  completed.mark_observed();
+  return completed.status();
 }
 
-// A caller's timeout from now.
+// A deadline from the caller's timeout.
 inline deadline deadline_of(std::int64_t timeout_ns) {
   require_range(timeout_ns, SG_FOREVER, INT64_MAX, "timeout_ns");
   return deadline(timeout_ns);
 }
 
-inline void refuse_own_callback(const job *about) {
-  if (about && about == job_of_current_callback())
-    throw error(SG_STATUS_DEADLOCK, "a callback waits for the job that it is about");
+inline void refuse_own_callback(const job *target) {
+  if (target && target == job_of_current_callback())
+    throw error(SG_STATUS_DEADLOCK, "a callback waits for its own job");
 }
 
-// Calls `fn` with the handle once the job has ended. The handle keeps valid until then: one reference more is taken.
-inline void request_callback(const ref<job> &about, handle_bits handle, object_type type,
+// Calls `fn` with the handle once the job has completed. A reference keeps the handle valid until then.
+inline void request_callback(const ref<job> &target, handle_bits handle, object_type type,
                              void (*run)(handle_bits, sg_status, void *, void *), void *fn, void *user) {
   auto request = std::make_unique<callback_request>();
   if (!retain_handle(handle, type)) throw_invalid_handle(handle_of<void>(handle), "the handle");
@@ -40,19 +40,19 @@ inline void request_callback(const ref<job> &about, handle_bits handle, object_t
   request->user = user;
   request->handle = handle;
   request->handle_type = type;
-  request->about = about;
-  about->call_back(request.release());
+  request->target = target;
+  target->call_back(request.release());
 }
 
-// Submits by `submit(&job)` and waits for the job.
+// Calls `submit(&job)` and waits for the job.
 template <class Submit>
 sg_status submit_and_wait(Submit &&submit) noexcept {
   sg_job *handle = nullptr;
   const sg_status submitted = submit(&handle);
-  if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: there is nothing to wait for
-  const sg_status ended = sg_job_wait(handle, SG_FOREVER);
+  if (submitted != SG_STATUS_OK || !handle) return submitted;  // recorded into a graph: no job to wait for
+  const sg_status outcome = sg_job_wait(handle, SG_FOREVER);
   sg_job_release(handle);
-  return ended;
+  return outcome;
 }
 
 }  // namespace sg

@@ -13,9 +13,9 @@ namespace sg {
 
 namespace {
 
-constexpr std::size_t most_name_bytes = 4096;  // it may hold a path
+constexpr std::size_t most_name_bytes = 4096;  // may hold a path
 
-// The backend that `name` begins with; `source` says in messages where the name comes from.
+// The backend of a device name; `source` is the origin of the name in messages.
 const backend_entry &backend_of(const std::string &backend, const std::string &name, const char *source) {
   const backend_entry *entry = find_backend(backend);
   if (entry && entry->available) return *entry;
@@ -29,7 +29,7 @@ const backend_entry &backend_of(const std::string &backend, const std::string &n
               known.c_str());
 }
 
-device_name take_apart(const std::string &name, const char *source) {
+device_name split_name(const std::string &name, const char *source) {
   const std::size_t colon = name.find(':');
   device_name parts{name.substr(0, colon), colon == name.npos ? "" : name.substr(colon + 1)};
   const backend_entry &entry = backend_of(parts.backend, name, source);
@@ -46,14 +46,14 @@ device_name take_apart(const std::string &name, const char *source) {
 }  // namespace
 
 device_name resolve_device(const char *name) {
-  const std::string_view asked(name ? name : "", name ? strnlen(name, most_name_bytes + 1) : 0);
-  if (asked.size() > most_name_bytes)
+  const std::string_view given(name ? name : "", name ? strnlen(name, most_name_bytes + 1) : 0);
+  if (given.size() > most_name_bytes)
     throw error(SG_STATUS_INVALID_ARGUMENT, "the name of a device is longer than %zu bytes", most_name_bytes);
-  if (!asked.empty() && asked != "auto") return take_apart(std::string(asked), "device");
+  if (!given.empty() && given != "auto") return split_name(std::string(given), "device");
   const std::string chosen = owner_variable("SG_DEVICE", most_name_bytes);
-  if (!chosen.empty() && chosen != "auto") return take_apart(chosen, "SG_DEVICE");
+  if (!chosen.empty() && chosen != "auto") return split_name(chosen, "SG_DEVICE");
   const backend_entry *cuda = find_backend("cuda");
-  return cuda && cuda->available ? device_name{"cuda", "0"} : take_apart("cpu", "device");
+  return cuda && cuda->available ? device_name{"cuda", "0"} : split_name("cpu", "device");
 }
 
 device::device(const sg_backend_ops &ops, const device_name &name) : ops_(ops), name_(name.text()) {

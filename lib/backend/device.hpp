@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened device: the C++ face over a backend's table. Failures are thrown as sg::error with the backend's own text.
+// An opened device: the C++ interface over a backend's table. Failures are thrown as sg::error with the backend's text.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -21,9 +21,9 @@ struct device_name {
   std::string text() const { return device.empty() ? backend : backend + ":" + device; }
 };
 
-// What `name` means. NULL, "" and "auto" mean the variable SG_DEVICE if it is set, otherwise "cuda:0" where it is
-// available and "cpu" where not. A name with nothing behind the colon means the backend's first device. Throws
-// SG_STATUS_INVALID_ARGUMENT when it is no name, SG_STATUS_NO_DEVICE when its backend is not there.
+// Resolves `name`. NULL, "" and "auto" mean the variable SG_DEVICE if set, otherwise "cuda:0" if available and else
+// "cpu". A name that ends in a colon means the backend's first device. Throws SG_STATUS_INVALID_ARGUMENT for an invalid
+// name, SG_STATUS_NO_DEVICE if its backend is unavailable.
 device_name resolve_device(const char *name);
 
 inline constexpr sg_backend_command marker_command{sizeof(sg_backend_command), SG_BACKEND_MARKER};
@@ -38,13 +38,13 @@ class device {
   const sg_backend_ops &ops() const noexcept { return ops_; }
   sg_backend_device *handle() const noexcept { return handle_; }
   const std::string &name() const noexcept { return name_; }  // "sim:h200"
-  std::string name_of(std::int32_t other) const;              // the backend's device of that index; "": none
+  std::string name_of(std::int32_t other) const;              // the backend's device with that index; "": none
   const device_model &model() const noexcept { return *model_; }
-  bool unified() const noexcept { return !ops_.memory_space; }  // all memory is one
-  // Commands may follow others on the device, without the host between them.
+  bool unified() const noexcept { return !ops_.memory_space; }  // host and device share memory
+  // The device orders commands by itself, without the host.
   bool orders_commands() const noexcept { return !unified() && !ops_.stream_begin_at; }
 
-  // Throws what a failed status of one of this device's functions means; `what` names the attempt.
+  // Throws the error for a failed status of one of this device's functions; `what` names the attempt.
   void check(sg_status status, const char *what) const;
 
   bool supports(const sg_backend_command &what) const noexcept { return ops_.supports(handle_, &what) != 0; }
@@ -55,20 +55,20 @@ class device {
   }
   bool has_batches() const noexcept { return ops_.takes_batches && ops_.takes_batches(handle_) != 0; }
 
-  // The required slots that hand something out, checked. Give it back with the table's own function.
+  // Required slots that return a resource, checked. Release it by the table's own function.
   void *mem_alloc(std::uint64_t bytes) const;
   void *host_alloc(std::uint64_t bytes) const;
   sg_backend_stream *stream_create(std::int32_t priority) const;
   sg_backend_event *event_create() const;
 
-  // The optional slots, with what their absence means.
+  // Optional slots, with a default if absent.
   void host_register(void *memory, std::uint64_t bytes) const;
   void host_unregister(void *memory) const;
-  memory_space space_of(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always its own
+  memory_space space_of(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always the device's
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
   sg_backend_facts facts() const noexcept;
-  std::optional<std::uint64_t> free_memory() const noexcept;  // bytes of the device's; none when it cannot be told
+  std::optional<std::uint64_t> free_memory() const noexcept;  // bytes on the device; empty: unknown
 
  private:
   const sg_backend_ops &ops_;
@@ -77,10 +77,10 @@ class device {
   std::unique_ptr<const device_model> model_;
 };
 
-// Opens the device that resolve_device(name) names. Throws as it does, and with the backend's reason.
+// Opens the device of resolve_device(name). Throws as it does, and with the backend's reason.
 std::shared_ptr<device> open_device(const char *name);
 
-// What the core offers its backends: the planner's own device model and cost functions.
+// The core's services for backends: the planner's device models and cost functions.
 const sg_backend_host *host_services() noexcept;
 
 }  // namespace sg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner's device model and the costs of commands, as a backend may use them.
+// The planner's device model and command costs as services for backends.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -27,7 +27,7 @@ sg_status model_parse(const char *json, sg_backend_model **out, char *message) {
 
 void model_free(sg_backend_model *model) { delete model; }
 
-// A cost that the model does not know is negative.
+// An unknown cost is negative.
 template <class Cost>
 double known_cost(Cost &&cost) noexcept {
   double seconds = -1;

@@ -53,7 +53,7 @@ const sg_backend_ops *load_plugin(const std::string &path) {
   if (!entry)
     throw error(SG_STATUS_NO_DEVICE, "it has no symbol %s, so it is no plugin for this version",
                 SG_BACKEND_ENTRY_SYMBOL);
-  // Never closed again, whatever comes of it: its constructors may have left threads and handlers behind.
+  // Never unloaded, even on failure: its constructors may have started threads and installed handlers.
   return reinterpret_cast<sg_backend_entry_fn>(entry)();
 }
 

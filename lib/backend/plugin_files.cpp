@@ -28,7 +28,7 @@ bool is_plugin(std::string_view name) {
   return name.size() > prefix.size() + suffix.size() && name.starts_with(prefix) && name.ends_with(suffix);
 }
 
-// The folder beside this library; "" where the loader does not know it by an absolute path.
+// The folder of this library; "" if the loader does not know its absolute path.
 std::string own_folder() {
   static const char marker = 0;
   Dl_info facts;
@@ -37,7 +37,7 @@ std::string own_folder() {
   return path.substr(0, path.rfind('/') + 1) + "streamgemm";
 }
 
-// Adds the plugins of a folder by name, but for those whose names are there already.
+// Adds the plugins of a folder in order of name, except names already present.
 void add_folder(const std::string &folder, std::vector<std::string> &paths) {
   const std::unique_ptr<DIR, int (*)(DIR *)> open(opendir(folder.c_str()), closedir);
   if (!open) return;

@@ -40,7 +40,7 @@ class registry {
     return std::any_of(entries_.begin(), entries_.end(), [&](const auto &entry) { return entry.name == name; });
   }
 
-  // `name` is used until the table has said its own.
+  // `name` is used until the table gives its own.
   template <class Table>
   void add(const std::string &name, const std::string &origin, Table &&table) {
     backend_entry entry{nullptr, printable(name), false, "", origin};
@@ -82,14 +82,14 @@ std::atomic<const registry *> loaded;
 std::mutex loading;
 thread_local bool loading_here = false;  // while plugins load; some of their libraries fork to start a helper
 
-// A fork waits until loading is over, so that the child finds the registry whole and the lock free.
+// A fork waits until loading is complete, so that the child has a complete registry and a free lock.
 void before_fork() {
   if (!loading_here) loading.lock();
 }
 void after_fork() {
   if (!loading_here) loading.unlock();
 }
-// After the handlers with a priority (run/job/process.cpp), so that a fork takes this lock before theirs.
+// Registered after the handlers with a priority (run/job/process.cpp), so that a fork takes this lock before theirs.
 [[maybe_unused]] const int at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
 const registry &the_registry() {

@@ -10,18 +10,17 @@ namespace sg {
 
 namespace {
 
-// For how long to ask before sleeping: sleeping and being woken takes longer than some sections.
-constexpr std::int64_t asks_for_ns = 10'000;
+// Time to spin before sleeping: a sleep and a wake-up take longer than some sections.
+constexpr std::int64_t spin_ns = 10'000;
 
-// What a thread does between two questions. Now and then it lets another one have the core, and in the end one of lower
-// priority, too.
+// Back-off between two tests. It sometimes yields the core to another thread, and finally to one of lower priority.
 class backoff {
  public:
   void pause() noexcept {
-    if (++asked_ % 4096 == 0) {
+    if (++spins_ % 4096 == 0) {
       constexpr timespec brief{0, 50'000};
       nanosleep(&brief, nullptr);
-    } else if (asked_ % 128 == 0) {
+    } else if (spins_ % 128 == 0) {
       sched_yield();
     }
     relax();
@@ -36,7 +35,7 @@ class backoff {
 #endif
   }
 
-  unsigned asked_ = 0;
+  unsigned spins_ = 0;
 };
 
 }  // namespace
@@ -50,7 +49,7 @@ bool combining_mutex::enter(request &mine) noexcept {
 
 void combining_mutex::leave(request &mine) noexcept {
   std::atomic<std::uint32_t>
-      *asleep[combining_limit + 1];  // woken without the mutex, by address: requests end when notified
+      *asleep[combining_limit + 1];  // woken outside the mutex, by address only: a notified request may be gone
   int sleepers = 0;
   const auto notify = [&](request &waiting, state what) {
     std::atomic<std::uint32_t> &now = waiting.now;
@@ -62,7 +61,7 @@ void combining_mutex::leave(request &mine) noexcept {
     if (!next) {
       request *expected = latest;
       const bool was_last = last_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
-      // Another request is behind it, whose thread is about to link it.
+      // Another request has been queued behind it, and its thread is about to link it.
       for (backoff some; !was_last && !next; next = latest->next.load(std::memory_order_acquire)) some.pause();
     }
     if (latest != &mine) notify(*latest, executed);
@@ -79,7 +78,7 @@ void combining_mutex::leave(request &mine) noexcept {
 
 combining_mutex::state combining_mutex::await(request &mine) noexcept {
   backoff some;
-  for (const deadline enough(asks_for_ns); !enough.passed();) {
+  for (const deadline enough(spin_ns); !enough.passed();) {
     for (int i = 0; i < 32; ++i, some.pause()) {
       const std::uint32_t now = mine.now.load(std::memory_order_acquire);
       if (now != waits) return static_cast<state>(now);

@@ -15,12 +15,12 @@ class combining_mutex {
   combining_mutex(const combining_mutex &) = delete;
   combining_mutex &operator=(const combining_mutex &) = delete;
 
-  // Sections that one thread executes for others before it hands the mutex on: its own call takes that much longer.
+  // Sections that one thread executes for others before it passes the mutex on: its own call takes that much longer.
   static constexpr int combining_limit = 16;
 
-  // Executes `section()` and returns after it: on this thread, or on one that holds the mutex. So it must not throw,
-  // block, enter this mutex, use thread-local state, nor drop what may be the last reference to something. `fetch()` is
-  // called there some time before it, if at all: it may prefetch what the section needs, and nothing else.
+  // Executes `section()` on this thread, or on the one that holds the mutex, and returns after it. So it must not
+  // throw, block, enter this mutex, use thread-local state, or drop a possibly last reference. `fetch()`, if called,
+  // runs there some time earlier: it may only prefetch data of the section.
   template <class Section, class Fetch>
   void run(Section &&section, Fetch &&fetch) noexcept {
     struct sections {
@@ -39,7 +39,7 @@ class combining_mutex {
   void run(Section &&section) noexcept {
     run(section, [] {});
   }
-  // The same for longer sections: on this thread, so that no other one's call takes so long.
+  // Likewise for longer sections: always on this thread, so that no other thread's call takes so long.
   template <class Section>
   void run_here(Section &&section) noexcept {
     request mine;
@@ -52,8 +52,8 @@ class combining_mutex {
   enum state : std::uint32_t { waits, sleeps, holds, executed };
   struct request {  // a node of the queue, on its thread's stack until that holds the mutex or its section is executed
     std::atomic<request *> next{nullptr};
-    std::atomic<std::uint32_t> now{waits};       // a state; a futex
-    void (*section)(void *) noexcept = nullptr;  // nullptr: its thread's to execute
+    std::atomic<std::uint32_t> now{waits};       // its state: a futex
+    void (*section)(void *) noexcept = nullptr;  // nullptr: its thread executes it
     void (*fetch)(const void *) noexcept = nullptr;
     void *what = nullptr;
   };
@@ -62,7 +62,7 @@ class combining_mutex {
   void leave(request &mine) noexcept;
   static state await(request &mine) noexcept;
 
-  std::atomic<request *> last_{nullptr};  // of the queue, whose first holds the mutex
+  std::atomic<request *> last_{nullptr};  // tail of the queue; the head holds the mutex
 };
 
 }  // namespace sg

@@ -25,7 +25,7 @@ void copy_past_caches(void *to, const void *from, std::size_t bytes) noexcept {
       _mm_stream_si128(reinterpret_cast<__m128i *>(out + at + i),
                        _mm_loadu_si128(reinterpret_cast<const __m128i *>(in + at + i)));
   std::memcpy(out + at, in + at, bytes - at);
-  _mm_sfence();  // nothing else orders such stores, and another thread is notified of the copy
+  _mm_sfence();  // orders the streaming stores before the notification of another thread
 }
 
 #else

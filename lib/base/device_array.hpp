@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One object for each device of a machine, side by side: the object of a device is found without a lookup.
+// One object for each device of a machine, indexed by device.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace sg {
 template <class T>
 class device_array {
  public:
-  // `make(device_index)` gives each object; objects need be neither movable nor copyable.
+  // `make(device_index)` constructs each object; objects need be neither movable nor copyable.
   template <class Make>
   device_array(std::size_t count, Make &&make) : count_(count), all_(std::allocator<T>().allocate(count)) {
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library knows of its element types.
+// Properties of element types.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -10,7 +10,7 @@ namespace sg {
 
 constexpr bool is_dtype(int value) noexcept { return value >= SG_DTYPE_F64 && value <= SG_DTYPE_F8_E5M2; }
 
-// Bytes of an element; 0 for a value that is not a type.
+// Bytes of an element; 0 for an invalid type.
 constexpr std::int64_t size_of(sg_dtype type) noexcept {
   switch (type) {
     case SG_DTYPE_F64:
@@ -31,25 +31,25 @@ constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 
 
 constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 
-// The type that sums of products are kept in, and the partial results of a split over K are stored in.
+// The type of sums, and of the partial results of a split over K.
 constexpr sg_dtype accumulator_of(sg_dtype out_type) noexcept {
   return out_type == SG_DTYPE_F16 || out_type == SG_DTYPE_BF16 ? SG_DTYPE_F32 : out_type;
 }
 
-// May a product of two `in` matrices be stored as `out`?
-constexpr bool is_product_type(sg_dtype in, sg_dtype out) noexcept {
+// Is there a GEMM of two `in` matrices with a result of type `out`?
+constexpr bool is_gemm_type(sg_dtype in, sg_dtype out) noexcept {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
   if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
   return in == out && in != SG_DTYPE_I32;
 }
 
-// May products of `in` matrices be asked for with this compute?
+// Is this compute type valid for GEMMs of `in` matrices?
 constexpr bool is_compute_of(sg_dtype in, sg_compute compute) noexcept {
   return compute == SG_COMPUTE_EXACT || (compute == SG_COMPUTE_F8 ? is_f8(in) : in == SG_DTYPE_F32);
 }
 
-// Floating-point (or integer) operations of one multiply-add: a complex one costs four real ones.
+// Floating-point (or integer) operations of one multiply-add: a complex one counts as four real ones.
 constexpr double flops_per_mac(sg_dtype in) noexcept { return is_complex(in) ? 8.0 : 2.0; }
 
 const char *name_of(sg_dtype type) noexcept;

@@ -24,17 +24,17 @@ class error : public std::exception {
   char text_[480];
 };
 
-// The calling thread's message, as sg_last_error_message returns it.
+// Sets the calling thread's message for sg_last_error_message.
 void set_last_error(const char *text) noexcept;
 const char *last_error() noexcept;
 
 // Copies with truncation; always terminates. size > 0.
 void copy_text(char *out, std::size_t size, const char *text) noexcept;
 
-// The status of the exception being handled; its text goes to the calling thread's message. Call inside catch (...).
+// The status of the exception being handled; sets the calling thread's message. Call inside catch (...).
 sg_status status_of_current_exception() noexcept;
 
-// Runs `body`, which returns nothing, and maps whatever it throws.
+// Runs `body`, which returns nothing, and maps its exceptions to a status.
 template <class Body>
 sg_status guarded(Body &&body) noexcept {
   try {

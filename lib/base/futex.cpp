@@ -34,7 +34,7 @@ void futex_wait(const std::atomic<std::uint32_t> &word, std::uint32_t expected, 
   const int saved = errno;
   while (word.load(std::memory_order_acquire) == expected) {
     const long result = syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, nullptr,
-                                FUTEX_BITSET_MATCH_ANY);  // an absolute time on CLOCK_MONOTONIC
+                                FUTEX_BITSET_MATCH_ANY);  // absolute time on CLOCK_MONOTONIC
     if (result == 0 || errno != EINTR) break;
   }
   errno = saved;

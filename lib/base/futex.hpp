@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping until a word changes. Linux futexes, because std::atomic::wait has no timeout and may spin.
+// Sleeps until a word changes. Linux futexes, because std::atomic::wait has no timeout and may spin.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,7 @@ class deadline {
 
 std::int64_t monotonic_ns() noexcept;
 
-// Returns when `word` may have changed from `expected`, or `until` has passed: callers look again. Signals don't end
-// it.
+// Returns when `word` may differ from `expected`, or `until` has passed: callers test again. Signals do not end it.
 void futex_wait(const std::atomic<std::uint32_t> &word, std::uint32_t expected, const deadline &until) noexcept;
 void futex_wake_all(const std::atomic<std::uint32_t> &word) noexcept;
 

@@ -9,22 +9,22 @@
 namespace sg {
 namespace {
 
-// A handle, from the top: 4 bits type (never 0, so no address of user space is a handle), the lowest 6 bits of the
-// process epoch, 28 bits generation, 26 bits slot.
+// A handle, from the most significant bits: 4 bits type (never 0, so no address of user space is a handle), the lowest
+// 6 bits of the process epoch, 28 bits generation, 26 bits slot.
 constexpr int slot_bits = 26, generation_bits = 28, epoch_bits = 6;
 constexpr std::uint64_t slot_mask = (1u << slot_bits) - 1;
 constexpr std::uint64_t generation_mask = (1u << generation_bits) - 1;
 constexpr std::uint64_t epoch_mask = (1u << epoch_bits) - 1;
 
-// A slot's word, from the top: 28 bits generation, 16 bits pins (calls that look at the slot now), 20 bits references.
-// References 0: the handle is gone. The slot is freed when both counts are 0.
+// A slot's word, from the most significant bits: 28 bits generation, 16 bits pins (calls that use the slot now), 20
+// bits references. References 0: the handle is released. The slot is freed when both counts are 0.
 constexpr std::uint64_t one_reference = 1, one_pin = 1u << 20, reference_mask = one_pin - 1;
 constexpr int generation_shift = 36;
 constexpr std::uint64_t pin_mask = ((1ull << generation_shift) - 1) & ~reference_mask;
 
 struct slot {
   std::atomic<std::uint64_t> word{0};
-  // What the handle was made as: the type, and all of the process epoch. The handle itself comes from the caller.
+  // The original type and complete process epoch; the handle itself comes from the caller.
   std::atomic<std::uint64_t> identity{0};
   std::atomic<object *> target{nullptr};
   std::atomic<std::uint32_t> next_free{0};
@@ -53,7 +53,7 @@ std::uint32_t take_slot() {
   while (const auto index = static_cast<std::uint32_t>(head)) {
     const std::uint64_t next = slot_at(index).next_free.load(std::memory_order_relaxed);
     if (!g_free.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel)) continue;
-    __builtin_prefetch(&slot_at(static_cast<std::uint32_t>(next)), 1);  // long out of the caches, where many are in use
+    __builtin_prefetch(&slot_at(static_cast<std::uint32_t>(next)), 1);  // with many slots in use it has left the caches
     return index;
   }
   std::uint32_t index = g_slots_begun.load(std::memory_order_relaxed);
@@ -64,7 +64,7 @@ std::uint32_t take_slot() {
       auto fresh = std::make_unique<chunk>();
       chunk *none = nullptr;
       if (place.compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel))
-        static_cast<void>(fresh.release());  // the table's
+        static_cast<void>(fresh.release());  // owned by the table
     }
   } while (!g_slots_begun.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
   return index;
@@ -94,7 +94,7 @@ decoded decode(handle_bits handle, object_type type) noexcept {
   return {&where, index, (handle >> slot_bits) & generation_mask};
 }
 
-// Changes a living slot's word by `change`; false when the handle is not (or no longer) alive.
+// Changes a live slot's word by `change`; false if the handle is not alive.
 bool change_word(const decoded &d, std::uint64_t change) noexcept {
   std::uint64_t word = d.where->word.load(std::memory_order_acquire);
   do {
@@ -134,7 +134,7 @@ bool retain_handle(handle_bits handle, object_type type) noexcept {
 
 bool release_handle(handle_bits handle, object_type type) noexcept {
   const decoded d = decode(handle, type);
-  // A pin first, so that the slot cannot be freed and used anew between the check and the change.
+  // Pins first, so that the slot cannot be freed and reused between the check and the change.
   if (!d.where || !change_word(d, one_pin - one_reference)) return false;
   unpin(d);
   return true;

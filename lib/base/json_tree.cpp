@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr std::size_t max_text_bytes = 1 << 20, max_depth = 6, max_values = 20000;
 
-// Grows the tree as the parser reports what it reads.
+// Builds the tree from the parser's events.
 class grower final : public nlohmann::json_sax<json> {
  public:
   grower(json_tree &root, const char *what) : root_(root), what_(what) {}
@@ -25,7 +25,7 @@ class grower final : public nlohmann::json_sax<json> {
   bool number_unsigned(number_unsigned_t value) override { return add_number(double(value)); }
   bool number_float(number_float_t value, const string_t &) override { return add_number(value); }
   bool string(string_t &value) override { return add(json_tree::kind::text).text = std::move(value), true; }
-  bool binary(binary_t &) override { return false; }  // no text has any
+  bool binary(binary_t &) override { return false; }  // never in text
   bool start_array(std::size_t) override { return open(json_tree::kind::array); }
   bool start_object(std::size_t) override { return open(json_tree::kind::object); }
   bool end_array() override { return open_.pop_back(), true; }
@@ -72,7 +72,7 @@ class grower final : public nlohmann::json_sax<json> {
 
   json_tree &root_;
   const char *what_;
-  std::vector<json_tree *> open_;  // from the root inwards; a container moves only when one before it in here grows
+  std::vector<json_tree *> open_;  // from the root inwards; a container moves only if an earlier one in this list grows
   std::size_t values_ = 0;
 };
 

@@ -28,7 +28,7 @@ void json_writer::member(std::string_view key, double value) {
   const auto written = std::to_chars(text, text + sizeof text, value);
   const std::string_view number(text, std::size_t(written.ptr - text));
   out_ += number;
-  // Readers that tell integers from other numbers find the latter whatever the value is.
+  // So that typed readers see a floating-point number whatever its value.
   if (number.find_first_of(".e") == std::string_view::npos) out_ += ".0";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one JSON object as text, member by member. What it allocates is the text alone.
+// Writes one JSON object as text, member by member. Allocates nothing but the text.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ class json_writer {
   // `value` is UTF-8.
   void member(std::string_view key, std::string_view value);
   void member(std::string_view key, std::int64_t value);
-  // The shortest text that reads as the same number; null for what JSON has no number for.
+  // The shortest text that parses to the same number; null for NaN and infinities.
   void member(std::string_view key, double value);
   void member(std::string_view key, std::span<const std::uint32_t> values);
   void member_truth(std::string_view key, bool value);
 
-  // What follows belongs to an object inside, until its end.
+  // Later members belong to an inner object, until end().
   void begin(std::string_view key);
   void end();
 
-  // What follows are the objects of an array, each from begin_item() to end(), until end_list().
+  // The objects of an array follow, each from begin_item() to end(), until end_list().
   void begin_list(std::string_view key);
   void begin_item();
   void end_list();
 
-  // The whole object. All objects inside have ended.
+  // The complete object. All inner objects must be closed.
   std::string take();
 
  private:
@@ -40,7 +40,7 @@ class json_writer {
 
   std::string out_ = "{";
   std::size_t depth_ = 1;
-  bool first_ = true;  // nothing is in the innermost object yet
+  bool first_ = true;  // the innermost object is empty so far
 };
 
 }  // namespace sg

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that are linked through the `next` of their nodes, so that they need no memory.
+// Intrusive lists, linked through the `next` of their nodes: they allocate nothing.
 #pragma once
 
 #include <atomic>
 
 namespace sg {
 
-// Lock-free. Sequentially consistent: a thread that then tests whether it must wake the consumer sees the consumer's
+// Lock-free. Sequentially consistent: either a thread that then tests whether to wake the consumer sees the consumer's
 // state, or the consumer sees the node.
 template <class Node>
 void push_to(std::atomic<Node *> &list, Node &node) noexcept {
@@ -27,7 +27,7 @@ Node *reversed(Node *list) noexcept {
   return result;
 }
 
-// Empties the list; the oldest node comes first.
+// Empties the list; returns it oldest node first.
 template <class Node>
 Node *take_in_order(std::atomic<Node *> &list) noexcept {
   return list.load() ? reversed(list.exchange(nullptr)) : nullptr;

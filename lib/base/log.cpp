@@ -25,13 +25,13 @@ constexpr std::array<std::string_view, 4> levels{"error", "warn", "info", "debug
 constexpr std::array<std::string_view, 5> areas{"plan", "plugin", "memory", "fallback", "job"};
 constexpr std::size_t longest_value = 200;
 
-// The bytes of the UTF-8 character that begins at `text`; 0: none does, or it is a control character.
+// The bytes of the printable UTF-8 character at `text`; 0: none.
 std::size_t printable_character(const unsigned char *text) noexcept {
   const auto continues = [&](std::size_t at) { return (text[at] & 0xc0) == 0x80; };
   const unsigned char first = text[0];
   if (first < 0x80) return first >= 0x20 && first != 0x7f && first != '\\' ? 1 : 0;
   if (first < 0xc2 || first > 0xf4 || !continues(1)) return 0;
-  if (first < 0xe0) return first == 0xc2 && text[1] < 0xa0 ? 0 : 2;  // U+0080 to U+009F are controls
+  if (first < 0xe0) return first == 0xc2 && text[1] < 0xa0 ? 0 : 2;  // U+0080 to U+009F are control characters
   if (!continues(2)) return 0;
   if (first < 0xf0) {
     const bool overlong = first == 0xe0 && text[1] < 0xa0, surrogate = first == 0xed && text[1] >= 0xa0;
@@ -42,7 +42,7 @@ std::size_t printable_character(const unsigned char *text) noexcept {
   return overlong || beyond || !continues(3) ? 0 : 4;
 }
 
-// A closed pipe must not end the process: SIGPIPE is blocked, and consumed if it came.
+// A closed pipe must not terminate the process: SIGPIPE is blocked, and consumed if raised.
 class without_sigpipe {
  public:
   without_sigpipe() noexcept {
@@ -96,7 +96,7 @@ std::size_t escape_for_log(char *out, std::size_t size, const char *text) noexce
   constexpr char digits[] = "0123456789abcdef";
   const auto *from = reinterpret_cast<const unsigned char *>(text);
   std::size_t length = 0;
-  std::size_t fits = 0;  // so far with room for "..."
+  std::size_t fits = 0;  // length so far that leaves room for "..."
   while (*from) {
     const std::size_t plain = printable_character(from), needed = plain ? plain : 4;
     if (length + needed >= size) {
@@ -151,12 +151,12 @@ bool parse_log_variable(const char *value, std::uint32_t &enabled) noexcept {
 
 bool log_reads_variable(log_level level, log_area area) noexcept {
   const char *value = secure_getenv("SG_LOG");
-  // Where standard error was closed, its number may be that of a file of the program's by now, or later.
+  // If standard error is closed, the application may reuse its number for another file.
   if (value && fcntl(STDERR_FILENO, F_GETFD) < 0) value = nullptr;
   std::uint32_t enabled = 0, unread = log_unread;
   const bool sound = !value || !*value || parse_log_variable(value, enabled);
   if (!sound) enabled = 0;
-  // One thread is first.
+  // Only one thread reports it.
   if (g_log_enabled.compare_exchange_strong(unread, enabled, std::memory_order_relaxed) && !sound) {
     char text[400];
     std::snprintf(

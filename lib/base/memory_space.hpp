@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that an address is in, as seen from a device: its kind, and of device memory which device's.
+// The memory space of an address: its kind, and for device memory the device.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -14,19 +14,19 @@ class memory_space {
  public:
   static constexpr std::uint16_t unknown_peer = UINT16_MAX;
 
-  // A kind that names no other device: SG_MEMORY_DEVICE is the first device's, SG_MEMORY_PEER some peer's.
+  // A kind without a device index: SG_MEMORY_DEVICE is the first device's, SG_MEMORY_PEER an unspecified peer's.
   constexpr memory_space(sg_memory_kind kind = SG_MEMORY_DEVICE) noexcept
       : kind_(static_cast<std::uint16_t>(kind)), device_(kind == SG_MEMORY_PEER ? unknown_peer : 0) {}
   static constexpr memory_space of_device(device_index device) noexcept {
     return {SG_MEMORY_DEVICE, static_cast<std::uint16_t>(device)};
   }
-  // Memory of a device that is not the machine's, by its index among those of the backend.
+  // Memory of a device outside the machine, by its index in the backend.
   static constexpr memory_space of_peer(std::uint16_t index) noexcept { return {SG_MEMORY_PEER, index}; }
 
   constexpr sg_memory_kind kind() const noexcept { return static_cast<sg_memory_kind>(kind_); }
   constexpr device_index device() const noexcept { return device_index(device_); }  // of SG_MEMORY_DEVICE
   constexpr std::uint16_t peer() const noexcept { return device_; }                 // of SG_MEMORY_PEER
-  // The device's copy engines reach it, and its kernels are not given it.
+  // Accessible by the device's copy engines, not passed to its kernels.
   constexpr bool is_copied_directly() const noexcept { return kind() == SG_MEMORY_PINNED || kind() == SG_MEMORY_PEER; }
   constexpr std::uint32_t bits() const noexcept { return std::uint32_t{kind_} << 16 | device_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared ownership inside the library: an intrusive count and the pointer that keeps it.
+// Shared ownership inside the library: an intrusive count and its smart pointer.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace sg {
 
 enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph, trace };
 
-// Whatever a handle can stand for. Born with one reference.
+// Base of all objects that handles refer to. Constructed with one reference.
 class object {
  public:
   explicit object(object_type type) noexcept : type_(type) {}
@@ -20,30 +20,30 @@ class object {
 
   object_type type() const noexcept { return type_; }
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  // The same while no other thread knows the object: no atomic addition is needed.
+  // Likewise while no other thread knows the object: needs no atomic addition.
   void add_ref_unshared() noexcept {
     refs_.store(refs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // The last one needs no subtraction: no other thread has a reference or can get one.
+  // The last reference needs no atomic subtraction: no other thread has one or can get one.
   void drop_ref() noexcept {
     if (has_one_ref() || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_ref_dropped();
   }
-  // Of an object whose one reference is the caller's: it has no other owner, and will have none but by the caller.
+  // The caller's reference is the only one, and only the caller can add others.
   bool has_one_ref() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
-  // Drops several that are not the last.
+  // Drops several references, not the last one.
   void drop_refs(std::int64_t count) noexcept { refs_.fetch_sub(count, std::memory_order_release); }
 
  protected:
   virtual ~object() = default;
   virtual void last_ref_dropped() noexcept { delete this; }
-  void revive() noexcept { refs_.store(1, std::memory_order_relaxed); }  // of pooled objects
+  void revive() noexcept { refs_.store(1, std::memory_order_relaxed); }  // for pooled objects
 
  private:
   std::atomic<std::int64_t> refs_{1};
   const object_type type_;
 };
 
-// Keeps one reference.
+// Holds one reference.
 template <class T>
 class ref {
  public:
@@ -63,7 +63,7 @@ class ref {
     if (object_) object_->drop_ref();
   }
 
-  static ref adopt(T *object) noexcept {  // takes over a reference that exists
+  static ref adopt(T *object) noexcept {  // takes over an existing reference
     ref result;
     result.object_ = object;
     return result;

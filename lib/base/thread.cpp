@@ -12,7 +12,7 @@ namespace sg {
 
 namespace {
 
-// Callbacks of the application run on such threads: as much as Linux gives a thread by default.
+// Linux's default size: application callbacks run on these threads.
 constexpr std::size_t stack_bytes = std::size_t(8) << 20;
 
 struct start {
@@ -33,7 +33,7 @@ thread::thread(const char *name, std::function<void()> body) {
   auto given = std::make_unique<start>(start{name, std::move(body)});
   sigset_t all, before;
   sigfillset(&all);
-  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  // The application handles faults: a blocked fault signal would terminate the process without its handler.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_attr_t attributes;
   int failed = pthread_attr_init(&attributes);
@@ -45,7 +45,7 @@ thread::thread(const char *name, std::function<void()> body) {
     pthread_attr_destroy(&attributes);
   }
   if (failed != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "a thread could not be started: %s", std::strerror(failed));
-  static_cast<void>(given.release());  // the thread's
+  static_cast<void>(given.release());  // owned by the thread
   joinable_ = true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of the library: it takes none of the application's signals, and its stack is as large as its work needs,
-// whatever limit the process gives new threads.
+// A thread of the library: it blocks the application's signals, and its stack size is fixed, whatever the process's
+// limit is.
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ namespace sg {
 class thread {
  public:
   thread() = default;
-  // `name`: at most 15 characters. Throws sg::error (out of memory) when no thread can be started.
+  // `name`: at most 15 characters. Throws sg::error (out of memory) if no thread can be started.
   thread(const char *name, std::function<void()> body);
   thread(thread &&other) noexcept : handle_(other.handle_), joinable_(std::exchange(other.joinable_, false)) {}
   thread &operator=(thread &&other) noexcept {
@@ -21,7 +21,7 @@ class thread {
     std::swap(joinable_, other.joinable_);
     return *this;
   }
-  ~thread() = default;  // joined or detached before
+  ~thread() = default;  // joined or detached
 
   bool joinable() const noexcept { return joinable_; }
   void join() noexcept;

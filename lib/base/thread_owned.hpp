@@ -7,14 +7,14 @@
 
 namespace sg {
 
-// A T of each thread's own. Not a thread_local itself: that would come off every thread's stack, and be read after its
-// end, because exit handlers and other libraries' ends of a thread run after its objects are gone; and glibc ends the
-// process where it has no memory to note a thread_local's destructor. (One that a thread first asks for in such a
-// place, and the main thread's, are never given back.)
+// A thread-local T. Not a thread_local variable: that would use every thread's stack, and be read after its
+// destruction, because exit handlers and other libraries' thread destructors run after it; and glibc aborts the process
+// if it has no memory to register a thread_local's destructor. (A T first requested during thread exit, and the main
+// thread's, are never freed.)
 template <class T>
 class thread_owned {
  public:
-  // The calling thread's, made when it first asks; nullptr when it has ended, or when there is no memory for it.
+  // The calling thread's T, made on the first call; nullptr if the thread is exiting or memory is out.
   static T *get() noexcept {
     if (own_ || has_ended_ || !key_.made) return own_;
     T *const fresh = new (std::nothrow) T;
@@ -26,7 +26,7 @@ class thread_owned {
   }
 
  private:
-  struct key {  // for good: the library is never unloaded
+  struct key {  // never deleted: the library is never unloaded
     pthread_key_t name{};
     const bool made = pthread_key_create(&name, thread_ends) == 0;
   };

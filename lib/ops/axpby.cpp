@@ -28,7 +28,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
   return type_of(buffers, a) == type_of(buffers, c) ? nullptr : "A and C of a scale-and-add differ in type";
 }
 
-// Bound by memory: A and C are read, C is written.
+// Memory bound: A and C are read, C is written.
 kernel_cost kernel(const device_model &model, double elements, sg_dtype type, bool reads_a, bool reads_c) {
   return with_memory(model, {0, 1, 0}, elements * double(size_of(type)) * (1 + int{reads_a} + int{reads_c}));
 }

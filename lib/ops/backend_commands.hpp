@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands of a backend that one command of a schedule was lowered to. Keeps its memory for the next one.
+// The backend commands of one command of a schedule. Reused: keeps its capacity.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -13,7 +13,7 @@
 
 namespace sg {
 
-// The kind of a backend's command, by its type; the header of the operation that lowers to it says it.
+// The kind of a backend command, by its type; specialized in the header of the operation.
 template <sg_backend_command_kind Kind>
 using kind_constant = std::integral_constant<sg_backend_command_kind, Kind>;
 template <class Command>
@@ -25,7 +25,7 @@ struct backend_kind<sg_backend_gemm> : kind_constant<SG_BACKEND_GEMM> {};
 template <>
 struct backend_kind<sg_backend_reduce> : kind_constant<SG_BACKEND_REDUCE> {};
 
-// A command with its header and nothing else.
+// A command with only its header set.
 template <class Command>
 constexpr Command backend_command() noexcept {
   Command made{};
@@ -33,13 +33,13 @@ constexpr Command backend_command() noexcept {
   return made;
 }
 
-// The struct that a command is the beginning of.
+// Downcasts a header to its command struct.
 template <class Command>
 const Command &as_backend(const sg_backend_command &what) noexcept {
   return reinterpret_cast<const Command &>(what);
 }
 
-// Room for the pointer arrays of one command; read by the backend during the call only.
+// Pointer arrays of one command; the backend reads them during the call only.
 struct pointer_scratch {
   std::vector<void *> a, b, c;
 };
@@ -59,7 +59,7 @@ class backend_commands {
   }
 
   pointer_scratch pointers;
-  std::vector<sg_backend_copy> copies;  // scratch, too
+  std::vector<sg_backend_copy> copies;  // scratch too
 
  private:
   struct slot {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses of a schedule's buffers in one run of it, and that run's scalars.
+// The addresses of a schedule's buffers and the scalars in one run.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -10,7 +10,7 @@
 
 namespace sg {
 
-// One operand: its first element, or one pointer for each item of the batch (`items` belongs to the binding's owner).
+// One operand: its first element, or one pointer for each item of the batch (`items` is owned by the binding's owner).
 struct operand_address {
   char *base = nullptr;
   char *const *items = nullptr;
@@ -32,7 +32,7 @@ struct binding {
   const problem_binding &problem(std::int32_t group) const noexcept {
     return group == 0 ? first : others[static_cast<std::size_t>(group) - 1];
   }
-  // The same with pointers of its own.
+  // A copy with its own pointer arrays.
   binding copy() const {
     binding made{first, others, pointers, nullptr, nullptr};
     const auto repoint = [&](problem_binding &problem) {
@@ -58,7 +58,7 @@ struct binding {
 char *address_of(const buffer_list &buffers, const view &v, const binding &where, std::int64_t item);
 inline bool is_zero(const sg_scalar &s) noexcept { return s.re == 0 && s.im == 0; }
 
-// The value of a factor. `own`: the job's.
+// The value of a scalar. `own`: the job's.
 sg_scalar value_of(scalar_role role, const sg_scalar &own) noexcept;
 
 }  // namespace sg

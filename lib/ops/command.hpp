@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command: the lane it runs in, the commands it waits for, the views it accesses, and the payload of its operation.
-// Which bytes a command touches follows from its views alone.
+// A command: its lane, its dependencies, the views it accesses, and the payload of its operation. The bytes that a
+// command accesses follow from its views alone.
 #pragma once
 
 #include <array>
@@ -17,20 +17,21 @@
 
 namespace sg {
 
-// Commands of one lane run in the order of the schedule, but for staging and loose copies
-// (plan/schedule/loose_copies.hpp); lanes run beside each other.
+// Commands of one lane run in schedule order, except for staging and out-of-order copies
+// (plan/schedule/out_of_order_copies.hpp); lanes run concurrently.
 enum class lane_kind : std::uint8_t {
   copy_in,   // host to device engine
   copy_out,  // device to host engine
   compute,   // compute stream `index`
-  staging,  // host workers, which pack pageable memory into pinned slots and unpack it: any idle worker takes the first
-            // command that may run, so a worker that is delayed delays no other
+  // host workers, which pack pageable memory into pinned slots and unpack it: an idle worker takes the first command
+  // that can run, so a delayed worker delays no other
+  staging,
 };
 inline constexpr int lane_kinds = 4;
 
 struct lane {
   lane_kind kind = lane_kind::compute;
-  device_index device{};  // of the machine; of staging, whose memory the workers stage for
+  device_index device{};  // device of the machine; for staging, the device of the staged memory
   std::uint16_t index = 0;
 
   constexpr lane() noexcept = default;
@@ -51,8 +52,8 @@ struct command {
 
   payload what;
   lane where;
-  std::int32_t group = 0;                       // the problem whose scalars it takes
-  std::array<accessed_view, most_views> views;  // by the operation's own names, as ops::gemm::a
+  std::int32_t group = 0;                       // the problem whose scalars it uses
+  std::array<accessed_view, most_views> views;  // by the operation's own indices, such as ops::gemm::a
   std::uint32_t first_wait = 0, waits = 0;      // schedule.waits[first_wait .. first_wait + waits): earlier commands
 
   template <class Operation>

@@ -57,7 +57,7 @@ void lower(const buffer_list &buffers, const command &c, const binding &where, b
   for (const sg_backend_copy &each : out.copies) out.add(each);
 }
 
-// A copy within the device never crosses the link: each byte is read and written by the chip.
+// A copy within the device does not cross the link: the chip reads and writes each byte.
 double seconds(const device_model &model, const sg_backend_command &command, bool both_ways) {
   const auto &copy = as_backend<sg_backend_copy>(command);
   const bool to_device = copy.dst_space.kind == SG_MEMORY_DEVICE;
@@ -122,7 +122,7 @@ void lower_copy(const buffer_list &buffers, const command &c, const binding &whe
   const view &to = destination_of(c), &from = source_of(c);
   const std::int64_t element = size_of(type_of(buffers, to));
   auto copy = backend_command<sg_backend_copy>();
-  // Host memory that a schedule's copies reach is pinned.
+  // Host memory in a schedule's copies is pinned.
   const auto space_of = [&](const view &end) {
     const memory_space space = buffer_of(buffers, end).space;
     return backend_space_of(space == SG_MEMORY_PAGEABLE ? memory_space(SG_MEMORY_PINNED) : space);
@@ -138,7 +138,7 @@ void lower_copy(const buffer_list &buffers, const command &c, const binding &whe
     copy.dst = address_of(buffers, to, where, to.item + i);
     copy.src = address_of(buffers, from, where, from.item + i);
     if (copy.width == copy.dst_pitch && copy.width == copy.src_pitch) {
-      // Contiguous on both sides: one run, joined to the previous item's when it follows that without a gap.
+      // Contiguous on both sides: one run, merged with the previous item's if adjacent.
       sg_backend_copy run = copy;
       run.width = copy.width * copy.height;
       run.dst_pitch = run.src_pitch = run.width;

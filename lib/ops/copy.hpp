@@ -20,7 +20,7 @@ struct operation;
 
 namespace ops {
 
-// to = from: as many elements, of the same type.
+// to = from: equal numbers of elements of the same type.
 struct copy_in {  // host, staging or peer memory to device memory
   enum : std::size_t { to, from };
   static const operation entry;
@@ -35,11 +35,11 @@ struct copy_out {  // device memory to host, staging or peer memory
 // The views of a copy, a pack or an unpack.
 const accessed_view &destination_of(const command &move) noexcept;
 const accessed_view &source_of(const command &move) noexcept;
-// Why the command is no copy of one view to another; nullptr: it is one.
+// The defect of a command as a copy between two views; nullptr: none.
 const char *defect_of_move(const buffer_list &buffers, const command &c);
 std::string describe_move(const buffer_list &buffers, const command &c, const view &host);
 
-// `height` runs of `width` bytes. A pitch equal to the width on both sides makes them one run.
+// `height` rows of `width` bytes. A pitch equal to the width on both sides makes them one run.
 struct copy_shape {
   std::int64_t width = 0, height = 1;
   std::int64_t dst_pitch = 0, src_pitch = 0;
@@ -50,13 +50,13 @@ double bytes_of_copy(const buffer_list &buffers, const command &c);
 
 // Bytes per second of a copy.
 double copy_rate(const device_model &model, const copy_shape &copy, bool both_ways);
-// Seconds on its engine, the gap to the next queued copy included.
+// Seconds on its engine, including the gap to the next queued copy.
 double copy_seconds(const device_model &model, const copy_shape &copy, bool both_ways);
 
-// The memory of an end of a copy, as a backend names it.
+// The backend's name of a memory space.
 sg_backend_space backend_space_of(memory_space space) noexcept;
 
-// The 2-D copies that a copy, a pack or an unpack consists of: one, or one for each item.
+// The 2-D copies of a copy, pack or unpack: one, or one for each item.
 void lower_copy(const buffer_list &buffers, const command &c, const binding &where, std::vector<sg_backend_copy> &out);
 
 }  // namespace sg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the texts that describe commands.
+// Shared texts in descriptions of commands.
 #pragma once
 
 #include <string>
@@ -9,6 +9,6 @@
 namespace sg {
 
 std::string shape_text(const view &v);                                // " 3 x 4"
-std::string operand_text(const buffer_list &buffers, const view &v);  // " of A"; "" when it is none
+std::string operand_text(const buffer_list &buffers, const view &v);  // " of A"; "" for a buffer that is no operand
 
 }  // namespace sg

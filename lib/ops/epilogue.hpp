@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a GEMM or of a reduction: a bias and an activation, applied in the accumulator.
+// Epilogue of a GEMM or a reduction: bias and activation, applied to the accumulator.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -21,12 +21,12 @@ struct epilogue {
 
 }  // namespace ops
 
-// Of a GEMM or a reduction.
+// For a GEMM or a reduction.
 ops::epilogue &epilogue_of(command &c);
 const ops::epilogue &epilogue_of(const command &c);
-// Why the bias, which exists, does not fit the result; nullptr: it fits.
+// The defect of an existing bias for that result; nullptr: none.
 const char *defect_of_bias(const buffer_list &buffers, const view &bias, const view &result);
-// Whether it has a value for each row of the result, not one for each column.
+// Whether it has a value for each row of the result; otherwise for each column.
 bool is_per_row(const view &bias, const view &result) noexcept;
 
 }  // namespace sg

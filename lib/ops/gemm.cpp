@@ -39,7 +39,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &c) {
   const gemm_shape shape = shape_of_gemm(buffers, c);
   const kernel_cost kernel = gemm_cost(model, shape);
-  const double epilogue = ends_apart(model, shape) ? model.launch_gap : 0;
+  const double epilogue = has_separate_epilogue(model, shape) ? model.launch_gap : 0;
   command_cost cost;
   cost.amount = kernel.seconds;
   cost.chip_share = kernel.chip_share;
@@ -64,23 +64,23 @@ constexpr int rank_of(sg_compute compute) noexcept {
     case SG_COMPUTE_BF16X3: return 2;
     case SG_COMPUTE_TF32: return 3;
     case SG_COMPUTE_BF16: return 4;
-    case SG_COMPUTE_F8: return 5;  // beside exact the only one of its operands
+    case SG_COMPUTE_F8: return 5;  // its operands' only type besides exact
   }
   return 0;
 }
 
-// Kernels that leave the depth whole (split_k 0) share it all the same where hardly any unit would have a tile: on an
-// H200 64x64x16384 takes 10.4 us in tf32 and 9.6 in bf16, where one multiprocessor would take 85 and 43
-// (resident_quick_card.json). i8 has other kernels.
-constexpr double few_tiles = 32;  // units for each
+// Kernels without split-k in general (split_k 0) use it if few units would have a tile: on an H200 64x64x16384 takes
+// 10.4 us in tf32 and 9.6 in bf16, where one multiprocessor would take 85 and 43 (resident_quick_card.json). i8 has
+// other kernels.
+constexpr double few_tiles = 32;  // for each unit
 constexpr std::int64_t least_deep_piece = 2048;
-// Kernels for batches never share the depth, and a unit waits for its memory unless it has some small tiles to turn to.
-// On an H200, 2 to 32 products of 32x32, 64x64 or 128x128 as one batch took about 11 us and for each 1000 of depth 18
-// us in f32, 9 in f64, 5.5 in tf32, 1.5 in bf16 (no record is kept): between a tenth and a half of a unit's rate.
+// Batched kernels never split k, and a unit stalls on memory unless it has several small tiles. On an H200, 2 to 32
+// GEMMs of 32x32, 64x64 or 128x128 as one batch took about 11 us, and for each 1000 of depth 18 us in f32, 9 in f64,
+// 5.5 in tf32, 1.5 in bf16 (no record is kept): between a tenth and a half of a unit's rate.
 constexpr double lone_tile_efficiency = 0.4;
 
-// Seconds of arithmetic, and the share of the chip that works meanwhile, with the tile shape that suits best: smaller
-// tiles fill more units but reuse their operands less.
+// Seconds of arithmetic, and the share of the chip in use, with the best tile shape: smaller tiles fill more units but
+// reuse their operands less.
 kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gemm_rate &rate) {
   struct shape {
     int divisor;
@@ -117,7 +117,7 @@ kernel_cost arithmetic(const device_model &model, const gemm_shape &g, const gem
   return best;
 }
 
-// The fastest row that is at least as accurate as asked; nullptr when there is none.
+// The fastest row that is at least as accurate as requested; nullptr: none.
 const gemm_rate *best_rate(const device_model &model, sg_dtype in_type, sg_compute compute) {
   const gemm_rate *best = nullptr;
   for (const gemm_rate &rate : model.rates)
@@ -127,21 +127,21 @@ const gemm_rate *best_rate(const device_model &model, sg_dtype in_type, sg_compu
   return best;
 }
 
-// Products in parts are formed where that pays, as the cuda backend does it (gemm_split.cpp); others in f32.
+// Split-precision GEMMs only where they are faster, like the cuda backend (gemm_split.cpp); otherwise in f32.
 sg_compute computed_as(const gemm_shape &g) noexcept {
   const bool in_parts = g.compute == SG_COMPUTE_3XTF32 || g.compute == SG_COMPUTE_BF16X3;
   const bool pays = g.batch == 1 && g.m % 8 == 0 && g.n % 8 == 0 && g.k >= 128 && double(g.m) * double(g.n) >= 1 << 20;
   return in_parts && !pays ? SG_COMPUTE_EXACT : g.compute;
 }
 
-// The items' addresses in `array` where they are given by pointers; otherwise the first one's and the stride.
+// The items' pointer array if there is one; otherwise the first address and the stride.
 template <class Pointer, class Array>
 void lower_operand(const buffer_list &buffers, const view &v, const binding &where, std::vector<void *> &scratch,
                    Pointer &first, Array &array, std::int64_t &stride) {
   const buffer &b = buffer_of(buffers, v);
   first = address_of(buffers, v, where, v.item);
   array = nullptr;
-  stride = v.items == 1 ? 0 : b.item_stride / size_of(b.type);  // one item for a whole batch is shared
+  stride = v.items == 1 ? 0 : b.item_stride / size_of(b.type);  // one item for a full batch is shared
   if (!b.pointer_array || v.items == 1) return;
   scratch.resize(static_cast<std::size_t>(v.items));
   for (std::int64_t i = 0; i < v.items; ++i)
@@ -201,8 +201,10 @@ kernel_cost with_memory(const device_model &model, kernel_cost cost, double byte
   return cost;
 }
 
-// It goes over the sums once more, which are of 32 bits at least. On cores they are in cache.
-bool ends_apart(const device_model &model, const gemm_shape &g) { return g.has_epilogue && !model.lanes_are_cores; }
+// It reads and writes the sums again, of 32 bits at least. On cores they are in cache.
+bool has_separate_epilogue(const device_model &model, const gemm_shape &g) {
+  return g.has_epilogue && !model.lanes_are_cores;
+}
 
 double waves_of(double full) { return full + (std::ceil(full) - full) / std::max(1.0, full); }
 
@@ -215,7 +217,7 @@ kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
   const gemm_rate *rate = best_rate(model, g.in_type, computed_as(g));
   if (!rate) rate = best_rate(model, g.in_type, g.compute);
   if (!rate)
-    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(g.in_type));
+    throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", model.name.c_str(), name_of(g.in_type));
   const double m = double(g.m), n = double(g.n), k = double(g.k);
   const double bytes = double(g.batch) * (double(size_of(g.in_type)) * (m * k + k * n) +
                                           double(size_of(g.out_type)) * m * n * (g.reads_c ? 2 : 1));
@@ -223,19 +225,19 @@ kernel_cost gemm_cost(const device_model &model, const gemm_shape &g) {
   // Adding to C does not overlap with the arithmetic: every tile ends with it. (On cores a tile's C stays in cache.)
   if (g.reads_c && !model.lanes_are_cores)
     cost.seconds += double(g.batch) * 2 * double(size_of(g.out_type)) * m * n / model.memory_rate;
-  if (ends_apart(model, g))
+  if (has_separate_epilogue(model, g))
     cost.seconds +=
         double(g.batch) * 2 * double(std::max<std::int64_t>(4, size_of(g.out_type))) * m * n / model.memory_rate;
   return with_memory(model, cost, bytes);
 }
 
 double gemm_seconds(const device_model &model, const gemm_shape &g) {
-  return model.launch_gap * (ends_apart(model, g) ? 2 : 1) + gemm_cost(model, g).seconds;
+  return model.launch_gap * (has_separate_epilogue(model, g) ? 2 : 1) + gemm_cost(model, g).seconds;
 }
 
 namespace {
 
-// What one of a group's products takes.
+// Seconds of one GEMM of a batch.
 double seconds_in_group(const device_model &model, gemm_shape gemm) {
   gemm.in_group = true;
   return gemm_cost(model, gemm).seconds;
@@ -243,13 +245,13 @@ double seconds_in_group(const device_model &model, gemm_shape gemm) {
 
 }  // namespace
 
-double group_seconds(const device_model &model, std::span<const gemm_shape> products) {
+double group_seconds(const device_model &model, std::span<const gemm_shape> shapes) {
   double longest = 0, chip = 0, memory = 0;
   int kernels = 1;
-  for (const gemm_shape &g : products) {
-    if (ends_apart(model, g)) kernels = 2;  // one for all of them
+  for (const gemm_shape &g : shapes) {
+    if (has_separate_epilogue(model, g)) kernels = 2;  // one for all of them
     const kernel_cost cost = gemm_cost(model, g);
-    longest = std::max(longest, products.size() > 1 ? seconds_in_group(model, g) : cost.seconds);
+    longest = std::max(longest, shapes.size() > 1 ? seconds_in_group(model, g) : cost.seconds);
     chip += cost.seconds * (model.lanes_are_cores ? 1 : cost.chip_share);
     memory += cost.seconds * cost.memory_share;
   }
@@ -258,8 +260,8 @@ double group_seconds(const device_model &model, std::span<const gemm_shape> prod
 
 std::size_t min_batch_size(const device_model &model, const gemm_shape &gemm) {
   if (model.lanes_are_cores) return 1;
-  const double apart = std::max({model.launch_gap, gemm_cost(model, gemm).seconds, 1e-12});
-  return std::size_t(std::clamp(seconds_in_group(model, gemm) / apart, 1.0, 1e9));
+  const double unbatched_seconds = std::max({model.launch_gap, gemm_cost(model, gemm).seconds, 1e-12});
+  return std::size_t(std::clamp(seconds_in_group(model, gemm) / unbatched_seconds, 1.0, 1e9));
 }
 
 sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &command, const binding &where,

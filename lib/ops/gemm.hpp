@@ -31,7 +31,7 @@ struct gemm : epilogue {
 
 }  // namespace ops
 
-// Whether a command is a GEMM with an operand that is given by pointers.
+// Whether a GEMM has an operand with a pointer array.
 bool has_pointer_arrays(const buffer_list &buffers, const command &gemm) noexcept;
 
 struct gemm_shape {
@@ -39,41 +39,39 @@ struct gemm_shape {
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   bool reads_c = false;
-  std::int32_t units = 0;     // multiprocessors that it may use; 0: all
+  std::int32_t units = 0;     // limit of multiprocessors; 0: all
   bool has_epilogue = false;  // a bias, an activation, or both
-  bool in_group = false;      // others go out in the same call
+  bool in_group = false;      // batched with others in one call
 };
 gemm_shape shape_of_gemm(const buffer_list &buffers, const command &c);
 gemm_shape shape_of_gemm(const sg_backend_gemm &gemm);
 
-// The time that a kernel takes alone (without its launch), and its shares of chip and memory meanwhile.
+// The time of a kernel alone, without its launch, and its shares of chip and memory.
 struct kernel_cost {
   double seconds = 0;
   double chip_share = 0;
   double memory_share = 0;
 };
-// The share of the memory bandwidth that `bytes` in the kernel's time take. No core draws more than its part of it.
+// Adds the share of the memory bandwidth for `bytes` in the kernel's time. A core draws at most its own share.
 kernel_cost with_memory(const device_model &model, kernel_cost cost, double bytes);
 
-// Whether the epilogue takes a kernel of its own.
-bool ends_apart(const device_model &model, const gemm_shape &g);
+// Whether the epilogue needs its own kernel.
+bool has_separate_epilogue(const device_model &model, const gemm_shape &g);
 
-// Waves that `full` chips' worth of equal tiles take. A last wave that is not full costs as much as a full one when
-// there is nothing before it, and the less the more came before, because the units drift apart.
+// Number of waves of equal tiles that fill the chip `full` times. A partial last wave costs as much as a full one if it
+// is the only one, and less the more waves precede it, because the units drift apart.
 double waves_of(double full);
 
-// Peak rate of the most fitting arithmetic: the fastest one that is at least as accurate as `compute`. 0: there is
-// none.
+// Rate of the fastest arithmetic that is at least as accurate as `compute`. 0: none.
 double gemm_rate_of(const device_model &model, sg_dtype in_type, sg_compute compute);
 
 // Alone on the device, or on its core where lanes are cores. Throws SG_STATUS_UNSUPPORTED for a type without a rate.
 kernel_cost gemm_cost(const device_model &model, const gemm_shape &gemm);
-// With the launch of a queued kernel.
+// Including the launch of a queued kernel.
 double gemm_seconds(const device_model &model, const gemm_shape &gemm);
-// Independent GEMMs in one launch: side by side they fill chip and memory as far as each alone would.
+// Independent GEMMs in one launch: together they use chip and memory as far as each alone would.
 double group_seconds(const device_model &model, std::span<const gemm_shape> gemms);
-// How many such GEMMs must wait for one launch of all to be faster than each by itself, its depth shared by units
-// that would idle. At least 1.
+// The smallest batch of such GEMMs that is faster than unbatched calls, which use idle units by split-k. At least 1.
 std::size_t min_batch_size(const device_model &model, const gemm_shape &gemm);
 
 sg_backend_gemm lower_gemm(const buffer_list &buffers, const command &c, const binding &where,

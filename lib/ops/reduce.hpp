@@ -28,7 +28,7 @@ struct reduce_shape {
 reduce_shape shape_of_reduce(const buffer_list &buffers, const command &c);
 
 kernel_cost reduce_cost(const device_model &model, const reduce_shape &reduce);
-// With the launch of a queued kernel.
+// Including the launch of a queued kernel.
 double reduce_seconds(const device_model &model, const reduce_shape &reduce);
 
 }  // namespace sg

@@ -24,7 +24,7 @@ const char *defect(const buffer_list &buffers, const command &c) {
 
 std::int64_t runs_of(const view &v) noexcept { return v.ld == v.rows ? 1 : v.cols; }
 
-// The bytes of the wider side, and for each run of the pageable side what a new run takes.
+// The bytes of the wider side, and the overhead of each run of the pageable side.
 command_cost cost_beside(const device_model &model, const buffer_list &buffers, const command &c,
                          const view &pageable) {
   const view &to = destination_of(c);
@@ -72,10 +72,10 @@ double staging_seconds(const device_model &model, double bytes, int workers) {
   return bytes * workers / staging_rate_of(model, workers);
 }
 
-std::optional<narrowing> lower_narrowing(const buffer_list &buffers, const command &c, const binding &where) {
+std::optional<downcast> lower_downcast(const buffer_list &buffers, const command &c, const binding &where) {
   const view &to = destination_of(c), &from = source_of(c);
   if (type_of(buffers, from) == type_of(buffers, to)) return std::nullopt;
-  narrowing n;
+  downcast n;
   n.to = reinterpret_cast<std::uint16_t *>(address_of(buffers, to, where, to.item));
   n.from = address_of(buffers, from, where, from.item);
   n.count = from.rows;

@@ -33,12 +33,12 @@ double staging_rate_of(const device_model &model, int workers);
 double staging_seconds(const device_model &model, double bytes, int workers);
 
 // A pack that rounds f32 to bf16: `columns` runs of `count` floats, `pitch` bytes apart, to one run.
-struct narrowing {
+struct downcast {
   std::uint16_t *to = nullptr;
   const char *from = nullptr;
   std::int64_t count = 0, columns = 0, pitch = 0;
 };
-// Nothing for every other pack or unpack: it is a copy (lower_copy).
-std::optional<narrowing> lower_narrowing(const buffer_list &buffers, const command &c, const binding &where);
+// Empty for every other pack or unpack, which is a copy (lower_copy).
+std::optional<downcast> lower_downcast(const buffer_list &buffers, const command &c, const binding &where);
 
 }  // namespace sg

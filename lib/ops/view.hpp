@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands access: buffers, views of them, and the mode of each access.
+// Buffers, views of them, and the mode of each access.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sg {
 
-// Operands that each problem has a buffer for, in this order; one that it does not have (a bias) has an empty one.
+// Operands of each problem, in this order; a missing one (a bias) has an empty buffer.
 enum class operand_name : std::uint8_t { a, b, c, bias };
 inline constexpr int operands_of_problem = 4;
 
@@ -23,7 +23,7 @@ struct buffer {
   buffer_kind kind = buffer_kind::operand;
   sg_dtype type = SG_DTYPE_F32;
   bool pointer_array = false;    // operand: item i is at the i-th bound pointer
-  memory_space space;            // device: which device's; staging: pinned; an operand's is where the problem has it
+  memory_space space;            // device: of which device; staging: pinned; operand: the problem's
   std::int64_t item_stride = 0;  // bytes from item to item
   std::int64_t offset = 0;       // device and staging: bytes into the arena, a multiple of 256
   std::int64_t bytes = 0;  // size; operand: from the first element to the end of the last (pointers: of each item)
@@ -56,7 +56,7 @@ constexpr bool writes(access_mode mode) noexcept {
   return mode == access_mode::write || mode == access_mode::read_write;
 }
 
-// A view of a command, and how the command accesses it.
+// A view of a command with its access mode.
 struct accessed_view : view {
   access_mode mode = access_mode::none;
 
@@ -66,7 +66,7 @@ struct accessed_view : view {
   }
 };
 
-// A factor of a command: the job's own scalar (of the command's problem), or a constant.
+// A scalar of a command: the job's own (of the command's problem), or a constant.
 enum class scalar_role : std::uint8_t { zero, one, job };
 
 }  // namespace sg

@@ -13,7 +13,7 @@
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/grouped.hpp"
 #include "plan/gemm/resident_search.hpp"
-#include "plan/streaming/narrowing.hpp"
+#include "plan/streaming/downcast.hpp"
 #include "plan/streaming/stream_search.hpp"
 
 namespace sg {
@@ -34,7 +34,7 @@ void check(const plan_request &r) {
 }
 
 plan_terms terms_of(const device_model &model, const plan_request &request) {
-  // Without a limit some of the memory is left to the driver and to others.
+  // Without a limit, leave some memory to the driver and to other processes.
   const std::int64_t most = model.usable_memory(), wanted = request.memory_limit;
   const std::int64_t otherwise = model.memory_limit > 0 ? most : most - most / 16;
   return {model, request, request.streams > 0 ? std::min(request.streams, model.compute_lanes) : model.compute_lanes,
@@ -88,7 +88,7 @@ schedule plan_group(const std::vector<problem> &problems, const plan_terms &term
   const bool free_choice = terms.request.split == split_kind::automatic && terms.request.parts <= 1;
   best_schedule best(terms.model);
   if (resident && (free_choice || terms.request.split == split_kind::none)) best.offer(plan_together(problems, terms));
-  // Splitting the problems themselves pays where there are too few of them to fill the cores.
+  // Splitting single problems pays only if there are too few of them to fill the cores.
   const bool few = problems.size() < 4 * std::size_t(terms.lanes) && terms.model.lanes_are_cores;
   if (best.empty() || (few && terms.request.split != split_kind::none)) best.offer(plan_one_by_one(problems, terms));
   return best.take();
@@ -112,7 +112,7 @@ void log_choice(const std::vector<problem> &problems, const device_model &model,
               restricted ? "the fastest that the request allows" : "the fastest by the device model");
 }
 
-// Planned for the first device: its lanes and its device memory become those of another one.
+// Moves a schedule planned for the first device: its lanes and device memory become another device's.
 void move_to(schedule &s, device_index device) {
   for (command &c : s.commands) c.where.device = device;
   for (buffer &b : s.buffers)
@@ -126,11 +126,11 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, con
   if (given.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "there is no problem to plan");
   check(request);
   for (const problem &p : given)
-    if (!p.no_product && gemm_rate_of(model, p.a.type, p.compute) <= 0)
-      throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s product", model.name.c_str(), name_of(p.a.type));
+    if (!p.no_multiply && gemm_rate_of(model, p.a.type, p.compute) <= 0)
+      throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", model.name.c_str(), name_of(p.a.type));
   std::vector<problem> problems;
   problems.reserve(given.size());
-  for (const problem &p : given) problems.push_back(narrowed_if_staged(p, model));
+  for (const problem &p : given) problems.push_back(downcast_if_staged(p, model));
   const plan_terms terms = terms_of(model, request);
   auto plan =
       std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));

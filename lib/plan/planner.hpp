@@ -11,13 +11,13 @@
 
 namespace sg {
 
-// The schedule of one problem, or of several independent ones (grouped) as one. Deterministic. Throws sg::error:
-// SG_STATUS_OUT_OF_MEMORY when even the smallest tiles exceed the memory limit (the message says what is needed),
-// SG_STATUS_UNSUPPORTED when the device has no such product or a forced choice cannot be made for this problem,
-// SG_STATUS_INVALID_ARGUMENT when the request contradicts itself. `model` is that of the request's device.
+// The schedule of one problem, or of several independent ones (grouped). Deterministic. Throws sg::error:
+// SG_STATUS_OUT_OF_MEMORY if even the smallest tiles exceed the memory limit (the message gives the requirement),
+// SG_STATUS_UNSUPPORTED if the device has no such GEMM or a forced choice is impossible for this problem,
+// SG_STATUS_INVALID_ARGUMENT if the request contradicts itself. `model` is that of the request's device.
 std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const device_model &model,
                                           const plan_request &request);
-// The same for the request's device of a machine; SG_STATUS_INVALID_ARGUMENT when the machine has no such device.
+// Likewise for the request's device of a machine; SG_STATUS_INVALID_ARGUMENT if the machine has no such device.
 std::shared_ptr<const schedule> make_plan(const std::vector<problem> &problems, const machine_model &machine,
                                           const plan_request &request);
 

@@ -32,7 +32,7 @@ device_model settled(const device &on, const context_settings &settings) {
   return model;
 }
 
-// The machine of these devices. Their connections are asked for only where there are several: a driver takes its time.
+// The machine of these devices. Links are queried only for several devices: a driver is slow to answer.
 machine_model machine_of(std::span<const device *const> all, const context_settings &settings) {
   std::vector<found_device> found;
   for (const device *on : all) {
@@ -99,12 +99,12 @@ void context::trace_submission(trace::timed_event &call, job &work, const submis
   if (*work.label()) trace::record_text(trace::event_kind::label, number(), work.trace_number, work.label());
 }
 
-void context::trace_part(job &part) noexcept {
-  part.trace_number = trace::new_job_number();
-  if (*part.label()) trace::record_text(trace::event_kind::label, number(), part.trace_number, part.label());
+void context::trace_child(job &child) noexcept {
+  child.trace_number = trace::new_job_number();
+  if (*child.label()) trace::record_text(trace::event_kind::label, number(), child.trace_number, child.label());
 }
 
-void context::come_after_native(stream &in) {
+void context::follow_native(stream &in) {
   submission_order order;
   order.on = &in;
   submit(new_job(), order, nullptr, 0);
@@ -117,11 +117,11 @@ void context::submit(ref<job> given, const submission_order &order, const access
   const bool in_event_lane = given->native != nullptr;
   const bool native = in_event_lane || (order.on && order.on->is_native());
   const bool taken = in_event_lane || (native && order.on->takes(*given));
-  if (native && !taken) come_after_native(*order.on);
+  if (native && !taken) follow_native(*order.on);
   if (given->deadline_at_ns != 0) helper().sweep_at(given->deadline_at_ns);
   if (order.limited) given->admitted = limit_.enter();
   if (native) given->add_ref_unshared();
-  job *const work = given.release();  // the engine's
+  job *const work = given.release();  // owned by the engine
   const auto awaited = ref<job>::adopt(native ? work : nullptr);
   std::exception_ptr failure;
   ref<job> replaced;
@@ -130,7 +130,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
     try {
       replaced = put_in_order(*work, order, accesses, access_count);
     } catch (...) {
-      // Others may already know the record, so it has to end like a job, though one that does nothing.
+      // Other threads may already know the record, so it must complete: as a job without work.
       work->kind = work_kind::marker;
       work->queue = {};
       failure = std::current_exception();
@@ -141,7 +141,7 @@ void context::submit(ref<job> given, const submission_order &order, const access
     for (std::size_t i = 0; i < access_count; i += 2) __builtin_prefetch(accesses + i);
   };
   submission_lock_.run(enter_order, fetch);
-  work->submit();  // not in there: the engine may want to submit
+  work->submit();  // not under the lock: the engine may submit
   if (failure) std::rethrow_exception(failure);
   if (!native) return;
   if (taken)
@@ -188,10 +188,10 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     work.fail(status, device_->ops().last_message(device_->handle()));
     if (kept) *kept = ref<job>::share(&work);
   };
-  const bool is_asked_for = !work.has_one_ref() || work.trace_number != 0;
-  const std::int64_t start_ns = is_asked_for ? monotonic_ns() : 0;
+  const bool is_observable = !work.has_one_ref() || work.trace_number != 0;
+  const std::int64_t start_ns = is_observable ? monotonic_ns() : 0;
   const auto end_ns = [&]() -> std::int64_t {
-    const std::int64_t now_ns = is_asked_for ? monotonic_ns() : 0;
+    const std::int64_t now_ns = is_observable ? monotonic_ns() : 0;
     if (work.trace_number != 0 && trace::recording_is_on()) trace_here(work, start_ns, now_ns);
     return now_ns;
   };
@@ -199,7 +199,7 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
     const sg_backend_gemm gemm = launcher::gemm_of(work, 0);
     const sg_backend_command *const one = &gemm.header;
     run(&one, 1, nullptr);
-    work.batch_ended(start_ns, end_ns(), 1);
+    work.completed_in_batch(start_ns, end_ns(), 1);
   } else {
     std::array<sg_backend_gemm, most_latency_parts> parts;
     std::array<const sg_backend_command *, most_latency_parts> commands;
@@ -208,8 +208,8 @@ void context::compute_here(job &work, ref<job> *kept) noexcept {
       commands[i] = &parts[i].header;
     }
     std::int64_t busy_ns = 0;
-    run(commands.data(), count, is_asked_for ? &busy_ns : nullptr);
-    work.parts_ended(start_ns, end_ns(), busy_ns);
+    run(commands.data(), count, is_observable ? &busy_ns : nullptr);
+    work.commands_completed(start_ns, end_ns(), busy_ns);
   }
 }
 
@@ -235,36 +235,36 @@ void context::synchronize() noexcept {
     if (!mine) mine = in_flight_.present();
     return in_flight_.watch_closed(*mine);
   });
-  const auto over = [&] { return in_flight_.ended_up_to(*mine); };
-  const auto watched = [&] { return in_flight_.watch_ended_up_to(*mine); };
+  const auto over = [&] { return in_flight_.completed_up_to(*mine); };
+  const auto watched = [&] { return in_flight_.watch_completed_up_to(*mine); };
   if (!polls()) return sleep_until(watched);
 
-  const auto ask_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
-  ask_for(long_poll_ns);
-  // It asks the device itself when the last command should end, but does not ask for most of the time where one short
-  // command follows the other. When that should be is looked up each millisecond at most: more may be on its way.
-  std::int64_t ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
+  const auto poll_for = [&](std::int64_t ns) { poll_until([&] { return holds(over); }, ns); };
+  poll_for(long_poll_ns);
+  // Polls near the expected end of the last command, but mostly sleeps while short commands follow each other: the
+  // expected end is read at most once a millisecond, because more commands may be submitted.
+  std::int64_t next_poll_ns = monotonic_ns() + 4 * long_poll_ns;
   for (std::uint32_t seen = in_flight_.wakings(); !holds(watched); seen = in_flight_.wakings()) {
     const std::int64_t now_ns = monotonic_ns(), left_ns = expected_end_ns() - now_ns;
-    std::int64_t wake_ns = std::max(ask_again_ns, now_ns + long_poll_ns);
+    std::int64_t wake_ns = std::max(next_poll_ns, now_ns + long_poll_ns);
     if (left_ns > long_poll_ns) {
-      wake_ns = ask_again_ns = now_ns + left_ns - long_poll_ns / 2;
-    } else if (left_ns > 0 && now_ns >= ask_again_ns) {
-      ask_for(ask_for_ns(left_ns));
-      ask_again_ns = monotonic_ns() + 4 * long_poll_ns;
+      wake_ns = next_poll_ns = now_ns + left_ns - long_poll_ns / 2;
+    } else if (left_ns > 0 && now_ns >= next_poll_ns) {
+      poll_for(poll_time_ns(left_ns));
+      next_poll_ns = monotonic_ns() + 4 * long_poll_ns;
       continue;
     }
     in_flight_.sleep(seen, deadline::at(wake_ns));
   }
 }
 
-bool context::count_ends(std::uint32_t epoch, std::int64_t count) noexcept {
-  in_flight_.ended(epoch, count);
+bool context::count_completions(std::uint32_t epoch, std::int64_t count) noexcept {
+  in_flight_.completed(epoch, count);
   return released_count_.load(std::memory_order_acquire) > 0;
 }
 
 void context::free_when_unused(device_buffer &released) noexcept {
-  const auto keep = ref<context>::share(this);  // once in the list the buffer, which holds it too, may be freed
+  const auto keep = ref<context>::share(this);  // a listed buffer, which also holds the context, may be freed
   submission_lock_.run([&] {
     released.last_user_epoch = in_flight_.present();
     in_flight_.open_next();
@@ -277,12 +277,12 @@ void context::free_when_unused(device_buffer &released) noexcept {
 
 void context::free_unused_buffers() noexcept {
   if (released_count_.load(std::memory_order_acquire) == 0) return;
-  const std::lock_guard one_at_a_time(freeing_lock_);  // who comes second finds the memory free
+  const std::lock_guard one_at_a_time(freeing_lock_);  // a second thread then finds the memory free
   device_buffer *free_now = nullptr;
   submission_lock_.run_here([&] {
     for (device_buffer **link = &released_; *link;) {
       device_buffer *const candidate = *link;
-      if (!in_flight_.ended_up_to(candidate->last_user_epoch)) {
+      if (!in_flight_.completed_up_to(candidate->last_user_epoch)) {
         link = &candidate->next_released;
         continue;
       }

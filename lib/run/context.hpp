@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context: one open device, and everything that is submitted to it.
+// A context: one open device, and the jobs submitted to it.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct context_settings {
   std::int32_t staging_threads = 0;  // 0: the model's
   std::int64_t memory_limit = 0;     // 0: the model's
   bool check_hazards = false;
-  bool tune = false;  // the device times its kernels
+  bool tune = false;  // time kernels and keep the fastest
   engine::settings dispatch;
   std::int64_t job_limit = 0;     // jobs in flight; 0: none
   bool refuse_when_full = false;  // otherwise a submission waits
@@ -44,37 +44,37 @@ class context final : public job_sink {
   // Of a device of the machine.
   engine &executor(device_index of = first_device) noexcept { return rooms_[of].executor; }
   event_lanes &lanes_of_events(device_index of = first_device) noexcept { return rooms_[of].lanes_of_events; }
-  partitions &parts(device_index of = first_device) noexcept { return rooms_[of].parts; }
+  partitions &unit_partitions(device_index of = first_device) noexcept { return rooms_[of].unit_partitions; }
   arena_pool &device_memory(device_index of = first_device) noexcept { return rooms_[of].device_memory; }
   pinned_memory &pinned() noexcept { return pinned_; }
   memory_kinds &memory() noexcept { return memory_; }
   const memory_kinds &memory() const noexcept { return memory_; }
-  // Failed jobs were to write there, which matters no longer: the memory is another's from now on.
+  // Failed jobs should have written there; no reader depends on it now: the memory belongs to a new owner.
   void forget_failures_in(const void *memory, std::uint64_t bytes) noexcept;
 
   bool checks_hazards() const noexcept { return check_hazards_; }
   std::shared_ptr<const program> plan_for(const problem *problems, std::size_t count, const plan_request &request);
 
   void submit(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count) override;
-  void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) override;
-  // Whether GEMMs that their submitters wait for are planned for that: in parts that several cores compute at a time.
+  void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) override;
+  // Whether GEMMs with a waiting submitter are split into parts that several cores compute at a time.
   bool plans_for_latency() const noexcept {
     return model().lanes_are_cores && device_->ops().run_here && device_->has_batches();
   }
-  // Whether a job that its submitter waits for next may be computed by submit_here().
+  // Whether submit_here() may compute a job that its submitter waits for next.
   bool computes_here(const job &work, const submission_order &order) const noexcept {
     return device_->ops().run_here && !has_job_limit_ && !order.on && order.after_count == 0 && !work.queue &&
-           work.deadline_at_ns == 0 && !work.within && work.kind == work_kind::schedule && work.program->short_here &&
-           work.operands.pointers.empty();
+           work.deadline_at_ns == 0 && !work.partition_lane && work.kind == work_kind::schedule &&
+           work.program->short_here && work.operands.pointers.empty();
   }
-  // The same, on this thread and idle cores, where only such jobs are in flight and it comes after none of them: the
-  // job has ended then when this returns. Otherwise it is submitted. A failed one gets another reference, `kept`.
+  // Computes the job on this thread and idle cores, and completes it, if only such jobs are in flight and it follows
+  // none of them. Otherwise submits it. If it fails, `kept` gets a reference.
   void submit_here(ref<job> work, const submission_order &order, const access *accesses, std::size_t access_count,
                    ref<job> *kept);
-  // Waits until everything submitted before has ended.
+  // Waits until all earlier submissions have completed.
   void synchronize() noexcept;
 
-  // What jobs and objects ask for.
+  // --- Interface for jobs and objects ---
   void push(job &ready) noexcept override { executor(ready.device).push(ready); }
   void sweep() noexcept override {
     for (device_room &each : rooms_) each.executor.sweep();
@@ -92,14 +92,14 @@ class context final : public job_sink {
   void hurry() noexcept override {
     for (device_room &each : rooms_) each.executor.hurry();
   }
-  std::int64_t expected_end_ns() const noexcept;  // of what any of its devices was given, on CLOCK_MONOTONIC
-  bool count_ends(std::uint32_t epoch, std::int64_t count) noexcept override;
   // Gives the job a number in the trace, and the call that submits it.
   void trace_submission(trace::timed_event &call, job &work, const submission_order &order) noexcept;
-  void trace_part(job &part) noexcept;  // of a graph's run
+  void trace_child(job &child) noexcept;          // of a graph's run
+  std::int64_t expected_end_ns() const noexcept;  // of the latest command of any device, on CLOCK_MONOTONIC
+  bool count_completions(std::uint32_t epoch, std::int64_t count) noexcept override;
   void compute_here(job &work, ref<job> *kept) noexcept;
-  void come_after_native(stream &in);  // lets what is next in it run after what the caller has enqueued there
-  // Returns what is to be dropped without the submission lock.
+  void follow_native(stream &in);  // orders the stream's next job after the caller's own work in the native stream
+  // Returns a reference to be released without the submission lock.
   ref<job> put_in_order(job &work, const submission_order &order, const access *accesses, std::size_t access_count);
 
   const machine_model machine_;
@@ -108,10 +108,10 @@ class context final : public job_sink {
   std::atomic<std::int64_t> here_{0};  // jobs in flight that their submitters compute
   memory_kinds memory_;
   pinned_memory pinned_;
-  const device_array<device_room> rooms_;  // of one device today, which is `device_`
+  const device_array<device_room> rooms_;  // one today: that of `device_`
   program_cache plans_;
   tracker tracker_;
-  epochs in_flight_;                   // guarded by the submission lock, but for what ends
+  epochs in_flight_;                   // guarded by the submission lock, except for completions
   device_buffer *released_ = nullptr;  // buffers to free; guarded by the submission lock
   std::atomic<std::int32_t> released_count_{0};
   std::mutex freeing_lock_;

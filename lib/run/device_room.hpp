@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a context has of each of its devices: arenas, the executor with its lanes, and the lanes that are used by name.
+// Per-device state of a context: arenas, the executor with its lanes, lanes for events and partitions.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 namespace sg {
 
 struct device_room {
-  // `keeper` owns it and all that its jobs touch. Throws sg::error.
+  // `keeper` owns this object and all that its jobs touch. Throws sg::error.
   device_room(const device &on, device_index index, const device_model &model, const engine::settings &how,
               job_home &keeper)
       : device_memory(on, index, arena_pool::memory::device, model.usable_memory(), keeper.number()),
         staging_memory(on, index, arena_pool::memory::pinned, INT64_MAX, keeper.number()),
         executor(model, how, device_memory, staging_memory, keeper),
         lanes_of_events(on, executor),
-        parts(on, model, executor) {}
+        unit_partitions(on, model, executor) {}
 
   arena_pool device_memory, staging_memory;
   engine executor;
   event_lanes lanes_of_events;
-  partitions parts;
+  partitions unit_partitions;
 };
 
 }  // namespace sg

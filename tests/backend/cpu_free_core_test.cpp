@@ -95,7 +95,7 @@ class a_woken_worker : public testing::Test {
 TEST_F(a_woken_worker, runs_on_another_core_than_its_waker) {
   worker led(core_);
   stay_here();
-  const int known = core_.lead(led.id(), cores_, awake_);
+  const int known = core_.steer(led.id(), cores_, awake_);
   EXPECT_TRUE(equal(all_but(here_), mask_of(led.id())));
   EXPECT_EQ(cores_ == 2 ? first_of(all_but(here_)) : awake_cores::nowhere, known);
   led.leave();
@@ -106,7 +106,7 @@ TEST_F(a_woken_worker, runs_on_its_wakers_core_if_workers_occupy_the_others) {
   worker led(core_);
   stay_here();
   occupy(all_but(here_));
-  EXPECT_EQ(here_, core_.lead(led.id(), cores_, awake_));
+  EXPECT_EQ(here_, core_.steer(led.id(), cores_, awake_));
   EXPECT_TRUE(equal(only(here_), mask_of(led.id())));
   led.leave();
   EXPECT_TRUE(equal(all_, mask_of(led.id())));
@@ -118,7 +118,7 @@ TEST_F(a_woken_worker, avoids_cores_occupied_by_workers) {
   const int taken = first_of(all_but(here_));
   awake_.moves(awake_cores::nowhere, here_);
   awake_.moves(here_, taken);
-  core_.lead(led.id(), cores_, awake_);
+  core_.steer(led.id(), cores_, awake_);
   EXPECT_FALSE([&] {
     const cpu_set_t now = mask_of(led.id());
     return CPU_ISSET(taken, &now);
@@ -130,7 +130,7 @@ TEST_F(a_woken_worker, runs_anywhere_if_workers_occupy_all_cores) {
   worker free(core_);
   stay_here();
   occupy(all_);
-  EXPECT_EQ(awake_cores::nowhere, core_.lead(free.id(), cores_, awake_));
+  EXPECT_EQ(awake_cores::nowhere, core_.steer(free.id(), cores_, awake_));
   EXPECT_TRUE(equal(all_, mask_of(free.id())));
   free.leave();
 }
@@ -138,8 +138,8 @@ TEST_F(a_woken_worker, runs_anywhere_if_workers_occupy_all_cores) {
 TEST_F(a_woken_worker, steered_twice_is_released_once) {
   worker led(core_);
   stay_here();
-  core_.lead(led.id(), cores_, awake_);
-  EXPECT_EQ(awake_cores::nowhere, core_.lead(led.id(), cores_, awake_));  // it was awake before the first call
+  core_.steer(led.id(), cores_, awake_);
+  EXPECT_EQ(awake_cores::nowhere, core_.steer(led.id(), cores_, awake_));  // it was awake before the first call
   led.leave();
   EXPECT_TRUE(equal(all_, mask_of(led.id())));
 }
@@ -147,7 +147,7 @@ TEST_F(a_woken_worker, steered_twice_is_released_once) {
 TEST_F(a_woken_worker, runs_anywhere_if_there_are_fewer_workers_than_cores) {
   worker free(core_);
   stay_here();
-  EXPECT_EQ(awake_cores::nowhere, core_.lead(free.id(), cores_ - 1, awake_));
+  EXPECT_EQ(awake_cores::nowhere, core_.steer(free.id(), cores_ - 1, awake_));
   EXPECT_TRUE(equal(all_, mask_of(free.id())));
   free.leave();
   EXPECT_TRUE(equal(all_, mask_of(free.id())));
@@ -159,14 +159,14 @@ TEST_F(a_woken_worker, stays_within_its_mask) {
   ASSERT_EQ(0, sched_setaffinity(pinned.id(), sizeof others, &others));
   stay_here();
   occupy(others);
-  core_.lead(pinned.id(), cores_, awake_);
+  core_.steer(pinned.id(), cores_, awake_);
   EXPECT_TRUE(equal(others, mask_of(pinned.id())));
 }
 
 TEST_F(a_woken_worker, keeps_an_affinity_mask_set_by_others) {
   worker led(core_);
   stay_here();
-  core_.lead(led.id(), cores_, awake_);
+  core_.steer(led.id(), cores_, awake_);
   const cpu_set_t here = only(here_);
   ASSERT_EQ(0, sched_setaffinity(led.id(), sizeof here, &here));
   led.leave();

@@ -143,9 +143,9 @@ void event_destroy(sg_backend_event *event) {
 void *event_native(sg_backend_event *event) { return event; }
 
 sg_status event_query(sg_backend_event *event) {
-  const sg::cpu::point at = reinterpret_cast<sg::cpu::event *>(event)->recorded();
+  const sg::cpu::stream_position at = reinterpret_cast<sg::cpu::event *>(event)->recorded();
   if (!at.of) return SG_STATUS_OK;
-  const bool happened = at.of->ended() >= at.count;
+  const bool happened = at.of->completed() >= at.count;
   at.of->release();
   return happened ? SG_STATUS_OK : SG_STATUS_NOT_READY;
 }

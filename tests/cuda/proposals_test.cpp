@@ -30,18 +30,18 @@ TEST(proposals, stay_as_they_are_otherwise) {
 TEST(proposals, are_looked_at_where_the_first_is_not_the_best) {
   sg_backend_gemm gemm{};
   gemm.in_type = SG_DTYPE_BF16;
-  EXPECT_LT(1, proposals_to_look_at(gemm, 9));
-  EXPECT_EQ(1, proposals_to_look_at(gemm, 8)) << "measured on another generation";
+  EXPECT_LT(1, proposals_to_examine(gemm, 9));
+  EXPECT_EQ(1, proposals_to_examine(gemm, 8)) << "measured on another generation";
   gemm.in_type = SG_DTYPE_F16;
-  EXPECT_LT(1, proposals_to_look_at(gemm, 9));
+  EXPECT_LT(1, proposals_to_examine(gemm, 9));
   gemm.op_b = SG_OP_T;
-  EXPECT_EQ(1, proposals_to_look_at(gemm, 9)) << "not measured";
+  EXPECT_EQ(1, proposals_to_examine(gemm, 9)) << "not measured";
   gemm.op_b = SG_OP_N;
   gemm.compute_units = 66;
-  EXPECT_EQ(1, proposals_to_look_at(gemm, 9)) << "the number of waves on the rest of the device is unknown";
+  EXPECT_EQ(1, proposals_to_examine(gemm, 9)) << "the number of waves on the rest of the device is unknown";
   gemm.compute_units = 0;
   gemm.in_type = SG_DTYPE_F32;
-  EXPECT_EQ(1, proposals_to_look_at(gemm, 9));
+  EXPECT_EQ(1, proposals_to_examine(gemm, 9));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST(SimFaults, TheNthLaunchFails) {
   const outcome failed = run_gemm(device, stream, gemm);
   EXPECT_EQ(failed.status, SG_STATUS_BACKEND_FAILURE);
   expect_text(failed.message, "planned fault: launch 2");
-  EXPECT_EQ(run_gemm(device, stream, gemm).message, "planned fault: launch 3, a product, is refused");
+  EXPECT_EQ(run_gemm(device, stream, gemm).message, "planned fault: launch 3, a GEMM, is refused");
   EXPECT_EQ(run_gemm(device, stream, gemm).status, SG_STATUS_OK);
 }
 

@@ -128,19 +128,19 @@ TEST(SimMixUps, EachOperandInTheWrongMemoryIsFound) {
   expect_caught(run_copy(device, stream, pitched), "reaches past its allocation");
 
   void *good = memory.get();
-  expect_caught(run_gemm(device, stream, square_gemm(4, host.data(), good, good)), "A of a product");
-  expect_caught(run_gemm(device, stream, square_gemm(4, good, host.data(), good)), "B of a product");
-  expect_caught(run_gemm(device, stream, square_gemm(4, good, good, host.data())), "C of a product");
+  expect_caught(run_gemm(device, stream, square_gemm(4, host.data(), good, good)), "A of a GEMM");
+  expect_caught(run_gemm(device, stream, square_gemm(4, good, host.data(), good)), "B of a GEMM");
+  expect_caught(run_gemm(device, stream, square_gemm(4, good, good, host.data())), "C of a GEMM");
   expect_caught(run_gemm(device, stream, square_gemm(9, good, good, good)), "reaches past");
   sg_backend_gemm batched = square_gemm(4, good, good, good);
   batched.batch = 1 << 20;
   batched.stride_c = INT64_MAX / 2;
-  expect_caught(run_gemm(device, stream, batched), "C of a product");
+  expect_caught(run_gemm(device, stream, batched), "C of a GEMM");
   const void *const places[] = {good, freed};
   sg_backend_gemm scattered = square_gemm(4, nullptr, good, good);
   scattered.batch = 2;
   scattered.a_array = places;
-  expect_caught(run_gemm(device, stream, scattered), "A of a product");
+  expect_caught(run_gemm(device, stream, scattered), "A of a GEMM");
 
   auto reduce = backend_command<sg_backend_reduce>();
   reduce.m = reduce.n = reduce.part_ld = reduce.ldc = 4;

@@ -403,7 +403,7 @@ class Calibrate(Program):
             ({**good, "memory_bytes": 1 << 30}, "other memory"),
             ({**good, "kernels": {**good["kernels"], "units": 7}}, "multiprocessors"),
             ({**good, "kernels": {**good["kernels"], "gemm": [*good["kernels"]["gemm"],
-              {"dtype": "f16", "compute": "tf32", "flops_per_second": 1e12}]}}, "which the device has not"),
+              {"dtype": "f16", "compute": "tf32", "flops_per_second": 1e12}]}}, "which the device does not have"),
             (text + " " * (64 << 10), "larger than 64 KiB"), ("", ""), ("[]", "object"), ("{", ""),
         )
         own = self.model_of()

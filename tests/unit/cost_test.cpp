@@ -154,11 +154,11 @@ TEST(cost, bound_is_the_slowest_of_link_directions_and_arithmetic) {
   EXPECT_DOUBLE_EQ(bound(), p.flops() / 51e12);
   p.compute = SG_COMPUTE_TF32;
   EXPECT_DOUBLE_EQ(bound(), 2 * matrix / 55e9);
-  p.a.place = p.b.place = SG_MEMORY_DEVICE;
+  p.a.space = p.b.space = SG_MEMORY_DEVICE;
   EXPECT_DOUBLE_EQ(bound(), matrix / 55.2e9);
   p.beta_zero = false;
   EXPECT_DOUBLE_EQ(bound(), 2 * matrix / (51.6e9 + 50.6e9));
-  p.c.place = SG_MEMORY_DEVICE;
+  p.c.space = SG_MEMORY_DEVICE;
   EXPECT_DOUBLE_EQ(bound(), p.flops() / 416e12);
   EXPECT_DOUBLE_EQ(bound_seconds(h200(), std::vector<problem>{p, p}), 2 * p.flops() / 416e12);
   const device_model two = cores(2);

@@ -119,19 +119,19 @@ class cpu_tiles : public testing::Test {
         expected.push_back(
             int(std::uint32_t(int(alpha)) * sum + std::uint32_t(int(beta)) * std::uint32_t(c.get(i, j))));
       }
-    const product p = {.m = m,
-                       .n = n,
-                       .k = k,
-                       .op_a = op_a,
-                       .op_b = op_b,
-                       .alpha = {alpha, 0},
-                       .beta = {beta, 0},
-                       .a = a.data(),
-                       .b = b.data(),
-                       .c = c.data(),
-                       .lda = a.ld(),
-                       .ldb = b.ld(),
-                       .ldc = c.ld()};
+    const gemm_args p = {.m = m,
+                         .n = n,
+                         .k = k,
+                         .op_a = op_a,
+                         .op_b = op_b,
+                         .alpha = {alpha, 0},
+                         .beta = {beta, 0},
+                         .a = a.data(),
+                         .b = b.data(),
+                         .c = c.data(),
+                         .lda = a.ld(),
+                         .ldb = b.ld(),
+                         .ldc = c.ld()};
     ASSERT_EQ(run_tiles(p, t.in, t.out, panels, tiles, space_), SG_STATUS_OK);
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < m; ++i)
@@ -168,16 +168,16 @@ class cpu_tiles : public testing::Test {
     constexpr std::int64_t m = 3, n = 2, k = 140001;
     const std::vector<std::int8_t> a(m * k, -128), b(k * n, -128);
     std::vector<std::int32_t> c(m * n, -1);
-    const product p = {.m = m,
-                       .n = n,
-                       .k = k,
-                       .alpha = {1, 0},
-                       .a = a.data(),
-                       .b = b.data(),
-                       .c = c.data(),
-                       .lda = m,
-                       .ldb = k,
-                       .ldc = m};
+    const gemm_args p = {.m = m,
+                         .n = n,
+                         .k = k,
+                         .alpha = {1, 0},
+                         .a = a.data(),
+                         .b = b.data(),
+                         .c = c.data(),
+                         .lda = m,
+                         .ldb = k,
+                         .ldc = m};
     ASSERT_EQ(run_tiles(p, t.in, t.out, panels, {}, space_), SG_STATUS_OK);
     EXPECT_EQ(c, std::vector<std::int32_t>(m * n, int(std::uint32_t{k} * 16384u)));
   }

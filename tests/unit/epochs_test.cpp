@@ -23,7 +23,7 @@ class jobs_in_flight {
     const std::lock_guard lock(lock_);
     return epochs_.count_in();
   }
-  void end(std::uint32_t epoch, std::int64_t count = 1) { epochs_.ended(epoch, count); }
+  void end(std::uint32_t epoch, std::int64_t count = 1) { epochs_.completed(epoch, count); }
 
   // False: this thread was not woken in time.
   bool wait_for_all() {
@@ -32,7 +32,7 @@ class jobs_in_flight {
              if (!mine) mine = epochs_.present();
              return epochs_.watch_closed(*mine);
            }) &&
-           sleep([&] { return epochs_.watch_ended_up_to(*mine); });
+           sleep([&] { return epochs_.watch_completed_up_to(*mine); });
   }
   std::uint32_t wakings() const { return epochs_.wakings(); }
   int sleeps() const { return sleeps_.load(); }
@@ -131,7 +131,7 @@ TEST(epochs, no_wake_without_a_sleeper) {
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(all.watch_closed(all.present()));
     const std::uint32_t job = all.count_in();
-    all.ended(job, 1);
+    all.completed(job, 1);
   }
   EXPECT_EQ(0u, all.wakings());
 }
@@ -158,7 +158,7 @@ TEST(epochs, an_epoch_closed_by_another_thread_is_closed) {
   const std::uint32_t full = all.present();
   EXPECT_FALSE(all.watch_closed(full));
   EXPECT_EQ(0u, all.wakings());
-  all.ended(oldest, 1);
+  all.completed(oldest, 1);
   EXPECT_EQ(1u, all.wakings());
   ASSERT_TRUE(all.open_next());  // another thread's
   all.count_in();
@@ -173,13 +173,13 @@ TEST(epochs, the_oldest_is_known_without_waiters) {
   const std::uint32_t before = all.count_in();
   ASSERT_TRUE(all.open_next());
   const std::uint32_t after = all.count_in();
-  EXPECT_FALSE(all.ended_up_to(before));
-  all.ended(before, 1);
-  EXPECT_TRUE(all.ended_up_to(before));
-  EXPECT_FALSE(all.ended_up_to(after));
+  EXPECT_FALSE(all.completed_up_to(before));
+  all.completed(before, 1);
+  EXPECT_TRUE(all.completed_up_to(before));
+  EXPECT_FALSE(all.completed_up_to(after));
 
   epochs busy;
-  for (int i = 0; i < 20'000; ++i) busy.ended(busy.count_in(), 1);
+  for (int i = 0; i < 20'000; ++i) busy.completed(busy.count_in(), 1);
   EXPECT_EQ(busy.present(), busy.oldest());
 }
 

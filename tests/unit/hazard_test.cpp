@@ -8,7 +8,7 @@
 
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/split.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 #include "plan/streaming/stream_layouts.hpp"
 #include "plan/streaming/stream_memory.hpp"
 #include "problems.hpp"
@@ -43,7 +43,7 @@ schedule streamed_by_chunks() {
 
 // Reachability by plain search, as the reference for "ordered".
 bool ordered(const schedule &s, std::uint32_t from, std::uint32_t to) {
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   std::vector<bool> reached(s.commands.size(), false);
   reached[from] = true;
   for (std::uint32_t i = from + 1; i <= to; ++i) {
@@ -88,7 +88,7 @@ TEST(hazard, each_removed_wait_is_reported) {
 
 TEST(hazard, each_removed_wait_between_chunks_is_reported) {
   const schedule s = streamed_by_chunks();
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   EXPECT_GE(std::count(loose.begin(), loose.end(), true), 3);
   expect_every_needed_wait_is_missed(s);
 }
@@ -96,7 +96,7 @@ TEST(hazard, each_removed_wait_between_chunks_is_reported) {
 // The last chunk of a panel, which its GEMM waits for, is after all the others; an out-of-order copy is after none.
 TEST(hazard, out_of_order_copies_are_unordered) {
   const schedule s = streamed_by_chunks();
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   const auto first = std::uint32_t(std::find(loose.begin(), loose.end(), true) - loose.begin());
   const auto second = std::uint32_t(std::find(loose.begin() + first + 1, loose.end(), true) - loose.begin());
   ASSERT_LT(second, s.commands.size());

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "plan/schedule/lanes.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 
 namespace sg::test {
 namespace {
@@ -153,8 +153,8 @@ bound_problem bind(const problem &p, std::uint32_t seed) {
     bound.beta = {1, -1};
   }
   // Operands that must never be read are poisoned.
-  bound.a = matrix_memory(p.a, p.batch, random, p.no_product);
-  bound.b = matrix_memory(p.b, p.batch, random, p.no_product);
+  bound.a = matrix_memory(p.a, p.batch, random, p.no_multiply);
+  bound.b = matrix_memory(p.b, p.batch, random, p.no_multiply);
   bound.c = matrix_memory(p.c, p.batch, random, p.beta_zero);
   bound.bias = matrix_memory(p.bias, p.batch, random, false);
   return bound;
@@ -294,7 +294,7 @@ void run(const schedule &s, std::vector<bound_problem> &problems, std::uint32_t 
   // In-order lanes, and each command of host workers and each out-of-order copy by itself; the lane's next in-order
   // copy waits for the latter.
   const lane_numbers numbers(s);
-  const std::vector<bool> loose = loose_copies(s);
+  const std::vector<bool> loose = out_of_order_copies(s);
   std::vector<std::vector<std::uint32_t>> queues(std::size_t(numbers.count())), loose_before(s.commands.size());
   std::vector<std::vector<std::uint32_t>> loose_since(queues.size());  // by lane
   for (std::uint32_t i = 0; i < s.commands.size(); ++i) {
@@ -336,7 +336,7 @@ std::string difference(const bound_problem &before, const bound_problem &after) 
     for (std::int64_t j = 0; j < p.n; ++j)
       for (std::int64_t i = 0; i < p.m; ++i) {
         value sum = 0;
-        if (!p.no_product)
+        if (!p.no_multiply)
           for (std::int64_t l = 0; l < p.k; ++l) {
             value x = p.op_a == SG_OP_N ? before.a.at(item, i, l) : before.a.at(item, l, i);
             value y = p.op_b == SG_OP_N ? before.b.at(item, l, j) : before.b.at(item, j, l);

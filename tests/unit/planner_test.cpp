@@ -94,9 +94,9 @@ TEST(planner, chosen_is_never_slower_than_forced) {
                          {30000, 64, 64},
                          {100, 5000, 700}})
     for (std::int64_t batch : {1, 6})
-      for (bool no_product : {false, true}) {
+      for (bool no_multiply : {false, true}) {
         problem_form f;
-        f.m = m, f.n = n, f.k = k, f.batch = batch, f.no_product = no_product, f.beta_zero = batch == 1;
+        f.m = m, f.n = n, f.k = k, f.batch = batch, f.no_multiply = no_multiply, f.beta_zero = batch == 1;
         problems.push_back(make(f));
       }
   for (const device_model &m : {h200(), shipped_model("pcie3"), cores(2), cores(6)})
@@ -303,10 +303,10 @@ TEST(planner, infeasible_requests_are_refused) {
     EXPECT_EQ(refusal({make(f)}, h200(), r, "11"), SG_STATUS_UNSUPPORTED);
     r.split = split_kind::batch, r.parts = 0;
     EXPECT_EQ(refusal({make(f)}, h200(), r, "2 parts"), SG_STATUS_UNSUPPORTED);
-    f.no_product = true;
+    f.no_multiply = true;
     r.split = split_kind::k;
     EXPECT_EQ(refusal({make(f)}, h200(), r, "2 parts"), SG_STATUS_UNSUPPORTED);
-    f.no_product = false;
+    f.no_multiply = false;
   }
   r = {};
   r.memory_limit = 100;
@@ -316,7 +316,7 @@ TEST(planner, infeasible_requests_are_refused) {
   EXPECT_EQ(refusal({make(f)}, h200(), r, "the limit is 100"), SG_STATUS_OUT_OF_MEMORY);
   device_model bare = h200();
   bare.rates.clear();
-  EXPECT_EQ(refusal({make(f)}, bare, {}, "no f32 product"), SG_STATUS_UNSUPPORTED);
+  EXPECT_EQ(refusal({make(f)}, bare, {}, "no f32 GEMM"), SG_STATUS_UNSUPPORTED);
 }
 
 // Every automatic or forced choice, on small problems, computes the GEMM.
@@ -327,11 +327,11 @@ TEST(planner, every_choice_is_right) {
       for (std::int64_t batch : {1, 4})
         for (batch_form form : {batch_form::strided, batch_form::shared_a, batch_form::pointers})
           for (bool beta_zero : {true, false})
-            for (bool no_product : {true, false}) {
-              if (no_product && form != batch_form::strided) continue;
+            for (bool no_multiply : {true, false}) {
+              if (no_multiply && form != batch_form::strided) continue;
               problem_form f;
               f.m = 40, f.n = 37, f.k = 35, f.batch = batch, f.batching = form;
-              f.op_a = SG_OP_T, f.beta_zero = beta_zero, f.no_product = no_product;
+              f.op_a = SG_OP_T, f.beta_zero = beta_zero, f.no_multiply = no_multiply;
               if (subset & 1) f.a = kind;
               if (subset & 2) f.b = kind;
               if (subset & 4) f.c = kind;
@@ -372,12 +372,12 @@ TEST(planner, groups_are_right_wherever_they_lie) {
   for (int i = 0; i < 9; ++i) {
     problem_form f;
     f.m = 1 + 5 * i, f.n = 40 - 3 * i, f.k = 7 + i, f.batch = 1 + i % 2, f.beta_zero = i % 3 == 0;
-    f.no_product = i == 4;
+    f.no_multiply = i == 4;
     problems.push_back(make(f));
   }
   for (const device_model &m : {h200(), cores(2)}) EXPECT_TRUE(is_right(*make_plan(problems, m, {}), problems));
   for (std::size_t i = 0; i < problems.size(); ++i)
-    if (i != 2) problems[i].a.place = problems[i].c.place = i % 2 ? SG_MEMORY_PAGEABLE : SG_MEMORY_PINNED;
+    if (i != 2) problems[i].a.space = problems[i].c.space = i % 2 ? SG_MEMORY_PAGEABLE : SG_MEMORY_PINNED;
   for (std::int64_t limit : {0, 20000, 40000}) {
     plan_request r;
     r.memory_limit = limit;
@@ -482,13 +482,13 @@ TEST(planner, many_items_and_many_problems) {
   f.batching = batch_form::pointers;
   EXPECT_EQ(refusal({make(f)}, h200(), {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
   f.a = f.b = f.c = SG_MEMORY_DEVICE;
-  f.no_product = true;
+  f.no_multiply = true;
   for (const device_model &m : {h200(), cores(2)}) {
     EXPECT_EQ(refusal({make(f)}, m, {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
     EXPECT_EQ(refusal({make(f), make(f)}, m, {}, "commands"), SG_STATUS_OUT_OF_MEMORY);
   }
   f.batching = batch_form::strided;
-  f.no_product = false;
+  f.no_multiply = false;
   EXPECT_LE(plan(make(f), cores(2)).commands.size(), 100000u);
   EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
 }

@@ -24,7 +24,7 @@ struct problem_form {
   std::int64_t pad = 0;  // ld beyond tight
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   bool beta_zero = true;
-  bool no_product = false;
+  bool no_multiply = false;
   batch_form batching = batch_form::strided;
   sg_memory_kind a = SG_MEMORY_DEVICE, b = SG_MEMORY_DEVICE, c = SG_MEMORY_DEVICE;
   ending end = ending::nothing;
@@ -39,7 +39,7 @@ inline void add_ending(problem &p, const problem_form &f) {
   const bool per_row = f.end == ending::row_bias || f.end == ending::own_row_bias_relu;
   p.bias.rows = p.bias.ld = per_row ? f.m : 1;
   p.bias.cols = per_row ? 1 : f.n;
-  p.bias.type = f.out, p.bias.place = f.bias;
+  p.bias.type = f.out, p.bias.space = f.bias;
   if (activated && f.batch > 1) p.bias.item_stride = (per_row ? f.m : f.n) + 5;
 }
 
@@ -47,12 +47,12 @@ inline problem make(const problem_form &f) {
   problem p;
   p.m = f.m, p.n = f.n, p.k = f.k, p.batch = f.batch;
   p.op_a = f.op_a, p.op_b = f.op_b;
-  p.beta_zero = f.beta_zero, p.no_product = f.no_product;
+  p.beta_zero = f.beta_zero, p.no_multiply = f.no_multiply;
   const auto shape = [&](std::int64_t rows, std::int64_t cols, sg_dtype type, sg_memory_kind place) {
     operand x;
     x.rows = rows, x.cols = cols;
     x.ld = rows + f.pad;
-    x.type = type, x.place = place;
+    x.type = type, x.space = place;
     x.item_stride = x.ld * cols;
     if (f.batching == batch_form::gapped) x.item_stride += 7;
     if (f.batching == batch_form::interleaved) {
@@ -78,7 +78,7 @@ inline std::string text(const problem_form &f) {
   std::ostringstream out;
   out << f.m << "x" << f.n << "x" << f.k << " batch " << f.batch << " form " << int(f.batching) << " ops "
       << name_of(f.op_a) << name_of(f.op_b) << " pad " << f.pad << " " << name_of(f.in) << "->" << name_of(f.out)
-      << (f.beta_zero ? " beta 0" : "") << (f.no_product ? " no product" : "") << " A " << name_of(f.a) << " B "
+      << (f.beta_zero ? " beta 0" : "") << (f.no_multiply ? " no product" : "") << " A " << name_of(f.a) << " B "
       << name_of(f.b) << " C " << name_of(f.c) << " ending " << int(f.end) << " bias " << name_of(f.bias);
   return out.str();
 }

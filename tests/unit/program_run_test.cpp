@@ -56,7 +56,7 @@ class runs_of_a_plan : public testing::Test {
     EXPECT_TRUE(all(run.slots, static_cast<lane_slot *>(nullptr)));
     EXPECT_TRUE(all(run.events, static_cast<sg_backend_event *>(nullptr)));
     EXPECT_TRUE(!run.unbatched && run.idle());
-    EXPECT_EQ(0u, run.ended);
+    EXPECT_EQ(0u, run.completed_count);
   }
 
   // A mark that identifies a run, in a field that nobody reads before the run has written it.
@@ -67,7 +67,7 @@ class runs_of_a_plan : public testing::Test {
   static void leave_traces(program_run &run) {
     static lane_slot slot;
     for (const std::uint32_t command : {2u, 3u, 4u, 5u}) {
-      run.goes_out(command);
+      run.mark_issued(command);
       run.slots[command] = &slot;
       run.events[command] = reinterpret_cast<sg_backend_event *>(&slot);
     }
@@ -75,7 +75,7 @@ class runs_of_a_plan : public testing::Test {
     run.stageable.assign({6});
     run.blockers[6] = 0;
     run.unbatched = true;
-    run.ended = 4;
+    run.completed_count = 4;
   }
 };
 

@@ -57,7 +57,7 @@ TEST(direct, computes_every_form) {
 
 TEST(direct, scales_without_a_gemm) {
   for_forms([](problem_form f) {
-    f.no_product = true;
+    f.no_multiply = true;
     EXPECT_TRUE(is_right(build_direct(make(f)), make(f))) << text(f);
     f.k = 0;
     EXPECT_TRUE(is_right(build_direct(make(f)), make(f))) << text(f);
@@ -72,7 +72,7 @@ TEST(grid_split, computes_every_form) {
       EXPECT_TRUE(is_right(build_grid_split(make(f), {2, 2, 3}, 3), make(f))) << text(f);
     }
     problem_form scaled = f;
-    scaled.no_product = true;
+    scaled.no_multiply = true;
     EXPECT_TRUE(is_right(build_grid_split(make(scaled), {2, 2, 1}, 3), make(scaled))) << text(scaled);
   });
 }
@@ -82,7 +82,7 @@ TEST(batch_split, computes_every_form) {
     for (std::int64_t parts : {1, 2, 3})
       EXPECT_TRUE(is_right(build_batch_split(make(f), parts, 2), make(f))) << text(f);
     problem_form scaled = f;
-    scaled.no_product = true;
+    scaled.no_multiply = true;
     EXPECT_TRUE(is_right(build_batch_split(make(scaled), 2, 2), make(scaled))) << text(scaled);
   });
 }
@@ -143,7 +143,7 @@ std::vector<problem> mixed_group(bool from_host) {
     f.m = 1 + 5 * i % 17, f.n = 1 + 7 * i % 13, f.k = 1 + 3 * i % 19;
     f.op_a = real_ops[i % 2], f.op_b = real_ops[i / 2 % 2];
     f.in = all_types[i % std::size(all_types)].in, f.out = all_types[i % std::size(all_types)].out;
-    f.beta_zero = i % 3 == 0, f.no_product = i % 5 == 4;
+    f.beta_zero = i % 3 == 0, f.no_multiply = i % 5 == 4;
     f.batch = 1 + i % 3;
     f.end = ending(i % endings), f.bias = i % 3 ? place : SG_MEMORY_DEVICE;
     f.a = i % 2 ? place : SG_MEMORY_DEVICE, f.b = place, f.c = i % 4 ? place : SG_MEMORY_DEVICE;
@@ -164,8 +164,8 @@ TEST(grouped, chains_schedules_that_share_memory) {
   parts.reserve(problems.size());
   std::vector<const schedule *> list;
   for (const problem &p : problems) {
-    list.push_back(&parts.emplace_back(p.no_product ? build_direct(p)
-                                                    : build_depth_split(p, std::min<std::int64_t>(2, p.k), 2, 1)));
+    list.push_back(&parts.emplace_back(p.no_multiply ? build_direct(p)
+                                                     : build_depth_split(p, std::min<std::int64_t>(2, p.k), 2, 1)));
     largest = std::max(largest, parts.back().device_bytes);
   }
   for (std::int64_t room : {1, 2, 3, 100}) {

@@ -35,11 +35,11 @@ TEST(step_combiner, a_caller_returns_while_others_keep_requesting) {
         if (without_end) ask();
       },
       keeper);
-  ask = [&] { tried.ask(); };
+  ask = [&] { tried.request(); };
   for (int round = 0; round < 3; ++round) {
     without_end = true;
     const int before = steps_of_others;
-    tried.ask();
+    tried.request();
     wait_until([&] { return steps_of_others > before + 100; });
     EXPECT_TRUE(tried.is_working());
     EXPECT_FALSE(keeper.has_one_ref()) << "its operands are kept";
@@ -64,7 +64,7 @@ TEST(step_combiner, a_step_starts_after_each_request) {
     all.emplace_back([&] {
       for (int i = 0; i < each; ++i) {
         ++news;
-        tried.ask();
+        tried.request();
       }
     });
   for (std::thread &thread : all) thread.join();
@@ -76,7 +76,7 @@ TEST(step_combiner, without_contention_steps_run_inline) {
   owner keeper;
   std::vector<std::thread::id> where;
   step_combiner tried([&] { where.push_back(std::this_thread::get_id()); }, keeper);
-  for (int i = 0; i < 3; ++i) tried.ask();
+  for (int i = 0; i < 3; ++i) tried.request();
   EXPECT_EQ(std::vector(3, std::this_thread::get_id()), where);
 }
 

@@ -85,11 +85,11 @@ TEST(stream, a_bias_alone_on_the_host) {
   for (const layout_maker &layout : tile_layouts())
     for (sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_C64})
       for (sg_memory_kind host : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE})
-        for (bool no_product : {true, false})
+        for (bool no_multiply : {true, false})
           for (ending end :
                {ending::row_bias, ending::column_bias, ending::own_row_bias_relu, ending::own_column_bias_relu}) {
             problem_form f;
-            f.batch = 2, f.in = f.out = out, f.bias = host, f.end = end, f.no_product = no_product;
+            f.batch = 2, f.in = f.out = out, f.bias = host, f.end = end, f.no_multiply = no_multiply;
             f.beta_zero = false;
             check(f, layout);
           }
@@ -243,12 +243,12 @@ TEST(stream, every_form_of_batch) {
       for (std::int64_t pad : {0, 3})
         for (bool beta_zero : {true, false})
           for (sg_dtype out : {SG_DTYPE_F32, SG_DTYPE_F16})
-            for (bool no_product : {true, false}) {
+            for (bool no_multiply : {true, false}) {
               problem_form f;
               f.m = 7, f.n = 5, f.k = 9, f.batch = 5, f.batching = form, f.pad = pad, f.beta_zero = beta_zero;
-              f.op_a = SG_OP_T, f.in = f.out = out, f.no_product = no_product;
+              f.op_a = SG_OP_T, f.in = f.out = out, f.no_multiply = no_multiply;
               for_places(f, [&](const problem_form &placed) {
-                if (!placed.no_product || placed.c != SG_MEMORY_DEVICE) check(placed, layout);
+                if (!placed.no_multiply || placed.c != SG_MEMORY_DEVICE) check(placed, layout);
               });
             }
 }

@@ -17,8 +17,8 @@ namespace sg::cpu {
 
 namespace {
 
-// The processor has AMX for both types, and AVX-512 for packing, and the system saves the tiles of a process that has
-// asked for them, as oneDNN does too.
+// Whether the processor has AMX for both types and AVX-512 for packing, and the system grants this process the tile
+// state, which oneDNN requests too.
 bool granted() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24, amx_int8 = 1u << 25,
@@ -42,11 +42,11 @@ amx::source source_of(const block &from, bool along_is_contiguous, bool across_i
 void pack_a(void *panel, const block &from) noexcept { amx::pack_a(panel, source_of(from, from.op != SG_OP_N, true)); }
 void pack_b(void *panel, const block &from) noexcept { amx::pack_b(panel, source_of(from, from.op == SG_OP_N, false)); }
 
-sg_status run_bf16(const product &p, workspace &) noexcept {
+sg_status run_bf16(const gemm_args &p, workspace &) noexcept {
   amx::multiply_bf16(p);
   return SG_STATUS_OK;
 }
-sg_status run_amx_i8(const product &p, workspace &) noexcept {
+sg_status run_amx_i8(const gemm_args &p, workspace &) noexcept {
   amx::multiply_i8(p);
   return SG_STATUS_OK;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panels of bf16 and i8 multiplied in AMX's tiles of 16 rows of 64 bytes (amx_tiles.cpp, compiled for processors that
-// have them). A panel is made of strips of 32 rows of op(A), or columns of op(B); a strip of blocks as deep as a tile's
-// row is long, 64 bytes; and a block of two tiles. Where A, B or its depth ends within a block, the rest is zeros.
+// GEMMs of panels in bf16 and i8 with AMX tiles of 16 rows of 64 bytes (amx_tiles.cpp, compiled for AMX processors). A
+// panel consists of strips of 32 rows of op(A), or columns of op(B); a strip of blocks whose depth is a tile row, 64
+// bytes; and a block of two tiles. Blocks beyond the end of A, B or the depth are padded with zeros.
 #pragma once
 
 #include <cstdint>
 
 namespace sg::cpu {
 
-struct product;
+struct gemm_args;
 
 namespace amx {
 
 constexpr std::int64_t strip = 32;      // rows of op(A), or columns of op(B)
-constexpr std::int64_t row_bytes = 64;  // of one of them in a block
+constexpr std::int64_t row_bytes = 64;  // of one row or column in a block
 
 // Elements of a strip, row or column, within op(X): `across` counts rows of op(A) or columns of op(B), `along` counts
 // k.
@@ -30,8 +30,8 @@ void pack_a(void *panel, const source &from) noexcept;
 void pack_b(void *panel, const source &from) noexcept;
 
 // C = A * B + beta * C, with beta 0 or 1, on panels; m, n and k are multiples of a strip and of a block's depth.
-void multiply_bf16(const product &p) noexcept;  // C of f32
-void multiply_i8(const product &p) noexcept;    // C of i32, modulo 2^32
+void multiply_bf16(const gemm_args &p) noexcept;  // C of f32
+void multiply_i8(const gemm_args &p) noexcept;    // C of i32, modulo 2^32
 
 }  // namespace amx
 }  // namespace sg::cpu

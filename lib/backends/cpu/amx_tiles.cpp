@@ -17,13 +17,13 @@ std::int64_t blocks_of(std::int64_t along, std::int64_t element_bytes) noexcept 
   return (along * element_bytes + row_bytes - 1) / row_bytes;
 }
 
-// 16 vectors: rows of a tile, before or after they are turned.
+// 16 vectors: rows of a tile, before or after transposition.
 struct rows16 {
   __m512i row[tile_rows];
 };
 
 // The 16 x 16 matrix of 32-bit elements, transposed.
-inline void turn(rows16 &x) noexcept {
+inline void transpose_rows(rows16 &x) noexcept {
   rows16 y;
 #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
@@ -52,7 +52,7 @@ inline void turn(rows16 &x) noexcept {
   x = y;
 }
 
-// 16 elements across, from (across, along) of the source, as far as it goes; one a 32-bit element.
+// Loads 16 elements across, from (across, along) of the source, up to its end; one in each 32-bit element.
 template <int element_bytes>
 inline __m512i widened(const source &from, std::int64_t across, std::int64_t along) noexcept {
   const std::int64_t left = from.across - across;
@@ -64,8 +64,8 @@ inline __m512i widened(const source &from, std::int64_t across, std::int64_t alo
   return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, at));
 }
 
-// 16 across by 64 bytes along, from (across, along): a vector is one across where what lies along is contiguous,
-// otherwise the elements of one 32-bit step along.
+// Loads 16 across by 64 bytes along, from (across, along): one vector for each position across if memory is contiguous
+// along, otherwise one for each 32-bit step along.
 template <int element_bytes>
 inline void load(rows16 &to, const source &from, std::int64_t across, std::int64_t along) noexcept {
   if (from.along_is_contiguous) {
@@ -88,20 +88,20 @@ inline void load(rows16 &to, const source &from, std::int64_t across, std::int64
   }
 }
 
-// `across_rows`: a tile's rows are what lies across, as B's; otherwise steps along, as A's.
+// `across_rows`: the rows of a tile are positions across, as for B; otherwise steps along, as for A.
 template <int element_bytes>
 void pack(void *panel, const source &from, bool across_rows) noexcept {
   const std::int64_t blocks = blocks_of(from.along, element_bytes);
   const auto pack_tile = [&](std::int64_t across, std::int64_t block) {
     rows16 tile;
     load<element_bytes>(tile, from, across, block * (row_bytes / element_bytes));
-    if (across_rows != from.along_is_contiguous) turn(tile);
+    if (across_rows != from.along_is_contiguous) transpose_rows(tile);
     const std::int64_t first = (across / strip * blocks + block) * block_bytes + across % strip * row_bytes;
     auto *to = reinterpret_cast<__m512i *>(static_cast<char *>(panel) + first);
     for (std::int64_t i = 0; i < tile_rows; ++i) _mm512_store_si512(to + i, tile.row[i]);
   };
   const std::int64_t across_end = (from.across + strip - 1) / strip * strip;
-  // What is contiguous is read to its end.
+  // Loads contiguous memory up to its end.
   if (from.along_is_contiguous) {
     for (std::int64_t across = 0; across < across_end; across += tile_rows)
       for (std::int64_t block = 0; block < blocks; ++block) pack_tile(across, block);
@@ -133,7 +133,7 @@ constexpr all_shapes shapes;
 
 // A block of C, 32 by 32, stays in tiles 0 to 3; a tile's row is a column of C.
 template <bool whole_numbers>
-void multiply(const product &p) noexcept {
+void multiply(const gemm_args &p) noexcept {
   constexpr std::int64_t c_bytes = 4;
   const std::int64_t blocks = blocks_of(p.k, whole_numbers ? 1 : 2);
   const std::int64_t ldc_bytes = p.ldc * c_bytes;
@@ -185,7 +185,7 @@ void multiply(const product &p) noexcept {
 void pack_a(void *panel, const source &from) noexcept { pack(panel, from, false); }
 void pack_b(void *panel, const source &from) noexcept { pack(panel, from, true); }
 
-void multiply_bf16(const product &p) noexcept { multiply<false>(p); }
-void multiply_i8(const product &p) noexcept { multiply<true>(p); }
+void multiply_bf16(const gemm_args &p) noexcept { multiply<false>(p); }
+void multiply_i8(const gemm_args &p) noexcept { multiply<true>(p); }
 
 }  // namespace sg::cpu::amx

@@ -14,7 +14,7 @@ workspace_pool::~workspace_pool() {
   for (auto &place : kept_) delete place.load(std::memory_order_relaxed);
 }
 
-workspace *workspace_pool::take() noexcept {
+workspace *workspace_pool::acquire() noexcept {
   for (auto &place : kept_)
     if (place.load(std::memory_order_relaxed) != nullptr)
       if (workspace *const kept = place.exchange(nullptr, std::memory_order_acquire)) return kept;
@@ -23,7 +23,7 @@ workspace *workspace_pool::take() noexcept {
   return fresh;
 }
 
-void workspace_pool::give_back(workspace *used) noexcept {
+void workspace_pool::release(workspace *used) noexcept {
   for (auto &place : kept_) {
     workspace *none = nullptr;
     if (place.load(std::memory_order_relaxed) == nullptr &&

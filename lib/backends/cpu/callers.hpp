@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products on threads of the application: what such a thread needs to compute like a worker, and leaves as it was.
+// GEMMs on threads of the application: workspaces, and the floating-point mode of a worker, restored afterwards.
 #pragma once
 
 #include <array>
@@ -10,18 +10,18 @@
 
 namespace sg::cpu {
 
-// Workspaces for such threads, as many as there are at a time.
+// Workspaces for application threads, as many as are used at the same time.
 class workspace_pool {
  public:
   ~workspace_pool();
-  workspace *take() noexcept;  // nullptr: memory is out
-  void give_back(workspace *used) noexcept;
+  workspace *acquire() noexcept;  // nullptr: out of memory
+  void release(workspace *used) noexcept;
 
  private:
   std::array<std::atomic<workspace *>, 16> kept_{};
 };
 
-// While it lives, floating-point arithmetic on this thread is that of a new thread: rounding to nearest, no flushing.
+// Sets a new thread's floating-point mode for its lifetime: rounding to nearest, no flushing.
 class default_arithmetic {
  public:
   default_arithmetic() noexcept;

@@ -13,7 +13,7 @@ constexpr CBLAS_TRANSPOSE transpose_of(sg_op op) noexcept {
   return op == SG_OP_N ? CblasNoTrans : op == SG_OP_T ? CblasTrans : CblasConjTrans;
 }
 
-// A scalar as CBLAS takes it: by value, complex ones by address.
+// A scalar in CBLAS's form: by value, complex ones by address.
 template <class T>
 struct scalar {
   explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re)) {}
@@ -23,7 +23,7 @@ struct scalar {
 template <class T>
 struct scalar<std::complex<T>> {
   explicit scalar(const sg_scalar &x) noexcept : value(static_cast<T>(x.re), static_cast<T>(x.im)) {}
-  operator const void *() const noexcept { return &value; }  // NOLINT: the same
+  operator const void *() const noexcept { return &value; }  // NOLINT: likewise
   std::complex<T> value;
 };
 
@@ -38,8 +38,8 @@ struct matrix_vector {
   std::int64_t y_step, y_count;
 };
 
-// A product with one column or one row of C as a matrix times a vector; false: it is none that CBLAS offers.
-bool as_matrix_vector(const product &p, matrix_vector &out) noexcept {
+// A GEMM with one column or one row of C as a matrix times a vector; false: CBLAS has no such routine.
+bool as_matrix_vector(const gemm_args &p, matrix_vector &out) noexcept {
   if (p.n == 1 && p.op_b != SG_OP_C) {
     out = {.op = transpose_of(p.op_a),
            .rows = p.op_a == SG_OP_N ? p.m : p.k,
@@ -73,16 +73,16 @@ template <class T>
 using result = std::conditional_t<std::is_floating_point_v<T>, T *, void *>;
 
 // OpenBLAS 0.3.21's complex kernels for Haswell and later read one element behind x for the last two of such rows
-// (kernel/x86_64/zgemv_n_4.c), which need not be there. Of one row they do not.
+// (kernel/x86_64/zgemv_n_4.c), which may be unmapped. For one row they do not.
 template <class T>
 constexpr bool reads_behind_x(const matrix_vector &v) noexcept {
   return !std::is_floating_point_v<T> && v.op == CblasNoTrans && v.rows % 4 == 2;
 }
 
 template <class T, auto gemv>
-void multiply_vector(const cblas_library &library, const product &p, const matrix_vector &v) noexcept {
+void multiply_vector(const cblas_library &library, const gemm_args &p, const matrix_vector &v) noexcept {
   auto *const y = static_cast<T *>(p.c);
-  // With a beta of 0 some versions multiply what is in y, NaN or not.
+  // With a beta of 0 some versions multiply y, NaN included.
   sg_scalar beta = p.beta;
   if (is_zero(beta)) {
     for (std::int64_t i = 0; i < v.y_count; ++i) y[i * v.y_step] = T{};
@@ -94,18 +94,19 @@ void multiply_vector(const cblas_library &library, const product &p, const matri
                     static_cast<pointer<T>>(v.x), static_cast<int>(v.x_step), scalar<T>(beta),
                     static_cast<result<T>>(y + first * v.y_step), static_cast<int>(v.y_step));
   };
-  const std::int64_t apart = reads_behind_x<T>(v) ? 1 : 0;
-  multiply_rows(0, v.rows - apart);
-  if (apart) multiply_rows(v.rows - apart, apart);
+  const std::int64_t separate_rows = reads_behind_x<T>(v) ? 1 : 0;
+  multiply_rows(0, v.rows - separate_rows);
+  if (separate_rows) multiply_rows(v.rows - separate_rows, separate_rows);
 }
 
 template <class T, auto gemm, auto gemv>
-sg_status run(const product &p, workspace &) noexcept {
+sg_status run(const gemm_args &p, workspace &) noexcept {
   const cblas_library &library = *cblas();
   const cblas_call call(static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k));
   if (call.status() != SG_STATUS_OK) return call.status();
   matrix_vector v;
-  if (library.set_num_threads != nullptr && as_matrix_vector(p, v)) {  // others may skip zeros, and so miss a NaN
+  // Other implementations may skip zeros, and so miss a NaN.
+  if (library.set_num_threads != nullptr && as_matrix_vector(p, v)) {
     multiply_vector<T, gemv>(library, p, v);
     return SG_STATUS_OK;
   }
@@ -133,8 +134,8 @@ kernel cblas_kernel(sg_dtype in, sg_dtype out) noexcept {
 
 sg_status cblas_warm_up() noexcept {
   if (const sg_status status = load_cblas(); status != SG_STATUS_OK || cblas() == nullptr) return status;
-  constexpr int n = 64;           // beyond its kernels for small matrices, which need no buffer
-  float a[n * n] = {}, c[n * n];  // of its own: several threads may open a device at once
+  constexpr int n = 64;           // above the size of kernels for small matrices, which need no buffer
+  float a[n * n] = {}, c[n * n];  // local: several threads may open a device at once
   double d[n * n] = {}, e[n * n];
   const cblas_call call(n * n * n);
   if (call.status() != SG_STATUS_OK) return call.status();

@@ -20,14 +20,14 @@ namespace sg::cpu {
 namespace {
 
 cblas_library functions;
-// OpenBLAS ends its threads in a handler for fork of its own, which forks under way do not call when it is new, and
-// after which a call may have started them again. The child would wait for them at its end. NULL: another
-// implementation.
+// OpenBLAS stops its threads in a fork handler, which a fork in progress does not call if the handler is new, and after
+// which a call may have started them again. The child would wait for them at exit. NULL: another implementation.
 int (*end_threads)() = nullptr;
 std::atomic<bool> loaded{false};
 bool memory_is_limited = false;  // set before `loaded`
 
-// What OpenBLAS maps for each of its threads and for each call at a time (memory.c: BUFFER_SIZE of x86-64, and a page).
+// Memory that OpenBLAS maps for each of its threads and each concurrent call (memory.c: BUFFER_SIZE of x86-64, and a
+// page).
 constexpr std::size_t buffer_bytes = (std::size_t{32} << 22) + 4096;
 
 // Can `count` more such buffers be mapped, and as many stacks of new threads?
@@ -49,7 +49,7 @@ bool can_map(int count, std::size_t bytes) noexcept {
   return all;
 }
 
-// Can `count` threads more be started, with stacks of the default size?
+// Can `count` more threads be started, with stacks of the default size?
 bool can_start_threads(int count) noexcept {
   static std::atomic<std::uint32_t> closing;
   closing.store(0);
@@ -70,7 +70,7 @@ bool can_start_threads(int count) noexcept {
   return started == count;
 }
 
-// How many threads OpenBLAS starts when it is loaded, at most.
+// Maximum number of threads that OpenBLAS starts when loaded.
 int threads_at_start() noexcept {
   int count = std::min(get_nprocs(), 1024);
   for (const char *name : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}) {
@@ -103,8 +103,8 @@ bool find_functions(void *library) noexcept {
          find(library, "cblas_cgemv", functions.cgemv) && find(library, "cblas_zgemv", functions.zgemv);
 }
 
-// Each of OpenBLAS's threads maps its buffer when it starts, and tries without end: it must have it before this process
-// takes more memory. They all have theirs once they have worked on a product together.
+// Each of OpenBLAS's threads maps its buffer when it starts, and retries for ever: it must succeed before this process
+// allocates more. All have their buffers once they have worked on a GEMM together.
 void wait_for_buffers_of_threads(int threads) noexcept {
   if (threads <= 0) return;
   const int n = std::max(128, 32 * (threads + 1));
@@ -125,7 +125,7 @@ sg_status open_library() noexcept {
       if (!can_start_threads(threads)) return SG_STATUS_OUT_OF_MEMORY;
       library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
-    // Never closed: its threads and handlers stay.
+    // Never closed: its threads and handlers remain.
     if (library != nullptr && find_functions(library)) {
       if (memory_is_limited && !was_loaded) wait_for_buffers_of_threads(threads);
       loaded.store(true, std::memory_order_release);
@@ -150,17 +150,16 @@ sg_status open_library() noexcept {
 }
 #endif
 
-// The calls that rely on one thread, and what the program's count was when the first of them began.
+// Number of calls that rely on one thread, and the application's thread count before the first of them.
 std::mutex threads_lock;
 int callers = 0, threads_before = 1;
 
-// Calls at a time, and how many of OpenBLAS's buffers there must be by now. Where memory is not limited, they are not
-// counted.
+// Concurrent calls, and OpenBLAS's buffers mapped by now. Not counted if memory is not limited.
 std::atomic<int> calls{0};
 std::mutex buffers_lock;
 std::atomic<int> buffers{0};
 
-// A fork waits for calls, but not for ever.
+// A fork waits for calls, with a time limit.
 void drop_threads_after_fork() {
   new (&threads_lock) std::mutex;
   new (&buffers_lock) std::mutex;
@@ -172,7 +171,7 @@ void drop_threads_after_fork() {
 
 sg_status load_cblas() noexcept {
   {
-    const std::lock_guard lock(fork_lock());  // a child would find the library half loaded
+    const std::lock_guard lock(fork_lock());  // so that a child does not get a half-loaded library
     if (loaded.load()) return SG_STATUS_OK;
     memory_is_limited = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
     const sg_status status = open_library();
@@ -185,7 +184,8 @@ sg_status load_cblas() noexcept {
 const cblas_library *cblas() noexcept { return loaded.load(std::memory_order_acquire) ? &functions : nullptr; }
 
 cblas_call::cblas_call(double work) noexcept
-    // The least work that OpenBLAS gives to several threads (interface/zgemv.c; gemm.c and gemv.c have larger limits).
+    // The minimum work for which OpenBLAS uses several threads (interface/zgemv.c; gemm.c and gemv.c have larger
+    // limits).
     : sets_threads_(work >= 4096 && functions.set_num_threads != nullptr && functions.get_num_threads != nullptr) {
   if (sets_threads_) {
     const std::lock_guard lock(threads_lock);
@@ -210,7 +210,7 @@ cblas_call::~cblas_call() {
   if (counted_) calls.fetch_sub(1);
   if (!sets_threads_) return;
   const std::lock_guard lock(threads_lock);
-  // Where the program has set another number meanwhile, that is what it wants.
+  // If the application has set another number meanwhile, that stays.
   if (--callers == 0 && threads_before != 1 && functions.get_num_threads() == 1)
     functions.set_num_threads(threads_before);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CBLAS library: loaded with the first device, so that a process which opens none starts none of its threads; and
-// called so that the rest of the process keeps OpenBLAS as it has set it.
+// The CBLAS library: loaded with the first device, so that a process without devices starts none of its threads; and
+// called so that OpenBLAS's thread count stays as the rest of the process has set it.
 #pragma once
 
 #include <cblas.h>
@@ -20,17 +20,17 @@ struct cblas_library {
   decltype(&::cblas_cgemv) cgemv;
   decltype(&::cblas_zgemv) zgemv;
   int (*get_num_threads)();      // OpenBLAS's; NULL: another implementation
-  void (*set_num_threads)(int);  // the same
+  void (*set_num_threads)(int);  // likewise
 };
 
-// OK: loaded, now or before, or not there at all. OUT_OF_MEMORY where OpenBLAS would not survive its start: it ends the
+// OK: loaded, now or before, or not installed. OUT_OF_MEMORY if OpenBLAS would fail while starting: it terminates the
 // process when it cannot start its threads, and spins for ever when it cannot map their buffers.
 sg_status load_cblas() noexcept;
 // NULL: not loaded. Does not change once load_cblas() has returned OK.
 const cblas_library *cblas() noexcept;
 
-// One call of OpenBLAS. It uses one thread: OpenBLAS's count of threads, which is one for the whole process, is 1 while
-// such calls run and what the program has set otherwise. A fork waits for its end.
+// One call of OpenBLAS, with one thread: OpenBLAS's thread count, which is global to the process, is 1 during such
+// calls and the application's otherwise. A fork waits for the call's end.
 class cblas_call {
  public:
   // `work`: multiply-adds. Small calls use one thread in any case.
@@ -39,7 +39,7 @@ class cblas_call {
   cblas_call(const cblas_call &) = delete;
   cblas_call &operator=(const cblas_call &) = delete;
 
-  // OUT_OF_MEMORY: OpenBLAS may not be called, since it may have no buffer for the call.
+  // OUT_OF_MEMORY: OpenBLAS must not be called, since it may have no buffer for the call.
   sg_status status() const noexcept { return status_; }
 
  private:

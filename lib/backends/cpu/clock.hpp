@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of the cpu backend's times, and the pause of its short polls.
+// The cpu backend's clock, and the pause of its short polls.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline std::int64_t now_ns() noexcept {
   return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-// Leaves the units of the core to its other hardware thread.
+// Yields the core's units to its other hardware thread.
 inline void relax() noexcept {
 #ifdef __SSE2__
   __builtin_ia32_pause();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry of a stream's queue: a record of fixed size.
+// An entry of a stream's queue, of fixed size.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -14,7 +14,7 @@ namespace sg::cpu {
 
 enum class command_kind : std::uint8_t { wait, one, batch };
 
-// GEMMs that the core keeps until their end has been notified.
+// GEMMs of a batch, kept until their completion is notified.
 struct gemm_batch {
   const sg_backend_command *const *gemms;
   std::int32_t count;
@@ -30,11 +30,11 @@ struct command {
   sg_backend_done done = {nullptr, nullptr};
   const operation *what = nullptr;  // one
   union {
-    point until = {};  // wait: holds a reference
+    stream_position until = {};  // wait: holds a reference
     gemm_batch batch;
     alignas(16) std::byte bytes[most_command_bytes];  // one: a copy of the command
   };
-  void *owned_arrays = nullptr;  // one: a GEMM's pointer arrays, in one block of malloc's
+  void *owned_arrays = nullptr;  // one: a GEMM's pointer arrays, in one block of malloc
 
   const sg_backend_command &one() const noexcept { return *reinterpret_cast<const sg_backend_command *>(bytes); }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An unbounded queue of commands from one producer at a time to one consumer at a time. Commands lie in blocks; an
-// emptied block goes back to the producer, so a queue that keeps its length allocates nothing.
+// An unbounded queue of commands from one producer at a time to one consumer at a time. Commands are stored in blocks;
+// an empty block returns to the producer, so a queue of constant length allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,13 @@ class command_queue {
     delete spare_.load(std::memory_order_relaxed);
   }
 
-  // Makes the first block; false when memory is out. The queue must not be used before.
+  // Allocates the first block; false: out of memory. Call before any other use.
   bool open() noexcept {
     head_ = tail_ = new (std::nothrow) block;
     return head_ != nullptr;
   }
 
-  // Producer: the slot of the next command, NULL when memory is out. Nothing is queued before commit().
+  // Producer: the slot of the next command; NULL: out of memory. Nothing is queued before commit().
   command *reserve() noexcept {
     if (tail_used_ == block_size) {
       block *fresh = spare_.exchange(nullptr, std::memory_order_acquire);
@@ -52,12 +52,12 @@ class command_queue {
   // Number of commands ever queued.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
 
-  // Is there nothing to take? Any thread; a consumer's answer stays true or is known to be out of date.
+  // Is the queue empty? Any thread; exact for the consumer.
   bool empty() const noexcept {
     return committed_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed);
   }
 
-  // Consumer: the oldest command; the queue is not empty. It stays in place until pop().
+  // Consumer: the oldest command; the queue is not empty. Valid until pop().
   command &front() noexcept {
     if (head_used_ == block_size) {
       block *emptied = head_;
@@ -80,7 +80,7 @@ class command_queue {
     command slots[block_size];
   };
 
-  // Producer's and consumer's sides lie in cache lines of their own.
+  // Producer's and consumer's members are in separate cache lines.
   alignas(64) block *tail_ = nullptr;
   std::uint32_t tail_used_ = 0;
   std::atomic<std::uint64_t> committed_{0};

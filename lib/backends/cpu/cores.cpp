@@ -14,7 +14,7 @@
 namespace sg::cpu {
 namespace {
 
-// The beginning of a small file as a string; "" when there is none.
+// The beginning of a small file as a string; "" if there is none.
 void read_text(const char *path, char *text, std::size_t size) noexcept {
   text[0] = '\0';
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -24,7 +24,7 @@ void read_text(const char *path, char *text, std::size_t size) noexcept {
   close(file);
 }
 
-// This process's folder below the cgroup mount: of version 2's hierarchy ("0::/path"). "" when there is none.
+// This process's folder below the cgroup mount: of version 2's hierarchy ("0::/path"). "": none.
 void cgroup_folder(char *folder, std::size_t size) noexcept {
   char text[4096];
   read_text("/proc/self/cgroup", text, sizeof text);
@@ -38,7 +38,7 @@ void cgroup_folder(char *folder, std::size_t size) noexcept {
   std::snprintf(folder, size, "%.*s", length, path == nullptr ? "" : path);
 }
 
-// Calls body with the text of `name` in the process's cgroup and in each one above it, up to the mount.
+// Calls body with the text of `name` in the process's cgroup and its ancestors up to the mount.
 template <class Body>
 void for_each_cgroup(const char *name, Body body) noexcept {
   char folder[2048], path[2304], text[128];
@@ -54,7 +54,7 @@ void for_each_cgroup(const char *name, Body body) noexcept {
 }
 
 std::int32_t affinity_cores() noexcept {
-  // The mask may be longer than cpu_set_t on a large machine.
+  // On a large machine the mask may be longer than cpu_set_t.
   for (int cores = 1024; cores <= 1 << 18; cores *= 4) {
     cpu_set_t *mask = CPU_ALLOC(cores);
     if (mask == nullptr) return 1;
@@ -76,7 +76,7 @@ std::int32_t usable_cores() noexcept {
     if (std::sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0)
       cores = std::min(cores, std::ceil(quota / period));
   });
-  // Version 1: a controller of its own.
+  // Version 1: a separate controller.
   char quota[64], period[64];
   read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, sizeof quota);
   read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof period);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many cores this process may keep busy.
+// Number of cores that this process may use.
 #pragma once
 
 #include <cstdint>
 
 namespace sg::cpu {
 
-// The least of the affinity mask and of the cgroups' quotas (rounded up); at least 1.
+// The minimum of the affinity mask and of the cgroups' quotas (rounded up); at least 1.
 std::int32_t usable_cores() noexcept;
 
-// Bytes of memory that this process may have: the machine's, or its cgroup's limit.
+// Bytes of memory that this process may use: the machine's, or its cgroup's limit.
 std::int64_t usable_memory() noexcept;
 
 }  // namespace sg::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table: each function finds its object and hands on.
+// The backend's table: each function finds its object and delegates.
 #include "cpu_backend.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ sg_status device_open(const sg_backend_host *host, const char *name, sg_backend_
     host->log(
         SG_BACKEND_LOG_WARN, SG_BACKEND_LOG_FALLBACK,
         "cpu: no library with CBLAS was found: f64 and complex GEMMs run in a plain loop, and f32 without oneDNN too");
-  const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all
+  const std::lock_guard lock(fork_lock());  // the first device chooses the kernels of all devices
   auto *fresh = new (std::nothrow) device;
   if (fresh == nullptr) {
     std::snprintf(message, SG_BACKEND_MESSAGE_SIZE, "no memory for a device");
@@ -126,8 +126,7 @@ void stop_when(sg_backend_device *x, int32_t (*stopped)(const sg_backend_done *d
 }
 void drain(sg_backend_device *x) noexcept { of(x).drain(); }
 
-// Slots that are not named are NULL: one memory, so no kinds of it and nothing to register; no native streams; the
-// world's clock.
+// Slots not listed are NULL: one memory, so no memory spaces and no registration; no native streams; real time.
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
     .struct_size = sizeof(sg_backend_ops),

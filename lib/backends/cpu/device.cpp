@@ -28,8 +28,8 @@ int write_rate(char *to, std::size_t size, const char *name, sg_dtype type, bool
 }  // namespace
 
 device::device() noexcept : cores_(usable_cores()), process_(getpid()) {
-  // A launch: a command's way through the queue to a sleeping worker and the word of its end back, measured. Memory: a
-  // round figure for each core.
+  // Launch costs: a command's way through the queue to a sleeping worker and the notification of its completion,
+  // measured. Memory rate: a round figure for each core.
   int length = std::snprintf(model_, sizeof model_,
                              R"({"name": "cpu", "unified_memory": true, "lanes_are_cores": true, )"
                              R"("memory_bytes": %lld, "compute_lanes": %d, "lane_depth_commands": 2, "kernels": {)"
@@ -92,9 +92,9 @@ sg_status device::run_here(const sg_backend_command *const *commands, std::int32
   const operation *const known = operation_of(what.kind);
   if (known == nullptr || what.struct_size < known->size || !known->supports(what))
     return fail(SG_STATUS_UNSUPPORTED, "the cpu has no such command");
-  workspace *const space = workspaces_.take();
+  workspace *const space = workspaces_.acquire();
   if (space == nullptr) return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a command");
-  // Sequentially consistent, as drain() is: either it sees this thread inside, or this thread sees that it drains.
+  // Sequentially consistent with drain(): either it sees this thread inside, or this thread sees that it drains.
   callers_.fetch_add(1, std::memory_order_seq_cst);
   sg_status status = SG_STATUS_SHUTDOWN;
   if (!draining()) {
@@ -104,13 +104,13 @@ sg_status device::run_here(const sg_backend_command *const *commands, std::int32
     t_computes = false;
   }
   callers_.fetch_sub(1, std::memory_order_seq_cst);
-  workspaces_.give_back(space);
+  workspaces_.release(space);
   return status == SG_STATUS_OK ? status : fail(status, "%s", text_of(status));
 }
 
 sg_status device::run(const operation &known, const sg_backend_command *const *commands, std::int32_t count,
                       workspace &space, std::int64_t *out_busy_ns) noexcept {
-  // Where callers have all cores, helpers would only take them from each other.
+  // If callers use all cores, helpers would only compete with them.
   const std::int32_t free_cores = cores_ - callers_.load(std::memory_order_relaxed);
   if (count > 1 && free_cores > 0)
     if (shared_calls::call *const call = calls_.open(known, commands, count, out_busy_ns != nullptr)) {
@@ -127,7 +127,7 @@ sg_status device::run(const operation &known, const sg_backend_command *const *c
   return first;
 }
 
-// Not where the list is held: a drain waits for callers with it.
+// Not under the list's lock: a drain holds it while it waits for callers.
 void device::wake_helpers(std::int32_t wanted) noexcept {
   wanted -= polling_.load(std::memory_order_seq_cst);
   if (wanted <= 0) return;
@@ -145,7 +145,7 @@ bool device::run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *us
       if (x->value->take_waiting(wanted, user)) found = x->value;
   }
   if (found == nullptr) return false;
-  workspace *const space = workspaces_.take();
+  workspace *const space = workspaces_.acquire();
   if (space == nullptr) {
     found->leave_to_worker();
     return false;
@@ -154,7 +154,7 @@ bool device::run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *us
     const default_arithmetic as_on_a_worker;
     found->run_taken(*space);
   }
-  workspaces_.give_back(space);
+  workspaces_.release(space);
   return true;
 }
 

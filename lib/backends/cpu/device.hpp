@@ -27,22 +27,22 @@ class device {
   awake_cores &awake() noexcept { return awake_; }
   shared_calls &calls() noexcept { return calls_; }
 
-  // By a worker that polls for another call to help with, and no longer.
+  // Called by a worker that starts, or stops, polling for another call to help with.
   void polls() noexcept { polling_.fetch_add(1, std::memory_order_seq_cst); }
   void polls_no_longer() noexcept { polling_.fetch_sub(1, std::memory_order_seq_cst); }
 
-  // On the calling thread: a command, or a batch, with idle workers' help; or the next command of some stream, see
-  // sg_backend_ops.
+  // Runs on the calling thread: a command, or a batch, with the help of idle workers; or the next command of a stream,
+  // see sg_backend_ops.
   sg_status run_here(const sg_backend_command *const *commands, std::int32_t count, std::int64_t *out_busy_ns) noexcept;
   bool run_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept;
 
-  // What long commands ask between their parts; nullptr: they complete.
+  // Long commands poll this between their parts; nullptr: they run to completion.
   void stop_when(int32_t (*stopped)(const sg_backend_done *done)) noexcept { stopped_ = stopped; }
   auto stopped() const noexcept { return stopped_; }
 
   bool draining() const noexcept { return draining_.load(std::memory_order_seq_cst); }
-  // Lets the running commands end, those of callers too, and drops the rest; returns when none runs. No command is
-  // taken afterwards. In a child of fork, which has none of the workers, it does nothing.
+  // Lets running commands complete, those of callers too, and drops the others; returns when none runs. Later commands
+  // are refused. In a child of fork, which has no workers, it does nothing.
   void drain() noexcept;
 
  private:

@@ -30,7 +30,7 @@ void run_reduce(const sg_backend_reduce &reduce) noexcept {
   const bool reads_c = !is_zero(beta);
   const epilogue end = {reduce.bias, reduce.bias_per_row != 0, reduce.activation};
 
-  // Segments of a column that stay in the first-level cache while the parts pass.
+  // Segments of a column that stay in the first-level cache while the parts are added.
   constexpr std::int64_t step = 512;
   alignas(64) char sums[step * 16];
   for (std::int64_t j = 0; j < reduce.n; ++j)

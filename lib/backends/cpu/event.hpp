@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event: a point in the progress of the stream that it was last recorded in.
+// An event: a position in the stream that it was last recorded in.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace sg::cpu {
 
-// A number of commands of one stream; what waits for it waits until they have ended. `of` may be NULL: in the past.
-struct point {
+// A number of commands of one stream; waiting for it waits until they have completed. `of` NULL: already reached.
+struct stream_position {
   progress *of = nullptr;
   std::uint64_t count = 0;
 };
@@ -25,7 +25,7 @@ class event {
   }
 
   void record(progress &of, std::uint64_t count) noexcept {
-    const point now{of.retain(), count};
+    const stream_position now{of.retain(), count};
     progress *before;
     {
       const std::lock_guard lock(mutex_);
@@ -35,8 +35,8 @@ class event {
     if (before != nullptr) before->release();
   }
 
-  // The recorded point with a reference of the caller's own; none when it has never been recorded.
-  point recorded() noexcept {
+  // The recorded position, with a reference for the caller; empty if never recorded.
+  stream_position recorded() noexcept {
     const std::lock_guard lock(mutex_);
     if (recorded_.of != nullptr) recorded_.of->retain();
     return recorded_;
@@ -44,7 +44,7 @@ class event {
 
  private:
   std::mutex mutex_;  // streams of several threads may wait for one event
-  point recorded_;
+  stream_position recorded_;
 };
 
 }  // namespace sg::cpu

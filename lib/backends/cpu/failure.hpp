@@ -22,12 +22,12 @@ __attribute__((format(printf, 2, 3))) inline sg_status fail(sg_status status, co
   return status;
 }
 
-// Of a product that failed; nullptr after SG_STATUS_OK.
+// For a failed GEMM; nullptr after SG_STATUS_OK.
 inline const char *text_of(sg_status status) noexcept {
   switch (status) {
     case SG_STATUS_OK: return nullptr;
-    case SG_STATUS_OUT_OF_MEMORY: return "no memory for the product's packed panels or its generated code";
-    case SG_STATUS_UNSUPPORTED: return "the cpu's libraries have no such product";
+    case SG_STATUS_OUT_OF_MEMORY: return "no memory for the GEMM's packed panels or its generated code";
+    case SG_STATUS_UNSUPPORTED: return "the cpu's libraries have no such GEMM";
     case SG_STATUS_SHUTDOWN: return "the process is exiting";
     case SG_STATUS_CANCELLED: return "stopped while it ran";
     default: return "the cpu's library failed";

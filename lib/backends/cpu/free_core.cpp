@@ -3,19 +3,20 @@
 
 namespace sg::cpu {
 
-int free_core::lead(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept {
-  // A worker that was awake sooner than it was led has yet to leave: its mask is no other's to remember.
+int free_core::steer(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept {
+  // A worker that woke before it was steered has not called leave() yet: its mask must not be overwritten.
   state expected = state::free;
-  if (!state_.compare_exchange_strong(expected, state::leading, std::memory_order_acquire)) return awake_cores::nowhere;
-  const bool is_led = choose(worker, workers, awake) && sched_setaffinity(worker, sizeof chosen_, &chosen_) == 0;
+  if (!state_.compare_exchange_strong(expected, state::steering, std::memory_order_acquire))
+    return awake_cores::nowhere;
+  const bool is_steered = choose(worker, workers, awake) && sched_setaffinity(worker, sizeof chosen_, &chosen_) == 0;
   int only = awake_cores::nowhere;
-  if (is_led && CPU_COUNT(&chosen_) == 1)
+  if (is_steered && CPU_COUNT(&chosen_) == 1)
     for (only = 0; !CPU_ISSET(only, &chosen_);) ++only;
-  state_.store(is_led ? state::led : state::free, std::memory_order_release);
+  state_.store(is_steered ? state::steered : state::free, std::memory_order_release);
   return only;
 }
 
-// Among all that it may use; false: there is nothing to choose.
+// Chooses among all cores that it may use; false: there is no choice.
 bool free_core::choose(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept {
   if (workers < 2 || sched_getaffinity(worker, sizeof anywhere_, &anywhere_) != 0) return false;
   const int all = CPU_COUNT(&anywhere_);
@@ -33,7 +34,7 @@ bool free_core::choose(pid_t worker, std::int32_t workers, const awake_cores &aw
 }
 
 void free_core::leave() noexcept {
-  if (state_.load(std::memory_order_acquire) != state::led) return;
+  if (state_.load(std::memory_order_acquire) != state::steered) return;
   cpu_set_t now;
   if (sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &chosen_))
     sched_setaffinity(0, sizeof anywhere_, &anywhere_);

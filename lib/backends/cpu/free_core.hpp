@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core for a worker that is woken, where there are as many workers as cores: one that no awake worker runs on, and
-// not the waker's where there is another. A scheduler may see it otherwise: in a virtual machine a core that sleeps
-// looks as if its host had taken it away, and Linux puts a woken thread behind the waker. On two cores of an EPYC two
-// workers shared one for 4 ms at a time then, with the other idle (no record is kept). Once awake, a worker may go
-// anywhere.
+// Steers a worker that is woken to a core, if there are as many workers as cores: to one without an awake worker, and
+// if possible not the waker's. A scheduler may choose otherwise: in a virtual machine a sleeping core looks as if its
+// host had taken it away, and Linux puts a woken thread behind the waker. On two cores of an EPYC two workers then
+// shared one for 4 ms at a time, with the other idle (no record is kept). An awake worker may migrate freely.
 #pragma once
 
 #include <sched.h>
@@ -14,12 +13,12 @@
 
 namespace sg::cpu {
 
-// Where the awake workers run, as far as they have said.
+// The cores of the awake workers, as reported by them.
 class awake_cores {
  public:
   static constexpr int nowhere = -1;
 
-  // By a worker that comes to another core, wakes (from nowhere) or is about to sleep (to nowhere).
+  // Called by a worker that migrates, wakes (from nowhere) or is about to sleep (to nowhere).
   void moves(int from, int to) noexcept {
     if (known(from)) workers_[static_cast<std::size_t>(from)].fetch_sub(1, std::memory_order_relaxed);
     if (known(to)) workers_[static_cast<std::size_t>(to)].fetch_add(1, std::memory_order_relaxed);
@@ -35,14 +34,14 @@ class awake_cores {
 
 class free_core {
  public:
-  // Called by a thread that is about to wake the worker, one of so many: the core that it can only come to, or nowhere.
-  // Where it may use more cores than there are workers, or none of them is free, nothing happens.
-  int lead(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
-  // By the worker, once awake and before it sleeps. A mask that another thread has set meanwhile stays.
+  // Called by a thread that is about to wake the worker. Returns the only core that the worker can run on now, or
+  // nowhere. No effect if it may use more cores than there are workers, or if no core is free.
+  int steer(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
+  // Called by the worker, once awake and before it sleeps. A mask that another thread has set meanwhile stays.
   void leave() noexcept;
 
  private:
-  enum class state : std::uint8_t { free, leading, led };
+  enum class state : std::uint8_t { free, steering, steered };
   bool choose(pid_t worker, std::int32_t workers, const awake_cores &awake) noexcept;
 
   std::atomic<state> state_{state::free};

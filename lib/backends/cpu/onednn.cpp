@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 and i8 by oneDNN's gemm functions; bf16 by its matmul primitive, which is generated for a shape and kept by each
-// worker. (For i8 the primitive is exact only up to sums of 2^24.)
+// f32 and i8 by oneDNN's gemm functions; bf16 by its matmul primitive, which is generated for a shape and cached by
+// each worker. (For i8 the primitive is exact only up to sums of 2^24.)
 //
-// oneDNN is row major: C^T = op(B)^T * op(A)^T is asked of it, so B is its source and A its weights.
+// oneDNN is row major: it computes C^T = op(B)^T * op(A)^T, so B is its source and A its weights.
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -13,7 +13,7 @@
 #include "kernel.hpp"
 #include "workspace.hpp"
 
-// The OpenMP runtime's that oneDNN was built with; absent when it was built without.
+// From oneDNN's OpenMP runtime; absent if it was built without.
 extern "C" void omp_set_num_threads(int) __attribute__((weak));
 extern "C" int omp_get_max_threads() __attribute__((weak));
 
@@ -29,15 +29,15 @@ sg_status status_of(dnnl_status_t status) noexcept {
   }
 }
 
-// Some of what we call crashes or ends the process when memory is out: it is called only when there is some.
+// Some of these functions crash or abort when out of memory: they are called only if some is left.
 bool memory_left(std::size_t bytes) noexcept {
   void *probe = std::malloc(bytes);
   std::free(probe);
   return probe != nullptr;
 }
 
-// oneDNN asks OpenMP how many threads the calling thread may use: one, for the cores belong to the streams. libgomp
-// keeps that number in memory of its own and ends the process when there is none.
+// oneDNN asks OpenMP for the thread limit of the calling thread: one, because the cores belong to the streams. libgomp
+// allocates that setting and aborts the process if it cannot.
 bool limit_openmp(workspace &space) noexcept {
   if (space.openmp_limited || omp_set_num_threads == nullptr) return true;
   if (!memory_left(4096)) return false;
@@ -46,7 +46,7 @@ bool limit_openmp(workspace &space) noexcept {
   return true;
 }
 
-// The same on a thread of the application, whose own number it restores.
+// Likewise on a thread of the application, whose own limit it restores.
 class openmp_limit {
  public:
   explicit openmp_limit(workspace &space) noexcept
@@ -73,10 +73,10 @@ class openmp_limit {
   int before_ = 1;
 };
 
-// Runs `body`, which returns oneDNN's status or throws what oneDNN throws.
+// Runs `body`, which returns oneDNN's status or throws oneDNN's exceptions.
 template <class Body>
 sg_status guarded(workspace &space, Body &&body) noexcept {
-  const fork_waits while_it_runs;  // what oneDNN does for the first time it does behind locks of its own
+  const fork_waits while_it_runs;  // oneDNN's first calls initialize under its own locks
   const openmp_limit one_thread(space);
   if (!one_thread) return SG_STATUS_OUT_OF_MEMORY;
   try {
@@ -92,7 +92,7 @@ sg_status guarded(workspace &space, Body &&body) noexcept {
 
 constexpr char letter_of(sg_op op) noexcept { return op == SG_OP_N ? 'N' : 'T'; }
 
-sg_status run_onednn_f32(const product &p, workspace &space) noexcept {
+sg_status run_onednn_f32(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&p] {
     return dnnl_sgemm(letter_of(p.op_b), letter_of(p.op_a), p.n, p.m, p.k, static_cast<float>(p.alpha.re),
                       static_cast<const float *>(p.b), p.ldb, static_cast<const float *>(p.a), p.lda,
@@ -100,7 +100,7 @@ sg_status run_onednn_f32(const product &p, workspace &space) noexcept {
   });
 }
 
-sg_status run_onednn_i8(const product &p, workspace &space) noexcept {
+sg_status run_onednn_i8(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&p] {
     const std::int32_t no_offset = 0;
     return dnnl_gemm_s8s8s32(letter_of(p.op_b), letter_of(p.op_a), 'F', p.n, p.m, p.k, 1.0f,
@@ -110,14 +110,13 @@ sg_status run_onednn_i8(const product &p, workspace &space) noexcept {
   });
 }
 
-// The library's face of this processor, which workers share; made by the warm-up. (Where memory is out, making one
-// crashes.)
+// oneDNN's engine for this processor, shared by workers; made by the warm-up. (Out of memory, making one crashes.)
 const dnnl::engine &engine() {
   static const dnnl::engine shared(dnnl::engine::kind::cpu, 0);
   return shared;
 }
 
-// What a primitive is generated for: bf16 to `out`.
+// The parameters of a generated primitive: bf16 to `out`.
 struct matmul_key {
   std::int64_t m, n, k, lda, ldb, ldc;
   sg_op op_a, op_b;
@@ -166,7 +165,7 @@ class matmul {
   std::size_t scratchpad_bytes() const noexcept { return scratchpad_bytes_; }
 
   // The C function: the C++ one allocates.
-  dnnl_status_t execute(dnnl_stream_t stream, const product &p, void *scratchpad) {
+  dnnl_status_t execute(dnnl_stream_t stream, const gemm_args &p, void *scratchpad) {
     dnnl_memory_set_data_handle(source_.get(), const_cast<void *>(p.b));
     dnnl_memory_set_data_handle(weights_.get(), const_cast<void *>(p.a));
     dnnl_memory_set_data_handle(result_.get(), p.c);
@@ -184,10 +183,10 @@ class matmul {
   std::size_t scratchpad_bytes_;
 };
 
-// A worker's primitives: those of the most recently used shapes.
+// A worker's primitives, of the most recently used shapes.
 class matmul_cache final : public provider_state {
  public:
-  dnnl_status_t run(const matmul_key &key, const product &p, workspace &space) {
+  dnnl_status_t run(const matmul_key &key, const gemm_args &p, workspace &space) {
     entry *chosen = &entries_[0];
     for (entry &e : entries_) {
       if (e.last_use != 0 && e.key == key) {
@@ -198,8 +197,8 @@ class matmul_cache final : public provider_state {
     }
     if (chosen->last_use == 0 || chosen->key != key) {
       chosen->last_use = 0;
-      if (!memory_left(1 << 20)) return dnnl_out_of_memory;  // creation follows null pointers
-      const std::lock_guard lock(fork_lock());               // creation takes a lock of the library's
+      if (!memory_left(1 << 20)) return dnnl_out_of_memory;  // creation dereferences null pointers
+      const std::lock_guard lock(fork_lock());               // creation takes a lock of the library
       chosen->primitive = std::make_unique<matmul>(key);
       chosen->key = key;
     }
@@ -221,7 +220,7 @@ class matmul_cache final : public provider_state {
 };
 
 template <sg_dtype out>
-sg_status run_matmul(const product &p, workspace &space) noexcept {
+sg_status run_matmul(const gemm_args &p, workspace &space) noexcept {
   return guarded(space, [&] {
     if (space.onednn == nullptr) {
       const std::lock_guard lock(fork_lock());
@@ -232,7 +231,7 @@ sg_status run_matmul(const product &p, workspace &space) noexcept {
   });
 }
 
-// Has the processor these instructions, and may oneDNN use them (ONEDNN_MAX_CPU_ISA)? The values are sets of bits.
+// Does the processor have these instructions, and may oneDNN use them (ONEDNN_MAX_CPU_ISA)? The values are bit sets.
 bool has(dnnl_cpu_isa_t wanted) noexcept { return (dnnl_get_effective_cpu_isa() & wanted) == wanted; }
 
 }  // namespace
@@ -257,7 +256,7 @@ sg_status onednn_warm_up() noexcept {
   workspace space;
   kernel all[3];
   {
-    const std::lock_guard lock(fork_lock());  // oneDNN looks at the processor, for the first time
+    const std::lock_guard lock(fork_lock());  // oneDNN's first query of the processor
     all[0] = onednn_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
     all[1] = onednn_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
     all[2] = onednn_kernel(SG_DTYPE_I8, SG_DTYPE_I32);
@@ -266,17 +265,17 @@ sg_status onednn_warm_up() noexcept {
     for (const sg_op op_a : {SG_OP_N, SG_OP_T})
       for (const sg_op op_b : {SG_OP_N, SG_OP_T}) {
         if (!x) continue;
-        const product p = {.m = n,
-                           .n = n,
-                           .k = n,
-                           .op_a = op_a,
-                           .op_b = op_b,
-                           .a = zeros,
-                           .b = zeros,
-                           .c = results,
-                           .lda = n,
-                           .ldb = n,
-                           .ldc = n};
+        const gemm_args p = {.m = n,
+                             .n = n,
+                             .k = n,
+                             .op_a = op_a,
+                             .op_b = op_b,
+                             .a = zeros,
+                             .b = zeros,
+                             .c = results,
+                             .lda = n,
+                             .ldb = n,
+                             .ldc = n};
         if (const sg_status status = x.run(p, space); status != SG_STATUS_OK) return status;
       }
   return SG_STATUS_OK;

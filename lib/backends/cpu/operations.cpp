@@ -11,7 +11,7 @@
 namespace sg::cpu {
 namespace {
 
-// The struct that the command is the beginning of.
+// Downcasts a header to its command struct.
 template <class Command>
 const Command &as(const sg_backend_command &what) noexcept {
   return reinterpret_cast<const Command &>(what);
@@ -46,7 +46,7 @@ sg_status axpby(const sg_backend_command &what, workspace &space) noexcept {
   return run_axpby(as<sg_backend_axpby>(what), space);
 }
 
-// By their kind.
+// By kind.
 constexpr operation operations[] = {
     {},
     {sizeof(sg_backend_command), always, marker},

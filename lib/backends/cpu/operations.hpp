@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of the cpu: one entry of a table for each kind of command.
+// The operations of the cpu: a table with one entry for each kind of command.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -11,15 +11,15 @@
 namespace sg::cpu {
 
 struct operation {
-  std::size_t size;  // of its command
+  std::size_t size;  // of its command struct
   bool (*supports)(const sg_backend_command &what) noexcept;
   sg_status (*run)(const sg_backend_command &what, workspace &space) noexcept;
 };
 
-// Room for any command.
+// Maximum size of a command.
 inline constexpr std::size_t most_command_bytes = 320;
 
-// nullptr: there is no such kind.
+// nullptr: unknown kind.
 const operation *operation_of(sg_backend_command_kind kind) noexcept;
 
 }  // namespace sg::cpu

@@ -28,16 +28,16 @@ void convert(void *dst, sg_dtype to, const void *src, sg_dtype from, std::int64_
   if (from == SG_DTYPE_F8_E5M2) simd().f32_from_e5m2(wide, static_cast<const std::uint8_t *>(src), n);
 }
 
-// Blocks of this many columns of the source, a few cache lines each, are turned at once.
-constexpr std::int64_t turn = 16;
+// Columns of the source, a few cache lines each, that are transposed at once.
+constexpr std::int64_t transpose_block = 16;
 
 // dst(i, j) = src(j, i) for i < rows, j < cols; dst is tight.
 template <class T>
 void transpose(T *dst, std::int64_t dst_ld, const T *src, std::int64_t src_ld, std::int64_t rows,
                std::int64_t cols) noexcept {
-  for (std::int64_t j0 = 0; j0 < cols; j0 += turn)
-    for (std::int64_t i0 = 0; i0 < rows; i0 += turn) {
-      const std::int64_t i1 = std::min(i0 + turn, rows), j1 = std::min(j0 + turn, cols);
+  for (std::int64_t j0 = 0; j0 < cols; j0 += transpose_block)
+    for (std::int64_t i0 = 0; i0 < rows; i0 += transpose_block) {
+      const std::int64_t i1 = std::min(i0 + transpose_block, rows), j1 = std::min(j0 + transpose_block, cols);
       for (std::int64_t j = j0; j < j1; ++j)
         for (std::int64_t i = i0; i < i1; ++i) dst[i + j * dst_ld] = src[j + i * src_ld];
     }
@@ -85,13 +85,13 @@ void pack(void *panel, sg_dtype panel_type, const block &of) noexcept {
     if (op == SG_OP_C && type == SG_DTYPE_C128) conjugate(static_cast<double *>(panel), rows * cols);
     return;
   }
-  // Turn some columns of the panel in the source's type, then convert them.
+  // Transpose some columns of the panel in the source's type, then convert them.
   constexpr std::int64_t buffer_bytes = 16384;
   alignas(64) char turned[buffer_bytes];
-  const std::int64_t row_step = std::min<std::int64_t>(rows, buffer_bytes / (turn * size));
-  for (std::int64_t j0 = 0; j0 < cols; j0 += turn)
+  const std::int64_t row_step = std::min<std::int64_t>(rows, buffer_bytes / (transpose_block * size));
+  for (std::int64_t j0 = 0; j0 < cols; j0 += transpose_block)
     for (std::int64_t i0 = 0; i0 < rows; i0 += row_step) {
-      const std::int64_t height = std::min(row_step, rows - i0), width = std::min(turn, cols - j0);
+      const std::int64_t height = std::min(row_step, rows - i0), width = std::min(transpose_block, cols - j0);
       transpose_elements(turned, height, from + (j0 + i0 * ld) * size, ld, height, width, size);
       for (std::int64_t j = 0; j < width; ++j)
         convert(to + (i0 + (j0 + j) * rows) * panel_size, panel_type, turned + j * height * size, type, height);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: a block of op(X) is copied into a tight column-major panel, in another element type where a kernel needs it.
+// Packing: copies a block of op(X) into a contiguous column-major panel, converted if a kernel needs another type.
 #pragma once
 
 #include "kernel.hpp"
@@ -26,10 +26,10 @@ constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 |
 constexpr bool is_complex(sg_dtype type) noexcept { return type == SG_DTYPE_C64 || type == SG_DTYPE_C128; }
 
 // Into `panel` with leading dimension `rows`. `panel_type` is the block's type, or f32 for f16, bf16 and i8, or f32 or
-// bf16 for f8; nothing is lost.
+// bf16 for f8; exact.
 void pack(void *panel, sg_dtype panel_type, const block &of) noexcept;
 
-// n elements of C to and from its accumulator's type: a copy, but for f16 and bf16.
+// Converts n elements of C to and from the accumulator's type: a copy, except for f16 and bf16.
 void widen(void *sums, const void *c, sg_dtype type, std::int64_t n) noexcept;
 void narrow(void *c, sg_dtype type, const void *sums, std::int64_t n) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f64, f32, c64 and c128 where no library serves them: plain loops over packed panels.
+// f64, f32, c64 and c128 without a library: plain loops over packed panels.
 #include <cstring>
 
 #include "kernel.hpp"
@@ -10,12 +10,12 @@ namespace sg::cpu {
 namespace {
 
 template <sg_dtype type>
-sg_status run_plain(const product &p, workspace &) noexcept {
+sg_status run_plain(const gemm_args &p, workspace &) noexcept {
   auto *c = static_cast<char *>(p.c);
   const std::int64_t size = element_size(type);
   if (is_zero(p.beta))
     for (std::int64_t j = 0; j < p.n; ++j) std::memset(c + j * p.ldc * size, 0, static_cast<std::size_t>(p.m * size));
-  // Pieces of A that stay in the first-level cache while all of B's columns pass.
+  // Blocks of A that stay in the first-level cache during the pass over B's columns.
   constexpr std::int64_t rows = 64, depth = 64;
   const auto *a = static_cast<const char *>(p.a);
   const auto *b = static_cast<const char *>(p.b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a stream has come. An event is a point in a stream's progress, and so is what another stream waits for: both
-// keep the progress alive by a reference, so a stream may go before them.
+// The progress of a stream. Events and waits of other streams are positions in it: both hold a reference, so a stream
+// may be destroyed before them.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace sg::cpu {
 
 class progress {
  public:
-  // One reference for the caller; NULL when memory is out.
+  // With one reference for the caller; NULL: out of memory.
   static progress *create() noexcept { return new (std::nothrow) progress; }
 
   progress *retain() noexcept {
@@ -24,24 +24,24 @@ class progress {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+  std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_acquire); }
 
-  // One thread at a time calls it: the one that runs the stream's commands. The store and the load are sequentially
+  // Called by one thread at a time, which runs the stream's commands. The store and the load are sequentially
   // consistent, as are those of wait_for: either the worker sees the waiter or the waiter sees the new count.
   void advance() noexcept {
-    ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+    completed_.store(completed_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     if (waiters_.load(std::memory_order_seq_cst) == 0) return;
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     futex_wake_all(epoch_);
   }
 
-  // Sleeps until `count` commands of the stream have ended.
+  // Sleeps until `count` commands of the stream have completed.
   void wait_for(std::uint64_t count) noexcept {
-    if (ended() >= count) return;
+    if (completed() >= count) return;
     waiters_.fetch_add(1, std::memory_order_seq_cst);
     for (;;) {
       const std::uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
-      if (ended_.load(std::memory_order_seq_cst) >= count) break;
+      if (completed_.load(std::memory_order_seq_cst) >= count) break;
       futex_wait(epoch_, epoch);
     }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ class progress {
   std::atomic<std::uint32_t> refs_{1};
   std::atomic<std::uint32_t> waiters_{0};
   std::atomic<std::uint32_t> epoch_{0};
-  std::atomic<std::uint64_t> ended_{0};
+  std::atomic<std::uint64_t> completed_{0};
 };
 
 }  // namespace sg::cpu

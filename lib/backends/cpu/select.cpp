@@ -32,13 +32,13 @@ kernel of_cblas(sg_dtype in, sg_dtype out) noexcept {
 }
 
 // One core, Gflop/s, OpenBLAS 0.3.21 against oneDNN 2.6's sgemm, on an EPYC with Zen 5 cores (for which this OpenBLAS
-// takes its AVX2 kernels) and on a Sapphire Rapids class Xeon (its AVX-512 kernels; ratios only):
+// uses its AVX2 kernels) and on a Sapphire Rapids class Xeon (its AVX-512 kernels; ratios only):
 //   8^3: 11 to 5 | 16^3: 26 to 15 | 32^3: 88 to 131, Xeon 1 to 0.6 | 64^3: 110 to 213 | 64x64x1024: 111 to 240, Xeon 1
 //   to 1.5 | 1024^3: 119 to 234, Xeon 1 to 1.1 | 4096^3: 119 to 236, Xeon 1 to 1.04
-// so tiny products go to CBLAS. So do narrow deep ones with A transposed, where oneDNN's is slow (TN; here, the Xeon
+// so tiny GEMMs go to CBLAS. So do narrow deep ones with A transposed, where oneDNN's is slow (TN; here, the Xeon
 // not measured): 16x16x1024: 69 to 50 | 64x64x1024: 105 to 74 | 96x96x1024: 114 to 88 | 128x128x1024: equal. The choice
 // depends on the shape alone: equal calls give equal bits.
-bool suits_cblas(const product &p) noexcept {
+bool suits_cblas(const gemm_args &p) noexcept {
   constexpr std::int64_t tiny = 24 * 24 * 24;
   if (p.m <= tiny && p.n <= tiny && p.k <= tiny && p.m * p.n <= tiny && p.m * p.n * p.k <= tiny) return true;
   return p.op_a != SG_OP_N && p.m <= 96 && p.n <= 96 && p.k > 512;
@@ -47,49 +47,49 @@ bool suits_cblas(const product &p) noexcept {
 // One core, Gflop/s, on a Sapphire Rapids class Xeon, operands in cache: our small kernel, OpenBLAS, oneDNN's sgemm:
 //   8^3: 30, 23, 2 | 16^3: 89, 75, 17 | 32^3: 124, 122, 68 | 64^3: 132, 136, 116 | 32x32x1024: 128, 67, 134
 //   64x64x1024: 131, 94, 127 | 64x256x64: 133, 94, 127 | 128^3: 130, 103, 136
-constexpr bool suits_small(const product &p) noexcept {
+constexpr bool suits_small(const gemm_args &p) noexcept {
   constexpr std::int64_t largest_c = 80 * 80;
   return p.op_a == SG_OP_N && p.m <= largest_c && p.n <= largest_c && p.m * p.n <= largest_c;
 }
 
-sg_status run_best_f32(const product &p, workspace &space) noexcept {
+sg_status run_best_f32(const gemm_args &p, workspace &space) noexcept {
   static const kernel small = small_kernel(SG_DTYPE_F32, SG_DTYPE_F32);
   static const kernel blas = of_cblas(SG_DTYPE_F32, SG_DTYPE_F32), dnn = of_onednn(SG_DTYPE_F32, SG_DTYPE_F32);
   if (small && suits_small(p)) return small.run(p, space);
   return (!dnn || (blas && suits_cblas(p)) ? blas : dnn).run(p, space);
 }
 
-// Panels of a tile and its sums are a quarter of a megabyte each, and so stay in the second-level cache.
+// Panels of a tile and its sums are a quarter of a megabyte each, which fits the second-level cache.
 constexpr tiling bf16_tiles = {.kept = 256, .m = 512, .n = 512, .k = 512};
 constexpr tiling i8_tiles = {.kept = 256, .m = 512, .n = 512, .k = 1024};
-// oneDNN, then tiles, packing included, of one core of a Sapphire Rapids class Xeon in one of its slow minutes,
-// Gflop/s: bf16 256^3 471, 303 | 512^3 355, 310 | 1024^3 290, 322; i8 64^3 44, 124 | 256^3 118, 692 | 1024^3 248, 675.
-// (Of a program of its own; no record is kept.)
+// oneDNN, then tiles, packing included, on one core of a Sapphire Rapids class Xeon, Gflop/s: bf16 256^3 471, 303 |
+// 512^3 355, 310 | 1024^3 290, 322; i8 64^3 44, 124 | 256^3 118, 692 | 1024^3 248, 675. (Measured by a separate program
+// while the machine was slow; no record is kept.)
 constexpr std::int64_t i8_least = 32, i8_least_work = 1 << 18;
 
 route choose(sg_dtype in, sg_dtype out) noexcept {
-  // f64 and complex: CBLAS alone has them. f32: as above; either library will do.
+  // f64 and complex: only by CBLAS. f32: as above; either library suffices.
   if (in == out && in != SG_DTYPE_F16 && in != SG_DTYPE_BF16 && !is_f8(in)) {
     kernel best = of_cblas(in, out);
     if (in == SG_DTYPE_F32 && (best || of_onednn(in, out))) best = {.in = in, .out = out, .run = run_best_f32};
     if (best) return {best, best, {}, {}};
     return {{}, plain_kernel(in, out), {}, {}};
   }
-  // bf16 and i8: oneDNN where the processor multiplies them (bf16 on Zen 5: 380 to 500 Gflop/s, i8 770 to 950, f32
-  // 235).
+  // bf16 and i8: oneDNN if the processor has instructions for them (bf16 on Zen 5: 380 to 500 Gflop/s, i8 770 to 950,
+  // f32 235).
   if (const kernel own = of_onednn(in, out)) {
     const kernel sums = in == SG_DTYPE_I8 ? own : of_onednn(in, SG_DTYPE_F32);
     if (in == SG_DTYPE_I8) return {own, sums, amx_kernel(in, out), i8_tiles, i8_least, i8_least_work};
     return {own, sums, amx_kernel(in, SG_DTYPE_F32), bf16_tiles};
   }
   const auto f32 = [] { return choose(SG_DTYPE_F32, SG_DTYPE_F32).panels; };
-  // f8: by way of f32, and large products by way of bf16, where the processor multiplies that; both hold it exactly.
+  // f8: converted to f32, and for large GEMMs to bf16 if the processor has instructions for it; both are exact.
   if (is_f8(in)) {
     if (out != SG_DTYPE_F32 && out != SG_DTYPE_F16 && out != SG_DTYPE_BF16) return {};
     const kernel tiles = amx_kernel(SG_DTYPE_BF16, SG_DTYPE_F32);
     return {{}, f32(), tiles ? tiles : of_onednn(SG_DTYPE_BF16, SG_DTYPE_F32), bf16_tiles};
   }
-  // Otherwise, and f16 always, by way of f32.
+  // Otherwise, and f16 always, converted to f32.
   const bool narrow_in = in == SG_DTYPE_F16 || in == SG_DTYPE_BF16 || in == SG_DTYPE_I8;
   const bool matching = in == SG_DTYPE_I8 ? out == SG_DTYPE_I32 : out == in || out == SG_DTYPE_F32;
   if (!narrow_in || !matching) return {};
@@ -126,7 +126,7 @@ double rate_of(sg_dtype in) noexcept {
   const sg_dtype out = in == SG_DTYPE_I8 ? SG_DTYPE_I32 : is_f8(in) ? SG_DTYPE_F32 : in;
   const route &way = route_for(in, out);
   if (!way.panels) return 0;
-  // Two vector instructions a cycle at 3.2 GHz: what a core of today keeps up of its peak.
+  // Two vector instructions a cycle at 3.2 GHz: the sustained rate of a present-day core.
   const double f32 = 3.2e9 * 2 * double(simd().vector_bytes) / 4 * (simd().fused ? 2 : 1);
   switch (in) {
     case SG_DTYPE_F64:

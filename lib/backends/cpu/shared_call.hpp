@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that blocking calls compute together with idle workers. The calling thread publishes its commands; it and the
-// workers claim them one by one. A call never waits for a worker to come: in the end it waits for the commands that
-// workers have begun, and no longer.
+// Batches of blocking calls that idle workers help to compute. The calling thread publishes its commands; it and the
+// workers claim them one by one. A call never waits for a worker to join: it only waits for commands that workers have
+// begun.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -17,28 +17,28 @@ namespace sg::cpu {
 
 class shared_calls {
  public:
-  // A worker that has helped polls for the next call for so long, where the latest two calls followed each other within
-  // that time. Waking it takes the caller about as long as a short command.
+  // Time that a worker polls for the next call after it has helped, if the latest two calls followed each other within
+  // this time. Waking it costs the caller about as much as a short command.
   static constexpr std::int64_t poll_ns = 100'000;
-  // The caller polls for the last commands so long, because equal parts end within that time of each other, and then
-  // sleeps. To be woken takes about 10 us: f64 128^3 on two cores 57 us without these polls, 44 us with them.
+  // Time that the caller polls for the last commands before it sleeps: equal parts complete within this time of each
+  // other. A wake-up takes about 10 us: f64 128^3 on two cores 57 us without these polls, 44 us with them.
   static constexpr std::int64_t last_poll_ns = 20'000;
 
   class call;
-  // Publishes `count` >= 2 commands, all of the kind that `what` runs; they stay until finish(). nullptr: there is no
-  // room, and nothing is published. `timed`: finish() returns the busy time.
+  // Publishes `count` >= 2 commands, all of the kind of `what`; they must stay valid until finish(). nullptr: no slot
+  // is free, and nothing is published. `timed`: finish() returns the busy time.
   call *open(const operation &what, const sg_backend_command *const *commands, std::int32_t count, bool timed) noexcept;
-  // The calling thread calls it once: computes the commands that no worker has begun, waits for the others and releases
-  // the call. Returns the status of the first command that failed. `out_busy_ns`: NULL, or the time that all commands
-  // took.
+  // Called once by the calling thread: computes the commands that no worker has begun, waits for the others and
+  // releases the call. Returns the status of the first command that failed. `out_busy_ns`: NULL, or the sum of the
+  // times of all commands.
   sg_status finish(call &own, workspace &space, std::int64_t *out_busy_ns) noexcept;
 
-  // Is there a command that no thread has begun? Sequentially consistent: a worker that is about to sleep sees the
-  // command, or the caller sees the worker asleep.
+  // Is there an unclaimed command? Sequentially consistent: a worker that is about to sleep sees the command, or the
+  // caller sees the worker asleep.
   bool any() const noexcept { return open_.load(std::memory_order_seq_cst) != 0; }
-  // Runs one command of some call; false: there was none.
+  // Runs one command of some call; false: none was left.
   bool run_one(workspace &space) noexcept;
-  // Do calls follow each other so closely that polling for the next is worth it?
+  // Do calls follow each other so closely that polling for the next one pays?
   bool in_a_row() const noexcept { return in_a_row_.load(std::memory_order_relaxed); }
 
  private:
@@ -47,10 +47,10 @@ class shared_calls {
  public:
   class alignas(64) call {
     friend class shared_calls;
-    // The next command that no thread has begun, and the number of all, in 16 bits each, below a count of the calls
-    // that this place has held: a claim fails where another call has taken the place.
+    // The next unclaimed command and the number of commands, in 16 bits each, below a count of the calls that used this
+    // slot: a claim fails if another call has the slot.
     std::atomic<std::uint64_t> claims_{0};
-    // Commands that have not completed; the upper bit: the caller sleeps. A futex.
+    // Incomplete commands; the upper bit: the caller sleeps. A futex.
     std::atomic<std::uint32_t> left_{0};
     std::atomic<std::uint64_t> failure_{UINT64_MAX};  // index and status of the first command that failed
     std::atomic<std::int64_t> busy_ns_{0};
@@ -61,9 +61,9 @@ class shared_calls {
   };
 
  private:
-  bool run_one_of(std::uint32_t place, workspace &space) noexcept;
+  bool run_one_of(std::uint32_t slot, workspace &space) noexcept;
 
-  // Places, a bit each: whose calls have commands that no thread has begun; that are some call's.
+  // Slots, a bit each: with unclaimed commands; in use.
   alignas(64) std::atomic<std::uint32_t> open_{0};
   std::atomic<std::uint32_t> used_{0};
   std::atomic<bool> in_a_row_{false};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of simd.hpp for one set of instructions, named by SG_CPU_LEVEL. It must use no inline function of another
-// header: the linker keeps one copy of those, and it might be the one that this processor cannot run.
+// The loops of simd.hpp for one instruction set, named by SG_CPU_LEVEL. They must not use inline functions of other
+// headers: the linker keeps one copy of those, possibly compiled for instructions that this processor lacks.
 #include "simd.hpp"
 
 namespace sg::cpu::SG_CPU_LEVEL {
@@ -9,7 +9,7 @@ namespace {
 float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 
-// binary16's exponent and fraction, moved to where binary32 has them, are a value too small by 2^112, subnormals
+// binary16's exponent and fraction, moved to binary32's positions, give a value too small by 2^112, subnormals
 // included.
 float widen_f16(std::uint16_t half) {
   const std::uint32_t magnitude = half & 0x7fffu;
@@ -19,8 +19,8 @@ float widen_f16(std::uint16_t half) {
   return float_of(bits | (half & 0x8000u) << 16);
 }
 
-// Normal results: half of the last place, less one for an even last bit, is added before the cut; a carry raises the
-// exponent, up to infinity. Subnormal results: adding 0.5f aligns their last place with that of the sum, which the
+// Normal results: half of the last bit, less one for an even last bit, is added before truncation; a carry raises the
+// exponent, up to infinity. Subnormal results: adding 0.5f aligns their last bit with that of the sum, which the
 // processor rounds.
 std::uint16_t narrow_f16(float value) {
   const std::uint32_t sign = (bits_of(value) >> 16) & 0x8000u;
@@ -40,9 +40,8 @@ std::uint16_t narrow_bf16(float value) {
   return static_cast<std::uint16_t>(((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded) >> 16);
 }
 
-// A normal number's exponent and fraction go where binary32 has them; a subnormal one is a whole number of its format's
-// least value. (Subnormals are not made of a binary32 subnormal, as above, because many processors are slow to multiply
-// those.)
+// A normal number's exponent and fraction move to binary32's positions; a subnormal one is an integer multiple of its
+// format's least value. (Not by way of a binary32 subnormal, as above, because many processors multiply those slowly.)
 template <int exponent, int fraction, std::uint32_t first_nan, std::uint32_t infinity>
 float widen_f8(std::uint8_t byte) {
   constexpr int bias = (1 << (exponent - 1)) - 1, shift = 23 - fraction;
@@ -65,7 +64,7 @@ void f32_from_e4m3(float *dst, const std::uint8_t *src, std::int64_t n) {
 void f32_from_e5m2(float *dst, const std::uint8_t *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = widen_e5m2(src[i]);
 }
-// Exact: bf16 has the bits that they have.
+// Exact: bf16 has the exponent range and fraction bits.
 void bf16_from_e4m3(std::uint16_t *dst, const std::uint8_t *src, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<std::uint16_t>(bits_of(widen_e4m3(src[i])) >> 16);
 }
@@ -93,7 +92,7 @@ void i32_add_f32(std::int32_t *dst, const float *src, std::int64_t n) {
                                        static_cast<std::uint32_t>(static_cast<std::int32_t>(src[i])));
 }
 
-// Accumulators. i32 counts modulo 2^32, so its scalars are taken modulo 2^32 too.
+// Accumulators. i32 sums are modulo 2^32, so its scalars are too.
 std::uint32_t modulo_2_32(double whole) {
   const double rest =
       whole - 4294967296.0 * __builtin_floor(whole / 4294967296.0);  // exact: the divisor is a power of 2
@@ -171,8 +170,8 @@ void scaled_add(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scala
   });
 }
 
-// e^x, to within two units of its last place: 2^n * e^r with n whole and r short. Adding 1.5 * 2^(bits of the fraction)
-// leaves n in the low bits of a sum. From where e^x, and with it 2^n, would overflow it is infinity.
+// e^x, with an error of at most two units in the last place: 2^n * e^r with integer n and small r. Adding 1.5 * 2^(bits
+// of the fraction) leaves n in the low bits of a sum. Infinite where e^x, and with it 2^n, would overflow.
 float exponential(float x) {
   constexpr float magic = 12582912.0f, least = -87.0f, most = 88.0f;
   float y = x < least ? least : x;
@@ -201,7 +200,7 @@ double exponential(double x) {
   return x > most ? __builtin_huge_val() : sum * power;
 }
 
-// Half of x times 1 + tanh(u) is x / (1 + e^-2u), which loses nothing where tanh(u) is near -1.
+// Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1.
 template <class R>
 R gelu(R x) {
   const R twice_minus_u = x * (R(-1.5957691216057308) + R(-0.071354816272600249) * x * x);
@@ -224,7 +223,7 @@ void finish_all(T *y, const T *bias, bool one_each, std::int64_t n, Activation a
   }
 }
 
-// Where a type has no such activation, none is asked for.
+// Not called for types without activations.
 void finish(sg_dtype type, void *y, const void *bias, bool one_each, sg_activation activation, std::int64_t n) {
   with_type(type, [=]<class T>(T) {
     auto *to = static_cast<T *>(y);
@@ -285,9 +284,9 @@ constexpr bool fused = false;
 }  // namespace
 
 #if defined(__AVX512F__)
-void multiply_small(const product &p) noexcept;  // small_avx512.cpp
+void multiply_small(const gemm_args &p) noexcept;  // small_avx512.cpp
 #else
-constexpr void (*multiply_small)(const product &p) noexcept = nullptr;
+constexpr void (*multiply_small)(const gemm_args &p) noexcept = nullptr;
 #endif
 
 extern const simd_ops ops;

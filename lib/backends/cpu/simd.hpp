@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner loops, compiled once for each vector width that a processor may have (simd.cpp, several times), and the choice
-// of the widest one that this processor has.
+// Inner loops, compiled for each vector width (simd.cpp, several times), and the choice of the widest that this
+// processor supports.
 #pragma once
 
 #include <streamgemm/types.h>
@@ -9,7 +9,7 @@
 
 namespace sg::cpu {
 
-struct product;
+struct gemm_args;
 
 // Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.
 struct simd_ops {
@@ -27,21 +27,21 @@ struct simd_ops {
   void (*bf16_from_f32)(std::uint16_t *dst, const float *src, std::int64_t n);
   void (*i32_add_f32)(std::int32_t *dst, const float *src, std::int64_t n);  // dst += src, whole numbers
 
-  // y = beta * y; y = y + x; y = alpha * x; y = alpha * x + beta * y. Of an accumulator: f64, f32, c64, c128, i32.
+  // y = beta * y; y = y + x; y = alpha * x; y = alpha * x + beta * y. For accumulator types: f64, f32, c64, c128, i32.
   void (*scale)(sg_dtype type, void *y, sg_scalar beta, std::int64_t n);
   void (*add)(sg_dtype type, void *y, const void *x, std::int64_t n);
   void (*scaled)(sg_dtype type, void *y, sg_scalar alpha, const void *x, std::int64_t n);
   void (*scaled_add)(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scalar beta, std::int64_t n);
 
-  // y = activation(y + bias), with a value of the accumulator's type for each element, or one for all; NULL: none.
+  // y = activation(y + bias), with a bias of the accumulator's type for each element, or one for all; NULL: none.
   void (*finish)(sg_dtype type, void *y, const void *bias, bool one_each, sg_activation activation, std::int64_t n);
 
   // C += A * B, column major, f64, f32, c64 or c128.
   void (*multiply)(sg_dtype type, std::int64_t m, std::int64_t n, std::int64_t k, const void *a, std::int64_t lda,
                    const void *b, std::int64_t ldb, void *c, std::int64_t ldc);
 
-  // A small product of f32 with op_a N, any scalars, on the operands as they lie. NULL: not at this width.
-  void (*multiply_small)(const product &p) noexcept;
+  // A small GEMM of f32 with op_a N, any scalars, on unpacked operands. NULL: not at this width.
+  void (*multiply_small)(const gemm_args &p) noexcept;
 };
 
 const simd_ops &simd() noexcept;

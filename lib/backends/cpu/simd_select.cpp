@@ -21,8 +21,8 @@ extern const simd_ops ops;
 namespace {
 
 #ifdef SG_CPU_X86_LEVELS
-// SG_CPU_ISA holds the library to fewer instructions than the processor has, to test what other processors run.
-bool held_below(const char *level) noexcept {
+// SG_CPU_ISA limits the instruction set, to test the code for other processors.
+bool limited_below(const char *level) noexcept {
   const char *const most = secure_getenv("SG_CPU_ISA");
   if (most == nullptr) return false;
   const bool baseline = std::strcmp(most, "baseline") == 0, avx2 = std::strcmp(most, "avx2") == 0;
@@ -34,9 +34,9 @@ const simd_ops &widest() noexcept {
 #ifdef SG_CPU_X86_LEVELS
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && !held_below("avx512"))
+      __builtin_cpu_supports("avx512vl") && !limited_below("avx512"))
     return avx512::ops;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !held_below("avx2")) return avx2::ops;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !limited_below("avx2")) return avx2::ops;
 #endif
   return baseline::ops;
 }

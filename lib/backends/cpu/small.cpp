@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small products of f32, for which a library's packing, or its way to the right kernel, costs as much as the
-// arithmetic.
+// Small GEMMs of f32, for which a library's packing, or its selection of a kernel, costs as much as the arithmetic.
 #include "kernel.hpp"
 #include "simd.hpp"
 
 namespace sg::cpu {
 namespace {
 
-sg_status run_small(const product &p, workspace &) noexcept {
+sg_status run_small(const gemm_args &p, workspace &) noexcept {
   simd().multiply_small(p);
   return SG_STATUS_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small products of f32 with AVX-512, on the operands as they lie: nothing is packed, generated or looked up. As in
-// simd.cpp, no inline function of another header may be called here.
+// Small GEMMs of f32 with AVX-512, on unpacked operands: nothing is packed, generated or looked up. As in simd.cpp, no
+// inline function of another header may be called here.
 #include <immintrin.h>
 
 #include "kernel.hpp"
@@ -9,19 +9,19 @@ namespace sg::cpu::avx512 {
 namespace {
 
 constexpr std::int64_t width = 16;  // floats of a vector
-// A strip of A, this deep, stays in the second-level cache while all columns of B pass. Measured on 512 products of
+// Depth of a strip of A that stays in the second-level cache during the pass over B's columns. Measured on 512 GEMMs of
 // 64x64x1024 from memory: with 256 two cores take a tenth longer, because the runs of B's columns are shorter.
 constexpr std::int64_t depth = 1024;
-// Columns of A between those that are multiplied and those that are asked for. The processor's own prefetching follows
-// no stream from one page to the next, and a column of B is a page of its own where k is 1024. Measured on the same
-// products: one core takes 52 ms, without asking ahead 61; in cache as long as before.
+// Prefetch distance in columns of A. The processor's own prefetching does not cross pages, and a column of B is a page
+// of its own where k is 1024. Measured on the same GEMMs: one core takes 52 ms, without prefetching 61; unchanged in
+// cache.
 constexpr std::int64_t ahead = 16;
-// Bytes of a product that stays in the first-level cache with the next one. The operands of that are then asked for in
-// place of its own. Measured on 32^3 from memory: one core takes 1.16 us, with its own asked for 1.54; in cache as long
-// as before.
+// Size of a GEMM that fits the first-level cache together with the next one, whose operands are then prefetched instead
+// of its own. Measured on 32^3 from memory: one core takes 1.16 us, with its own operands prefetched 1.54; unchanged in
+// cache.
 constexpr std::int64_t short_enough = 24 << 10;
 
-// What one call of a block reads and writes; `last` are the rows of its last vector.
+// Operands of one call of a block; `last` are the rows of its last vector.
 struct strip {
   const float *a, *b;
   float *c;
@@ -30,28 +30,27 @@ struct strip {
   __mmask16 last;
 };
 
-// Of a line that may be unmapped, which is harmless.
-inline void ask_for(const float *address) noexcept {
+// The line may be unmapped, which is harmless.
+inline void prefetch_line(const float *address) noexcept {
   _mm_prefetch(reinterpret_cast<const char *>(address), _MM_HINT_T0);
 }
 
-// Memory of which one line is asked for at a time, the last one again and again.
-struct ask_list {
+// Memory to be prefetched line by line; the last line repeats.
+struct prefetch_list {
   const char *at = nullptr, *last = nullptr;
 
-  void ask() noexcept {
+  void prefetch_next() noexcept {
     _mm_prefetch(at, _MM_HINT_T0);
     at += at < last ? 64 : 0;
   }
 };
 
-// The operands of the next product.
+// The operands of the next GEMM.
 struct next_operands {
-  ask_list a, b, c;
+  prefetch_list a, b, c;
 };
 
-// `vectors` by `columns` of C, whose sums stay in registers. `next`: not its own lines are asked for, but the next
-// product's.
+// `vectors` by `columns` of C, with the sums in registers. `next`: prefetches the next GEMM's lines instead of its own.
 template <int vectors, int columns, bool next>
 void multiply_block(const strip &s, std::int64_t column, next_operands &coming) noexcept {
   __m512 sums[columns][vectors];
@@ -78,9 +77,9 @@ void multiply_block(const strip &s, std::int64_t column, next_operands &coming) 
   if constexpr (next) {
     next_operands local = coming;
     for (; left >= 2; left -= 2) {
-      local.a.ask();
-      local.b.ask();
-      local.c.ask();
+      local.a.prefetch_next();
+      local.b.prefetch_next();
+      local.c.prefetch_next();
       add_outer_product();
       add_outer_product();
     }
@@ -88,10 +87,10 @@ void multiply_block(const strip &s, std::int64_t column, next_operands &coming) 
   } else {
     for (; left >= width; left -= width) {  // a cache line of a column of B
 #pragma GCC unroll 8
-      for (int j = 0; j < columns; ++j) ask_for(b + (columns + j) * s.b_col);
+      for (int j = 0; j < columns; ++j) prefetch_line(b + (columns + j) * s.b_col);
       for (std::int64_t l = 0; l < width; ++l) {
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) ask_for(a + ahead * s.lda + v * width);
+        for (int v = 0; v < vectors; ++v) prefetch_line(a + ahead * s.lda + v * width);
         add_outer_product();
       }
     }
@@ -134,14 +133,14 @@ std::int64_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t ld) 
   return ((columns - 1) * ld + rows) * static_cast<std::int64_t>(sizeof(float));
 }
 
-// So that no strip is narrow: 5 vectors are 3 and 2, 6 are 3 and 3.
+// Avoids narrow strips: 5 vectors are 3 and 2, 6 are 3 and 3.
 constexpr std::int64_t vectors_of_strip(std::int64_t left) noexcept {
   return left >= 8 || left == 4 ? 4 : left > 4 ? (left + 1) / 2 : left;
 }
 
 }  // namespace
 
-void multiply_small(const product &p) noexcept {
+void multiply_small(const gemm_args &p) noexcept {
   const bool plain = p.op_b == SG_OP_N;
   const auto *a = static_cast<const float *>(p.a), *b = static_cast<const float *>(p.b);
   auto *c = static_cast<float *>(p.c);
@@ -161,7 +160,7 @@ void multiply_small(const product &p) noexcept {
   const bool asks_for_next = p.next.a != nullptr && a_bytes + b_bytes + c_bytes <= short_enough;
   const auto list = [](const void *first, std::int64_t bytes) {
     const auto *at = static_cast<const char *>(first);
-    return ask_list{at, at + (bytes - 64)};
+    return prefetch_list{at, at + (bytes - 64)};
   };
   next_operands coming;
   if (asks_for_next) coming = {list(p.next.a, a_bytes), list(p.next.b, b_bytes), list(p.next.c, c_bytes)};

@@ -18,9 +18,9 @@
 namespace sg::cpu {
 namespace {
 
-thread_local const stream *t_own = nullptr;  // the stream that this thread works for
+thread_local const stream *t_own = nullptr;  // the stream that this worker runs
 
-// The command's pointer arrays, which are the caller's, become the command's own. False when memory is out.
+// Copies the caller's pointer arrays into the command. False: out of memory.
 bool own_arrays(command &what) noexcept {
   what.owned_arrays = nullptr;
   if (what.one().kind != SG_BACKEND_GEMM) return true;
@@ -87,7 +87,7 @@ sg_status stream::enqueue(const sg_backend_command &what, sg_backend_done done) 
     x.kind = command_kind::one;
     x.done = done;
     x.what = known;
-    // What an older core does not know of the command is 0.
+    // Fields unknown to an older core are 0.
     const std::size_t given = std::min<std::size_t>(what.struct_size, known->size);
     std::memcpy(x.bytes, &what, given);
     std::memset(x.bytes + given, 0, known->size - given);
@@ -107,9 +107,9 @@ sg_status stream::enqueue(const gemm_batch &what, sg_backend_done done) noexcept
 }
 
 sg_status stream::wait(event &what) noexcept {
-  const point until = what.recorded();
+  const stream_position until = what.recorded();
   if (until.of == nullptr) return SG_STATUS_OK;
-  if (until.of == progress_ || until.of->ended() >= until.count) {
+  if (until.of == progress_ || until.of->completed() >= until.count) {
     until.of->release();
     return SG_STATUS_OK;
   }
@@ -123,12 +123,13 @@ sg_status stream::wait(event &what) noexcept {
   return status;
 }
 
-// Sequentially consistent, as sleep() is: either the worker sees the command (or the flag), or we see it asleep.
+// Sequentially consistent with sleep(): either the worker sees the command (or the flag), or this thread sees it
+// asleep.
 bool stream::wake() noexcept {
   if (asleep_.load(std::memory_order_seq_cst) == 0) return false;
   if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;
-  if (!stop_.load(std::memory_order_relaxed)) {  // then it may have ended by now
-    const int core = core_.lead(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
+  if (!stop_.load(std::memory_order_relaxed)) {  // a stopping worker may have exited
+    const int core = core_.steer(worker_.load(std::memory_order_relaxed), owner_.streams(), owner_.awake());
     if (core != awake_cores::nowhere) runs_on(core);
   }
   futex_wake_all(asleep_);
@@ -145,7 +146,7 @@ void *stream::worker_main(void *self) {
   t_own = own;
   own->worker_.store(gettid(), std::memory_order_relaxed);
   pthread_setname_np(pthread_self(), "streamgemm-cpu");
-  // Nice values are per thread here. Raising is refused to most processes; then the thread stays as it is.
+  // Nice values are per thread on Linux. Most processes may not raise a priority; the thread then keeps its own.
   if (own->priority_ != 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 5 * own->priority_);
   own->work();
   return nullptr;
@@ -153,24 +154,24 @@ void *stream::worker_main(void *self) {
 
 void stream::work() noexcept {
   for (;;) {
-    while (!queue_.empty() && take()) {
+    while (!queue_.empty() && claim()) {
       core_.leave();
       runs_on(sched_getcpu());
       if (!queue_.empty()) run_front(space_);
-      taken_.store(false, std::memory_order_seq_cst);
+      claimed_.store(false, std::memory_order_seq_cst);
     }
     if (stop_.load(std::memory_order_seq_cst)) return runs_on(awake_cores::nowhere);
     if (!help()) sleep();
   }
 }
 
-// What is in its own queue comes first, whichever thread runs that.
+// Commands in its own queue come first, whichever thread runs them.
 bool stream::may_help() const noexcept {
   return queue_.empty() && !stop_.load(std::memory_order_relaxed) && !owner_.draining();
 }
 
-// Computes parts of blocking calls; false: there was none. Afterwards it polls for the next call for a short time,
-// where calls follow each other closely.
+// Computes parts of blocking calls; false: there were none. Afterwards it polls for the next call for a short time, if
+// calls follow each other closely.
 bool stream::help() noexcept {
   shared_calls &calls = owner_.calls();
   bool has_helped = false;
@@ -189,35 +190,35 @@ bool stream::help() noexcept {
   return has_helped;
 }
 
-bool stream::take() noexcept {
-  return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_seq_cst);
+bool stream::claim() noexcept {
+  return !claimed_.load(std::memory_order_relaxed) && !claimed_.exchange(true, std::memory_order_seq_cst);
 }
 
-// By a thread that is not the worker, which may have gone to sleep meanwhile. Sequentially consistent, as sleep() is:
-// either it sees the worker asleep, or the worker sees that no thread has the queue.
-void stream::give_up() noexcept {
-  taken_.store(false, std::memory_order_seq_cst);
+// Called by a thread that is not the worker, which may have gone to sleep meanwhile. Sequentially consistent with
+// sleep(): either it sees the worker asleep, or the worker sees that no thread holds the claim.
+void stream::release_claim() noexcept {
+  claimed_.store(false, std::memory_order_seq_cst);
   if (!queue_.empty() || owner_.draining()) wake();
 }
 
 bool stream::take_waiting(int32_t (*wanted)(const sg_backend_done *done, void *user), void *user) noexcept {
-  if (queue_.empty() || !take()) return false;
+  if (queue_.empty() || !claim()) return false;
   if (!queue_.empty()) {
     const command &next = queue_.front();
     if (next.kind != command_kind::wait && next.done.fn != nullptr && wanted(&next.done, user) != 0) return true;
   }
-  give_up();
+  release_claim();
   return false;
 }
 
 void stream::run_taken(workspace &space) noexcept {
   run_front(space);
-  give_up();
+  release_claim();
 }
 
 void stream::sleep() noexcept {
   asleep_.store(1, std::memory_order_seq_cst);
-  const bool taken = taken_.load(std::memory_order_seq_cst);
+  const bool taken = claimed_.load(std::memory_order_seq_cst);
   if ((!queue_.empty() && !taken) || stop_.load(std::memory_order_seq_cst) || (may_help() && owner_.calls().any())) {
     asleep_.store(0, std::memory_order_relaxed);
     return;
@@ -227,7 +228,7 @@ void stream::sleep() noexcept {
   while (asleep_.load(std::memory_order_seq_cst) != 0) {
     futex_wait(asleep_, 1);
     if (asleep_.load(std::memory_order_seq_cst) == 0) break;
-    // Led for a command that it was awake for already.
+    // It was steered for a command that it was already awake for.
     core_.leave();
     runs_on(awake_cores::nowhere);
   }
@@ -246,7 +247,7 @@ void stream::run_front(workspace &space) noexcept {
   space.stopped = owner_.stopped();
   space.command = what.done.fn != nullptr ? &what.done : nullptr;
   result.status = owner_.draining()    ? SG_STATUS_SHUTDOWN
-                  : space.is_stopped() ? SG_STATUS_CANCELLED  // while it was queued behind another command
+                  : space.is_stopped() ? SG_STATUS_CANCELLED  // stopped while queued behind another command
                                        : execute(what, space, alone);
   space.command = nullptr;
   const sg_backend_done done = what.done;
@@ -260,7 +261,7 @@ void stream::run_front(workspace &space) noexcept {
   done.fn(done.user, &result);
 }
 
-// `alone`: of the first GEMM that fails in its batch.
+// `alone`: the status of the first GEMM that fails in its batch.
 sg_status stream::execute(const command &what, workspace &space, sg_status &alone) noexcept {
   switch (what.kind) {
     case command_kind::wait: what.until.of->wait_for(what.until.count); return SG_STATUS_OK;

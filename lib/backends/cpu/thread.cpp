@@ -14,7 +14,7 @@ bool start_thread(pthread_t &out, void *(*main)(void *), void *argument) noexcep
   pthread_attr_setstacksize(&attributes, stack_bytes);
   sigset_t all, before;
   sigfillset(&all);
-  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  // The application handles faults: a blocked fault signal would terminate the process without its handler.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const bool started = pthread_create(&out, &attributes, main, argument) == 0;

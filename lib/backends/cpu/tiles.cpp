@@ -11,8 +11,8 @@
 namespace sg::cpu {
 namespace {
 
-// A segment of C's column, rows [row, row + n) = alpha * sums + beta * C and what ends it, rounded once.
-void finish(void *c, sg_dtype out, const product &p, void *sums, std::int64_t row, std::int64_t column,
+// Rows [row, row + n) of a column of C = alpha * sums + beta * C and the epilogue, rounded once.
+void finish(void *c, sg_dtype out, const gemm_args &p, void *sums, std::int64_t row, std::int64_t column,
             std::int64_t n) noexcept {
   const sg_dtype type = sum_type_of(out);
   constexpr std::int64_t step = 512;
@@ -42,15 +42,15 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t multiple) noexcept 
   return ceil_div(x, multiple) * multiple;
 }
 
-// How the tiles lie, and which packed panels stay for later tiles. Sides are those of panels.
+// The arrangement of tiles, and the packed panels that are kept for later tiles. Sides are those of panels.
 struct arrangement {
-  std::int64_t m, n, k;  // the most of a tile
-  std::int64_t rows;     // of A, whose tiles come before the next column of tiles begins
-  bool keeps_a = false;  // all panels of these rows stay until the last column
-  bool keeps_b = false;  // all panels of a column of tiles stay while these rows pass
+  std::int64_t m, n, k;  // maximum of a tile
+  std::int64_t rows;     // rows of A whose tiles are computed before the next column of tiles
+  bool keeps_a = false;  // all panels of these rows are kept until the last column
+  bool keeps_b = false;  // all panels of a column of tiles are kept for these rows
   std::int64_t panel_size;
 
-  // `most_bytes`: of a worker, for panels that stay.
+  // `most_bytes`: limit of a worker's kept panels.
   arrangement(std::int64_t all_m, std::int64_t all_n, std::int64_t all_k, const tiling &tiles,
               std::int64_t element_bytes, std::int64_t most_bytes) noexcept
       : m(std::min(tiles.kept, all_m)),
@@ -61,7 +61,7 @@ struct arrangement {
     const std::int64_t most = most_bytes / panel_size / all_k;  // rows of A and columns of B
     if (all_n <= n) {
       keeps_b = most >= n;
-    } else if (most >= n + std::min(all_m, 4 * m)) {  // of fewer rows, B's columns would be packed too often
+    } else if (most >= n + std::min(all_m, 4 * m)) {  // with fewer rows, B's columns would be packed too often
       const std::int64_t blocks = ceil_div(all_m, (most - n) / m * m);
       rows = round_up(ceil_div(all_m, blocks), m);
       keeps_a = keeps_b = true;
@@ -77,12 +77,12 @@ struct arrangement {
 
 }  // namespace
 
-sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
+sg_status run_tiles(const gemm_args &p, sg_dtype in, sg_dtype out, const kernel &panels, const tiling &tiles,
                     workspace &space) noexcept {
   constexpr std::int64_t most_kept_bytes = std::int64_t{16} << 20;
   const sg_dtype sum_type = sum_type_of(out);
   const std::int64_t panel_size = element_size(panels.in), sum_size = element_size(sum_type);
-  // Sums of i8 by way of f32: each part is computed behind the sums and added as whole numbers.
+  // i8 by f32 kernels: each part is computed in a separate buffer and added as integers.
   const bool whole = panels.out != sum_type;
   const panel_layout &layout = panels.layout;
   const std::int64_t all_k = round_up(p.k, layout.along);
@@ -124,15 +124,15 @@ sg_status run_tiles(const product &p, sg_dtype in, sg_dtype out, const kernel &p
       char *const panel_b = panels_b + (as.keeps_b ? l * panel_cols * panel_size : 0);
       if (!as.keeps_a || j == 0) bring(panel_a, {p.a, in, p.lda, p.op_a, i, l, rows, depth}, layout.pack_a);
       if (!as.keeps_b || i == first_i) bring(panel_b, {p.b, in, p.ldb, p.op_b, l, j, depth, cols}, layout.pack_b);
-      product piece = {.m = panel_rows,
-                       .n = panel_cols,
-                       .k = panel_depth,
-                       .a = panel_a,
-                       .b = panel_b,
-                       .c = part,
-                       .lda = panel_rows,
-                       .ldb = panel_depth,
-                       .ldc = panel_rows};
+      gemm_args piece = {.m = panel_rows,
+                         .n = panel_cols,
+                         .k = panel_depth,
+                         .a = panel_a,
+                         .b = panel_b,
+                         .c = part,
+                         .lda = panel_rows,
+                         .ldb = panel_depth,
+                         .ldc = panel_rows};
       piece.beta.re = whole || l == 0 ? 0 : 1;
       if (const sg_status status = panels.run(piece, space); status != SG_STATUS_OK) return status;
       if (!whole) continue;

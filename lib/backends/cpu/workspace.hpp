@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker keeps from one command to the next: scratch memory that only grows, and a provider's cache.
+// State of a worker between commands: scratch memory that only grows, and a provider's cache.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -10,7 +10,7 @@
 
 namespace sg::cpu {
 
-// A provider's own state of one worker.
+// A provider's state of one worker.
 struct provider_state {
   virtual ~provider_state() = default;
 };
@@ -27,8 +27,8 @@ class workspace {
     for (area &x : areas_) std::free(x.memory);
   }
 
-  // At least `bytes` bytes, aligned to 4096, with any content; NULL when memory is out. Valid until the next call for
-  // the same use.
+  // At least `bytes` bytes, aligned to 4096, uninitialized; NULL: out of memory. Valid until the next call for the same
+  // use.
   void *get(scratch use, std::size_t bytes) noexcept {
     area &x = areas_[static_cast<int>(use)];
     if (x.bytes >= bytes && x.memory != nullptr) return x.memory;
@@ -40,11 +40,11 @@ class workspace {
   }
 
   std::unique_ptr<provider_state> onednn;
-  // Whether the command that runs is to end early.
+  // Whether the running command should stop early.
   bool is_stopped() const noexcept { return stopped != nullptr && command != nullptr && stopped(command) != 0; }
   int32_t (*stopped)(const sg_backend_done *done) = nullptr;
   const sg_backend_done *command = nullptr;
-  bool of_caller = false;       // used on threads of the application, one after another
+  bool of_caller = false;       // used by threads of the application, one after another
   bool openmp_limited = false;  // oneDNN's OpenMP is limited to one thread on this worker
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's table: each function finds its object and hands on.
+// The plugin's table: each function finds its object and delegates.
 #include <cuda_runtime_api.h>
 #include <streamgemm/backend.h>
 
@@ -25,7 +25,7 @@ namespace {
 device &of(sg_backend_device *x) noexcept { return *reinterpret_cast<device *>(x); }
 stream &of(sg_backend_stream *x) noexcept { return *reinterpret_cast<stream *>(x); }
 
-// An event knows its device, because destroying it needs the device's context.
+// Stores its device, because destroying it needs the device's context.
 struct event {
   device *owner;
   cudaEvent_t native;
@@ -118,7 +118,7 @@ sg_status stream_create(sg_backend_device *x, std::int32_t priority, sg_backend_
 sg_status stream_create_within(sg_backend_device *x, std::int32_t priority, std::int32_t *units,
                                sg_backend_stream **out) noexcept {
   stream *made = nullptr;
-  const sg_status status = stream::create_within(of(x), priority, *units, &made);
+  const sg_status status = stream::create_on_partition(of(x), priority, *units, &made);
   return hand_out(status, made, out);
 }
 sg_status stream_wrap(sg_backend_device *x, void *native, sg_backend_stream **out) noexcept {

@@ -24,7 +24,7 @@ std::int64_t now_ns() noexcept {
 
 namespace {
 
-bool asked_to_leave_timing_out() noexcept {
+bool timing_is_disabled() noexcept {
   const char *value = secure_getenv("SG_CUDA_TIMING");
   return value != nullptr && std::strcmp(value, "0") == 0;
 }
@@ -56,7 +56,7 @@ sg_status device::start() noexcept {
     return fail(SG_STATUS_BACKEND_FAILURE, "the primary context of CUDA device %d cannot be made", ordinal_);
   }
   const current here(context_);
-  timed_ = !asked_to_leave_timing_out();
+  timed_ = !timing_is_disabled();
   if (const sg_status status =
           check(cudaStreamCreateWithFlags(&memory_stream_, cudaStreamNonBlocking), "creating a stream"))
     return status;
@@ -73,7 +73,7 @@ sg_status device::start() noexcept {
 }
 
 sg_status device::tune() noexcept {
-  if (!lt_is_loaded()) return SG_STATUS_OK;  // what there is else chooses by itself
+  if (!lt_is_loaded()) return SG_STATUS_OK;  // cuBLAS chooses kernels by itself
   try {
     std::string where = std::string(facts_.name) + ", cublasLt " + std::to_string(lt().version());
     for (char &c : where)
@@ -85,8 +85,8 @@ sg_status device::tune() noexcept {
   }
 }
 
-// cuBLAS registers handlers for the process's end during its first products; they must be there before ours, which then
-// run first and let what is in flight end.
+// cuBLAS registers exit handlers during its first GEMMs; they must be registered before ours, which then runs first and
+// lets commands in flight complete.
 sg_status device::warm_up() noexcept {
   constexpr int n = 64;
   constexpr std::size_t bytes = 3 * n * n * sizeof(double);
@@ -112,10 +112,10 @@ sg_status device::warm_up() noexcept {
       if (blas().gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, alpha, at, kind.type, n, at + n * n, kind.type, n,
                       beta, at + 2 * n * n, kind.type, n, kind.compute, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS &&
           !f64)
-        status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no products on CUDA device %d", ordinal_);
+        status = fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS has no GEMM on CUDA device %d", ordinal_);
     }
-    const sg_status ended = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
-    if (status == SG_STATUS_OK) status = ended;
+    const sg_status result = check(cudaStreamSynchronize(memory_stream_), "preparing cuBLAS");
+    if (status == SG_STATUS_OK) status = result;
   }
   if (handle != nullptr) blas().destroy(handle);
   if (memory != nullptr) cudaFreeAsync(memory, memory_stream_);
@@ -127,10 +127,10 @@ sg_status device::make_pool() noexcept {
   wanted.allocType = cudaMemAllocationTypePinned;
   wanted.location = {cudaMemLocationTypeDevice, ordinal_};
   if (const sg_status status = check(cudaMemPoolCreate(&pool_, &wanted), "creating a memory pool")) return status;
-  // Kept for the next allocation; more than this goes back to the device when nothing uses it.
+  // Memory kept for the next allocation; more than this returns to the device when unused.
   std::uint64_t keep = std::min<std::uint64_t>(std::uint64_t{1} << 30, facts_.totalGlobalMem / 16);
   cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep);
-  // No stream may be made to wait for another one only because it was given memory that the other one had.
+  // Streams must not wait for each other because they reuse each other's memory.
   int no = 0;
   cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &no);
   return SG_STATUS_OK;
@@ -167,7 +167,7 @@ sg_status device::usable() noexcept {
 
 sg_status device::check(cudaError_t error, const char *what) noexcept {
   if (error == cudaSuccess) return SG_STATUS_OK;
-  cudaGetLastError();  // what went wrong is told here; a later launch must not find it again
+  cudaGetLastError();  // the failure is reported here; a later launch must not report it again
   if (is_sticky(error)) {
     const std::lock_guard lock(lock_);
     if (!dead_.load(std::memory_order_relaxed)) {
@@ -180,9 +180,9 @@ sg_status device::check(cudaError_t error, const char *what) noexcept {
   return fail(status_of(error), "cuda:%d: %s: %s", ordinal_, what, cudaGetErrorString(error));
 }
 
-// cudaEventElapsedTime answers in a float of milliseconds, too coarse over long spans: the clock's own event is moved
-// on. When that one happened is known by when the host learnt of it, some tens of microseconds late; an event that
-// would have ended after now shows by how much at least.
+// cudaEventElapsedTime returns a float of milliseconds, too coarse over long spans, so the clock's own event is
+// renewed. The host observes that event some tens of microseconds late; an event with an end after the present shows by
+// how much at least.
 std::int64_t device::time_of(cudaEvent_t event) noexcept {
   const std::lock_guard lock(clock_lock_);
   float milliseconds = 0;
@@ -214,14 +214,14 @@ void device::remove(stream &x) noexcept {
     }
 }
 
-// What the GPU has been handed cannot be taken back: it runs to its end, nothing more is taken.
+// The GPU's queue cannot be cancelled: it is completed, and later commands are refused.
 void device::drain() noexcept {
   draining_.store(true, std::memory_order_release);
   const std::lock_guard lock(streams_lock_);
   for (stream *x = streams_; x != nullptr; x = x->next_of_device) x->finish();
 }
 
-// Whoever finds another thread here leaves it to that one.
+// Returns at once if another thread polls.
 void device::poll() noexcept {
   polled_ns_.store(now_ns(), std::memory_order_relaxed);
   const std::unique_lock lock(streams_lock_, std::try_to_lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open GPU: its primary context, its pool of memory, its clock, and whether it is still alive.
+// An open GPU: its primary context, memory pool, clock, and state (usable or lost).
 #pragma once
 
 #include <cuda.h>
@@ -24,7 +24,7 @@ std::int64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
 class device {
  public:
-  // On failure the text is this thread's.
+  // On failure it sets this thread's text.
   static sg_status open(int ordinal, device **out) noexcept;
   ~device();
   device(const device &) = delete;
@@ -38,13 +38,13 @@ class device {
   const cudaDeviceProp &facts() const noexcept { return facts_; }
   bool timed() const noexcept { return timed_; }
 
-  // Kernels are timed, once for each shape. Before anything is enqueued.
+  // Turns on the timing of kernels, once for each shape. Call before the first command.
   sg_status tune() noexcept;
-  choices *tuned() const noexcept { return tuned_.get(); }  // nullptr: they are not
+  choices *tuned() const noexcept { return tuned_.get(); }  // nullptr: kernels are not timed
 
-  // SG_STATUS_OK, or why nothing can be enqueued any more: the device is lost, or the process exits.
+  // SG_STATUS_OK, or why commands are refused: the device is lost, or the process exits.
   sg_status usable() noexcept;
-  // What a CUDA call answered, as a status; keeps the text, and the first error that loses the device for ever.
+  // The status of a CUDA result; stores the text, and the first error that loses the device.
   sg_status check(cudaError_t error, const char *what) noexcept;
 
   sg_status mem_alloc(std::uint64_t bytes, void **out) noexcept;
@@ -56,7 +56,7 @@ class device {
   sg_status host_unregister(void *memory) noexcept;
   sg_backend_space memory_space(const void *memory, std::uint64_t bytes) noexcept;
 
-  // An event's time on CLOCK_MONOTONIC, in ns; the event has happened. 0 when it cannot be told.
+  // The time of an event that has happened, on CLOCK_MONOTONIC, in ns. 0: unknown.
   std::int64_t time_of(cudaEvent_t event) noexcept;
 
   // The list of streams, for drain().
@@ -78,16 +78,16 @@ class device {
   CUcontext context_ = nullptr;
   cudaDeviceProp facts_{};
   cudaMemPool_t pool_ = nullptr;
-  cudaStream_t memory_stream_ = nullptr;  // allocations and frees, which are waited for here and nowhere else
+  cudaStream_t memory_stream_ = nullptr;  // allocations and frees; only this class waits for it
   std::string model_;
   bool timed_ = true;
   std::unique_ptr<choices> tuned_;
 
   std::atomic<bool> dead_{false}, draining_{false};
   std::atomic<std::int64_t> polled_ns_{0};
-  std::mutex lock_;  // what follows
+  std::mutex lock_;  // guards the members below
   char death_[SG_BACKEND_MESSAGE_SIZE] = "";
-  std::map<void *, std::uint64_t> mapped_;  // host memory of ours that was mapped and registered
+  std::map<void *, std::uint64_t> mapped_;  // mapped and registered host memory
 
   std::mutex streams_lock_;  // of the list
   stream *streams_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core's log, for what the plugin does in another way than was asked for.
+// Writes to the core's log when the plugin uses a fallback.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -8,7 +8,7 @@ namespace sg::cuda {
 
 void use_log_of(const sg_backend_host *host) noexcept;  // lives as long as the process
 
-// Whether log_fallback() writes; its arguments are worked out before the call.
+// Whether log_fallback() writes; test it before computing the arguments.
 bool logs_fallbacks() noexcept;
 void log_fallback(const char *format, ...) noexcept __attribute__((format(printf, 1, 2)));
 

@@ -15,12 +15,12 @@ namespace {
 
 using ull = unsigned long long;
 
-// New device memory reads as NaN in every floating-point format, so that a result which depends on memory that nothing
-// wrote shows. Only the head of a large allocation, lest unused pages become real.
+// New device memory reads as NaN in every floating-point format, so that reads of uninitialized memory show in the
+// result. Only the head of a large allocation, so that unused pages stay unmapped.
 constexpr std::uint64_t poisoned_bytes = 64 << 20;
 constexpr int poison = 0xff;
 
-// The entry of a table of ranges that holds `at`, or the last one before it, or end().
+// The entry of a table of ranges that contains `at`, or the last one before it, or end().
 template <class Table>
 auto at_or_before(Table &table, std::uintptr_t at) {
   auto next = table.upper_bound(at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a simulated device. The addresses that it hands out cannot be read or written by the host: each
-// allocation is a range reserved without access, and its bytes live elsewhere. So a host pointer given where device
-// memory belongs, or the reverse, is found out, by the tables kept here or by the processor.
+// The memory of a simulated device. Its addresses cannot be read or written by the host: each allocation is a range
+// reserved without access, and its bytes are stored elsewhere. So a host pointer in place of device memory, or the
+// reverse, is detected by these tables or by the processor.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -31,8 +31,8 @@ class mapping {
 
 class address_space {
  public:
-  // `limit`: bytes of device memory; `piece`: of one allocation at most. Not `backed`: addresses only, so that any size
-  // may be asked for.
+  // `limit`: bytes of device memory; `piece`: limit of one allocation. Not `backed`: addresses only, so that any size
+  // can be allocated.
   address_space(std::uint64_t limit, std::uint64_t piece, bool backed)
       : limit_(limit), piece_(piece), backed_(backed) {}
 
@@ -46,23 +46,23 @@ class address_space {
 
   sg_memory_kind kind_of(const void *memory, std::uint64_t bytes) const noexcept;
 
-  // Where the bytes of a range of device memory really lie; NULL when none are stored. Throws when the range is not
-  // inside one allocation; `what` names the operand.
+  // The stored bytes of a range of device memory; NULL if none are stored. Throws if the range is not inside one
+  // allocation; `what` names the operand.
   std::byte *device_bytes(const void *memory, std::uint64_t bytes, const char *what) const;
 
-  // The same for host memory: throws when the range touches the addresses of this device.
+  // Likewise for host memory: throws if the range overlaps the addresses of this device.
   std::byte *host_bytes(const void *memory, std::uint64_t bytes, const char *what) const;
 
  private:
   using address = std::uintptr_t;
   struct allocation {
     std::uint64_t bytes = 0;
-    mapping handle;  // without access: the address that is handed out
+    mapping handle;  // without access: the device address
     mapping store;   // the bytes
   };
   struct host_range {
     std::uint64_t bytes = 0;
-    mapping owned;  // none when the range was registered
+    mapping owned;  // empty if the range was registered
   };
 
   const std::uint64_t limit_, piece_;

@@ -11,9 +11,8 @@ namespace sg::sim {
 
 namespace {
 
-// A block of C is summed over the whole of k before it is rounded. Its operands are unpacked into doubles, a slice of k
-// at a time, and C's rows and columns are rounded up to whole register tiles: the sums that come of it are never
-// stored.
+// A block of C is summed over all of k before it is rounded. Its operands are unpacked into doubles, a slice of k at a
+// time, and its sides are rounded up to full register tiles; the additional sums are not stored.
 constexpr std::int64_t block_m = 128, block_n = 64, block_k = 128;
 constexpr std::int64_t tile = 4;
 static_assert(block_m % tile == 0 && block_n % tile == 0);
@@ -33,7 +32,7 @@ void accumulate(std::int64_t m, std::int64_t n, std::int64_t k, const double *a,
     }
 }
 
-// Element (i, p) of the matrix after its op lies at i * row_step + p * column_step.
+// Element (i, p) of the matrix after its op is at i * row_step + p * column_step.
 template <sg_dtype type>
 struct source {
   using traits = element<type>;
@@ -63,12 +62,12 @@ struct slice {
 };
 
 template <sg_dtype in, sg_dtype out>
-class block_product {
+class block_gemm {
  public:
   static constexpr int planes = element<in>::planes;
   static_assert(planes == element<out>::planes);
 
-  explicit block_product(const sg_backend_gemm &gemm)
+  explicit block_gemm(const sg_backend_gemm &gemm)
       : gemm_(gemm),
         a_(block_m * block_k, planes),
         b_(block_n * block_k, planes),
@@ -181,7 +180,7 @@ void sum_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byt
 
 constexpr bool is_f8(sg_dtype type) { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
 
-constexpr bool product_exists(sg_dtype in, sg_dtype out) {
+constexpr bool gemm_exists(sg_dtype in, sg_dtype out) {
   if (in == SG_DTYPE_I8) return out == SG_DTYPE_I32;
   if (in == SG_DTYPE_F16 || in == SG_DTYPE_BF16) return out == in || out == SG_DTYPE_F32;
   if (is_f8(in)) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
@@ -195,17 +194,17 @@ constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
 
 }  // namespace
 
-bool is_product(sg_dtype in, sg_dtype out) noexcept { return product_exists(in, out); }
+bool has_gemm(sg_dtype in, sg_dtype out) noexcept { return gemm_exists(in, out); }
 
 void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
               const item_list &bias) {
   with_type(gemm.in_type, [&]<sg_dtype in>() {
     with_type(gemm.out_type, [&]<sg_dtype out>() {
-      if constexpr (product_exists(in, out)) {
-        block_product<in, out> product(gemm);
-        // They are independent, so any order will do; in this one a dependence between them would show.
+      if constexpr (gemm_exists(in, out)) {
+        block_gemm<in, out> block(gemm);
+        // Items are independent; the reverse order reveals a dependence between them.
         for (std::int64_t item = gemm.batch; item-- > 0;)
-          product.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
+          block.run(a.at(item), b.at(item), c.at(item), gemm.bias ? bias.at(item) : nullptr);
       }
     });
   });
@@ -214,7 +213,7 @@ void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &
 bool is_sum(sg_dtype part, sg_dtype out) noexcept { return sum_exists(part, out); }
 
 void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias) {
-  // With no parts their type means nothing: any that goes with C does.
+  // Without parts their type is irrelevant: any type valid for C does.
   const bool half = reduce.out_type == SG_DTYPE_F16 || reduce.out_type == SG_DTYPE_BF16;
   const sg_dtype sum_type = half ? SG_DTYPE_F32 : reduce.out_type;
   with_type(reduce.parts_count > 0 ? reduce.part_type : sum_type, [&]<sg_dtype part>() {

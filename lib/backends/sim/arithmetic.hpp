@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of the simulated chip: sums in double precision (whole numbers exactly), rounded once when stored.
+// The arithmetic of the simulated chip: sums in double precision (integers exactly), rounded once when stored.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -10,26 +10,26 @@
 
 namespace sg::sim {
 
-// Where the items of an operand really lie: one after another, or each at a place of its own.
+// The stored location of an operand's items: contiguous, or each at its own address.
 struct item_list {
   std::byte *first = nullptr;
   std::int64_t stride_bytes = 0;
-  std::vector<std::byte *> places;
+  std::vector<std::byte *> pointers;
 
-  std::byte *at(std::int64_t item) const { return places.empty() ? first + item * stride_bytes : places[item]; }
+  std::byte *at(std::int64_t item) const { return pointers.empty() ? first + item * stride_bytes : pointers[item]; }
 };
 
-// Is there a product of two `in` matrices that is stored as `out`?
-bool is_product(sg_dtype in, sg_dtype out) noexcept;
+// Is there a GEMM of two `in` matrices with a result of type `out`?
+bool has_gemm(sg_dtype in, sg_dtype out) noexcept;
 
-// Carries out `gemm`, whose own pointers are not used but for whether it has a bias.
+// Executes `gemm` on these operands; of its own pointers only the bias is tested for NULL.
 void multiply(const sg_backend_gemm &gemm, const item_list &a, const item_list &b, const item_list &c,
               const item_list &bias);
 
-// May parts of that type be summed into C of this one?
+// Can parts of that type be summed into C of this one?
 bool is_sum(sg_dtype part, sg_dtype out) noexcept;
 
-// Carries out `reduce`, whose own pointers are not used. `parts` and `bias` may be NULL when there are none.
+// Executes `reduce` on these operands, not on its own pointers. `parts` and `bias` may be NULL if there are none.
 void add_parts(const sg_backend_reduce &reduce, const std::byte *parts, std::byte *c, const std::byte *bias);
 
 }  // namespace sg::sim

@@ -25,8 +25,8 @@ void scale_and_add(const sg_backend_axpby &what, const std::byte *a, std::byte *
   using stored = typename traits::stored;
   const ending<type> end{nullptr, false, what.activation};
   const bool reads_c = what.beta.re != 0 || (planes == 2 && what.beta.im != 0);
-  // Factor times the element at `from`, added to `sum`. A factor of 1 multiplies nothing: infinity stays what it is in
-  // complex numbers, too.
+  // Adds a factor times the element at `from` to `sum`. Skips a factor of 1: multiplying would change complex
+  // infinities.
   const auto add = [](double(&sum)[2], const sg_scalar &factor, const stored *from) {
     const double re = traits::load(from[0]), im = planes == 2 ? traits::load(from[planes - 1]) : 0;
     if (factor.re == 1 && (planes == 1 || factor.im == 0)) {
@@ -54,7 +54,7 @@ inline void run_axpby(const sg_backend_axpby &what, const std::byte *a, std::byt
   });
 }
 
-// The command's work, once its operands have been found in the device's memory. Throws where they are not.
+// The command's task, with its operands resolved in the device's memory. Throws if they are not there.
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_axpby &what) {
   const auto extent = [&](std::int64_t ld) {
     return static_cast<std::uint64_t>(((what.n - 1) * ld + what.m) * bytes_of(what.type));

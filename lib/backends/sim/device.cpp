@@ -18,12 +18,12 @@ using namespace sg::sim;
 
 namespace {
 
-// A day of the slowest conceivable command still fits; sums of many such do too.
+// Longer than the slowest conceivable command; sums of many such still fit.
 constexpr double most_seconds = 1e8;
 
 std::int64_t nanoseconds(double seconds) { return std::llround(std::clamp(seconds, 0.0, most_seconds) * 1e9); }
 
-// Bytes from the first to the last element of `items` matrices, column major; saturated, so that no table holds them.
+// Bytes from the first to the last element of `items` matrices, column major; saturated on overflow.
 std::uint64_t extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t items, std::int64_t stride,
                      std::int64_t element_bytes) {
   using wide = unsigned __int128;
@@ -36,11 +36,11 @@ std::uint64_t extent(std::int64_t width, std::int64_t height, std::int64_t pitch
   return extent(width, height, pitch, 1, 0, 1);
 }
 
-// The operand of a product that lies at `first`, or item by item at `places`.
+// A GEMM's operand, at `first`, or item by item at `pointers`.
 struct operand {
   const char *what;
   const void *first;
-  const void *const *places;
+  const void *const *pointers;
   std::int64_t rows, cols, ld, stride;
   sg_dtype type;
 };
@@ -48,18 +48,18 @@ struct operand {
 item_list locate(const address_space &memory, const operand &x, std::int64_t batch) {
   const std::int64_t element = bytes_of(x.type);
   item_list items;
-  if (!x.places) {
+  if (!x.pointers) {
     items.first = memory.device_bytes(x.first, extent(x.rows, x.cols, x.ld, batch, x.stride, element), x.what);
     items.stride_bytes = x.stride * element;
     return items;
   }
-  items.places.reserve(static_cast<std::size_t>(batch));
+  items.pointers.reserve(static_cast<std::size_t>(batch));
   for (std::int64_t i = 0; i < batch; ++i)
-    items.places.push_back(memory.device_bytes(x.places[i], extent(x.rows, x.cols, x.ld, 1, 0, element), x.what));
+    items.pointers.push_back(memory.device_bytes(x.pointers[i], extent(x.rows, x.cols, x.ld, 1, 0, element), x.what));
   return items;
 }
 
-// The struct that the command is the beginning of.
+// Downcasts a header to its command struct.
 template <class Command>
 const Command &as(const sg_backend_command &command) noexcept {
   return reinterpret_cast<const Command &>(command);
@@ -103,7 +103,7 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
     case SG_BACKEND_COPY: return true;
     case SG_BACKEND_GEMM: {
       const auto &gemm = as<sg_backend_gemm>(command);
-      return is_product(gemm.in_type, gemm.out_type) && seconds_of(command) >= 0;
+      return has_gemm(gemm.in_type, gemm.out_type) && seconds_of(command) >= 0;
     }
     case SG_BACKEND_REDUCE: {
       const auto &reduce = as<sg_backend_reduce>(command);
@@ -160,7 +160,7 @@ void sg_backend_stream::wait_for(const sg_backend_event &event) {
     ticket = event.ticket;
     ready_ = std::max(ready_, event.time);
   }
-  if (!other || other == queue_ || other->has_ended(ticket)) return;
+  if (!other || other == queue_ || other->has_completed(ticket)) return;
   std::list<task> one(1);
   one.front().work = [other, ticket] { other->wait(ticket); };
   queue_->push(one);
@@ -219,36 +219,37 @@ void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) 
       if (stores) move_bytes(copy, from, to);
     };
     const std::int64_t extra = late * 1000;
-    todo.time = to_device && from_device
-                    ? device_.timeline_->place_compute(ready_, alone + extra)  // the chip moves its own memory
-                    : device_.timeline_->place_copy(from_device ? timeline::direction::out : timeline::direction::in,
-                                                    ready_, alone + extra, both_ways + extra);
+    todo.time =
+        to_device && from_device
+            ? device_.timeline_->schedule_compute(ready_, alone + extra)  // the chip copies within its own memory
+            : device_.timeline_->schedule_copy(from_device ? timeline::direction::out : timeline::direction::in, ready_,
+                                               alone + extra, both_ways + extra);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);
   ready_ = end;
 }
 
-// A product, and where its operands really lie.
-struct sg_backend_stream::located_product {
+// A GEMM with the stored locations of its operands.
+struct sg_backend_stream::located_gemm {
   sg_backend_gemm gemm;
   item_list a, b, c, bias;
 
   void multiply() const { sg::sim::multiply(gemm, a, b, c, bias); }
 };
 
-sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_gemm &gemm) const {
-  if (!is_product(gemm.in_type, gemm.out_type))
-    throw failure(SG_STATUS_UNSUPPORTED, "there is no such product (types %d and %d)", gemm.in_type, gemm.out_type);
+sg_backend_stream::located_gemm sg_backend_stream::located(const sg_backend_gemm &gemm) const {
+  if (!has_gemm(gemm.in_type, gemm.out_type))
+    throw failure(SG_STATUS_UNSUPPORTED, "there is no such GEMM (types %d and %d)", gemm.in_type, gemm.out_type);
   const address_space &memory = *device_.memory_;
   const bool a_as_is = gemm.op_a == SG_OP_N, b_as_is = gemm.op_b == SG_OP_N;
-  const operand a{"A of a product",          gemm.a,   gemm.a_array,  a_as_is ? gemm.m : gemm.k,
-                  a_as_is ? gemm.k : gemm.m, gemm.lda, gemm.stride_a, gemm.in_type};
-  const operand b{"B of a product",          gemm.b,   gemm.b_array,  b_as_is ? gemm.k : gemm.n,
-                  b_as_is ? gemm.n : gemm.k, gemm.ldb, gemm.stride_b, gemm.in_type};
-  const operand c{"C of a product", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
+  const operand a{"A of a GEMM", gemm.a,        gemm.a_array, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
+                  gemm.lda,      gemm.stride_a, gemm.in_type};
+  const operand b{"B of a GEMM", gemm.b,        gemm.b_array, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,
+                  gemm.ldb,      gemm.stride_b, gemm.in_type};
+  const operand c{"C of a GEMM", gemm.c, gemm.c_array, gemm.m, gemm.n, gemm.ldc, gemm.stride_c, gemm.out_type};
   const std::int64_t values = gemm.bias_per_row ? gemm.m : gemm.n;
-  const operand bias{"bias of a product", gemm.bias, nullptr, values, 1, values, gemm.stride_bias, gemm.out_type};
+  const operand bias{"bias of a GEMM", gemm.bias, nullptr, values, 1, values, gemm.stride_bias, gemm.out_type};
   return {gemm, locate(memory, a, gemm.batch), locate(memory, b, gemm.batch), locate(memory, c, gemm.batch),
           gemm.bias ? locate(memory, bias, gemm.batch) : item_list{}};
 }
@@ -256,10 +257,10 @@ sg_backend_stream::located_product sg_backend_stream::located(const sg_backend_g
 void sg_backend_stream::gemm(const sg_backend_gemm &gemm, sg_backend_done done) {
   const double seconds = device_.seconds_of(gemm.header);
   if (seconds < 0)
-    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", gemm.in_type,
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such GEMM (types %d and %d)", gemm.in_type,
                   gemm.out_type);
   launch(
-      "product", seconds, gemm.compute_units, [product = located(gemm)] { product.multiply(); }, done);
+      "GEMM", seconds, gemm.compute_units, [operands = located(gemm)] { operands.multiply(); }, done);
 }
 
 void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count,
@@ -267,15 +268,15 @@ void sg_backend_stream::enqueue_batch(const sg_backend_command *const *gemms, st
   const auto &first = as<sg_backend_gemm>(*gemms[0]);
   const double seconds = device_.host_->batch_seconds(device_.model_.get(), gemms, count);
   if (seconds < 0)
-    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such product (types %d and %d)", first.in_type,
+    throw failure(SG_STATUS_UNSUPPORTED, "this device model has no such GEMM (types %d and %d)", first.in_type,
                   first.out_type);
-  std::vector<located_product> products;
-  products.reserve(static_cast<std::size_t>(count));
-  for (std::int32_t i = 0; i < count; ++i) products.push_back(located(as<sg_backend_gemm>(*gemms[i])));
+  std::vector<located_gemm> located_gemms;
+  located_gemms.reserve(static_cast<std::size_t>(count));
+  for (std::int32_t i = 0; i < count; ++i) located_gemms.push_back(located(as<sg_backend_gemm>(*gemms[i])));
   launch(
-      "group of products", seconds, first.compute_units,
-      [products = std::move(products)] {  // the last one first, as items of a batch
-        std::for_each(products.rbegin(), products.rend(), [](const located_product &each) { each.multiply(); });
+      "group of GEMMs", seconds, first.compute_units,
+      [located_gemms = std::move(located_gemms)] {  // in reverse order, like items of a batch
+        std::for_each(located_gemms.rbegin(), located_gemms.rend(), [](const located_gemm &each) { each.multiply(); });
       },
       done);
 }
@@ -320,7 +321,7 @@ void sg_backend_stream::launch(const char *what, double seconds, std::int32_t un
       };
     else if (!faults.timing_only)
       todo.work = std::move(work);
-    todo.time = device_.timeline_->place_compute(ready_, nanoseconds(seconds), units);
+    todo.time = device_.timeline_->schedule_compute(ready_, nanoseconds(seconds), units);
   }
   const std::int64_t end = todo.time.end;
   queue_->push(one);

@@ -24,10 +24,10 @@ struct sg_backend_device {
   const char *model_json() const noexcept { return model_json_.c_str(); }
   sg::sim::address_space &memory() noexcept { return *memory_; }
   std::int32_t compute_units() const { return host_->compute_units(model_.get()); }
-  // Seconds of a command; negative: the model has no such command.
+  // Seconds of a command; negative: unsupported by the model.
   double seconds_of(const sg_backend_command &command, bool both_ways = false) const;
   bool supports(const sg_backend_command &command) const;
-  void count_allocation();  // throws when it is the one that is to fail
+  void count_allocation();  // throws at the planned fault
   void drain();
 
  private:
@@ -37,7 +37,7 @@ struct sg_backend_device {
     void operator()(sg_backend_model *model) const { host->model_free(model); }
   };
 
-  bool inherited() const noexcept;  // by a child: none of the threads is there
+  bool inherited() const noexcept;  // by a child of fork, which lacks the threads
 
   const sg_backend_host *host_;
   sg::sim::device_name name_;
@@ -46,14 +46,14 @@ struct sg_backend_device {
   std::unique_ptr<sg::sim::address_space> memory_;
   const pid_t process_;
 
-  std::mutex mutex_;  // of everything below, of the faults in name_, and of the device's events
+  std::mutex mutex_;  // guards the members below, the faults in name_, and the device's events
   std::unique_ptr<sg::sim::timeline> timeline_;
   std::vector<std::shared_ptr<sg::sim::work_queue>> queues_;
   bool draining_ = false;
 };
 
 struct sg_backend_event {
-  std::shared_ptr<sg::sim::work_queue> queue;  // none: never recorded
+  std::shared_ptr<sg::sim::work_queue> queue;  // empty: never recorded
   sg::sim::work_queue::ticket ticket = 0;
   std::int64_t time = 0;
 };
@@ -70,7 +70,7 @@ struct sg_backend_stream {
   void record(sg_backend_event &event);
   void begin_at(std::int64_t time) noexcept;
   void enqueue(const sg_backend_command &command, sg_backend_done done);
-  // GEMMs as one launch. All or none of them are refused, and all or none fail.
+  // GEMMs as one launch: they are refused, or fail, all together.
   void enqueue_batch(const sg_backend_command *const *gemms, std::int32_t count, sg_backend_done done);
 
  private:
@@ -78,12 +78,12 @@ struct sg_backend_stream {
   void gemm(const sg_backend_gemm &gemm, sg_backend_done done);
   void reduce(const sg_backend_reduce &reduce, sg_backend_done done);
   void marker(sg_backend_done done);
-  struct located_product;
-  located_product located(const sg_backend_gemm &gemm) const;
-  // `units`: multiprocessors that it occupies; 0: all.
+  struct located_gemm;
+  located_gemm located(const sg_backend_gemm &gemm) const;
+  // `units`: occupied multiprocessors; 0: all.
   void launch(const char *what, double seconds, std::int32_t units, std::function<void()> work, sg_backend_done done);
 
   sg_backend_device &device_;
   const std::shared_ptr<sg::sim::work_queue> queue_;
-  std::int64_t ready_ = 0;  // virtual time from which the next command may start
+  std::int64_t ready_ = 0;  // earliest virtual start of the next command
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated device is called, and what its name asks for.
+// Syntax and options of a simulated device's name.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace sg::sim {
 
-// The n-th attempt of something goes wrong: n counts from 1; 0 means never.
+// Makes the n-th attempt of an operation fail: n counts from 1; 0 means never.
 class planned_fault {
  public:
   explicit planned_fault(std::int64_t nth = 0) noexcept : nth_(nth) {}
@@ -19,25 +19,24 @@ class planned_fault {
   std::int64_t seen_ = 0;
 };
 
-// The part of a device's name behind "sim:", taken apart:
+// The part of a device's name after "sim:":
 //
 //   MODEL[?OPTION[&OPTION...]]
 //
-// MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or with ".json" at its
-// end.
+// MODEL is a built-in model ("h200"), or the path of a model file: any name with a '/' in it or that ends in ".json".
 struct device_name {
   std::string model;
   bool timing_only = false;            // timing-only: no data is stored or computed; only virtual time passes
   std::uint64_t memory = 0;            // memory=SIZE: bytes of device memory; 0: the model's own
-  std::uint64_t taken = 0;             // taken=SIZE: bytes of it that others hold, of which the model does not know
-  std::uint64_t largest_piece = 0;     // largest-piece=SIZE: larger device allocations run out of memory; 0: none do
+  std::uint64_t taken = 0;             // taken=SIZE: bytes of it in use by other processes, unknown to the model
+  std::uint64_t largest_piece = 0;     // largest-piece=SIZE: larger device allocations run out of memory; 0: no limit
   planned_fault fail_alloc;            // fail-alloc=N: the N-th device or pinned allocation runs out of memory
   planned_fault fail_copy;             // fail-copy=N: the N-th copy fails when it runs
-  planned_fault fail_launch;           // fail-launch=N: the N-th product or reduction fails when it runs
-  planned_fault refuse_copy;           // refuse-copy=N: the N-th copy is not even accepted
-  planned_fault refuse_launch;         // refuse-launch=N: the N-th product or reduction is not even accepted
-  planned_fault late_copy;             // late-copy=N:MICROSECONDS: the N-th copy takes so much longer,
-  std::int64_t late_microseconds = 0;  //   in virtual time and in the world's
+  planned_fault fail_launch;           // fail-launch=N: the N-th GEMM or reduction fails when it runs
+  planned_fault refuse_copy;           // refuse-copy=N: the N-th copy is refused
+  planned_fault refuse_launch;         // refuse-launch=N: the N-th GEMM or reduction is refused
+  planned_fault late_copy;             // late-copy=N:MICROSECONDS: the N-th copy takes that much longer,
+  std::int64_t late_microseconds = 0;  // in virtual and in real time
 
   bool is_file() const;
 

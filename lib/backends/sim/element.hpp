@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element types as the simulated chip sees them: every number is read into doubles, exactly, and written back with
-// one rounding (to nearest, ties to even).
+// The element types of the simulated chip: every number is converted to doubles, exactly, and stored with one rounding
+// (to nearest, ties to even).
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -17,7 +17,7 @@ template <int exponent, int fraction>
 struct half_format {
   static_assert(exponent + fraction == 15);
   static constexpr int bias = (1 << (exponent - 1)) - 1;
-  static constexpr int least = 1 - bias;  // exponent of the smallest normal number, and of all subnormal ones
+  static constexpr int least = 1 - bias;  // exponent of the smallest normal number, and of all subnormals
   static constexpr std::uint16_t infinity = ((1 << exponent) - 1) << fraction;
 
   static double decode(std::uint16_t bits) noexcept {
@@ -32,8 +32,8 @@ struct half_format {
     return std::bit_cast<double>(sign | wide << 52 | f << (52 - fraction));
   }
 
-  // A magnitude is q * 2^(e - fraction), q a whole number up to 2^(fraction + 1); its bits are then
-  // ((e - least) << fraction) + q, whether it is subnormal, normal, or carried into the next power of two or infinity.
+  // A magnitude is q * 2^(e - fraction), with an integer q up to 2^(fraction + 1); its bits are then ((e - least) <<
+  // fraction) + q, whether it is subnormal, normal, or carried into the next power of two or infinity.
   static std::uint16_t encode(double value) noexcept {
     const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
     if (std::isnan(value)) return sign | infinity | 1 << (fraction - 1);
@@ -47,7 +47,7 @@ struct half_format {
 };
 
 // The two formats of 8 bits, which are only read. e5m2 is the upper half of f16; e4m3 has no infinity, one NaN of each
-// sign and, for the exponent that these give up, values up to 448.
+// sign and instead values up to 448.
 struct f8_e5m2 {
   static double decode(std::uint8_t bits) noexcept { return half_format<5, 10>::decode(std::uint16_t(bits << 8)); }
 };
@@ -64,7 +64,7 @@ struct f8_e4m3 {
 using f16 = half_format<5, 10>;
 using bf16 = half_format<8, 7>;
 
-// stored: what lies in memory, one of it per plane; planes: 1, or 2 for complex types (real part first).
+// stored: the type in memory, one for each plane; planes: 1, or 2 for complex types (real part first).
 template <sg_dtype type>
 struct element;
 
@@ -115,7 +115,7 @@ struct element<SG_DTYPE_I32> {
   using stored = std::int32_t;
   static constexpr int planes = 1;
   static double load(std::int32_t value) noexcept { return value; }
-  // The low 32 bits, as sums in 32-bit integers leave them; exact while the value is below 2^53.
+  // The low 32 bits, as in 32-bit integer sums; exact for values below 2^53.
   static std::int32_t store(double value) noexcept {
     constexpr double period = 4294967296.0;
     const double low = value - period * std::floor(value / period);
@@ -123,7 +123,7 @@ struct element<SG_DTYPE_I32> {
   }
 };
 
-// Calls body.template operator()<type>() for the type that a value names.
+// Calls body.template operator()<type>() for a type given as a value.
 template <class Body>
 auto with_type(sg_dtype type, Body &&body) {
   switch (type) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sum in double precision becomes an element: scalars, bias, activation, and the one rounding.
+// Conversion of a sum in double precision to an element: scalars, bias, activation, and the one rounding.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace sg::sim {
 
-// A scalar times a value of C's type; whole numbers modulo 2^32, because a product of two of them is no double.
+// A scalar times a value of C's type; integers modulo 2^32, because a product of two of them may exceed a double.
 template <sg_dtype out>
 double scaled(double factor, double value) {
   if constexpr (out == SG_DTYPE_I32) {
@@ -22,7 +22,7 @@ double scaled(double factor, double value) {
   return factor * value;
 }
 
-// What is added to a sum and applied to it before it is stored.
+// Bias and activation of a sum before it is stored.
 template <sg_dtype out>
 struct ending {
   using traits = element<out>;
@@ -30,13 +30,13 @@ struct ending {
   bool per_row;
   sg_activation activation;
 
-  // `plane` of the sum that becomes C's element (i, j).
+  // Converts `plane` of the sum for C's element (i, j).
   typename traits::stored store(double sum, std::int64_t i, std::int64_t j, int plane) const {
     if (bias) {
       const auto *values = reinterpret_cast<const typename traits::stored *>(bias);
       sum += traits::load(values[(per_row ? i : j) * traits::planes + plane]);
     }
-    // Whole numbers wrap before anything is made of their sign.
+    // Integers wrap before their sign is used.
     if constexpr (out == SG_DTYPE_I32) sum = traits::load(traits::store(sum));
     if (activation == SG_ACTIVATION_RELU && sum < 0) sum = 0;
     if (activation == SG_ACTIVATION_GELU) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong inside the simulated device: a status with a text, turned into the table's answer at its edge.
+// Failures of the simulated device: a status with a text, returned by the functions of the table.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -10,7 +10,7 @@
 
 namespace sg::sim {
 
-// Keeps its text in a fixed buffer, so that reporting a failed allocation allocates nothing.
+// Stores its text in a fixed buffer, so that reporting a failed allocation allocates nothing.
 class failure : public std::exception {
  public:
   __attribute__((format(printf, 3, 4))) failure(sg_status status, const char *format, ...) noexcept : status_(status) {

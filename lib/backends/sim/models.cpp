@@ -20,7 +20,7 @@ constexpr off_t most_file_bytes = 1 << 20;
 
 class file {
  public:
-  // O_NONBLOCK: a name that turns out to be a pipe must not make anyone wait.
+  // O_NONBLOCK: opening a named pipe must not block.
   explicit file(const std::string &path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~file() {
     if (descriptor_ >= 0) close(descriptor_);
@@ -83,8 +83,8 @@ std::string json_text(const std::string &text) {
   return out + '"';
 }
 
-// Copies a model as it is parsed, with another size of memory where one is wanted, and notes what concerns a
-// simulation. The parser's own tree is avoided: it allocates in destructors, which end the process when they cannot.
+// Copies a model while parsing it, with another memory size if requested, and extracts the properties that a simulation
+// needs. The parser's own tree is avoided: it allocates in destructors, which abort the process on failure.
 class model_copier final : public nlohmann::json_sax<json> {
  public:
   // memory 0: the model's own.
@@ -103,7 +103,7 @@ class model_copier final : public nlohmann::json_sax<json> {
   bool number_unsigned(number_unsigned_t value) override { return put(std::to_string(value)); }
   bool number_float(number_float_t, const string_t &as_given) override { return put(as_given); }
   bool string(string_t &value) override { return put(json_text(value)); }
-  bool binary(binary_t &) override { return false; }  // no text has any
+  bool binary(binary_t &) override { return false; }  // never in text
   bool start_object(std::size_t) override {
     is_object_ |= depth_ == 0;
     return open('{');
@@ -160,7 +160,7 @@ class model_copier final : public nlohmann::json_sax<json> {
   }
 
   const std::uint64_t memory_;
-  std::string out_, key_;  // key_: of the root's member that is being read
+  std::string out_, key_;  // key_: the current member of the root
   int depth_ = 0;
   bool first_ = true, is_object_ = false, is_unified_ = false, has_memory_ = false;
 };
@@ -169,7 +169,7 @@ class model_copier final : public nlohmann::json_sax<json> {
 
 std::string model_text(const device_name &name) {
   const std::string text = name.is_file() ? read_file(name.model) : built_in(name.model);
-  // Whether it is a sound model is for the core's parser to say; here only what concerns a simulation.
+  // The core's parser validates the model; here only the properties of a simulation are checked.
   model_copier copier(name.memory);
   json::sax_parse(text, &copier);
   if (!copier.is_object())

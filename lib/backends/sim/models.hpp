@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where device models come from: the files of models/, which the build embeds, or a file of the user's.
+// Sources of device models: the files of models/, embedded by the build, or a file of the user's.
 #pragma once
 
 #include <span>
@@ -16,9 +16,8 @@ struct built_in_model {
 
 std::span<const built_in_model> built_in_models();
 
-// The model that `name` asks for, as JSON, with the memory size that it asks for. Throws failure: SG_STATUS_NO_DEVICE
-// when there is none or its file cannot be read, SG_STATUS_INVALID_ARGUMENT when it is no model of a device with memory
-// of its own.
+// The model of `name` as JSON, with its requested memory size. Throws failure: SG_STATUS_NO_DEVICE if it does not exist
+// or its file cannot be read, SG_STATUS_INVALID_ARGUMENT if it is not a model of a device with its own memory.
 std::string model_text(const device_name &name);
 
 }  // namespace sg::sim

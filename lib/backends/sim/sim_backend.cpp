@@ -12,10 +12,10 @@ namespace sg::sim {
 
 namespace {
 
-// Of the calling thread, on whichever simulated device it failed last.
+// The calling thread's latest failure on any simulated device.
 thread_local char t_message[SG_BACKEND_MESSAGE_SIZE];
 
-// Runs `body`, which returns nothing, and turns what it throws into a status and a text of SG_BACKEND_MESSAGE_SIZE
+// Runs `body`, which returns nothing, and converts its exceptions to a status and a text of SG_BACKEND_MESSAGE_SIZE
 // bytes.
 template <class Body>
 sg_status guarded(char *message, Body &&body) noexcept {
@@ -95,7 +95,7 @@ sg_backend_space memory_space(sg_backend_device *device, const void *memory, uin
   return {device->memory().kind_of(memory, bytes), 0};
 }
 
-// All streams run beside each other; nothing here has priorities to obey.
+// All streams run concurrently; priorities have no effect.
 sg_status stream_create(sg_backend_device *device, int32_t, sg_backend_stream **out) {
   return guarded([&] { *out = new sg_backend_stream(*device); });
 }

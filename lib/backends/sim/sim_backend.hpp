@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated GPU: a device with memory of its own, real arithmetic and virtual time, and faults on demand. What its
-// devices are called is said in device_name.hpp.
+// The simulated GPU: a device with its own memory, real arithmetic and virtual time, and faults on demand. Device
+// names: device_name.hpp.
 #pragma once
 
 #include <streamgemm/backend.h>

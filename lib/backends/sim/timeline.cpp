@@ -7,10 +7,10 @@ namespace sg::sim {
 
 namespace {
 
-// Spans remembered by an engine: many times what the deepest schedule keeps open at once.
+// Spans kept by an engine: many times the number that the deepest schedule has open at once.
 constexpr std::size_t remembered_spans = 4096;
 
-// The first span that ends after `time`.
+// The first span with an end after `time`.
 auto ending_after(const std::vector<span> &busy, std::int64_t time) {
   return std::upper_bound(busy.begin(), busy.end(), time, [](std::int64_t t, const span &s) { return t < s.end; });
 }
@@ -18,7 +18,7 @@ auto ending_after(const std::vector<span> &busy, std::int64_t time) {
 }  // namespace
 
 std::int64_t engine::first_gap(std::int64_t ready, std::int64_t duration) const noexcept {
-  std::int64_t start = std::max(ready, floor_);
+  std::int64_t start = std::max(ready, earliest_start_);
   for (auto next = ending_after(busy_, start); next != busy_.end() && next->start < start + duration; ++next)
     start = std::max(start, next->end);
   return start;
@@ -41,7 +41,7 @@ void engine::occupy(span taken) {
   }
   if (busy_.size() > remembered_spans) {
     const auto kept = busy_.begin() + remembered_spans / 2;
-    floor_ = std::prev(kept)->end;
+    earliest_start_ = std::prev(kept)->end;
     busy_.erase(busy_.begin(), kept);
   }
 }
@@ -51,7 +51,7 @@ bool engine::busy_at(std::int64_t time) const noexcept {
   return next != busy_.end() && next->start <= time;
 }
 
-span timeline::place_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns) {
+span timeline::schedule_copy(direction way, std::int64_t ready, std::int64_t alone_ns, std::int64_t both_ways_ns) {
   engine &own = way == direction::in || shared_ ? in_ : out_;
   const engine &opposite = way == direction::in ? out_ : in_;
   std::int64_t duration = alone_ns;
@@ -60,25 +60,25 @@ span timeline::place_copy(direction way, std::int64_t ready, std::int64_t alone_
     duration = both_ways_ns;
     start = own.first_gap(ready, duration);
   }
-  const span placed{start, start + duration};
-  own.occupy(placed);
-  return placed;
+  const span scheduled{start, start + duration};
+  own.occupy(scheduled);
+  return scheduled;
 }
 
 span divided_engine::occupy(std::int64_t ready, std::int64_t duration, std::int32_t units) {
   const std::int32_t wanted = units > 0 ? std::min(units, units_) : units_;
-  std::int64_t start = std::max(ready, floor_);
+  std::int64_t start = std::max(ready, earliest_start_);
   auto next =
       std::upper_bound(busy_.begin(), busy_.end(), start, [](std::int64_t t, const stretch &s) { return t < s.end; });
   for (; next != busy_.end() && next->start < start + duration; ++next)
     if (next->taken + wanted > units_) start = std::max(start, next->end);
-  const span placed{start, start + duration};
-  if (duration > 0) take(placed, wanted);
-  return placed;
+  const span scheduled{start, start + duration};
+  if (duration > 0) take(scheduled, wanted);
+  return scheduled;
 }
 
 void divided_engine::take(span when, std::int32_t units) {
-  std::vector<stretch> fresh;  // what lies within, and what it is cut from
+  std::vector<stretch> fresh;  // the stretches inside, and the pieces that they are cut into
   const auto first = std::upper_bound(busy_.begin(), busy_.end(), when.start,
                                       [](std::int64_t t, const stretch &s) { return t <= s.end; });
   const auto add = [&](std::int64_t start, std::int64_t end, std::int32_t taken) {
@@ -98,11 +98,11 @@ void divided_engine::take(span when, std::int32_t units) {
     add(std::max(last->start, when.end), last->end, last->taken);
   }
   add(at, when.end, units);
-  const auto place = busy_.erase(first, last);
-  busy_.insert(place, fresh.begin(), fresh.end());
+  const auto position = busy_.erase(first, last);
+  busy_.insert(position, fresh.begin(), fresh.end());
   if (busy_.size() > remembered_spans) {
     const auto kept = busy_.begin() + remembered_spans / 2;
-    floor_ = std::prev(kept)->end;
+    earliest_start_ = std::prev(kept)->end;
     busy_.erase(busy_.begin(), kept);
   }
 }

@@ -11,14 +11,14 @@ namespace sg::sim {
 
 namespace {
 
-// Its main function owns `self`. The thread takes no signals, which are the application's, and has the stack that it
-// needs whatever the process gives new threads.
+// Its main function owns `self`. The thread blocks the application's signals, and has a fixed stack size, whatever the
+// process's limit is.
 pthread_t start_thread(std::shared_ptr<work_queue> self, void *(*main)(void *)) {
   constexpr std::size_t stack_bytes = std::size_t(8) << 20;
   auto owned = std::make_unique<std::shared_ptr<work_queue>>(std::move(self));
   sigset_t all, before;
   sigfillset(&all);
-  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  // The application handles faults: a blocked fault signal would terminate the process without its handler.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_attr_t attributes;
   pthread_t thread{};
@@ -32,14 +32,14 @@ pthread_t start_thread(std::shared_ptr<work_queue> self, void *(*main)(void *)) 
   }
   if (failed != 0)
     throw failure(SG_STATUS_OUT_OF_MEMORY, "no thread for a simulated stream: %s", std::strerror(failed));
-  static_cast<void>(owned.release());  // the thread's
+  static_cast<void>(owned.release());  // owned by the thread
   return thread;
 }
 
 }  // namespace
 
 void work_queue::push(std::list<task> &one) {
-  const auto keep = shared_from_this();  // what is pushed may end, and destroy the stream, before this has returned
+  const auto keep = shared_from_this();  // a pushed task may complete, and destroy the stream, before this returns
   std::unique_lock lock(mutex_);
   if (refusing_) throw failure(SG_STATUS_SHUTDOWN, "the process is exiting");
   if (!started_) {
@@ -52,7 +52,7 @@ void work_queue::push(std::list<task> &one) {
   }
   waiting_.splice(waiting_.end(), one);
   ++pushed_count_;
-  lock.unlock();  // so that the woken thread need not wait for it
+  lock.unlock();  // so that the woken thread need not wait for the lock
   pushed_or_stopped_.notify_one();
 }
 
@@ -61,14 +61,14 @@ work_queue::ticket work_queue::last() const {
   return pushed_count_;
 }
 
-bool work_queue::has_ended(ticket until) const {
+bool work_queue::has_completed(ticket until) const {
   std::lock_guard lock(mutex_);
-  return ended_count_ >= until;
+  return completed_count_ >= until;
 }
 
 void work_queue::wait(ticket until) {
   std::unique_lock lock(mutex_);
-  ended_.wait(lock, [&] { return ended_count_ >= until; });
+  completed_.wait(lock, [&] { return completed_count_ >= until; });
 }
 
 void work_queue::refuse() {
@@ -78,9 +78,9 @@ void work_queue::refuse() {
 
 void work_queue::settle() {
   std::unique_lock lock(mutex_);
-  // A callback that makes the process exit is itself the task that runs: its thread cannot wait for itself.
+  // A callback that makes the process exit is the running task: its thread cannot wait for itself.
   if (started_ && pthread_equal(thread_, pthread_self())) return;
-  ended_.wait(lock, [&] { return ended_count_ == pushed_count_; });
+  completed_.wait(lock, [&] { return completed_count_ == pushed_count_; });
 }
 
 void work_queue::stop() {
@@ -98,7 +98,7 @@ void work_queue::stop() {
 
 void work_queue::serve() {
   pthread_setname_np(pthread_self(), "sg-sim");
-  std::fesetenv(FE_DFL_ENV);  // the creator may round otherwise or flush small numbers to zero
+  std::fesetenv(FE_DFL_ENV);  // the creating thread may have another rounding mode or flush subnormals
   std::unique_lock lock(mutex_);
   for (;;) {
     pushed_or_stopped_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
@@ -110,9 +110,9 @@ void work_queue::serve() {
     carry_out(one.front(), dropped);
     one.clear();
     lock.lock();
-    ++ended_count_;
+    ++completed_count_;
     lock.unlock();
-    ended_.notify_all();
+    completed_.notify_all();
     lock.lock();
   }
 }

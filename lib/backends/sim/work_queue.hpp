@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real side of a simulated stream: a queue of tasks that one thread of its own carries out in order. The thread
-// starts with the first task, so a stream that is never used costs nothing.
+// The real execution of a simulated stream: a queue of tasks that a thread runs in order. The thread starts with the
+// first task, so an unused stream costs nothing.
 #pragma once
 
 #include <pthread.h>
@@ -19,32 +19,32 @@
 namespace sg::sim {
 
 struct task {
-  std::function<void()> work;  // may throw; empty: nothing to do
+  std::function<void()> work;  // may throw; empty: no work
   span time;                   // reported to `done`
   sg_backend_done done{nullptr, nullptr};
 };
 
-// Lives until its thread has ended, even when the stream was destroyed by a callback on that very thread.
+// Lives until its thread has exited, even if a callback on that thread destroys the stream.
 class work_queue : public std::enable_shared_from_this<work_queue> {
  public:
   using ticket = std::uint64_t;
 
-  // Adds the one task of `one`. Throws failure when no thread can be had, or after refuse(); nothing is added then.
+  // Adds the one task of `one`. Throws failure if no thread can be started, or after refuse(); nothing is added then.
   void push(std::list<task> &one);
 
-  // Names the end of what has been pushed so far.
+  // The ticket of the latest task.
   ticket last() const;
 
-  // Whether everything up to `until` has ended; wait() returns when it has.
-  bool has_ended(ticket until) const;
+  // Whether all tasks up to `until` have completed; wait() waits for that.
+  bool has_completed(ticket until) const;
   void wait(ticket until);
 
-  // No task begins any more: the running one completes, the others with SG_STATUS_SHUTDOWN.
+  // No further task starts: the running one completes, the others complete with SG_STATUS_SHUTDOWN.
   void refuse();
-  // Returns when every task has ended.
+  // Waits until every task has completed.
   void settle();
 
-  // Ends the thread. Nothing is queued any more.
+  // Stops the thread. The queue is empty.
   void stop();
 
  private:
@@ -53,10 +53,10 @@ class work_queue : public std::enable_shared_from_this<work_queue> {
 
   mutable std::mutex mutex_;
   std::condition_variable pushed_or_stopped_;
-  std::condition_variable ended_;
+  std::condition_variable completed_;
   std::list<task> waiting_;
   ticket pushed_count_ = 0;
-  ticket ended_count_ = 0;
+  ticket completed_count_ = 0;
   bool refusing_ = false;
   bool stopped_ = false;
   pthread_t thread_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the searches of the planner share: the conditions of a choice, and the best schedule so far.
+// Shared by the planner's searches: the conditions of a choice, and the best schedule so far.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct plan_terms {
   std::int64_t memory_limit = 0;
 };
 
-// What a request's caller calls the dimension that it cuts.
+// The caller's name of the dimension to split.
 inline const char *name_of_split(const plan_request &request) {
   switch (request.split) {
     case split_kind::m: return request.by_rows ? "n" : "m";
@@ -33,16 +33,16 @@ inline const char *name_of_split(const plan_request &request) {
   return "";
 }
 
-// Keeps the fastest of the schedules it is shown; of equally fast ones, the first.
+// Keeps the fastest of the offered schedules; of equally fast ones, the first.
 class best_schedule {
  public:
   explicit best_schedule(const device_model &model) : model_(model) {}
 
   // A later schedule must be faster by this much to be worth its complexity.
   static constexpr double usual_margin = 1e-3;
-  void ask_for(double margin) noexcept { margin_ = margin; }
+  void require_margin(double margin) noexcept { margin_ = margin; }
 
-  // Returns the predicted seconds of what was offered.
+  // Returns the predicted seconds of the offered schedule.
   double offer(schedule &&s) {
     s.predicted_seconds = simulate(s, model_).seconds;
     const double seconds = s.predicted_seconds;

@@ -8,10 +8,10 @@
 namespace sg {
 
 link_bytes bytes_over_link(const problem &p) {
-  const auto on_host = [](const operand &x) { return x.place != SG_MEMORY_DEVICE; };
+  const auto on_host = [](const operand &x) { return x.space != SG_MEMORY_DEVICE; };
   link_bytes bytes;
-  if (!p.no_product && on_host(p.a)) bytes.in += problem::bytes(p.a, p.batch);
-  if (!p.no_product && on_host(p.b)) bytes.in += problem::bytes(p.b, p.batch);
+  if (!p.no_multiply && on_host(p.a)) bytes.in += problem::bytes(p.a, p.batch);
+  if (!p.no_multiply && on_host(p.b)) bytes.in += problem::bytes(p.b, p.batch);
   if (p.has_bias() && on_host(p.bias)) bytes.in += problem::bytes(p.bias, p.batch);
   if (on_host(p.c)) {
     bytes.out += problem::bytes(p.c, p.batch);
@@ -43,7 +43,7 @@ double bound_seconds(const device_model &model, std::span<const problem> problem
     const link_bytes own = bytes_over_link(p);
     bytes.in += own.in;
     bytes.out += own.out;
-    if (!p.no_product) {
+    if (!p.no_multiply) {
       const double rate = gemm_rate_of(model, p.a.type, p.compute) * lanes;
       if (rate > 0) arithmetic_seconds += p.flops() / rate;
       memory_bytes += problem::bytes(p.a, p.batch) + problem::bytes(p.b, p.batch);

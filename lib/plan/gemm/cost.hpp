@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a problem costs on a device model, and the least time that it can take there. Seconds throughout. The costs of
-// single commands: ops/.
+// Cost of a problem on a device model, and a lower bound of its time there. In seconds. Costs of single commands: ops/.
 #pragma once
 
 #include <span>
@@ -11,18 +10,18 @@
 
 namespace sg {
 
-// Bytes that must cross the link in each direction at least.
+// Minimum bytes over the link in each direction.
 struct link_bytes {
   double in = 0, out = 0;
 };
 link_bytes bytes_over_link(const problem &p);
 
-// What the link alone takes: max(bytes in / link in, bytes out / link out, all bytes / both).
+// Time of the link alone: max(bytes in / link in, bytes out / link out, all bytes / both).
 double link_seconds(const device_model &model, const problem &p);
 
 // max(bytes in / link in, bytes out / link out, all bytes / both, flops / rate) of one problem, or of several together.
 double bound_seconds(const device_model &model, std::span<const problem> problems);
 
-gemm_shape shape_of_whole(const problem &p);  // of one command for all of it
+gemm_shape shape_of_whole(const problem &p);  // as one command
 
 }  // namespace sg

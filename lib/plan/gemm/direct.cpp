@@ -4,7 +4,7 @@
 namespace sg {
 namespace {
 
-// A reduction has no batch, so C is scaled item by item, or at once where the items can be the columns of one matrix.
+// A reduction has no batch, so C is scaled item by item, or in one command if the items are columns of one matrix.
 void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
   const block whole = block_of_c({0, p.m}, {0, p.n});
@@ -23,7 +23,7 @@ void add_scaling(schedule_builder &builder, std::int32_t group, std::uint16_t la
 
 void add_direct(schedule_builder &builder, std::int32_t group, std::uint16_t lane_index) {
   const problem &p = builder.of(group);
-  if (p.no_product) return add_scaling(builder, group, lane_index);
+  if (p.no_multiply) return add_scaling(builder, group, lane_index);
   const range m{0, p.m}, n{0, p.n}, k{0, p.k}, items{0, p.batch};
   command c = builder.gemm(group, m, n, k, lane_index);
   c.views[ops::gemm::c] = builder.operand_view(group, operand_name::c, items, block_of_c(m, n));

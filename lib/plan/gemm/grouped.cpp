@@ -12,11 +12,11 @@
 namespace sg {
 namespace {
 
-// How many of the schedules of a chain own memory at a time: enough to overlap the end of one with the next ones.
+// Schedules of a chain that own memory at a time: enough to overlap the end of one with the next ones.
 constexpr std::int64_t most_generations = 4;
 
 double cost_of(const device_model &model, const problem &p) {
-  if (p.no_product) return reduce_seconds(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
+  if (p.no_multiply) return reduce_seconds(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
   return gemm_seconds(model, shape_of_whole(p));
 }
 
@@ -44,7 +44,7 @@ class chain_builder {
  private:
   void append(std::size_t g) {
     const schedule &part = *parts_[g];
-    const std::int64_t turn = std::int64_t(g) % generations_;
+    const std::int64_t generation = std::int64_t(g) % generations_;
     std::vector<std::int32_t> buffers;
     for (std::size_t b = 0; b < part.buffers.size(); ++b) {
       buffer own = part.buffers[b];
@@ -52,7 +52,7 @@ class chain_builder {
         buffers.push_back(std::int32_t(operands_of_problem * g + b));
         continue;
       }
-      own.offset += turn * (own.kind == buffer_kind::device ? device_stride_ : staging_stride_);
+      own.offset += generation * (own.kind == buffer_kind::device ? device_stride_ : staging_stride_);
       buffers.push_back(builder_.add_placed_buffer(own));
     }
     const lane_numbers numbers(part);
@@ -66,21 +66,22 @@ class chain_builder {
         if (v.exists()) v.buffer = buffers[v.buffer];
       std::vector<std::uint32_t> waits;
       for (std::uint32_t w = 0; w < old.waits; ++w) waits.push_back(renumbered[part.waits[old.first_wait + w]]);
-      // Each lane enters memory that an earlier problem used when that one is over on every lane; where a lane is in no
-      // order, so does each command that waits for nothing of its own problem.
+      // The first command of each lane in memory that an earlier problem used waits for that problem's completion on
+      // all lanes; on an unordered lane, so does each command without dependencies in its own problem.
       const std::size_t number = std::size_t(numbers.of(old.where));
       const bool enters = in_order(old.where) ? !begun[number] : old.waits == 0;
       if (enters && g >= std::size_t(generations_))
         waits.insert(waits.end(), ends_[g - generations_].begin(), ends_[g - generations_].end());
       begun[number] = true;
       renumbered.push_back(builder_.add(c, waits));
-      // What this one waits for ends before it does, and what packs before the copy that follows.
+      // Dependencies of this command complete before it, and packs before the copy that follows.
       std::erase_if(ends_[g], [&](std::uint32_t end) {
         return !in_order(builder_.command_at(end).where) && std::find(waits.begin(), waits.end(), end) != waits.end();
       });
       if (!c.is<ops::pack>()) builder_.merge(ends_[g], renumbered.back());
     }
-    // A problem without commands passes on whom the next one in its place must wait for; others came after them.
+    // A problem without commands passes the waits on to the next problem in the same memory; further ones are added
+    // later.
     if (part.commands.empty() && g >= std::size_t(generations_))
       for (std::uint32_t end : ends_[g - generations_]) builder_.merge(ends_[g], end);
   }
@@ -89,7 +90,7 @@ class chain_builder {
   int lanes_;
   schedule_builder builder_;
   std::vector<std::vector<std::uint32_t>>
-      ends_;  // of each problem: its last command on each lane, and what nothing of it waits for
+      ends_;  // of each problem: its last command on each lane, and its commands without dependents
   std::int64_t device_stride_ = 0, staging_stride_ = 0, generations_ = 1;
 };
 
@@ -100,7 +101,7 @@ schedule build_grouped(std::span<const problem> problems, const device_model &mo
   for (const problem &p : problems) costs.push_back(cost_of(model, p));
   std::vector<std::size_t> order(problems.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
-  // The longest first, each to the lane that is free first.
+  // The longest first, each on the lane that is free first.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   schedule_builder builder(problems);
   std::vector<double> load(std::size_t(lanes), 0);

@@ -7,11 +7,11 @@
 
 namespace sg {
 
-// Problems whose operands lie on the device, one command each, dealt to the lanes so that these end together.
+// Problems with operands on the device, one command each, distributed so that the lanes complete at the same time.
 schedule build_grouped(std::span<const problem> problems, const device_model &model, int lanes);
 
-// Schedules of one problem each, one after the other on the same lanes, overlapping where lanes allow. Their device
-// memory is shared in turn by as many as fit `memory_limit`.
+// Schedules of one problem each, one after the other on the same lanes, overlapped where lanes allow. Their device
+// memory is a ring of as many shares as fit `memory_limit`.
 schedule chain(std::span<const problem> problems, std::span<const schedule *const> parts, std::int64_t memory_limit,
                int lanes);
 

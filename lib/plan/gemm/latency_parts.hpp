@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Into how many parts a GEMM is split whose submitter waits for it (plan_request::latency).
+// Number of parts of a GEMM with a waiting submitter (plan_request::latency).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace sg {
 
-// Parts of such a GEMM at most.
+// Limit of parts of such a GEMM.
 inline constexpr std::int64_t most_latency_parts = 16;
 
-// By the problem and the number of cores only, so that equal calls have equal parts. 1: it is not split.
+// Depends on the problem and the number of cores only, so that equal calls have equal parts. 1: no split.
 std::int64_t latency_parts(const problem &p, int lanes) noexcept;
 
 }  // namespace sg

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A validated request in the form that planning works on: column major, shapes and places only, no pointers. Two
-// requests with equal problems share a plan.
+// A validated request in the planner's form: column major, shapes and memory spaces, no pointers. Requests with equal
+// problems share a plan.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct operand {
   std::int64_t ld = 0;           // elements
   std::int64_t item_stride = 0;  // elements from one item of the batch to the next; 0 shares the operand (A and B only)
   sg_dtype type = SG_DTYPE_F32;
-  memory_space place;          // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
-  bool pointer_array = false;  // items lie anywhere; item_stride is unused
+  memory_space space;          // never SG_MEMORY_AUTO; on a device with one memory always DEVICE
+  bool pointer_array = false;  // items are at separate addresses; item_stride is unused
 
   bool operator==(const operand &) const = default;
 };
@@ -32,48 +32,48 @@ struct problem {
   sg_op op_a = SG_OP_N, op_b = SG_OP_N;
   sg_compute compute = SG_COMPUTE_EXACT;
   operand a, b, c;
-  bool no_product = false;  // alpha == 0 or k == 0: A and B are never read
-  bool beta_zero = true;    // C is never read
-  operand bias;             // m x 1: a value for each row of C; 1 x n: one for each column; 0 x 0: there is none
+  bool no_multiply = false;  // alpha == 0 or k == 0: A and B are not read
+  bool beta_zero = true;     // C is not read
+  operand bias;              // m x 1: a value for each row of C; 1 x n: for each column; 0 x 0: no bias
   sg_activation activation = SG_ACTIVATION_NONE;
-  bool narrowed = false;  // the planner's: A and B, of f32, are rounded to bf16 as they are staged
+  bool downcast_to_bf16 = false;  // set by the planner: A and B, of f32, are rounded to bf16 while staged
 
   bool operator==(const problem &) const = default;
 
   bool has_bias() const noexcept { return bias.rows > 0; }
   bool has_epilogue() const noexcept { return has_bias() || activation != SG_ACTIVATION_NONE; }
-  // What is left to the link and the device.
+  // The problem with bf16 factors, as the link and the device see it.
   problem as_on_device() const noexcept {
     problem p = *this;
-    if (!narrowed) return p;
+    if (!downcast_to_bf16) return p;
     p.a.type = p.b.type = SG_DTYPE_BF16;
     p.compute = SG_COMPUTE_EXACT;
-    p.narrowed = false;
+    p.downcast_to_bf16 = false;
     return p;
   }
   double flops() const noexcept {
-    return no_product ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
+    return no_multiply ? 0.0 : flops_per_mac(a.type) * double(m) * double(n) * double(k) * double(batch);
   }
-  // Bytes of an operand's elements (each distinct item once, gaps not counted).
+  // Bytes of an operand's distinct elements, without gaps.
   static double bytes(const operand &x, std::int64_t batch) noexcept {
     const bool shared = !x.pointer_array && x.item_stride == 0;
     return double(x.rows) * double(x.cols) * double(size_of(x.type)) * double(shared ? 1 : batch);
   }
 };
 
-// How a caller narrows the planner's choice; the defaults leave it free.
+// A caller's restrictions of the planner's choice; the defaults restrict nothing.
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
 struct plan_request {
-  device_index device{};  // of the machine, that computes it
+  device_index device{};  // device of the machine that computes it
   split_kind split = split_kind::automatic;
-  // The submitter waits for the job next: independent parts for more than one core, shorter than a busy device should
-  // have. Changes nothing where lanes are no cores.
+  // The submitter waits for the job: split into independent parts over more cores, shorter than a busy device should
+  // have. No effect unless lanes are cores.
   bool latency = false;
-  bool by_rows = false;    // of a split of m or n: the caller's C is row major, whose m and n are the problem's n and m
-  std::int32_t parts = 0;  // parts of a split; 0: the planner's choice
-  std::int32_t streams = 0;       // compute lanes to use at most; 0: as many as the device model offers
-  std::int64_t memory_limit = 0;  // bytes of device memory for this job at most; 0: the device model's memory
+  bool by_rows = false;           // for a split of m or n: the caller's C is row major, so its m and n are swapped
+  std::int32_t parts = 0;         // parts of a split; 0: the planner's choice
+  std::int32_t streams = 0;       // limit of compute lanes; 0: the device model's number
+  std::int64_t memory_limit = 0;  // limit of the job's device memory in bytes; 0: the device model's memory
   std::int64_t tile_m = 0, tile_n = 0, tile_k = 0;  // tile of host-resident operands; 0: the planner's choice
 
   bool operator==(const plan_request &) const = default;

@@ -14,27 +14,25 @@
 namespace sg {
 namespace {
 
-// A command on a core completes before the process exits, and others wait behind it. So it is kept short.
+// A core's command delays the process's exit and the commands queued behind it, so it is kept short.
 constexpr double longest_core_command = 0.25;
-// Below this a part is not worth handing to another core, which other jobs could use: a product from about 512^3 is
-// split.
+// A smaller part is not worth occupying another core, which other jobs could use: GEMMs from about 512^3 are split.
 constexpr double least_part_flops = 1.2e8;
-// On streams that share a chip a split must promise this much less time. What the model promises below that it does not
-// keep: measured on an H200, products cut over 2 to 16 streams took 0 to 12% longer than whole ones, since the library
-// underneath deals with idle multiprocessors itself; and whole products follow each other without the host.
+// On streams that share a chip a split must promise at least this gain. Smaller predicted gains do not come true: on an
+// H200, GEMMs split over 2 to 16 streams took 0 to 12% longer than unsplit ones, because cuBLAS itself uses idle
+// multiprocessors, and unsplit GEMMs follow each other without the host.
 constexpr double least_gain_of_streams = 0.4;
-// However long a product takes, its schedule stays small.
+// Limits the schedule of a long GEMM.
 constexpr double most_pieces = 1 << 15;
-// Blocks of C are not cut below this for the sake of short commands; the depth is.
+// Short commands are made by splitting the depth, not C into blocks below this size.
 constexpr std::int64_t least_block = 256;
-// A piece of the depth as long as this costs nothing beside a whole one: libraries go through C once for every few
-// hundred themselves. A block more has its rows of A or its columns of B packed once more: 4096^3 of f64 in halves of 3
-// pieces of the depth each, on two cores, took 0.87 of its time in halves of 5 blocks each, in a run of which no record
-// is kept.
+// A piece of the depth of this length costs nothing extra: libraries process C once for every few hundred of depth
+// anyway. An additional block has its rows of A or columns of B packed again: 4096^3 of f64 in halves of 3 pieces of
+// the depth each, on two cores, took 0.87 of its time in halves of 5 blocks each (no record is kept).
 constexpr std::int64_t least_depth = 1024;
 
 kernel_cost cost_of(const problem &p, const device_model &model) {
-  if (!p.no_product) return gemm_cost(model, shape_of_whole(p));
+  if (!p.no_multiply) return gemm_cost(model, shape_of_whole(p));
   return reduce_cost(model, {p.m, p.n * p.batch, 0, p.c.type, p.c.type, !p.beta_zero});
 }
 
@@ -42,7 +40,7 @@ std::int64_t extent(const problem &p, split_kind kind) {
   switch (kind) {
     case split_kind::m: return p.m;
     case split_kind::n: return p.n;
-    case split_kind::k: return p.no_product ? 0 : p.k;
+    case split_kind::k: return p.no_multiply ? 0 : p.k;
     case split_kind::batch: return p.batch;
     case split_kind::automatic:
     case split_kind::none: break;
@@ -57,7 +55,7 @@ class resident_search {
   schedule run() {
     const split_kind kind = terms_.request.split;
     const std::int64_t parts = terms_.request.parts;
-    if (p_.no_product && p_.batch > most_asked_commands)
+    if (p_.no_multiply && p_.batch > most_asked_commands)
       best_.offer(scaled_at_once());
     else if (kind == split_kind::none || (kind == split_kind::automatic && parts == 1))
       best_.offer(build_direct(p_));
@@ -88,10 +86,10 @@ class resident_search {
     if (parts > extent(p_, kind)) return false;
     if (kind == split_kind::k)
       return p_.batch <= most_asked_commands && depth_split_bytes(p_, parts) <= terms_.memory_limit;
-    return !p_.no_product || kind == split_kind::batch || double(p_.batch) * double(parts) <= double(most_commands);
+    return !p_.no_multiply || kind == split_kind::batch || double(p_.batch) * double(parts) <= double(most_commands);
   }
 
-  // So many items must be one run: every other way to scale them has a command for each.
+  // With that many items, C is scaled only if they are contiguous: otherwise each item needs a command.
   schedule scaled_at_once() const {
     if (direct_commands(p_) > 1) refuse_items("scale");
     return build_direct(p_);
@@ -117,7 +115,7 @@ class resident_search {
     for (std::int64_t parts = fewest; parts <= most && possible(kind, parts); ++parts) offer(kind, parts);
   }
 
-  // The kinds whose parts are the squarest first: of equally fast ones the first is kept.
+  // The kinds with the squarest parts first: of equally fast ones the first is kept.
   void any_kind(std::int64_t parts) {
     const bool rows_first = p_.m > p_.n;
     for (split_kind kind : {split_kind::batch, rows_first ? split_kind::m : split_kind::n,
@@ -138,17 +136,18 @@ class resident_search {
 
   void over_streams(const kernel_cost &cost) {
     best_.offer(build_direct(p_));
-    // Lanes share the chip: no split of what fills it is faster, nor of what is over before another part is issued.
+    // Lanes share the chip: a split gains nothing for a GEMM that fills it, or that completes before the next part is
+    // issued.
     const double least = terms_.model.launch_latency + bound_seconds(terms_.model, {&p_, 1});
     if (best_.seconds() <= 1.002 * least || cost.seconds <= terms_.model.launch_gap) return;
-    best_.ask_for(least_gain_of_streams);
+    best_.require_margin(least_gain_of_streams);
     for (int parts = 2; parts <= terms_.lanes; ++parts)
       for (split_kind kind : {split_kind::batch, split_kind::n, split_kind::m, split_kind::k})
         if (possible(kind, parts)) offer(kind, parts);
-    // A batch leaves its items' depth whole; few of a long depth are faster one by one.
+    // A batch does not split its items' depth; a few deep items are faster one by one.
     gemm_shape item = shape_of_whole(p_);
     item.batch = 1;
-    if (!p_.no_product && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < min_batch_size(terms_.model, item) &&
+    if (!p_.no_multiply && p_.batch > terms_.lanes && std::uint64_t(p_.batch) < min_batch_size(terms_.model, item) &&
         possible(split_kind::batch, p_.batch))
       offer(split_kind::batch, p_.batch);
   }
@@ -161,7 +160,7 @@ class resident_search {
       best_.offer(build_direct(p_));
     else
       offer_short_commands(cost);
-    const std::int64_t worthwhile = p_.no_product ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
+    const std::int64_t worthwhile = p_.no_multiply ? 1 : std::int64_t(std::min(1e9, p_.flops() / least_part_flops));
     const std::int64_t parts = std::min<std::int64_t>(terms_.lanes, worthwhile);
     if (parts < 2 || cost.seconds / double(parts) > longest_core_command) return;
     if (possible(split_kind::batch, parts)) offer(split_kind::batch, parts);
@@ -169,7 +168,7 @@ class resident_search {
     any_kind_that_fits(parts);
   }
 
-  // So many parts, of a batch or of equal blocks of C with the shortest edges; fewer where blocks would become too
+  // This number of parts, of a batch or of equal blocks of C with minimal edges; fewer if blocks would become too
   // small.
   void offer_latency(std::int64_t parts) {
     if (p_.batch >= terms_.lanes) return offer(split_kind::batch, std::min(parts, p_.batch));
@@ -195,33 +194,33 @@ class resident_search {
       if (possible(kind, parts)) offer(kind, parts);
   }
 
-  // So many pieces that none takes longer than a command may: the depth is cut first, then C into blocks, then the
-  // depth again where blocks would become too small.
+  // Enough pieces that none exceeds the longest command: first the depth is split, then C into blocks, then the depth
+  // again where blocks would become too small.
   void offer_short_commands(const kernel_cost &cost) {
     const auto pieces = std::int64_t(std::min(most_pieces, std::ceil(cost.seconds / longest_core_command)));
     const std::int64_t wanted = round_up(pieces, terms_.lanes);
     if (p_.batch >= wanted) return offer(split_kind::batch, wanted);
     const std::int64_t most_blocks =
         std::max<std::int64_t>(1, p_.m / least_block) * std::max<std::int64_t>(1, p_.n / least_block);
-    const bool may_accumulate = !p_.no_product && accumulator_of(p_.c.type) == p_.c.type;
+    const bool may_accumulate = !p_.no_multiply && accumulator_of(p_.c.type) == p_.c.type;
     if (may_accumulate) {
       const std::int64_t depths =
           std::min(std::max<std::int64_t>(1, p_.k / least_depth), ceil_div(wanted, terms_.lanes));
       const std::int64_t blocks = std::min(round_up(ceil_div(wanted, depths), terms_.lanes), most_blocks);
       offer_squarest(blocks, std::min(p_.k, ceil_div(wanted, blocks)));
     } else {
-      // A product's block has all the items of the batch; items are scaled one by one.
-      offer_squarest(p_.no_product ? ceil_div(wanted, p_.batch) : wanted, 1);
+      // A GEMM's block has all items of the batch; items are scaled one by one.
+      offer_squarest(p_.no_multiply ? ceil_div(wanted, p_.batch) : wanted, 1);
     }
   }
 
-  // The grid of about `blocks` blocks whose edges are shortest: each block reads its rows of A and columns of B.
+  // The grid of about `blocks` blocks with minimal edges: each block reads its rows of A and columns of B.
   void offer_squarest(std::int64_t blocks, std::int64_t depth_pieces) {
     grid_split best;
     double shortest = HUGE_VAL;
     for (std::int64_t rows = 1; rows <= std::min(blocks, p_.m); ++rows) {
       const std::int64_t cols = std::min(p_.n, ceil_div(blocks, rows));
-      // The busiest lane decides: blocks beyond a multiple of the lanes cost a round of their own.
+      // The busiest lane decides: blocks beyond a multiple of the lanes cost another round.
       const double rounds = double(ceil_div(rows * cols, terms_.lanes)) / (double(rows * cols) / terms_.lanes);
       const double length = (double(p_.m) / double(rows) + double(p_.n) / double(cols)) * rounds * rounds;
       if (rows * cols >= std::min(blocks, p_.m * p_.n) && length < shortest) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the schedule of a problem whose operands all lie on the device: whole, or split over lanes.
+// Chooses the schedule of a problem with all operands on the device: one command, or split over lanes.
 #pragma once
 
 #include "plan/gemm/candidate.hpp"

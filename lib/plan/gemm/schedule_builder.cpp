@@ -24,7 +24,7 @@ std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grai
 }
 
 bool touches_host(const problem &p) noexcept {
-  return on_host(p.c) || (p.has_bias() && on_host(p.bias)) || (!p.no_product && (on_host(p.a) || on_host(p.b)));
+  return on_host(p.c) || (p.has_bias() && on_host(p.bias)) || (!p.no_multiply && (on_host(p.a) || on_host(p.b)));
 }
 
 block block_of_a(const problem &p, range m, range k) {
@@ -37,7 +37,7 @@ block block_of_b(const problem &p, range k, range n) {
 
 namespace {
 
-// Bytes from an operand's first element to its last one's end: of all items, or of each where items lie anywhere.
+// Bytes from an operand's first element to its last: of all items, or of each item with a pointer array.
 std::int64_t footprint(const operand &x, std::int64_t batch) {
   if (x.rows == 0 || x.cols == 0) return 0;
   std::int64_t elements = checked_add(checked_mul(x.cols - 1, x.ld, "operand"), x.rows, "operand");
@@ -52,7 +52,7 @@ schedule_builder::schedule_builder(std::span<const problem> problems) : problems
   s_.buffers.reserve(operands_of_problem * problems.size());
   for (const problem &p : problems_) {
     for (const operand *x : {&p.a, &p.b, &p.c, &p.bias})
-      s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, x->place,
+      s_.buffers.push_back({buffer_kind::operand, x->type, x->pointer_array, x->space,
                             x->item_stride * size_of(x->type), 0, footprint(*x, p.batch)});
     s_.flops += p.flops();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every builder of schedules does: lay out arenas, name parts of operands, and append commands with their waits.
+// Shared by the builders of schedules: allocates buffers in arenas, makes views of operands, appends commands.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace sg {
 
-// Little memory and small tiles make many commands. What the planner itself cuts has no more than this,
+// Little memory and small tiles make many commands. Limit for the planner's own splits,
 inline constexpr std::int64_t most_commands = 200'000;
-// and what a caller's operands or wishes ask for (single items, chunks of pageable memory, tiles) no more than this.
+// and for what the caller's operands and hints cause (single items, chunks of pageable memory, tiles).
 inline constexpr std::int64_t most_asked_commands = 1'000'000;
 
 // Part of a matrix as stored.
@@ -27,11 +27,11 @@ struct range {
   std::int64_t end() const noexcept { return first + size; }
 };
 
-// Edges of parts lie on multiples of this, so that parts begin on cache lines and full tiles where the matrix does.
+// Edges of parts are multiples of this, so that parts begin on cache lines and full tiles if the matrix does.
 inline constexpr std::int64_t grain = 16;
 
-// At most `parts` ranges of nearly equal size that cover [0, total); inner edges are multiples of `grain` where that
-// still leaves every range something.
+// At most `parts` ranges of nearly equal size that cover [0, total); inner edges are multiples of `grain` unless a
+// range would become empty.
 std::vector<range> cut(std::int64_t total, std::int64_t parts, std::int64_t grain = 1);
 
 inline const operand &operand_of(const problem &p, operand_name name) {
@@ -43,16 +43,16 @@ inline const operand &operand_of(const problem &p, operand_name name) {
   }
   return p.c;
 }
-inline bool on_host(const operand &x) noexcept { return x.place != SG_MEMORY_DEVICE; }
+inline bool on_host(const operand &x) noexcept { return x.space != SG_MEMORY_DEVICE; }
 inline bool is_shared(const operand &x) noexcept { return !x.pointer_array && x.item_stride == 0; }
 // Does the problem read or write any host memory?
 bool touches_host(const problem &p) noexcept;
 
-// The stored part of A that op(A)'s rows `m` and columns `k` come from; the same of B; C's own.
+// The stored block of A with op(A)'s rows `m` and columns `k`; likewise of B; and of C.
 block block_of_a(const problem &p, range m, range k);
 block block_of_b(const problem &p, range k, range n);
 inline block block_of_c(range m, range n) { return {m.first, n.first, m.size, n.size}; }
-// The part of the bias that a block of C takes; an item of one row and one column has one value in any case.
+// The block of the bias for a block of C; an item of one row and one column has one value in any case.
 inline block block_of_bias(const problem &p, block c) {
   return p.bias.rows == p.m && p.bias.cols == 1 ? block{c.row, 0, c.rows, 1} : block{0, c.col, 1, c.cols};
 }
@@ -66,30 +66,30 @@ class schedule_builder {
 
   const problem &of(std::int32_t group) const { return problems_[group]; }
 
-  // Room in an arena, from a multiple of 256 bytes on; returns the buffer's index.
+  // Allocates in an arena, aligned to 256 bytes; returns the buffer's index.
   std::int32_t add_device_buffer(sg_dtype type, std::int64_t bytes, std::int64_t item_stride = 0);
   std::int32_t add_staging_buffer(sg_dtype type, std::int64_t bytes);
-  // A buffer whose place was chosen before; the arena grows to hold it.
+  // A buffer with a given offset; the arena grows to hold it.
   std::int32_t add_placed_buffer(const buffer &placed);
-  // The same bytes seen as another type, or with other items.
+  // The same bytes with another type or item stride.
   std::int32_t add_alias(std::int32_t buffer, sg_dtype type, std::int64_t item_stride = 0);
 
   view operand_view(std::int32_t group, operand_name name, range items, block part) const;
 
-  // A product with the shapes of its problem, to be completed with views and scalars.
+  // A GEMM with the shapes of its problem; the caller adds views and scalars.
   command gemm(std::int32_t group, range m, range n, range k, std::uint16_t lane_index) const;
   // C = beta * C on a part of C.
   command scale(std::int32_t group, view c, scalar_role beta, std::uint16_t lane_index) const;
 
-  // The last command that writes the block of C in these items applies the epilogue; the bias lies on the device.
+  // Sets the epilogue of the last command that writes the block of C in these items; the bias is on the device.
   void finish_sums(command &last, range items, block c) const;
 
-  // Appends. Of the waits only the latest of each other lane that is in order is kept.
+  // Appends a command. Of the waits only the latest of each other ordered lane is kept.
   std::uint32_t add(command c, std::span<const std::uint32_t> waits = {});
   const command &command_at(std::uint32_t index) const { return s_.commands[index]; }
-  // So many workers may pack and unpack.
+  // Number of workers that may pack and unpack.
   void use_workers(std::int64_t count) { s_.lanes[int(lane_kind::staging)] = std::uint16_t(count); }
-  // Adds a command to a list that keeps the latest of each lane that is in order.
+  // Adds a command to a list that keeps the latest of each ordered lane.
   void merge(std::vector<std::uint32_t> &list, std::uint32_t index) const;
 
   schedule finish(std::string strategy);

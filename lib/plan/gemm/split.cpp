@@ -40,7 +40,7 @@ schedule build_grid_split(const problem &p, grid_split grid, int lanes) {
   int next = 0;
   for (const range &n : cols)
     for (const range &m : rows)
-      if (p.no_product)
+      if (p.no_multiply)
         for (std::int64_t item = 0; item < p.batch; ++item)
           add_scaling(builder, {item, 1}, block_of_c(m, n), std::uint16_t(next++ % lanes));
       else
@@ -57,7 +57,7 @@ schedule build_batch_split(const problem &p, std::int64_t parts, int lanes) {
   const auto ranges = cut(p.batch, parts);
   int next = 0;
   for (const range &items : ranges) {
-    if (p.no_product)
+    if (p.no_multiply)
       add_scaling(builder, items, block_of_c({0, p.m}, {0, p.n}), std::uint16_t(next % lanes));
     else
       add_block(builder, items, {0, p.m}, {0, p.n}, {{0, p.k}}, std::uint16_t(next % lanes));
@@ -79,12 +79,12 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
   const sg_dtype type = accumulator_of(p.c.type);
   const std::int64_t item_bytes = p.m * p.n * size_of(type);
   const std::int64_t part_bytes = item_bytes * p.batch;
-  // The same memory twice: as items of a batch for the products, as parts of a sum for the reductions.
+  // The same memory twice: as items of a batch for the GEMMs, as parts of a sum for the reductions.
   const std::int64_t bytes = part_bytes * std::int64_t(depths.size());
   const std::int32_t items_of_part = builder.add_device_buffer(type, bytes, item_bytes);
   const std::int32_t parts_of_item = builder.add_alias(items_of_part, type, part_bytes);
 
-  std::vector<std::uint32_t> products;
+  std::vector<std::uint32_t> gemms;
   for (std::size_t i = 0; i < depths.size(); ++i) {
     const range m{0, p.m}, n{0, p.n}, items{0, p.batch};
     command c = builder.gemm(0, m, n, depths[i], std::uint16_t(i % lanes));
@@ -92,7 +92,7 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
     c.views[ops::gemm::a] = builder.operand_view(0, operand_name::a, items, block_of_a(p, m, depths[i]));
     c.views[ops::gemm::b] = builder.operand_view(0, operand_name::b, items, block_of_b(p, depths[i], n));
     c.as<ops::gemm>()->beta = scalar_role::zero;
-    products.push_back(builder.add(c));
+    gemms.push_back(builder.add(c));
   }
   int next = 0;
   for (std::int64_t item = 0; item < p.batch; ++item)
@@ -102,7 +102,7 @@ schedule build_depth_split(const problem &p, std::int64_t parts, int lanes, int 
       const std::int64_t offset = item * item_bytes + n.first * p.m * size_of(type);
       c.views[ops::reduce::parts] = view{parts_of_item, 0, std::int64_t(depths.size()), offset, p.m, p.m, n.size};
       builder.finish_sums(c, {item, 1}, block_of_c({0, p.m}, n));
-      builder.add(c, products);
+      builder.add(c, gemms);
     }
   return builder.finish("split-k" + times(depths));
 }

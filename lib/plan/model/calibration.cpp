@@ -9,9 +9,9 @@
 namespace sg {
 namespace {
 
-// The device's own figures are measured on one of its kind, or derived from data sheets: a hundred times off is no
-// figure of this device. And nothing waits for a hundredth of a second between two commands.
-constexpr double most_apart = 100, longest_gap = 0.01;
+// Plausible ratio to the device's own figures, which were measured on one of its kind or derived from data sheets; and
+// the longest plausible gap between two commands, in seconds.
+constexpr double max_ratio = 100, longest_gap = 0.01;
 
 [[noreturn]] void refuse(const char *what) {
   throw error(SG_STATUS_INVALID_ARGUMENT, "it was measured on a device with other %s", what);
@@ -27,13 +27,13 @@ void require_same(const device_model &own, const device_model &measured, const s
     refuse("memory");
   if (measured.units != own.units) refuse("multiprocessors");
   if (measured.copy_engines != own.copy_engines) refuse("copy engines");
-  // Drivers and kernels keep some for themselves, not always the same.
+  // Drivers and kernels reserve varying amounts.
   if (std::abs(double(measured.memory_bytes) - double(own.memory_bytes)) > double(own.memory_bytes) / 8)
     refuse("memory");
 }
 
 void take_rate(double &own, double measured, const char *what) {
-  if (!(measured >= own / most_apart && measured <= own * most_apart))
+  if (!(measured >= own / max_ratio && measured <= own * max_ratio))
     throw error(SG_STATUS_INVALID_ARGUMENT, "its %s of %g is beyond belief where %g was expected", what, measured, own);
   own = measured;
 }
@@ -44,11 +44,11 @@ void take_gap(double &own, double measured, const char *what) {
   own = measured;
 }
 
-// Rates of runs: as many as were measured, each beside the link's.
+// Rates of runs: as many as were measured, each scaled to the link's.
 void take_runs(device_model &m, const device_model &measured) {
   for (const run_rate &row : measured.runs)
     for (double rate : {row.one_way, row.both_ways})
-      if (!(rate >= m.link_in / (100 * most_apart) && rate <= m.link_in * most_apart))
+      if (!(rate >= m.link_in / (100 * max_ratio) && rate <= m.link_in * max_ratio))
         throw error(SG_STATUS_INVALID_ARGUMENT, "its rate of %g for runs of %g bytes is beyond belief", rate,
                     row.run_bytes);
   if (!measured.runs.empty()) m.runs = measured.runs;
@@ -62,14 +62,14 @@ void take_staging(device_model &m, const device_model &measured) {
   }
 }
 
-void take_products(device_model &m, const device_model &measured) {
+void take_gemm_rates(device_model &m, const device_model &measured) {
   for (const gemm_rate &row : measured.rates) {
     const auto same = std::find_if(m.rates.begin(), m.rates.end(),
                                    [&](const gemm_rate &x) { return x.type == row.type && x.compute == row.compute; });
     if (same == m.rates.end())
-      throw error(SG_STATUS_INVALID_ARGUMENT, "it has a rate of %s products (%s), which the device has not",
+      throw error(SG_STATUS_INVALID_ARGUMENT, "it has a rate of %s GEMMs (%s), which the device does not have",
                   name_of(row.type), name_of(row.compute));
-    take_rate(same->flops_per_second, row.flops_per_second, "product rate");
+    take_rate(same->flops_per_second, row.flops_per_second, "GEMM rate");
   }
 }
 
@@ -95,7 +95,7 @@ device_model with_measured(const device_model &own, const device_model &measured
   take_gap(m.launch_latency, measured.launch_latency, "launch latency");
   take_gap(m.launch_gap, measured.launch_gap, "launch gap");
   take_rate(m.memory_rate, measured.memory_rate, "memory rate");
-  take_products(m, measured);
+  take_gemm_rates(m, measured);
   m.calibrated_device = measured.calibrated_device;
   m.calibrated_date = measured.calibrated_date;
   return m;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device model with figures that were measured, from a file that is not to be trusted.
+// A device model with measured figures, from an untrusted file.
 #pragma once
 
 #include <string>
@@ -8,12 +8,11 @@
 
 namespace sg {
 
-// The name that a device is measured under: without a simulated device's options.
+// The device name in calibrations: without a simulated device's options.
 std::string calibrated_name(const std::string &device);
 
-// `own` with the rates of `measured`; what a device has (memory, units, lanes, tiles, types) stays its own. `device` is
-// its name. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) with the reason when the figures are not this device's, or are
-// beyond belief.
+// `own` with the rates of `measured`; memory, units, lanes, tiles and types stay `own`'s. `device` is its name. Throws
+// sg::error(SG_STATUS_INVALID_ARGUMENT) with the reason if the figures are for another device or implausible.
 device_model with_measured(const device_model &own, const device_model &measured, const std::string &device);
 
 }  // namespace sg

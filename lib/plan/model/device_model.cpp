@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_rows = 256;
 
-// One JSON object whose keys are read one by one; keys never read are unknown.
+// Reader of one JSON object; keys that are never read are reported as unknown.
 class object_reader {
  public:
   object_reader(const json_tree &object, std::string path) : object_(object), path_(std::move(path)) {
@@ -134,7 +134,7 @@ void read_kernels(object_reader kernels, device_model &m) {
   kernels.rows("gemm", [&](object_reader &row) {
     gemm_rate rate;
     rate.type = sg_dtype(enum_of(row, "dtype", SG_DTYPE_F64, SG_DTYPE_F8_E5M2, [](int v) {
-      return v == SG_DTYPE_I32 ? "" : name_of(sg_dtype(v));  // of results only
+      return v == SG_DTYPE_I32 ? "" : name_of(sg_dtype(v));  // for results only
     }));
     rate.compute = sg_compute(
         enum_of(row, "compute", SG_COMPUTE_EXACT, SG_COMPUTE_F8, [](int v) { return name_of(sg_compute(v)); }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What planning knows of a device: sizes, rates and latencies. Read from JSON, as docs/device-model.md describes it.
+// The planner's model of a device: sizes, rates and latencies. Read from JSON, see docs/device-model.md.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace sg {
 
-// Bandwidth of a 2-D copy whose runs have `run_bytes`, in bytes per second, each way.
+// Bandwidth of a 2-D copy with rows of `run_bytes`, in bytes per second, each way.
 struct run_rate {
   double run_bytes = 0;
   double one_way = 0;
@@ -29,13 +29,13 @@ struct staging_rate {
   bool operator==(const staging_rate &) const = default;
 };
 
-// Peak rate of a product in flops per second: of the chip, or of one lane where lanes are cores.
+// Peak rate of a GEMM in flops per second: of the chip, or of one lane where lanes are cores.
 struct gemm_rate {
   sg_dtype type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
   double flops_per_second = 0;
   std::int64_t tile_m = 0, tile_n = 0;  // of the kernels that reach it; 0: the device's
-  std::int64_t split_k = -1;            // the same; -1: the device's
+  std::int64_t split_k = -1;            // likewise; -1: the device's
 
   bool operator==(const gemm_rate &) const = default;
 };
@@ -46,12 +46,12 @@ struct dispatch_limits {
   // observed its completion; with many each GEMM costs a launch.
   std::int32_t small_in_flight = 3;
   std::int32_t large_in_flight = 2;  // GEMMs that fill the device: one runs, one is queued behind it
-  // While the device computes, waiting small GEMMs are launched, at the submitter's cost, once they fill it so many
-  // times and are predicted to take so long, or once the latest launch was so long ago.
+  // While the device computes, queued small GEMMs are launched, at the submitter's cost, once they fill it this many
+  // times and have this predicted time, or this long after the latest launch.
   double worth_a_launch = 2;
   double worth_a_launch_seconds = 1.5e-6;
   double between_launches_seconds = 100e-6;
-  // GEMMs that fill the device and are shorter run in several streams.
+  // Shorter GEMMs that fill the device run in several streams.
   double beside_each_other_seconds = 1e-3;
   std::int32_t spared_units = 0;  // multiprocessors reserved for GEMMs of high priority
 
@@ -60,7 +60,7 @@ struct dispatch_limits {
 
 struct device_model {
   std::string name;
-  bool unified_memory = false;   // host memory is device memory: nothing is ever copied
+  bool unified_memory = false;   // host memory is device memory: no copies
   bool lanes_are_cores = false;  // each compute lane has rates of its own; otherwise lanes share the chip
   std::int64_t memory_bytes = 0;
   std::int64_t memory_limit = 0;   // a caller's, for all schedules together; 0: none
@@ -77,25 +77,25 @@ struct device_model {
   double copy_gap = 0;                         // between queued copies
   std::vector<run_rate> runs;                  // 2-D copies, by growing run; beyond the last: contiguous
   std::vector<staging_rate> staging;           // by growing number of workers
-  double staging_gap = 0;                      // host time of handing a chunk to a worker and learning of its end
-  double staging_run_bytes = 0;                // what a worker could copy in the time that each run of a panel takes
+  double staging_gap = 0;                      // host time to hand a chunk to a worker and observe its completion
+  double staging_run_bytes = 0;                // bytes that a worker could copy in the overhead of each row of a panel
 
   // Kernels.
   double launch_latency = 0;            // from an idle lane, or after a wait for another lane, to the first instruction
   double launch_gap = 0;                // host time of each command, and between queued kernels of a lane
-  std::int32_t units = 1;               // multiprocessors that tiles are dealt to; 1 for a core
+  std::int32_t units = 1;               // multiprocessors that share the tiles; 1 for a core
   std::int64_t tile_m = 1, tile_n = 1;  // of one unit's piece of C
-  std::int64_t split_k = 0;  // least depth of a piece when k is shared among idle units; 0: k is never shared
-  double memory_rate = 0;    // device memory, bytes per second
+  std::int64_t split_k = 0;             // minimum depth of a piece when idle units share k; 0: k is never shared
+  double memory_rate = 0;               // device memory, bytes per second
   std::vector<gemm_rate> rates;
 
   dispatch_limits dispatch;
 
-  std::vector<std::pair<std::string, std::string>> sources;  // free texts: where each figure comes from
+  std::vector<std::pair<std::string, std::string>> sources;  // free texts: the origin of each figure
   std::string calibrated_device;                             // the device that its figures were measured on; "": none
   std::string calibrated_date;
 
-  // Bytes that schedules may take at most.
+  // Limit of bytes of schedules.
   std::int64_t usable_memory() const { return memory_limit > 0 ? std::min(memory_limit, memory_bytes) : memory_bytes; }
 
   bool operator==(const device_model &) const = default;
@@ -104,7 +104,7 @@ struct device_model {
 // Reads a model. Throws sg::error(SG_STATUS_INVALID_ARGUMENT) naming the key that is missing, unknown or out of range.
 device_model parse_device_model(const std::string &json);
 
-// The model as parse_device_model reads it; a caller's limit is no part of it.
+// The model in the form that parse_device_model reads; without a caller's limit.
 std::string model_text(const device_model &model);
 
 }  // namespace sg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device model as text: what parse_device_model reads.
+// Writes a device model as text for parse_device_model.
 #include "base/json_writer.hpp"
 #include "plan/model/device_model.hpp"
 

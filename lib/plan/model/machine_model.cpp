@@ -9,7 +9,7 @@ namespace sg {
 
 namespace {
 
-// What `from` knows of its connection to `to`; nullptr: nothing.
+// The link from `from` to `to`; nullptr: unknown.
 const found_device::peer *peer_named(const found_device &from, const found_device &to) noexcept {
   const auto found = std::find_if(from.peers.begin(), from.peers.end(),
                                   [&](const found_device::peer &each) { return each.name == to.name; });

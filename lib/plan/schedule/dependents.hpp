@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of a schedule that wait for each of its commands.
+// The dependents of each command of a schedule.
 #pragma once
 
 #include <cstdint>

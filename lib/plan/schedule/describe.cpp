@@ -42,7 +42,7 @@ struct tile {
   std::int64_t m = 0, n = 0, k = 0;
 };
 
-// The largest GEMM of a schedule; the others are its remainders.
+// The largest GEMM of a schedule; the others are remainders.
 tile largest_tile(const schedule &s) {
   tile t;
   for (const command &c : s.commands) {
@@ -59,13 +59,13 @@ std::int64_t count_of(const schedule &s, const operation &of) {
 
 double ratio_of(const schedule &s) { return s.bound_seconds > 0 ? s.predicted_seconds / s.bound_seconds : 0; }
 
-// Of a schedule for the first device, which is the only one today, without its number.
+// Without a device number for the first device.
 std::string lane_text(lane where) {
   const std::string name = text("%s %d", lane_name(where.kind), int(where.index));
   return where.device == first_device ? name : text("device %zu ", number_of(where.device)) + name;
 }
 
-// a..z, A..Z, 0..9, over and over, by the number of the command within its row.
+// a..z, A..Z, 0..9, repeated, by the number of the command within its row.
 char letter_of(std::size_t number) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   return letters[number % (sizeof letters - 1)];
@@ -78,7 +78,7 @@ std::string describe_text(const schedule &s, const device_model &model) {
   std::string out = "strategy   " + s.strategy + " on " + model.name + "\n";
   const tile largest = largest_tile(s);
   if (largest.m > 0)
-    out += text("tile       %lld x %lld x %lld (the largest product)\n", static_cast<long long>(largest.m),
+    out += text("tile       %lld x %lld x %lld (the largest GEMM)\n", static_cast<long long>(largest.m),
                 static_cast<long long>(largest.n), static_cast<long long>(largest.k));
   out += "lanes     ";
   for (int kind = 0; kind < lane_kinds; ++kind)
@@ -143,7 +143,7 @@ std::string timeline_text(const schedule &s, const timeline &t, double slot_seco
   const lane_numbers numbers(t.commands);
   columns = std::clamp(columns, 1, 1000);
   if (slot_seconds <= 0) slot_seconds = t.seconds / columns;
-  // A slot that is a rounding error long is none.
+  // A slot as short as a rounding error is dropped.
   columns = int(std::clamp(std::ceil(t.seconds / slot_seconds - 1e-9), 1.0, 1000.0));
   std::vector<std::string> rows(std::size_t(numbers.count()), std::string(std::size_t(columns), '.'));
   std::vector<std::vector<double>> longest(rows.size(), std::vector<double>(std::size_t(columns), 0));
@@ -153,7 +153,7 @@ std::string timeline_text(const schedule &s, const timeline &t, double slot_seco
     const char letter = letter_of(letters[row]++);
     const double start = t.commands[i].start / slot_seconds, end = t.commands[i].end / slot_seconds;
     for (int slot = std::max(0, int(start)); slot < std::min<double>(columns, end); ++slot) {
-      // The command that has most of a slot is the one shown in it.
+      // A slot shows the command that fills most of it.
       const double share = std::min(end, slot + 1.0) - std::max(start, double(slot));
       if (share > 1e-9 && share > longest[row][std::size_t(slot)]) {
         longest[row][std::size_t(slot)] = share;

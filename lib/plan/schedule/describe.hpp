@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules for people and programs: text, JSON, and the timeline as a picture in characters.
+// Schedules as text, JSON, and a timeline drawn in characters.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace sg {
 
 // Strategy, lanes, commands, memory, predicted time, bound and their ratio, a line each.
 std::string describe_text(const schedule &s, const device_model &model);
-// The same as one JSON object: strategy, device, tiles, lanes, commands (how many of each kind), device_bytes,
+// Likewise as one JSON object: strategy, device, tiles, lanes, commands (number of each kind), device_bytes,
 // staging_bytes, flops, bytes_in, bytes_out, predicted_seconds, bound_seconds, ratio, overlap_efficiency; and timeline:
-// each command's lane, action, start_seconds, end_seconds, and the indices of those that it goes after.
+// each command's lane, action, start_seconds, end_seconds, and the indices of its dependencies.
 std::string describe_json(const schedule &s, const device_model &model);
 
 // One row for each lane and each host worker, one column for each slot of time; a command is shown by a letter, idle

@@ -8,20 +8,20 @@
 #include "ops/operation.hpp"
 #include "plan/schedule/dependents.hpp"
 #include "plan/schedule/lanes.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 
 namespace sg {
 namespace {
 
-// For each command, how many commands of each lane that is in order have ended before it starts; loose copies are
-// counted with the next one that is not.
+// For each command, the number of commands of each ordered lane that have completed before it starts; out-of-order
+// copies are counted with the next ordered one.
 class order {
  public:
   explicit order(const schedule &s)
       : numbers_(s), after_(s), lanes_(numbers_.count()), clocks_(s.commands.size() * lanes_) {
-    const std::vector<bool> loose = loose_copies(s);
-    std::vector<std::int64_t> last(lanes_, -1);             // latest command of each lane that is not loose
-    std::vector<std::vector<std::uint32_t>> since(lanes_);  // loose ones behind it
+    const std::vector<bool> is_out_of_order = out_of_order_copies(s);
+    std::vector<std::int64_t> last(lanes_, -1);             // latest ordered command of each lane
+    std::vector<std::vector<std::uint32_t>> since(lanes_);  // out-of-order copies after it
     position_.resize(s.commands.size(), out_of_order);
     next_in_order_.resize(s.commands.size(), none);
     lane_.resize(s.commands.size());
@@ -30,7 +30,7 @@ class order {
       lane_[i] = numbers_.of(c.where);
       for (std::uint32_t w = c.first_wait; w < c.first_wait + c.waits; ++w) join(i, s.waits[w]);
       if (!in_order(c.where)) continue;
-      if (loose[i]) {
+      if (is_out_of_order[i]) {
         since[lane_[i]].push_back(i);
         continue;
       }
@@ -46,7 +46,7 @@ class order {
     }
   }
 
-  // a < b. Has a ended when b starts?
+  // a < b. Has a completed when b starts?
   bool before(std::uint32_t a, std::uint32_t b) const {
     if (position_[a] != out_of_order) return clocks_[b * lanes_ + lane_[a]] >= position_[a];
     const auto after = after_.of(a);
@@ -68,18 +68,18 @@ class order {
   dependents after_;
   std::size_t lanes_;
   std::vector<std::uint32_t> clocks_, position_;
-  std::vector<std::uint32_t> next_in_order_;  // of its lane, of a loose copy
+  std::vector<std::uint32_t> next_in_order_;  // of an out-of-order copy: the next ordered command of its lane
   std::vector<int> lane_;
 };
 
 // A view in bytes. Items beyond the first follow at `stride`.
 struct region {
   std::int32_t buffer = -1;
-  std::int64_t begin = 0, end = 0;                // hull of all items, in the space of the buffer
+  std::int64_t begin = 0, end = 0;                // hull of all items, in the address space of the buffer
   std::int64_t width = 0, pitch = 0, height = 0;  // of one item
   std::int64_t offset = 0;                        // of the first element, in its item
   std::int64_t first_item = 0, items = 1;
-  bool within_item = true;  // it does not reach from one item into the next
+  bool within_item = true;  // no overlap with the next item
 };
 
 region region_of(const schedule &s, const view &v) {
@@ -98,13 +98,13 @@ region region_of(const schedule &s, const view &v) {
   const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
   r.begin = base + v.offset + v.item * stride;
   r.end = r.begin + (v.items - 1) * stride + extent;
-  // Items follow each other, or lie side by side within one leading dimension.
+  // Items follow each other, or are interleaved within one leading dimension.
   r.within_item = b.pointer_array || v.offset + extent <= stride || r.pitch > stride;
   return r;
 }
 
-// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch that do not wrap around it are compared as
-// (byte in the pitch, column); of others the hulls.
+// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch that do not wrap are compared as (byte in the
+// pitch, column); others by their hulls.
 bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std::int64_t b_begin) {
   const auto end = [](const region &x, std::int64_t begin) { return begin + (x.height - 1) * x.pitch + x.width; };
   if (end(a, a_begin) <= b_begin || end(b, b_begin) <= a_begin) return false;
@@ -124,7 +124,7 @@ bool overlap(const region &a, const region &b) {
   return a.items > 1 || b.items > 1 || rectangles_meet(a, a.begin, b, b.begin);
 }
 
-// Is every byte of `inner` one of `outer`'s? May say no to what is hard to see.
+// Is `inner` a subset of `outer`? Conservative: may return false.
 bool covers(const schedule &s, const region &outer, const region &inner) {
   const bool contiguous = outer.items == 1 && (outer.pitch == outer.width || outer.height == 1);
   if (contiguous && !s.buffers[outer.buffer].pointer_array && !s.buffers[inner.buffer].pointer_array)
@@ -194,7 +194,7 @@ class checker {
     if (const char *defect = operation_of(c).defect(s_.buffers, c)) report(i, i, defect);
   }
 
-  // Memory that can overlap: an operand is its own space, an arena of a device is one.
+  // Address spaces: each operand has its own, an arena of a device has one.
   int space_of(std::int32_t index) const {
     switch (s_.buffers[index].kind) {
       case buffer_kind::staging: return -1;
@@ -230,7 +230,8 @@ class checker {
           report(a.command, now.command,
                  "commands " + std::to_string(a.command) + " and " + std::to_string(now.command) +
                      " touch the same memory in no order");
-        // Whoever meets the earlier access meets this write too, and is ordered after both when ordered after this.
+        // A later access that overlaps the earlier one overlaps this write too, and is ordered after both if ordered
+        // after this.
         superseded = ordered && now.writes && covers(s_, now.where, a.where);
       }
       if (!superseded) earlier[kept++] = a;

@@ -12,7 +12,7 @@ namespace sg {
 class lane_numbers {
  public:
   explicit lane_numbers(const schedule &s) : lane_numbers(s.commands) {}
-  // Of whatever has a lane, its member `where`. Device by device; of each, kind by kind.
+  // Of any elements with a lane, their member `where`. By device, then by kind.
   template <class Placed>
   explicit lane_numbers(const std::vector<Placed> &all) {
     std::size_t devices = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule: the commands that carry out one problem (or a group of problems), as plain data. It holds no pointer to
-// memory and no object of a backend, so it can be cached, checked, simulated and run any number of times.
+// A schedule: the commands of one problem, or of a group of problems, as plain data. It holds no pointer to memory and
+// no backend object, so it can be cached, checked, simulated and run any number of times.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct schedule {
   std::string strategy;  // one word or a few: "direct", "split-n x2", "stream ..."
   std::int32_t problems = 1;
   std::vector<buffer> buffers;
-  std::vector<command> commands;                   // in an order in which every wait points backwards
+  std::vector<command> commands;                   // topologically ordered: every wait points backwards
   std::vector<std::uint32_t> waits;                // indices of commands
   std::int64_t device_bytes = 0;                   // size of the device arena
   std::int64_t staging_bytes = 0;                  // size of the staging arena
-  std::uint16_t lanes[lane_kinds] = {0, 0, 0, 0};  // lanes used of each kind; of staging, workers
+  std::uint16_t lanes[lane_kinds] = {0, 0, 0, 0};  // number of lanes of each kind; of staging, workers
   double flops = 0, bytes_in = 0, bytes_out = 0;   // work and bytes over the link
   double predicted_seconds = 0;                    // by the simulator, on the model that it was planned for
   double bound_seconds = 0;                        // the least time that the model's rates allow (see cost.hpp)

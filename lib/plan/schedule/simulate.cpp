@@ -15,10 +15,10 @@ namespace sg {
 namespace {
 
 struct work : command_cost {
-  double turn = 0;  // issued no earlier
+  double earliest_issue = 0;  // no earlier issue
 };
 
-// A command that its lane has begun.
+// A command that its lane has started.
 struct running {
   std::uint32_t index;
   double ready;      // end of the delay
@@ -38,11 +38,11 @@ class simulation {
     blockers_.resize(count);
     queues_.resize(numbers_.count());
     out_.commands.resize(count);
-    double turn = 0;
+    double earliest_issue = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       const device_model &model = model_of(s.commands[i].where);
-      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), turn};
-      turn += is_staging(i) ? model.staging_gap : model.launch_gap;
+      work_[i] = {operation_of(s.commands[i]).cost(model, s.buffers, s.commands[i]), earliest_issue};
+      earliest_issue += is_staging(i) ? model.staging_gap : model.launch_gap;
       blockers_[i] = s.commands[i].waits;
       out_.commands[i].where = s.commands[i].where;
       if (!is_staging(i))
@@ -54,10 +54,10 @@ class simulation {
 
   timeline run() {
     for (;;) {
-      const double next_turn = start_what_can();
-      if (active_.empty() && next_turn == HUGE_VAL) break;
+      const double next_issue = start_what_can();
+      if (active_.empty() && next_issue == HUGE_VAL) break;
       set_rates();
-      advance_to(std::min(next_turn, next_end()));
+      advance_to(std::min(next_issue, next_end()));
     }
     finish();
     return std::move(out_);
@@ -72,7 +72,7 @@ class simulation {
   };
 
   using command_queue = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;  // by index
-  // The staging of a device, and what the commands that run ask of it.
+  // The staging workers of a device, and the demands of its running commands.
   struct device_state {
     command_queue stageable;  // by any free worker
     std::vector<bool> busy_workers;
@@ -88,16 +88,16 @@ class simulation {
   command_queue &stageable_of(std::uint32_t i) { return devices_[number_of(s_.commands[i].where.device)].stageable; }
   bool is_staging(std::uint32_t i) const { return s_.commands[i].where.kind == lane_kind::staging; }
 
-  // Begins every command that nothing holds back; returns when the next one held back by its turn only may begin.
+  // Starts every command that can run; returns when the next one that waits only for its issue can start.
   double start_what_can() {
-    double next_turn = HUGE_VAL;
+    double next_issue = HUGE_VAL;
     for (;;) {
       int chosen = -1;
       std::uint32_t first = UINT32_MAX;
-      next_turn = HUGE_VAL;
+      next_issue = HUGE_VAL;
       const auto may_begin = [&](std::uint32_t i) {
-        if (work_[i].turn <= now_) return true;
-        next_turn = std::min(next_turn, work_[i].turn);
+        if (work_[i].earliest_issue <= now_) return true;
+        next_issue = std::min(next_issue, work_[i].earliest_issue);
         return false;
       };
       for (int l = 0; l < int(queues_.size()); ++l) {
@@ -105,7 +105,7 @@ class simulation {
         if (q.busy || q.head == q.commands.size()) continue;
         const std::uint32_t i = q.commands[q.head];
         if (blockers_[i] > 0 || engine_taken(s_.commands[i].where) || !may_begin(i)) continue;
-        // Lanes that compete for one engine get it in the order of the schedule.
+        // Lanes that compete for one engine get it in schedule order.
         if (i < first) chosen = l, first = i;
       }
       device_state *staging = nullptr;
@@ -118,7 +118,7 @@ class simulation {
       else if (chosen >= 0)
         begin(queues_[chosen]);
       else
-        return next_turn;
+        return next_issue;
     }
   }
 
@@ -168,7 +168,7 @@ class simulation {
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       device_state &of = devices_[d];
-      // Together, kernels that need more than the chip run in waves, as the tiles of one that is larger would.
+      // Concurrent kernels that need more than the chip run in waves, like the tiles of one larger kernel.
       of.kernel_speed = 1 / std::max({1.0, of.chip > 1 ? waves_of(of.chip) : 1.0, of.memory});
       const device_model &model = model_of({lane_kind::staging, 0, device_index(d)});
       of.staging_speed = of.workers ? staging_rate_of(model, of.workers) / of.workers : 0;
@@ -196,11 +196,11 @@ class simulation {
 
   void advance_to(double time) {
     const double step = time - now_;
-    // What would end within rounding of this event ends with it.
+    // Commands within rounding of this event complete with it.
     const double horizon = time * (1 + 1e-14);
     bool works[lane_kinds] = {false, false, false, false};
     std::size_t kept = 0;
-    ended_.clear();
+    completed_.clear();
     for (running r : active_) {
       bool ends = false;
       if (r.ready <= now_) {
@@ -211,7 +211,7 @@ class simulation {
         ends = r.ready <= time && r.remaining <= 0;
       }
       if (ends)
-        ended_.push_back(r.index);
+        completed_.push_back(r.index);
       else
         active_[kept++] = r;
     }
@@ -219,7 +219,7 @@ class simulation {
     for (int kind = 0; kind < lane_kinds; ++kind)
       if (works[kind]) out_.busy[kind] += step;
     now_ = time;
-    for (std::uint32_t i : ended_) end(i);
+    for (std::uint32_t i : completed_) end(i);
   }
 
   void end(std::uint32_t i) {
@@ -250,11 +250,11 @@ class simulation {
   lane_numbers numbers_;
   dependents dependents_;
   std::vector<work> work_;
-  std::vector<std::uint32_t> blockers_;  // waits that have not ended
+  std::vector<std::uint32_t> blockers_;  // incomplete waits
   std::vector<queue> queues_;
   std::vector<device_state> devices_;
   std::vector<running> active_;
-  std::vector<std::uint32_t> ended_;
+  std::vector<std::uint32_t> completed_;
   double now_ = 0;
   timeline out_;
 };

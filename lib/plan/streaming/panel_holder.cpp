@@ -21,7 +21,7 @@ panel_holder::panel_holder(schedule_builder &builder, operand_name name, const s
       x_(x),
       uses_(x.panels.size()),
       slot_of_(x.panels.size(), -1) {
-  if (x.panels.empty()) return;  // there is no product
+  if (x.panels.empty()) return;  // no GEMM
   const operand &o = held_;
   const std::size_t places = x.how == residency::slots ? std::size_t(x.slots) : x.panels.size();
   slots_.resize(places);
@@ -63,7 +63,7 @@ void panel_holder::take(std::int32_t panel, std::int32_t slot) {
   slot_of_[panel] = slot;
 }
 
-device_place panel_holder::place(std::int32_t panel) const {
+device_location panel_holder::location(std::int32_t panel) const {
   const block &where = x_.panels[panel].where;
   const slot &s = slots_[slot_of_[panel]];
   const operand &o = held_;
@@ -77,7 +77,7 @@ view panel_holder::view_of(std::int32_t first, range items, block part) const {
   if (x_.how == residency::device) return builder_.operand_view(0, name_, items, part);
   const operand &o = held_;
   const panel &p = x_.panels[first];
-  const device_place at = place(first);
+  const device_location at = location(first);
   const std::int64_t item = at.item + (is_shared(o) ? 0 : items.first - p.items.first);
   const std::int64_t inside = (part.row - p.where.row) + (part.col - p.where.col) * at.ld;
   return {at.buffer, item,     is_shared(o) ? 1 : items.size, at.offset + inside * size_of(o.type), at.ld,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operand while a streaming schedule is built: which panel is where on the device, and which command used it last.
+// State of an operand while a streaming schedule is built: the device slot of each panel, and its latest users.
 #pragma once
 
 #include "plan/streaming/stream.hpp"
@@ -14,15 +14,15 @@ class panel_holder {
   bool is_held(std::int32_t panel) const { return slot_of_[panel] >= 0; }
   // A slot for the panel: a free one, else the one whose panel is needed last (of those, the one idle for longest).
   std::int32_t choose(std::int32_t panel, std::int64_t step) const;
-  // Puts the panel into the slot; what was there is gone.
+  // Assigns the panel to the slot and evicts the slot's old panel.
   void take(std::int32_t panel, std::int32_t slot);
 
-  // The panel is there when these commands have ended; its slot is free when those have.
+  // The commands after which the panel is valid, and those after which its slot is free.
   std::vector<std::uint32_t> &ready(std::int32_t panel) { return slots_[slot_of_[panel]].ready; }
   std::vector<std::uint32_t> &users(std::int32_t panel) { return slots_[slot_of_[panel]].users; }
 
-  device_place place(std::int32_t panel) const;
-  // A part of the operand that the panels from `first` on contain.
+  device_location location(std::int32_t panel) const;
+  // A part of the operand inside the panels from `first` on.
   view view_of(std::int32_t first, range items, block part) const;
 
  private:
@@ -42,8 +42,8 @@ class panel_holder {
   const stream_operand &x_;
   std::vector<std::vector<std::int64_t>> uses_;  // steps that use each panel
   std::vector<std::int32_t> slot_of_;            // -1: not on the device
-  std::vector<slot> slots_;                      // of whole operands and those on the device: one for each panel
-  std::int32_t filled_ = 0;                      // slots that have had a panel: the first ones
+  std::vector<slot> slots_;                      // one for each panel if the operand is complete on the device
+  std::int32_t filled_ = 0;                      // slots used so far: the first ones
   std::int64_t item_elements_ = 0;
 };
 

@@ -9,31 +9,31 @@
 namespace sg {
 namespace {
 
-// The narrow C's wide sums: two places used in turn by the tiles that need one.
+// Wide accumulators for a narrow C: two buffers used alternately by the tiles that need one.
 class accumulator_ring {
  public:
   accumulator_ring(schedule_builder &builder, const problem &p, const stream_layout &layout) {
     if (!needs_accumulators(p, layout)) return;
     const sg_dtype type = accumulator_of(p.c.type);
-    for (place &x : places_)
+    for (accumulator &x : accumulators_)
       x.buffer = builder.add_device_buffer(type, accumulator_bytes(p, layout),
                                            slot_item_elements(p.c, layout.c) * size_of(type));
   }
 
   void next() { current_ = (current_ + 1) % accumulators; }
-  std::int32_t buffer() const { return places_[current_].buffer; }
-  std::vector<std::uint32_t> &users() { return places_[current_].users; }
+  std::int32_t buffer() const { return accumulators_[current_].buffer; }
+  std::vector<std::uint32_t> &users() { return accumulators_[current_].users; }
 
  private:
-  struct place {
+  struct accumulator {
     std::int32_t buffer = -1;
     std::vector<std::uint32_t> users;
   };
-  place places_[accumulators];
+  accumulator accumulators_[accumulators];
   int current_ = 0;
 };
 
-// The bias on the device: where the caller has it, or a copy of all of it, which is little beside C.
+// The bias on the device: the caller's, or a copy of all of it, which is small beside C.
 class bias_holder {
  public:
   bias_holder(schedule_builder &builder, const problem &p) : p_(p) {
@@ -42,7 +42,7 @@ class bias_holder {
     buffer_ = builder.add_device_buffer(p.bias.type, bias_bytes(p), item_elements_ * size_of(p.bias.type));
   }
 
-  // Copies it when first asked to; `waits` of a command that reads it are added to.
+  // Copies it on the first call; adds to the `waits` of a command that reads it.
   void hold(schedule_builder &builder, transfers &moves, std::vector<std::uint32_t> &waits) {
     if (!on_host()) return;
     const panel all{{0, is_shared(p_.bias) ? 1 : p_.batch}, {0, 0, p_.bias.rows, p_.bias.cols}};
@@ -92,10 +92,10 @@ class stream_build {
 
  private:
   static double bytes_if_pageable(const problem &p, const operand &x) {
-    return x.place == SG_MEMORY_PAGEABLE ? problem::bytes(x, p.batch) : 0;
+    return x.space == SG_MEMORY_PAGEABLE ? problem::bytes(x, p.batch) : 0;
   }
   double pageable_in() const {
-    return (p_.no_product ? 0 : bytes_if_pageable(p_, p_.a) + bytes_if_pageable(p_, p_.b)) +
+    return (p_.no_multiply ? 0 : bytes_if_pageable(p_, p_.a) + bytes_if_pageable(p_, p_.b)) +
            (p_.beta_zero ? 0 : bytes_if_pageable(p_, p_.c)) + (p_.has_bias() ? bytes_if_pageable(p_, p_.bias) : 0);
   }
   double pageable_out() const { return bytes_if_pageable(p_, p_.c); }
@@ -108,7 +108,7 @@ class stream_build {
       h.take(i, slot);
       if (!loads) continue;
       auto &users = h.users(i);
-      h.ready(i) = {moves_.in(name, x.panels[i], h.place(i), users)};
+      h.ready(i) = {moves_.in(name, x.panels[i], h.location(i), users)};
       users.clear();
     }
   }
@@ -119,7 +119,7 @@ class stream_build {
 
   void add_step(const stream_step &s, std::int64_t number) {
     std::vector<std::uint32_t> waits;
-    if (!p_.no_product) {
+    if (!p_.no_multiply) {
       hold(b_, operand_name::b, layout_.b, s.b, number);
       hold(a_, operand_name::a, layout_.a, s.a, number);
       for (std::int32_t i = s.a.first; i < s.a.first + s.a.count; ++i) merge_all(waits, a_.ready(i));
@@ -132,17 +132,17 @@ class stream_build {
     }
     if (s.ends) bias_.hold(builder_, moves_, waits);
     const std::uint16_t lane_index = std::uint16_t(s.c.first % lanes_);
-    if (p_.no_product)
+    if (p_.no_multiply)
       add_scaling(s, lane_index, waits);
     else
-      add_product(s, lane_index, waits);
+      add_gemm(s, lane_index, waits);
     if (s.stores && layout_.c.how != residency::device)
       for (std::int32_t i = s.c.first; i < s.c.first + s.c.count; ++i)
-        c_.users(i) = {moves_.out(operand_name::c, layout_.c.panels[i], c_.place(i), c_.users(i))};
+        c_.users(i) = {moves_.out(operand_name::c, layout_.c.panels[i], c_.location(i), c_.users(i))};
   }
 
   void used(const stream_step &s, std::uint32_t command) {
-    if (!p_.no_product) {
+    if (!p_.no_multiply) {
       for (std::int32_t i = s.a.first; i < s.a.first + s.a.count; ++i) builder_.merge(a_.users(i), command);
       for (std::int32_t i = s.b.first; i < s.b.first + s.b.count; ++i) builder_.merge(b_.users(i), command);
     }
@@ -158,7 +158,7 @@ class stream_build {
     }
   }
 
-  void add_product(const stream_step &s, std::uint16_t lane_index, std::vector<std::uint32_t> &waits) {
+  void add_gemm(const stream_step &s, std::uint16_t lane_index, std::vector<std::uint32_t> &waits) {
     command c = builder_.gemm(0, s.m, s.n, s.k, lane_index);
     ops::gemm &gemm = *c.as<ops::gemm>();
     c.views[gemm.a] = a_.view_of(s.a.first, s.items, block_of_a(p_, s.m, s.k));
@@ -177,14 +177,14 @@ class stream_build {
     const view narrow = c.views[gemm.c];
     c.views[gemm.c] = view{sums_.buffer(), 0, s.items.size, 0, s.m.size, s.m.size, s.n.size};
     merge_all(waits, sums_.users());
-    const std::uint32_t product = builder_.add(c, waits);
-    used(s, product);
-    sums_.users().assign(1, product);
-    if (s.ends) add_narrowing(s, narrow, c.views[gemm.c], lane_index);
+    const std::uint32_t gemm_command = builder_.add(c, waits);
+    used(s, gemm_command);
+    sums_.users().assign(1, gemm_command);
+    if (s.ends) add_downcast(s, narrow, c.views[gemm.c], lane_index);
   }
 
-  // C = beta * C + the sum, item by item, behind the last product in its lane.
-  void add_narrowing(const stream_step &s, view narrow, view wide, std::uint16_t lane_index) {
+  // C = beta * C + the sum, item by item, after the last GEMM in its lane.
+  void add_downcast(const stream_step &s, view narrow, view wide, std::uint16_t lane_index) {
     const std::vector<std::uint32_t> waits = c_.users(s.c.first);
     for (std::int64_t item = 0; item < s.items.size; ++item) {
       view out = narrow;

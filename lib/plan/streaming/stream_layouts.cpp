@@ -11,7 +11,7 @@ namespace {
 
 residency residency_of(const operand &x, residency on_host_one) { return on_host(x) ? on_host_one : residency::device; }
 
-// Of operands that are only read.
+// For operands that are only read.
 void place(stream_operand &how, const operand &x, residency on_host_one) {
   how.how = residency_of(x, on_host_one);
   how.keeps_pitch = copies_padding(x);
@@ -22,7 +22,7 @@ std::vector<range> shifted(std::vector<range> ranges, std::int64_t by) {
   return ranges;
 }
 
-// Cuts a dimension into panels with a narrower or wider first one and a tapered end.
+// Splits a dimension into panels, the first one narrower or wider, the last ones tapered.
 std::vector<range> cut_panels(std::int64_t total, std::int64_t count, double head, bool taper) {
   const std::int64_t even = ceil_div(total, std::max<std::int64_t>(1, count));
   std::int64_t first = std::clamp<std::int64_t>(std::int64_t(std::llround(double(even) * head)), 1, total);
@@ -45,7 +45,7 @@ std::vector<range> cut_panels(std::int64_t total, std::int64_t count, double hea
 
 std::int32_t count_of(const std::vector<panel> &panels) { return std::int32_t(panels.size()); }
 
-// The two operands by what they do in a panel layout, whichever axis the panels run along.
+// The two operands by their role in a panel layout, independent of the axis of the panels.
 class panel_writer {
  public:
   panel_writer(const problem &p, const panel_choice &choice, stream_layout &out)
@@ -55,7 +55,7 @@ class panel_writer {
         stays_(along_n_ ? out.a : out.b),
         passes_(along_n_ ? out.b : out.a) {}
 
-  // What is added from now on belongs to this item.
+  // Later panels and steps belong to this item.
   void begin_item(std::int64_t item) { items_ = {item, 1}; }
 
   std::int64_t along_size() const { return along_n_ ? p_.n : p_.m; }
@@ -120,7 +120,7 @@ class panel_item {
 
   std::size_t panels() const noexcept { return panels_.size(); }
   std::int64_t outer() const {
-    // Sums for all of C at once are kept in C itself, which must not be narrower than they are.
+    // Sums for all of C at once are kept in C itself, so C must have the accumulator's type.
     if (accumulator_of(p_.c.type) != p_.c.type) return 0;
     const std::int64_t outer =
         std::clamp<std::int64_t>(std::int64_t(std::llround(double(p_.k) * choice_.outer)), 0, p_.k - 1);
@@ -137,7 +137,7 @@ class panel_item {
   }
 
  private:
-  // The part of the depth that is streamed panel by panel.
+  // The part of the depth that is streamed by panels.
   range depth() const { return {outer(), p_.k - outer()}; }
 
   void add_outer() {
@@ -150,7 +150,7 @@ class panel_item {
     }
   }
 
-  // Uses the staying operand piece by piece as it arrives; returns all of its pieces.
+  // Uses the resident operand in pieces as they arrive; returns all of them.
   panel_range add_first_panel(panel_range passing) {
     panel_range staying{0, 0};
     for (range k : shifted(cut(depth().size, choice_.pieces, grain), outer())) {
@@ -162,7 +162,7 @@ class panel_item {
     return staying;
   }
 
-  // The same, but each piece completes a part of the first panel.
+  // Likewise, but each piece completes a part of the first panel.
   panel_range add_first_panel_in_parts(panel_range passing) {
     panel_range staying{0, 0};
     for (std::size_t i = 0; i < first_parts_.size(); ++i) {
@@ -212,7 +212,7 @@ std::vector<range> cut_tiles(std::int64_t total, std::int64_t tile) {
 stream_layout tile_layout(const problem &p, const tile_choice &choice) {
   stream_layout layout;
   const auto rows = cut_tiles(p.m, choice.tile_m), cols = cut_tiles(p.n, choice.tile_n);
-  const auto depths = p.no_product ? std::vector<range>{{0, 0}} : cut_tiles(p.k, choice.tile_k);
+  const auto depths = p.no_multiply ? std::vector<range>{{0, 0}} : cut_tiles(p.k, choice.tile_k);
   const auto rows_n = std::int32_t(rows.size()), cols_n = std::int32_t(cols.size());
   const auto depths_n = std::int32_t(depths.size());
   for (std::int64_t item = 0; item < p.batch; ++item) {
@@ -220,10 +220,10 @@ stream_layout tile_layout(const problem &p, const tile_choice &choice) {
     const bool fresh_a = item == 0 || !is_shared(p.a), fresh_b = item == 0 || !is_shared(p.b);
     for (const range &m : rows)
       for (const range &k : depths)
-        if (fresh_a && !p.no_product) layout.a.panels.push_back({items, block_of_a(p, m, k)});
+        if (fresh_a && !p.no_multiply) layout.a.panels.push_back({items, block_of_a(p, m, k)});
     for (const range &n : cols)
       for (const range &k : depths)
-        if (fresh_b && !p.no_product) layout.b.panels.push_back({items, block_of_b(p, k, n)});
+        if (fresh_b && !p.no_multiply) layout.b.panels.push_back({items, block_of_b(p, k, n)});
     for (const range &n : cols)
       for (const range &m : rows) layout.c.panels.push_back({items, block_of_c(m, n)});
 
@@ -235,7 +235,7 @@ stream_layout tile_layout(const problem &p, const tile_choice &choice) {
     const std::int32_t inner_n = choice.inner == axis::m ? rows_n : cols_n;
     for (std::int32_t o = 0; o < outer_n; ++o)
       for (std::int32_t step = 0; step < inner_n; ++step) {
-        // Back and forth, so that the panels used last are used next.
+        // Alternating direction: the panels used last are used next.
         const std::int32_t in = o % 2 == 0 ? step : inner_n - 1 - step;
         const std::int32_t i = choice.inner == axis::m ? in : o, j = choice.inner == axis::m ? o : in;
         const bool backwards = (o * inner_n + step) % 2 == 1;
@@ -270,9 +270,9 @@ stream_layout item_layout(const problem &p, std::int64_t groups) {
     stream_step s;
     s.items = items;
     s.m = m, s.n = n, s.k = k;
-    if (!p.no_product && (g == 0 || !is_shared(p.a)))
+    if (!p.no_multiply && (g == 0 || !is_shared(p.a)))
       layout.a.panels.push_back({is_shared(p.a) ? range{0, 1} : items, block_of_a(p, m, k)});
-    if (!p.no_product && (g == 0 || !is_shared(p.b)))
+    if (!p.no_multiply && (g == 0 || !is_shared(p.b)))
       layout.b.panels.push_back({is_shared(p.b) ? range{0, 1} : items, block_of_b(p, k, n)});
     layout.c.panels.push_back({items, block_of_c(m, n)});
     s.a = {is_shared(p.a) ? 0 : g, 1};

@@ -18,25 +18,24 @@ namespace sg {
 namespace {
 
 constexpr double most_steps = 20000, most_steps_in_core = 600;
-// Bytes of an item below which it is not cut, and above which tiles are tried beside panels.
+// Items below the first size are not split; above the second, tiles are tried besides panels.
 constexpr double small_item = 256 << 10, large_item = 64 << 20;
 constexpr std::int64_t most_paneled_items = 16;
 constexpr std::int64_t most_item_groups = 128;
 
-// The problem as if its pageable operands were pinned, what is narrowed among them narrow: searching needs no staging
-// commands, of which there are many.
+// The problem with its pageable operands pinned, downcast ones in bf16: the search needs no staging commands, which are
+// many.
 problem pinned(problem p) {
   p = p.as_on_device();
   for (operand *x : {&p.a, &p.b, &p.c, &p.bias})
-    if (x->place == SG_MEMORY_PAGEABLE) x->place = SG_MEMORY_PINNED;
+    if (x->space == SG_MEMORY_PAGEABLE) x->space = SG_MEMORY_PINNED;
   return p;
 }
 
 bool is_pageable(const problem &p) { return !(pinned(p) == p); }
 
-// Ways to stream. What may be asked for by name is searched in the same order whether it is or not, and the best of
-// each way is compared with the others' in its final form, so that no requested way is faster than the planner's own
-// choice.
+// Ways to stream. A requested way is searched in the same order as an unrequested one, and the best of each way is
+// compared with the others in its final form, so that no requested way is faster than the planner's own choice.
 enum class way : std::uint8_t { whole, m, n, k, batch, panels, tiles };
 constexpr std::size_t ways = 7;
 
@@ -81,7 +80,7 @@ class stream_search {
     stream_layout layout;
   };
 
-  // `cut_short_at`: so many commands at most were allowed, and more would need less memory; 0: nothing would.
+  // `cut_short_at`: the command limit that excluded layouts with less memory; 0: none was excluded.
   [[noreturn]] void refuse(std::int64_t needed, std::int64_t cut_short_at) const {
     if (needed <= terms_.memory_limit)
       throw error(SG_STATUS_OUT_OF_MEMORY, "a schedule of this problem would have more than %lld commands",
@@ -117,13 +116,14 @@ class stream_search {
     return std::move(*fastest);
   }
 
-  // Where arithmetic is the bound, a second stream lets a panel's product fill what the last wave of the one before
-  // leaves idle, of which the model knows nothing: it is taken where the model sees no difference. (H200: f32 8192^3
-  // 23.6 ms with one, 23.2 with two. Where the link is the bound, a second one cost 5 to 10%. No record is kept.)
+  // Where arithmetic is the bound, a second stream lets the next panel's GEMM fill idle multiprocessors of the last
+  // wave. The model does not know this effect, so two streams are chosen where it predicts no difference. (H200: f32
+  // 8192^3 23.6 ms with one, 23.2 with two. Where the link is the bound, a second one cost 5 to 10%. No record is
+  // kept.)
   schedule on_more_lanes(best_of_way &best) const {
     const double bound = bound_seconds(terms_.model, {&p_, 1});
     if (!terms_.model.lanes_are_cores && terms_.lanes > 1 && link_seconds(terms_.model, p_) < 0.8 * bound) {
-      best.fastest.ask_for(-best_schedule::usual_margin);
+      best.fastest.require_margin(-best_schedule::usual_margin);
       best.fastest.offer(build_stream(p_, best.layout, terms_.model, 2));
     }
     return best.fastest.take();
@@ -149,7 +149,7 @@ class stream_search {
     return seconds;
   }
 
-  // Lays tiles out only when their number is bearable.
+  // Builds tiles only if their number is within the limit.
   void offer(way how, const tile_choice &tiles) {
     if (commands_of(quick_, tiles) <= double(most_asked_commands)) offer(how, tile_layout(p_, tiles));
   }
@@ -163,7 +163,7 @@ class stream_search {
       offer(way::whole, tile_choice{p_.m, p_.n, std::max<std::int64_t>(1, p_.k), axis::m});
   }
 
-  // What was not asked for is as large as fits.
+  // Sizes that were not requested are as large as fits.
   void tiles_as_asked(std::int64_t m, std::int64_t n, std::int64_t k) {
     const tile_fit fit = fit_tiles(quick_, m, n, k, terms_.memory_limit, double(most_asked_commands));
     if (fit.bytes == 0)
@@ -184,7 +184,7 @@ class stream_search {
     switch (kind) {
       case split_kind::m: return p_.m;
       case split_kind::n: return p_.n;
-      case split_kind::k: return p_.no_product ? 0 : p_.k;
+      case split_kind::k: return p_.no_multiply ? 0 : p_.k;
       case split_kind::batch: return p_.batch;
       case split_kind::automatic:
       case split_kind::none: break;
@@ -214,19 +214,19 @@ class stream_search {
                                       kind == split_kind::n ? axis::n : axis::m});
   }
 
-  // All the numbers of parts that are tried where none is asked for.
+  // Tries a set of numbers of parts, if none is requested.
   void in_some_parts(split_kind kind) {
     const std::int64_t most =
         std::min<std::int64_t>(extent_of(kind), kind == split_kind::batch ? most_item_groups : 32);
     for (std::int64_t parts = 2; parts <= most; parts *= 2) {
       const best_schedule &best = best_[std::size_t(way_of(kind))].fastest;
-      // Where there are so many commands, whatever fits will do.
+      // With so many commands, any schedule that fits is accepted.
       if (!best.empty() && best.shown().commands.size() > std::size_t(most_commands)) return;
       in_parts(kind, parts);
     }
   }
 
-  // Refuses what is certain not to fit before anything is laid out; returns the tiles that fit in any case.
+  // Refuses problems that cannot fit before any layout is built; returns the tiles that always fit.
   tile_fit last_resort() {
     const tile_fit fit = fit_tiles(quick_, 0, 0, 0, terms_.memory_limit, double(most_commands));
     if (fit.fits) return fit;
@@ -250,7 +250,7 @@ class stream_search {
       for (split_kind kind : {split_kind::m, split_kind::n, split_kind::k}) in_some_parts(kind);
     const double item = total / double(p_.batch);
     const bool shares = is_shared(p_.a) || is_shared(p_.b);
-    if (!p_.no_product && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
+    if (!p_.no_multiply && item > small_item && (p_.batch == 1 || (p_.batch <= most_paneled_items && !shares)))
       search_panels();
     if (is_empty() || item > large_item)
       for (const tile_choice &tiles : promising_tiles(quick_, terms_, is_empty() ? most_steps : most_steps_in_core))
@@ -258,14 +258,14 @@ class stream_search {
     if (is_empty() && resort.fits) offer_tiles(resort.tiles);
   }
 
-  bool way_home_is_bound() const {
+  bool link_out_is_bound() const {
     return bytes_over_link(p_).out / terms_.model.link_out > 0.8 * bound_seconds(terms_.model, {&p_, 1});
   }
 
-  // One parameter after the other, each at its best value with the others held, from several starts.
+  // Coordinate descent over the parameters, from several starts.
   void search_panels() {
     const double bytes_of_batch = bytes(quick_.a) + bytes(quick_.b) + bytes(quick_.c);
-    // A panel below this is mostly latency.
+    // Smaller panels are mostly latency.
     const auto most = std::int64_t(std::clamp(bytes_of_batch / double(1 << 19), 1.0, 64.0));
     const auto upto = [&](std::initializer_list<std::int64_t> all) {
       std::vector<std::int64_t> some;
@@ -286,11 +286,11 @@ class stream_search {
         now.along = along;
         now.across = across;
         now.panels = std::min<std::int64_t>(across ? 32 : 16, most);
-        now.head = across ? 4 : 1;  // what leaves while the operand that stays comes
+        now.head = across ? 4 : 1;  // its results are copied out while the resident operand is still arriving
         now.outer = outer;
         now.pieces = now.outer_pieces = std::min<std::int64_t>(8, most);
         const bool stays_on_host = on_host(along == axis::n ? p_.a : p_.b);
-        if (across && !(stays_on_host && way_home_is_bound())) continue;
+        if (across && !(stays_on_host && link_out_is_bound())) continue;
         double seconds = offer(way::panels, panel_layout(p_, now));
         const auto improve = [&](auto panel_choice::*field, auto values) {
           for (auto value : values) {
@@ -320,11 +320,11 @@ class stream_search {
   const problem &p_;
   const problem quick_;
   const plan_terms &terms_;
-  // Panels of one chip follow each other on one stream. On several, a chip may run later panels' products to their end
-  // before an earlier panel's, which everything that leaves in order then waits for.
+  // Panels on one chip follow each other on one stream. With several streams a chip may complete later panels' GEMMs
+  // before an earlier panel's, which delays all later copies out.
   const int lanes_;
   std::vector<best_of_way> best_;  // by way
-  std::int64_t least_needed_ = 0;  // bytes, of what was offered
+  std::int64_t least_needed_ = 0;  // bytes, of the offered layouts
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how a problem with operands on the host is streamed.
+// Chooses how operands on the host are streamed.
 #pragma once
 
 #include "plan/gemm/candidate.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many commands a streaming schedule gets, known before it is built.
+// Number of commands of a streaming schedule, before it is built.
 #pragma once
 
 #include "plan/streaming/stream_layouts.hpp"
@@ -10,7 +10,7 @@ namespace sg {
 double commands_of(const problem &p, const tile_choice &tiles);
 double commands_of(const problem &p, const stream_layout &layout);
 
-// Commands of a schedule for pinned operands when the copies of p's pageable ones go through staging slots.
+// Commands of a schedule for pinned operands after staging of p's pageable ones is added.
 double commands_when_staged(const schedule &s, const problem &p);
 
 }  // namespace sg

@@ -9,16 +9,16 @@
 namespace sg {
 namespace {
 
-// A slot is small enough to stay in the caches between the worker's write and the engine's read, and for the first and
-// the last chunk of a small product to be short; of large products the chunks should be few. H200, twelve workers,
-// slots of 4 and of 2 MiB, ms (no record is kept): f64 1000x1000x5000 4.6 and 3.7, tf32 8191x4097x5003 8.3 and 7.5,
-// tf32 8192^3 13.6 and 13.8, f64 30000x30000x3000 168 and 182; slots of 1 MiB were slower by a fifth to a half.
+// A slot is small enough to stay in the caches between the worker's write and the copy engine's read, and for short
+// first and last chunks of a small GEMM; a large GEMM should have few chunks. H200, twelve workers, slots of 4 and of 2
+// MiB, ms (no record is kept): f64 1000x1000x5000 4.6 and 3.7, tf32 8191x4097x5003 8.3 and 7.5, tf32 8192^3 13.6 and
+// 13.8, f64 30000x30000x3000 168 and 182; slots of 1 MiB were slower by a fifth to a half.
 constexpr std::int64_t least_slot_bytes = std::int64_t(2) << 20, most_slot_bytes = std::int64_t(4) << 20;
 constexpr double few_chunks = 128;
-// The first chunks are shorter than their slots, so that the link begins before every worker has filled one, and the
-// workers do not end at the same time ever after.
+// The first chunks are shorter than their slots, so that the link starts before every worker has filled one, and the
+// workers do not finish in step.
 constexpr std::int64_t least_first_bytes = std::int64_t(1) << 19;
-// A third one, where they are small, covers the time until the end of a copy is known.
+// A third slot, if slots are small, covers the time until a copy's completion is observed.
 constexpr std::int64_t slots_per_worker(std::int64_t bytes) { return bytes < most_slot_bytes ? 3 : 2; }
 
 struct chunk_size {
@@ -36,7 +36,7 @@ struct side {
   sg_dtype type;
 };
 
-// Calls chunk(host, device) for each part of a rectangle that fits what bytes() then is, as it is on the host.
+// Calls chunk(host, device) for each part of a rectangle of at most the current bytes(), in host layout.
 template <class Bytes, class Chunk>
 void for_chunks(const side &on_host, const side &on_device, Bytes &&bytes, Chunk &&chunk) {
   const view &host = on_host.where;
@@ -67,8 +67,8 @@ command move(lane where, std::int32_t group, const view &from, const view &to) {
   return c;
 }
 
-// A panel of whole columns whose device side keeps the host's pitch moves as one run with its padding. The views say
-// so: what a copy touches follows from them alone.
+// A panel of full columns with the host's pitch on the device is copied as one run with its padding. Its views say so:
+// the bytes of a copy follow from its views alone.
 bool moves_with_padding(operand_name name, const operand &x, const block &w, std::int64_t device_ld) {
   return name != operand_name::c && copies_padding(x) && w.cols > 1 && w.rows == x.rows && device_ld == x.ld;
 }
@@ -80,7 +80,7 @@ constexpr lane in_lane{lane_kind::copy_in, 0}, out_lane{lane_kind::copy_out, 0},
 bool copies_padding(const operand &x) {
   constexpr std::int64_t smallest_page = 4096;
   const std::int64_t padding = x.ld - x.rows;
-  return x.place.is_copied_directly() && padding > 0 && padding <= x.rows / 8 &&
+  return x.space.is_copied_directly() && padding > 0 && padding <= x.rows / 8 &&
          padding * size_of(x.type) < smallest_page;
 }
 
@@ -88,8 +88,8 @@ std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld)
   const block &w = what.where;
   const bool run_on_host = w.cols == 1 || x.ld == w.rows;
   const bool run_on_device = w.cols == 1 || ld == w.rows;
-  const bool apart = !x.pointer_array && x.item_stride >= w.rows * w.cols;
-  return apart && run_on_host && run_on_device ? 1 : what.items.size;
+  const bool is_disjoint = !x.pointer_array && x.item_stride >= w.rows * w.cols;
+  return is_disjoint && run_on_host && run_on_device ? 1 : what.items.size;
 }
 
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes) {
@@ -121,7 +121,7 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
   for (const double amount : {bytes.in, bytes.out}) {
     const auto large = std::clamp(std::int64_t(amount / few_chunks), least_slot_bytes, most_slot_bytes);
     const std::int64_t slot_bytes = round_up(std::min(large, std::int64_t(amount) + 1), 256);
-    // Panels of less than a slot take one, too.
+    // Panels smaller than a slot occupy one, too.
     const auto needed = std::int64_t(std::min(1e6, 2 * std::ceil(amount / double(slot_bytes))));
     const std::int64_t slots =
         std::clamp<std::int64_t>(needed, 1, slots_per_worker(slot_bytes) * model.staging_workers);
@@ -130,21 +130,21 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
 }
 
 std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const panel &what,
-                                                        const device_place &place) const {
+                                                        const device_location &location) const {
   const operand &x = operand_of(builder_.of(group_), name);
   const block &w = what.where;
   view host = builder_.operand_view(group_, name, {what.items.first, 1}, w);
-  view device{place.buffer, place.item, 1, place.offset, place.ld, w.rows, w.cols};
+  view device{location.buffer, location.item, 1, location.offset, location.ld, w.rows, w.cols};
 
-  // Items that are runs themselves, on both sides, are the columns of one rectangle.
-  if (what.items.size > 1 && rectangles_of(x, what, place.ld) == 1) {
+  // Items that are contiguous on both sides are the columns of one rectangle.
+  if (what.items.size > 1 && rectangles_of(x, what, location.ld) == 1) {
     host.rows = device.rows = w.rows * w.cols;
     host.cols = device.cols = what.items.size;
     host.ld = x.item_stride;
-    device.ld = place.item_stride;
+    device.ld = location.item_stride;
     return {{host, device}};
   }
-  if (moves_with_padding(name, x, w, place.ld)) {
+  if (moves_with_padding(name, x, w, location.ld)) {
     host.rows = device.rows = host.ld = device.ld = (w.cols - 1) * x.ld + w.rows;
     host.cols = device.cols = 1;
   }
@@ -157,23 +157,23 @@ std::vector<transfers::rectangle> transfers::rectangles(operand_name name, const
   return all;
 }
 
-std::uint32_t transfers::in(operand_name name, const panel &what, const device_place &to,
+std::uint32_t transfers::in(operand_name name, const panel &what, const device_location &to,
                             std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
   const sg_dtype type = operand_of(builder_.of(group_).as_on_device(), name).type;
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, to))
-    last = x.place == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
+    last = x.space == SG_MEMORY_PAGEABLE ? staged_in(r, x.type, type, waits)
                                          : builder_.add(move<ops::copy_in>(in_lane, group_, r.host, r.device), waits);
   return last;
 }
 
-std::uint32_t transfers::out(operand_name name, const panel &what, const device_place &from,
+std::uint32_t transfers::out(operand_name name, const panel &what, const device_location &from,
                              std::span<const std::uint32_t> waits) {
   const operand &x = operand_of(builder_.of(group_), name);
   std::uint32_t last = 0;
   for (const rectangle &r : rectangles(name, what, from))
-    last = x.place == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
+    last = x.space == SG_MEMORY_PAGEABLE ? staged_out(r, x.type, waits)
                                          : builder_.add(move<ops::copy_out>(out_lane, group_, r.device, r.host), waits);
   return last;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves panels of host operands to device memory and back: whole rectangles where the host memory is pinned, chunk by
-// chunk through pinned slots that host workers fill and empty where it is pageable.
+// Copies panels of host operands to device memory and back: full rectangles from pinned memory, and chunk by chunk
+// through pinned slots that host workers fill and empty for pageable memory.
 #pragma once
 
 #include <map>
@@ -10,38 +10,38 @@
 
 namespace sg {
 
-// A part of an operand that is moved as one: a block in each of some items. `items` is {0, 1} for a shared operand.
+// A part of an operand that is copied at once: a block in each of some items. `items` is {0, 1} for a shared operand.
 struct panel {
   range items{0, 1};
   block where;
 };
 
-// Rectangles that a panel is moved by when its place on the device has the leading dimension `ld`: one where its items
-// are the columns of one, otherwise one for each item.
+// Number of rectangles of a panel with leading dimension `ld` on the device: one if its items are columns of one
+// rectangle, otherwise one for each item.
 std::int64_t rectangles_of(const operand &x, const panel &what, std::int64_t ld);
-// About the most chunks that a rectangle of pageable memory is staged by.
+// Approximate upper bound of the chunks of a rectangle of pageable memory.
 std::int64_t chunks_of(const view &rectangle, std::int64_t element_bytes);
 
-// Is the padding between a pinned operand's columns so small that it is copied with them? No inaccessible page fits
-// into it, and a panel of whole columns becomes one run. The gap between items of a batch is never copied.
+// Is the padding between a pinned operand's columns small enough to be copied too? No inaccessible page fits into it,
+// and a panel of full columns becomes one run. The gap between items of a batch is never copied.
 bool copies_padding(const operand &x);
 
-// Where a panel lies on the device. `buffer` has the type that the operand has there; its items are `item_stride`
-// elements apart, as the buffer says too.
-struct device_place {
+// The location of a panel on the device. `buffer` has the operand's type there; its items are `item_stride` elements
+// apart, as in the buffer.
+struct device_location {
   std::int32_t buffer = -1;
-  std::int64_t item = 0;    // of the buffer, where the panel's first one lies
+  std::int64_t item = 0;    // of the buffer: the panel's first item
   std::int64_t offset = 0;  // bytes, of the panel's first element in its item
   std::int64_t ld = 0;
   std::int64_t item_stride = 0;
 };
 
-// Pinned slots used in turn.
+// A ring of pinned slots.
 class staging_ring {
  public:
   struct slot {
-    std::map<sg_dtype, std::int32_t> buffers;  // the slot seen as each type
-    std::vector<std::uint32_t> users;          // commands that complete before it is filled again
+    std::map<sg_dtype, std::int32_t> buffers;  // the slot viewed as each type
+    std::vector<std::uint32_t> users;          // commands that complete before it is refilled
   };
 
   staging_ring(schedule_builder &builder, std::int64_t workers, std::int64_t slots, std::int64_t slot_bytes);
@@ -49,7 +49,7 @@ class staging_ring {
   slot &next_slot() { return slots_[std::size_t(chunks_++) % slots_.size()]; }
   std::int32_t buffer_of(slot &s, sg_dtype type);
   std::int64_t slot_bytes() const noexcept { return slot_bytes_; }
-  std::int64_t first_bytes() const noexcept;  // of the next chunk to come in: a whole slot, but at first
+  std::int64_t first_bytes() const noexcept;  // of the next chunk to the device: at first less than a slot
 
  private:
   schedule_builder &builder_;
@@ -58,7 +58,7 @@ class staging_ring {
   std::vector<slot> slots_;
 };
 
-// Pageable bytes to come in each direction.
+// Pageable bytes in each direction.
 struct pageable_bytes {
   double in = 0, out = 0;
 };
@@ -67,17 +67,18 @@ class transfers {
  public:
   transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
 
-  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: commands that use the place.
-  std::uint32_t in(operand_name name, const panel &what, const device_place &to, std::span<const std::uint32_t> waits);
-  // `waits`: commands that write the place.
-  std::uint32_t out(operand_name name, const panel &what, const device_place &from,
+  // Appends the copies of a panel; returns the last one on the copy lane. `waits`: commands that use the location.
+  std::uint32_t in(operand_name name, const panel &what, const device_location &to,
+                   std::span<const std::uint32_t> waits);
+  // `waits`: commands that write the location.
+  std::uint32_t out(operand_name name, const panel &what, const device_location &from,
                     std::span<const std::uint32_t> waits);
 
  private:
   struct rectangle {
     view host, device;
   };
-  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_place &place) const;
+  std::vector<rectangle> rectangles(operand_name name, const panel &what, const device_location &location) const;
   std::uint32_t staged_in(const rectangle &r, sg_dtype from, sg_dtype type, std::span<const std::uint32_t> waits);
   std::uint32_t staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch: small GEMMs that go to the backend as one call. Each is a job, which keeps a completion and statistics of
-// its own, and a status, which is one for all where they are one GEMM to the backend; or all are commands of one run.
+// A batch: small GEMMs that go to the backend as one call. Its members are jobs, each with a completion, statistics and
+// a status of its own (one status for all if the backend gets one GEMM with pointer arrays); or commands of one run.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -16,25 +16,25 @@
 
 namespace sg {
 
-// GEMMs of one call at most, and on a core its predicted time: many make a launch cheap, more make others wait.
+// Limits of a call: GEMMs, and on a core the predicted time. A longer call costs less per GEMM, but delays other jobs.
 inline constexpr std::int64_t most_items = 32768;
 inline constexpr double core_batch_seconds = 100e-6;
 inline constexpr std::size_t most_members = 1024;  // jobs
 
-// Whether two GEMMs may be in one call. Of programs, of call templates and of the backend's structs.
+// Whether two GEMMs may be in one call. For programs, call templates and the backend's structs.
 template <class X, class Y>
 bool batchable(const X &x, const Y &y) noexcept {
   return x.in_type == y.in_type && x.out_type == y.out_type && x.compute == y.compute;
 }
 
-// It belongs to the engine's pool. Its vectors keep their room, so a batch that has been used once allocates nothing.
+// Owned by the engine's pool. Vectors keep their capacity, so a reused batch allocates nothing.
 struct batch {
-  inflight_command whole;  // the call; its job: of a run's batch the run's, otherwise nullptr
-  batch *next = nullptr;   // in the pool
+  inflight_command inflight;  // the call; its owner: the job of the run, or nullptr for a batch of jobs
+  batch *next = nullptr;      // in the pool's list
   std::vector<job *> members;
   std::vector<std::uint32_t> commands;  // of the run
-  // The backend's view: one GEMM with pointer arrays where the members differ in addresses only, otherwise a GEMM and a
-  // status for each.
+  // The backend's view: one GEMM with pointer arrays where the members differ in addresses only, otherwise one GEMM and
+  // one status for each member.
   std::vector<const void *> a, b;
   std::vector<void *> c;
   std::vector<sg_backend_gemm> gemms;
@@ -42,7 +42,7 @@ struct batch {
   std::vector<sg_status> statuses;
 
   void clear() noexcept {
-    if (gemms.capacity() > 2 * most_members) {  // a run's, which may be large
+    if (gemms.capacity() > 2 * most_members) {  // a run's may be large
       commands = {};
       gemms = {};
       calls = {};
@@ -57,7 +57,7 @@ struct batch {
   }
 };
 
-// Unused batches. Any thread releases; one thread at a time acquires.
+// Unused batches. Any thread releases; acquire() calls are serialized.
 class batch_pool {
  public:
   batch_pool() noexcept = default;

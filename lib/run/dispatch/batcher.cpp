@@ -18,16 +18,16 @@ namespace sg {
 
 namespace {
 
-// Members whose records are on their way to this core while one of them ends.
+// Members whose records are prefetched while an earlier one completes.
 constexpr std::size_t fetched_ahead = 8;
 
-// Moves those to the front that go each by itself, and returns how many they are; both parts stay in order.
+// Moves the members to be launched unbatched to the front and returns their number; the order is otherwise kept.
 std::size_t partition_unbatched(std::vector<job *> &members) noexcept {
-  // Few units have nobody to share a depth with.
+  // With few units, other GEMMs cannot share the depth.
   const auto least_of = [](const job *member) { return member->units > 0 ? 1 : member->program->min_batch_size; };
   const std::size_t first = least_of(members.front());
   if (std::all_of(members.begin(), members.end(), [&](const job *member) { return least_of(member) == first; }))
-    return first > members.size() ? members.size() : 0;  // equals, as most are, need no sorting
+    return first > members.size() ? members.size() : 0;  // equal members, the usual case, need no sorting
   std::array<std::size_t, most_members> least;
   const auto end = std::transform(members.begin(), members.end(), least.begin(), least_of);
   std::sort(least.begin(), end, std::greater<>());
@@ -40,7 +40,7 @@ std::size_t partition_unbatched(std::vector<job *> &members) noexcept {
 
 }  // namespace
 
-// Starts `first` with other queued jobs that may be in one call with it.
+// Starts `first`, batched with other queued jobs.
 void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
   batch *made = nullptr;
   try {
@@ -50,13 +50,13 @@ void engine::gather(ready_jobs &from, job &first, lane_slot &slot) noexcept {
     if (made) batches_.release(*made);
     return start_single(first, slot);
   }
-  // On a core a batch is to be worth its dispatch, and no more: the other lanes want some too.
+  // On a core a batch is just long enough to outweigh its dispatch: the other lanes need work too.
   const auto lanes = static_cast<std::size_t>(lanes_.compute_lanes());
   const auto worthwhile =
-      static_cast<std::size_t>(lane_set::worth_a_look_ns / 2 / std::max<std::int64_t>(1, first.program->work_ns()));
+      static_cast<std::size_t>(lane_set::worth_a_step_ns / 2 / std::max<std::int64_t>(1, first.program->work_ns()));
   const std::size_t waiting = from.size() + 1;
   std::size_t most = std::min(most_members, std::max(from.size() / lanes, worthwhile) + 1);
-  if (lanes_.device_ordered())  // when somebody waits, nothing more may come
+  if (lanes_.device_ordered())  // a waiting thread may submit nothing more
     most = std::min(most_members, hurried_ ? waiting : lanes_.in_whole_waves(waiting, first.program->share));
   double seconds = first.program->work_seconds;
   std::int64_t items = first.program->items;
@@ -105,7 +105,7 @@ void engine::send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept {
     start_single(first, slot);
     b.members.erase(b.members.begin());
   }
-  // Then the short ones, which are over soon.
+  // Then the short ones, which complete soon.
   if (rest->members.size() > 1) {
     launch_batch(*rest, behind, slot);
   } else {
@@ -115,8 +115,8 @@ void engine::send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept {
   start_unbatched(from, b, nullptr);
 }
 
-// Starts as many as lanes have room for, the first in the granted lane, if there is one. The others return to the front
-// of the queue.
+// Starts unbatched jobs while lanes have room, the first in the granted lane, if any. The others return to the front of
+// the queue.
 void engine::start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noexcept {
   std::size_t next = 0;
   for (; next < b.members.size(); ++next) {
@@ -138,11 +138,11 @@ void engine::start_unbatched(ready_jobs &from, batch &b, lane_slot *granted) noe
 }
 
 void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept {
-  b.whole.home = this;
-  b.whole.owner = nullptr;
-  b.whole.lane = &slot;
-  b.whole.predicted_ns = 0;
-  b.whole.backend_calls.store(2, std::memory_order_release);
+  b.inflight.home = this;
+  b.inflight.owner = nullptr;
+  b.inflight.lane = &slot;
+  b.inflight.predicted_ns = 0;
+  b.inflight.backend_calls.store(2, std::memory_order_release);
   std::int64_t ready_ns = 0;
   for (const job *member : b.members) ready_ns = std::max(ready_ns, member->ready_ns());
   lanes_.entered(slot, 0);
@@ -160,7 +160,7 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
       const std::int64_t predicted_ns = b.members.front()->program->predicted_ns();
       const std::int64_t end_ns = lanes_.expect(slot, predicted_ns);
       expected_end_ns_.store(end_ns, std::memory_order_relaxed);
-      b.whole.predicted_ns = predicted_ns;
+      b.inflight.predicted_ns = predicted_ns;
       for (job *member : b.members) {
         member->expect_end(end_ns, predicted_ns);
         member->issued(bit_of_lane(slot.index));
@@ -168,7 +168,7 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
     }
     return release_batch(b);
   }
-  // One of them may be at fault; each by itself tells which.
+  // One member may be at fault: launching them one by one shows which.
   if (logs(log_level::info, log_area::fallback))
     log_message(log_level::info, log_area::fallback, "a batch of %zu GEMMs was refused and goes out one by one: %s",
                 b.members.size(), threw ? last_error() : device_.ops().last_message(device_.handle()));
@@ -179,40 +179,40 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
 
 void engine::batch_completed(void *user, const sg_backend_result *result) {
   batch &b = *static_cast<batch *>(user);
-  if (b.whole.owner) return run_batch_completed(b, *result);
-  b.whole.start_ns = result->start_ns;
-  b.whole.end_ns = result->end_ns;
+  if (b.inflight.owner) return run_batch_completed(b, *result);
+  b.inflight.start_ns = result->start_ns;
+  b.inflight.end_ns = result->end_ns;
   for (std::size_t i = 0; i < b.members.size(); ++i) {
     const sg_status own = b.statuses.empty() ? SG_STATUS_OK : b.statuses[i];
     const sg_status status = result->status != SG_STATUS_OK ? result->status : own;
     if (status != SG_STATUS_OK) b.members[i]->fail(status, result->message ? result->message : name_of(status));
   }
-  b.whole.home->release_batch(b);
+  b.inflight.home->release_batch(b);
 }
 
 // A batch of jobs completes when the backend has reported it and its members have been issued.
 void engine::release_batch(batch &b) noexcept {
-  if (b.whole.backend_calls.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (b.inflight.backend_calls.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const auto keep = ref<job_home>::share(&b.members.front()->owner());
-  lanes_.awake(b.whole.lane);
-  lanes_.left(*b.whole.lane, 0, b.whole.predicted_ns);
+  lanes_.awake(b.inflight.lane);
+  lanes_.left(*b.inflight.lane, 0, b.inflight.predicted_ns);
   complete_members(b, *keep);
   batches_.release(b);
-  lane_is_notified();
+  on_lane_notified();
 }
 
 void engine::complete_members(batch &b, job_home &home) noexcept {
   if (trace::recording_is_on()) trace_batch(b, home.number());
-  const job_home::ends_together counted(home);
+  const job_home::completion_batch counted(home);
   for (std::size_t i = 0; i < b.members.size(); ++i) {
     if (i + fetched_ahead < b.members.size()) b.members[i + fetched_ahead]->fetch_first_line();
-    b.members[i]->batch_ended(b.whole.start_ns, b.whole.end_ns, b.members.size());
+    b.members[i]->completed_in_batch(b.inflight.start_ns, b.inflight.end_ns, b.members.size());
   }
 }
 
 // ---- Commands of one run ----
 
-// How many of the run's next commands may be one call with this one, as far as their calls are prepared.
+// Number of the run's next commands that may be one call with this one; their calls are prepared.
 std::size_t engine::batchable_with(const job &running, std::uint32_t index) noexcept {
   const auto &program = *running.program;
   const auto *const first = program.call_of(index);
@@ -227,15 +227,15 @@ std::size_t engine::batchable_with(const job &running, std::uint32_t index) noex
   return count;
 }
 
-// On cores one lane's GEMMs, worth their dispatch and no more; on a device, and of a program that is one call, those of
-// all lanes.
+// On cores one lane's GEMMs, just enough to outweigh their dispatch; on a device, and for a program that is one call,
+// those of all lanes.
 void engine::gather_commands(job &running, std::uint32_t index, batch &into) {
   const auto &program = *running.program;
   const program_run &run = *running.run;
   double seconds = 0;
   std::int64_t items = 0;
   const auto take = [&](std::uint32_t command) {
-    if (program.batchable[command] == 0) return false;  // it may be no GEMM at all
+    if (program.batchable[command] == 0) return false;  // it may not be a GEMM
     const sg_backend_gemm gemm = launcher_.gemm_of(running, command);
     const bool room =
         program.one_call || (items < most_items && (lanes_.device_ordered() || seconds < core_batch_seconds));
@@ -268,9 +268,9 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
     gather_commands(running, index, *made);
     if (made->commands.size() > 1) {
       if (!run.lanes[run.lane_of[index]].started) device_.begin_at(slot.stream, running.ready_ns());
-      made->whole.begin(this, running, index, &slot, 2);
-      made->whole.batch = made;
-      made->whole.commands = static_cast<std::int32_t>(made->commands.size());
+      made->inflight.begin(this, running, index, &slot, 2);
+      made->inflight.batch = made;
+      made->inflight.commands = static_cast<std::int32_t>(made->commands.size());
       lanes_.entered_of_run(slot);
       entered = true;
       enqueued = launcher_.launch(*made, {batch_completed, made});
@@ -287,20 +287,21 @@ bool engine::issue_batch(job &running, std::uint32_t index, lane_slot &slot) noe
     return false;
   }
   for (const std::uint32_t command : made->commands) {
-    run.goes_out(command);
-    run.inflight[command].end_ns = 0;  // the batch's is no end of one of them
+    run.mark_issued(command);
+    run.inflight[command].end_ns = 0;  // the batch's end time is not the member's
     run.lanes[run.lane_of[command]].started = true;
   }
-  run.in_flight += made->whole.commands;
-  end_calls(made->whole, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: it could not end before it was counted
+  run.in_flight += made->inflight.commands;
+  complete_calls(made->inflight, SG_STATUS_OK, nullptr, 0, 0,
+                 1);  // this function's own: the batch cannot complete before it is counted
   return true;
 }
 
 void engine::run_batch_completed(batch &b, const sg_backend_result &result) noexcept {
   for (const sg_status status : b.statuses)
     if (status != SG_STATUS_OK && result.status == SG_STATUS_OK)
-      b.whole.owner->fail(status, result.message ? result.message : name_of(status));
-  b.whole.home->end_calls(b.whole, result.status, result.message, result.start_ns, result.end_ns, 1);
+      b.inflight.owner->fail(status, result.message ? result.message : name_of(status));
+  b.inflight.home->complete_calls(b.inflight, result.status, result.message, result.start_ns, result.end_ns, 1);
 }
 
 }  // namespace sg

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs jobs that are ready: an event-driven machine over the backend's streams and the staging workers.
+// Runs ready jobs: an event-driven engine over the backend's streams and the staging workers.
 //
-// No lock: a thread that reports an event (a job that became ready, a command that completed) pushes it to a lock-free
-// list and requests a step, which it often runs itself. Only the thread that runs a step accesses the members below the
-// line.
+// No lock: a thread that reports an event (a job became ready, a command completed) pushes it to a lock-free list and
+// requests a step, which it often runs itself. Only the thread that runs a step accesses the members below the line.
 //
-// On a device with memory of its own, commands go out ahead of time, ordered on the device by its streams and events.
-// On the cpu a command goes out when what it waits for has ended, to whichever lane is free: no worker ever waits for
-// another. Small products that wait for a lane at the same time go out as one command.
+// On a device with memory of its own, commands are enqueued ahead of time; the device orders them by streams and
+// events. On the cpu a command is enqueued on any free lane once its dependencies have completed: no worker waits for
+// another. Small GEMMs that wait for a lane at the same time are batched.
 #pragma once
 
 #include <array>
@@ -34,10 +33,10 @@ namespace sg {
 class engine {
  public:
   struct settings {
-    std::int32_t most_in_flight = 0;  // commands; 0: as the kinds of product suggest
+    std::int32_t most_in_flight = 0;  // commands; 0: by the kinds of GEMM
     bool coalesce = true;
   };
-  // Of one device of a machine, that of the arenas. The model outlives it. `keeper` owns the engine and all that its
+  // For one device of a machine, the arenas' device. The model outlives it. `keeper` owns the engine and all that its
   // jobs touch. Throws sg::error.
   engine(const device_model &model, const settings &how, arena_pool &device_memory, arena_pool &staging_memory,
          object &keeper);
@@ -47,26 +46,27 @@ class engine {
 
   device_index index() const noexcept { return device_memory_.index(); }  // of its device in the machine
   void push(job &ready) noexcept;                                         // takes over the engine's reference
-  void sweep() noexcept;                                                  // some job was cancelled
-  // Runs on this thread what of the job is in a lane and no thread has begun. Any thread that holds a reference to it.
+  void sweep() noexcept;                                                  // a job was cancelled
+  // Runs on this thread the commands of the job that are in a lane and that no thread has begun. The caller holds a
+  // reference to the job.
   void help(const job &awaited) noexcept;
-  void hurry() noexcept;  // somebody waits: what has gathered is to go out
-  // When what was given to the device last should have ended, on CLOCK_MONOTONIC. Any thread.
+  void hurry() noexcept;  // a thread waits: launch gathered jobs
+  // Expected end of the command enqueued last, on CLOCK_MONOTONIC. Any thread.
   std::int64_t expected_end_ns() const noexcept { return expected_end_ns_.load(std::memory_order_relaxed); }
-  // A lane that is used by name. Any thread; waits for the engine's. False: there is no room.
-  bool admit(lane_slot &named) noexcept;
-  void dismiss(lane_slot &named) noexcept;  // nothing of it is in flight
-  // Some backend calls of a command have ended; the last one ends the command.
-  void end_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns, std::int64_t end_ns,
-                 std::int32_t backend_calls) noexcept;
+  // Adds a dedicated lane. Any thread; blocks until a step has done it. False: no lane is left.
+  bool admit(lane_slot &dedicated) noexcept;
+  void dismiss(lane_slot &dedicated) noexcept;  // nothing of it is in flight
+  // Some backend calls of a command have completed; the last one completes the command.
+  void complete_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
+                      std::int64_t end_ns, std::int32_t backend_calls) noexcept;
 
  private:
   static constexpr int priorities = 3;
   static constexpr std::size_t most_running = 64;  // runs of one priority at a time
 
-  struct lane_change {  // asked for by a thread that waits for it
+  struct lane_change {  // requested by a thread that waits for it
     lane_change *next = nullptr;
-    lane_slot *named = nullptr;
+    lane_slot *dedicated = nullptr;
     bool arrives = true, granted = false;
     std::atomic<std::uint32_t> over{0};  // a futex
   };
@@ -77,21 +77,21 @@ class engine {
   static void batch_completed(void *user, const sg_backend_result *result);
   void release_batch(batch &b) noexcept;
   static void complete_members(batch &b, job_home &home) noexcept;
-  void inflight_ended(inflight_command &f) noexcept;
-  void device_news() noexcept;
-  void let_submitter_look() const noexcept;
-  void lane_is_notified() noexcept;  // by its thread, of a command that has ended there
+  void inflight_completed(inflight_command &f) noexcept;
+  void on_device_progress() noexcept;
+  void leave_to_submitter() const noexcept;
+  void on_lane_notified() noexcept;  // on the lane's thread, after a command has completed
 
-  // ---- in its turn ----
+  // ---- Steps ----
   void step() noexcept;
   void note_saturation() noexcept;
   void sort_in(job &ready) noexcept;
-  static bool ends_unrun(job &ready) noexcept;
+  static bool complete_unrun(job &ready) noexcept;
   void drop_cancelled() noexcept;
-  void start_within() noexcept;
-  // `held`: what computes is not to start. Returns whether that holds for lower priorities.
+  void start_in_partitions() noexcept;
+  // `held`: compute jobs must not start. Returns whether they must not at lower priorities either.
   bool start_ready(int priority, bool held) noexcept;
-  bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it has to wait for a lane or for memory
+  bool start_front(ready_jobs &from, work_class what) noexcept;  // false: it must wait for a lane or for memory
   void start_single(job &ready, lane_slot &slot) noexcept;
   void gather(ready_jobs &from, job &first, lane_slot &slot) noexcept;
   void send_out(ready_jobs &from, batch &b, lane_slot &slot) noexcept;
@@ -100,19 +100,19 @@ class engine {
 
   bool start_run(job &ready) noexcept;
   void advance(job &running) noexcept;
-  bool may_go(const job &running, std::uint32_t command) const noexcept;
-  bool waits_are_over(const job &running, std::uint32_t command) const noexcept;
-  bool issue_loose(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
-  void give_to_workers(job &running) noexcept;
-  bool issue(job &running, std::uint32_t command) noexcept;  // a device's; false: no lane is free
-  // The same with whatever else may be one call with it; false: it has to go out by itself.
+  bool may_issue(const job &running, std::uint32_t command) const noexcept;
+  bool dependencies_completed(const job &running, std::uint32_t command) const noexcept;
+  bool issue_out_of_order(job &running, const program_run::lane_progress &lane) noexcept;  // false: there is none
+  void enqueue_staging(job &running) noexcept;
+  bool issue(job &running, std::uint32_t command) noexcept;  // a device command; false: no lane is free
+  // Likewise, batched with other commands of the run; false: it must be issued unbatched.
   bool issue_batch(job &running, std::uint32_t command, lane_slot &slot) noexcept;
   void gather_commands(job &running, std::uint32_t command, batch &into);
   static void run_batch_completed(batch &b, const sg_backend_result &result) noexcept;
   static std::size_t batchable_with(const job &running, std::uint32_t command) noexcept;
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
-  void wait_for_others(job &running, std::uint32_t command, const lane_slot &slot);
-  void command_ended(inflight_command &f) noexcept;
+  void wait_for_other_lanes(job &running, std::uint32_t command, const lane_slot &slot);
+  void command_completed(inflight_command &f) noexcept;
   static void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
   void stage(inflight_command &f) noexcept;
@@ -125,27 +125,27 @@ class engine {
   arena_pool &staging_memory_;
 
   std::atomic<job *> inbox_{nullptr};
-  std::atomic<inflight_command *> ended_{nullptr};
+  std::atomic<inflight_command *> completed_{nullptr};
   std::atomic<lane_change *> lane_changes_{nullptr};
   std::atomic<bool> sweep_wanted_{false};
-  // Small products wait, and what is in flight will step_combiner when it ends: submitters may leave theirs in the
-  // inbox. On cores: while each has what it may have ahead.
+  // Small GEMMs are queued, and a completion will request a step: submitters may leave jobs in the inbox. On cores:
+  // while each core has its full queue depth.
   std::atomic<bool> saturated_{false};
   std::atomic<bool> hurry_wanted_{false};
-  std::atomic<bool> lane_full_{false};  // a job could not follow another on the device, for want of room there
+  std::atomic<bool> lane_full_{false};  // a job could not follow another on the device: the lane was full
   std::atomic<std::int64_t> expected_end_ns_{0};
 
-  bool hurried_ = false;           // in this step
-  bool memory_came_back_ = false;  // the same: of a run that ended
-  bool memory_refused_ = false;    // the same: since then, to a run that waits for others' to end
+  bool hurried_ = false;          // in this step
+  bool memory_released_ = false;  // likewise: a run has released memory
+  bool memory_refused_ = false;   // likewise: refused since then to a run, which waits for other runs to complete
   lane_set lanes_;
   launcher launcher_;
   oom_replan oom_replan_;
   batch_pool batches_;
   std::array<std::array<ready_jobs, work_classes>, priorities> ready_;
-  ready_jobs ready_within_;  // each for a lane of its own, on compute units that are set aside
+  ready_jobs ready_in_partitions_;  // jobs for partitions' lanes
   std::array<std::vector<job *>, priorities> running_;
-  std::vector<sg_backend_event *> events_;  // unused ones
+  std::vector<sg_backend_event *> events_;  // unused
   stager stager_;
   step_combiner steps_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's runs of schedules of several commands.
+// Runs of schedules with several commands.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -17,32 +17,33 @@ namespace sg {
 
 namespace {
 
-constexpr std::size_t most_overtaken = 64;       // copies: about as many as there are chunks in slots
-constexpr std::size_t least_past_caches = 1024;  // bytes of a run; of shorter ones the ends cost too much
+constexpr std::size_t most_overtaken = 64;  // copies: about the number of chunks in slots
+// bytes of a row; for shorter ones the partial cache lines cost too much
+constexpr std::size_t least_past_caches = 1024;
 
-void narrow(const narrowing &n) noexcept {
+void run_downcast(const downcast &n) noexcept {
   for (std::int64_t column = 0; column < n.columns; ++column)
     round_to_bf16(n.to + column * n.count, n.from + column * n.pitch, static_cast<std::size_t>(n.count));
 }
 
 }  // namespace
 
-// Takes the run's memory; false when it has to wait for another run's.
+// Acquires the run's memory; false: it must wait for another run's.
 bool engine::start_run(job &ready) noexcept {
   auto &running = running_[static_cast<std::size_t>(ready.priority + 1)];
   if (running.size() == most_running) return false;
   const bool others = std::any_of(running_.begin(), running_.end(), [](const auto &list) { return !list.empty(); });
   try {
     oom_replan_.acquire_memory(ready, device_memory_, !others);
-    ready.operands.staging_arena = staging_memory_.take(ready.program->schedule->staging_bytes);
+    ready.operands.staging_arena = staging_memory_.acquire(ready.program->schedule->staging_bytes);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    device_memory_.give_back(std::exchange(ready.operands.device_arena, nullptr));
+    device_memory_.release(std::exchange(ready.operands.device_arena, nullptr));
     if (status == SG_STATUS_OUT_OF_MEMORY && others) {
       memory_refused_ = true;
       return false;
     }
-    ready.fail(status, last_error());  // advance() ends it
+    ready.fail(status, last_error());  // advance() completes it
   }
   running.push_back(&ready);
   if (ready.trace_number != 0 && trace::recording_is_on())
@@ -57,9 +58,9 @@ void engine::advance(job &running) noexcept {
   program_run &run = *running.run;
   if (running.cancel_requested() && !running.failed() && !run.complete())
     running.fail_early("while it ran; C may be partly written");
-  if (!running.failed()) give_to_workers(running);
-  // In the order of the schedule across the lanes: a lane's first command does not stand behind the issuing of another
-  // lane's last one.
+  if (!running.failed()) enqueue_staging(running);
+  // In the order of the schedule across lanes: the first command of a lane is not delayed by issuing the last one of
+  // another.
   for (auto &lane : run.lanes) lane.held_up = false;
   while (!running.failed()) {
     program_run::lane_progress *first = nullptr;
@@ -72,25 +73,26 @@ void engine::advance(job &running) noexcept {
       command = list[lane.next];
     }
     if (!first) break;
-    if ((!may_go(running, command) || !issue(running, command)) && !issue_loose(running, *first)) first->held_up = true;
+    if ((!may_issue(running, command) || !issue(running, command)) && !issue_out_of_order(running, *first))
+      first->held_up = true;
   }
   if (run.idle() && (run.complete() || running.failed())) end_run(running);
 }
 
-// Whether everything that the command waits for has ended, also in virtual time, where the end of a device's command
-// may be still to come when it has been told.
-bool engine::waits_are_over(const job &running, std::uint32_t index) const noexcept {
+// Whether all dependencies have completed, also in virtual time: a device's command may be reported before its virtual
+// end.
+bool engine::dependencies_completed(const job &running, std::uint32_t index) const noexcept {
   const schedule &s = *running.program->schedule;
   const auto first = s.waits.begin() + s.commands[index].first_wait;
   return std::all_of(first, first + s.commands[index].waits, [&](std::uint32_t before) {
-    return running.run->states[before] == program_run::command_state::ended &&
+    return running.run->states[before] == program_run::command_state::completed &&
            (!ops_.stream_begin_at || !on_device(s.commands[before].where));
   });
 }
 
-// The chunk that is next has not been packed: a later one that has keeps the link busy. Few do, because the one that is
-// next would have to wait for them.
-bool engine::issue_loose(job &running, const program_run::lane_progress &lane) noexcept {
+// The next chunk is not packed yet: a later, packed one keeps the link busy. Only a few, because the next one would
+// have to wait for them.
+bool engine::issue_out_of_order(job &running, const program_run::lane_progress &lane) noexcept {
   const program_run &run = *running.run;
   const sg::program &program = *running.program;
   const auto &list = program.lanes[static_cast<std::size_t>(&lane - run.lanes.data())].commands;
@@ -99,15 +101,15 @@ bool engine::issue_loose(job &running, const program_run::lane_progress &lane) n
   const std::size_t end = std::min<std::size_t>(list.size(), lane.next + most_overtaken);
   for (std::size_t at = lane.next + 1; at < end; ++at) {
     const std::uint32_t later = list[at];
-    if (program.loose[later] && run.states[later] == program_run::command_state::waiting &&
-        waits_are_over(running, later))
+    if (program.is_out_of_order[later] && run.states[later] == program_run::command_state::waiting &&
+        dependencies_completed(running, later))
       return issue(running, later);
   }
   return false;
 }
 
-// Whether everything that the command waits for has ended, or is ahead of it on the device.
-bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
+// Whether all dependencies have completed, or are ahead of it on the device.
+bool engine::may_issue(const job &running, std::uint32_t index) const noexcept {
   const program_run &run = *running.run;
   const schedule &s = *running.program->schedule;
   const command &c = s.commands[index];
@@ -115,15 +117,15 @@ bool engine::may_go(const job &running, std::uint32_t index) const noexcept {
   if (!ordered_by_device && run.lanes[run.lane_of[index]].busy) return false;
   for (std::uint32_t w = 0; w < c.waits; ++w) {
     const std::uint32_t before = s.waits[c.first_wait + w];
-    if (run.states[before] == program_run::command_state::ended) continue;
+    if (run.states[before] == program_run::command_state::completed) continue;
     if (run.states[before] == program_run::command_state::waiting) return false;
     if (!ordered_by_device || !on_device(s.commands[before].where)) return false;
   }
   return true;
 }
 
-// What host workers may begin now.
-void engine::give_to_workers(job &running) noexcept {
+// Enqueues the commands of host workers that can begin now.
+void engine::enqueue_staging(job &running) noexcept {
   program_run &run = *running.run;
   if (run.stageable.empty()) return;
   inflight_command *first = nullptr;
@@ -141,7 +143,7 @@ void engine::give_to_workers(job &running) noexcept {
     const sg_status status = status_of_current_exception();
     for (inflight_command *next = nullptr; first; first = next) {
       next = first->next;
-      end_calls(*first, status, last_error(), 0, 0, 1);
+      complete_calls(*first, status, last_error(), 0, 0, 1);
     }
   }
 }
@@ -151,40 +153,41 @@ bool engine::issue(job &running, std::uint32_t index) noexcept {
   const command &c = running.program->schedule->commands[index];
   inflight_command &f = run.inflight[index];
   const bool computes = c.where.kind == lane_kind::compute;
-  lane_slot *slot = running.within && computes ? lane_set::with_room(*running.within)
-                                               : lanes_.find(c.where, running.priority, running.program->wants_core);
+  lane_slot *slot = running.partition_lane && computes
+                        ? lane_set::with_room(*running.partition_lane)
+                        : lanes_.find(c.where, running.priority, running.program->wants_core);
   if (!slot) return false;
   const bool joins = coalesce_ || running.program->one_call;
   if (joins && !running.program->batchable.empty() && running.program->batchable[index] > 0 && !run.unbatched &&
       issue_batch(running, index, *slot))
     return true;
   program_run::lane_progress &progress = run.lanes[run.lane_of[index]];
-  run.goes_out(index);
+  run.mark_issued(index);
   f.begin(this, running, index, slot, 2);
   run.slots[index] = slot;
   ++run.in_flight;
-  std::int32_t unmade = 2;  // backend_calls that no call has been made for, and the one that is this function's own
+  std::int32_t unmade = 2;  // unmade backend calls, and this function's own count
   try {
     lanes_.entered_of_run(*slot);
     if (!progress.started) device_.begin_at(slot->stream, running.ready_ns());
     progress.started = true;
-    wait_for_others(running, index, *slot);
+    wait_for_other_lanes(running, index, *slot);
     unmade = 1;
     const std::int32_t units = c.is<ops::gemm>() ? lanes_.units_for(running.priority, 1, running.units) : 0;
     if (launcher_.launch(f, &c, units) && running.program->needs_event[index]) record_end(running, index, *slot);
-    end_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
+    complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, unmade);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    end_calls(f, status, last_error(), 0, 0, unmade);
+    complete_calls(f, status, last_error(), 0, 0, unmade);
   }
   return true;
 }
 
-// For commands of other lanes that wait for this one on the device.
+// Records an event for commands of other lanes that wait for this one on the device.
 void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
   if (events_.empty()) {
-    events_.reserve(1);  // first, so that no event is made that there is no room for
+    events_.reserve(1);  // first, so that a made event can always be stored
     events_.push_back(device_.event_create());
   }
   running.run->events[index] = events_.back();
@@ -192,8 +195,8 @@ void engine::record_end(job &running, std::uint32_t index, const lane_slot &slot
   device_.check(ops_.event_record(running.run->events[index], slot.stream), "recording an event");
 }
 
-// On the device, behind what other streams do first.
-void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot &slot) {
+// On the device, after its dependencies in other streams.
+void engine::wait_for_other_lanes(job &running, std::uint32_t index, const lane_slot &slot) {
   if (!lanes_.device_ordered()) return;
   const schedule &s = *running.program->schedule;
   const command &c = s.commands[index];
@@ -205,22 +208,22 @@ void engine::wait_for_others(job &running, std::uint32_t index, const lane_slot 
   }
 }
 
-void engine::command_ended(inflight_command &f) noexcept {
+void engine::command_completed(inflight_command &f) noexcept {
   job &running = *f.owner;
   program_run &run = *running.run;
-  const auto ended = [&](std::uint32_t command) {
-    run.states[command] = program_run::command_state::ended;
+  const auto completed = [&](std::uint32_t command) {
+    run.states[command] = program_run::command_state::completed;
     if (run.lane_of[command] != UINT32_MAX) run.lanes[run.lane_of[command]].busy = false;
     --run.in_flight;
-    ++run.ended;
+    ++run.completed_count;
     for (const std::uint32_t after : running.program->after.of(command))
       if (!on_device(running.program->schedule->commands[after].where) && --run.blockers[after] == 0)
         run.stageable.push_back(after);
   };
   if (f.batch)
-    std::for_each(f.batch->commands.begin(), f.batch->commands.end(), ended);
+    std::for_each(f.batch->commands.begin(), f.batch->commands.end(), completed);
   else
-    ended(f.index);
+    completed(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
   if (f.batch) {
     running.add_time(f, running.ready_ns());
@@ -231,20 +234,20 @@ void engine::command_ended(inflight_command &f) noexcept {
   for (const std::uint32_t after : running.program->after.of(f.index)) add_time(running, after);
 }
 
-// Once the command and all that it waits for have been told, in whatever order: a backend that was made to wait for
-// another stream may not know until when.
+// Called once the command and its dependencies have been reported, in any order: a backend whose stream waits for
+// another may not know the start time.
 void engine::add_time(job &running, std::uint32_t index) noexcept {
   const program_run &run = *running.run;
   const schedule &s = *running.program->schedule;
-  if (run.states[index] != program_run::command_state::ended) return;
-  std::int64_t others_end_ns = running.ready_ns();
+  if (run.states[index] != program_run::command_state::completed) return;
+  std::int64_t dependencies_end_ns = running.ready_ns();
   for (std::uint32_t w = 0; w < s.commands[index].waits; ++w) {
     const std::uint32_t before = s.waits[s.commands[index].first_wait + w];
-    if (run.states[before] != program_run::command_state::ended) return;
-    others_end_ns = std::max(others_end_ns, run.inflight[before].end_ns);
+    if (run.states[before] != program_run::command_state::completed) return;
+    dependencies_end_ns = std::max(dependencies_end_ns, run.inflight[before].end_ns);
   }
-  running.add_time(run.inflight[index], others_end_ns);
-  if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], others_end_ns);
+  running.add_time(run.inflight[index], dependencies_end_ns);
+  if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], dependencies_end_ns);
 }
 
 void engine::end_run(job &running) noexcept {
@@ -258,27 +261,27 @@ void engine::end_run(job &running) noexcept {
       ops_.event_destroy(event);
     }
   }
-  device_memory_.give_back(running.operands.device_arena);
-  staging_memory_.give_back(running.operands.staging_arena);
-  memory_came_back_ = true;
-  running.work_ended();
+  device_memory_.release(running.operands.device_arena);
+  staging_memory_.release(running.operands.staging_arena);
+  memory_released_ = true;
+  running.work_completed();
 }
 
 // On a staging worker's thread.
 void engine::stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
-  if (f.owner->failed()) return end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  if (f.owner->failed()) return complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
   const std::int64_t traced_ns = f.owner->trace_number != 0 && trace::recording_is_on() ? monotonic_ns() : 0;
   try {
     const schedule &s = *f.owner->program->schedule;
     const command &c = s.commands[f.index];
     std::vector<sg_backend_copy> copies;
-    if (const auto rounding = lower_narrowing(s.buffers, c, f.owner->operands))
-      narrow(*rounding);
+    if (const auto rounding = lower_downcast(s.buffers, c, f.owner->operands))
+      run_downcast(*rounding);
     else
       lower_copy(s.buffers, c, f.owner->operands, copies);
-    // Staging memory is to stay in the caches, where the device finds it; a result does not belong there.
+    // Staging memory should stay in the caches, where the device reads it; results should not.
     const auto copy_run = [&](void *to, const void *from, std::size_t bytes) {
       if (c.is<ops::unpack>() && bytes >= least_past_caches)
         copy_past_caches(to, from, bytes);
@@ -294,7 +297,7 @@ void engine::stage(inflight_command &f) noexcept {
     message = "out of host memory while staging";
   }
   if (traced_ns != 0) trace_staging(f, traced_ns);
-  end_calls(f, status, message, 0, 0, 1);
+  complete_calls(f, status, message, 0, 0, 1);
 }
 
 }  // namespace sg

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's jobs that are ready: which of them go into which lane.
+// Ready jobs: assigns them to lanes.
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
 
 namespace sg {
 
-// A full lane holds up nobody else's.
-void engine::start_within() noexcept {
-  if (ready_within_.empty()) return;
-  ready_within_.keep([&](job &j) {
-    if (ends_unrun(j)) return false;
-    lane_slot *const slot = lane_set::with_room(*j.within);
+// A full lane delays no other partition's jobs.
+void engine::start_in_partitions() noexcept {
+  if (ready_in_partitions_.empty()) return;
+  ready_in_partitions_.keep([&](job &j) {
+    if (complete_unrun(j)) return false;
+    lane_slot *const slot = lane_set::with_room(*j.partition_lane);
     if (slot)
       start_single(j, *slot);
     else
@@ -34,10 +34,10 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
   job &next = from.front();
   if (next.cancel_requested() || next.dependency_failed()) {
     from.pop();
-    return ends_unrun(next);
+    return complete_unrun(next);
   }
   if (next.run) {
-    // What one of higher priority was refused is kept for it.
+    // Memory refused to a job of higher priority is reserved for it.
     if (memory_refused_ || !start_run(next)) return false;
     from.pop();
     advance(next);
@@ -71,7 +71,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   inflight_command &f = ready.single;
   f.begin(this, ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.program->schedule->commands.data() : nullptr;
-  f.share = c && !ready.within ? ready.program->share : 0;  // of what the other lanes share
+  f.share = c && !ready.partition_lane ? ready.program->share : 0;  // of the shared lanes
   lanes_.entered(slot, f.share);
   bool enqueued = false;
   try {
@@ -80,7 +80,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
   } catch (...) {
     const sg_status status = status_of_current_exception();
-    end_calls(f, status, last_error(), 0, 0, 1);
+    complete_calls(f, status, last_error(), 0, 0, 1);
   }
   if (enqueued && lanes_.device_ordered()) {
     f.predicted_ns = c ? ready.program->predicted_ns() : 0;
@@ -90,7 +90,8 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     ready.issued(bit_of_lane(slot.index));
   }
   if (ready.native) ready.announce_issued();
-  end_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);  // this one's own: the job could not end before it was issued
+  // This function's own count: the job cannot complete before it is issued.
+  complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
 }
 
 }  // namespace sg

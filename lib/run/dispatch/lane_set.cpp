@@ -11,16 +11,16 @@ namespace sg {
 
 namespace {
 
-// Commands that a stream of a device may hold: enough that the device never waits for the host, and few enough that the
-// driver takes them at once (from some dozens on, CUDA's calls wait for the device).
+// Commands that a device stream may hold: enough that the device never waits for the host, and few enough that the
+// driver accepts them without blocking (from some dozens on, CUDA's calls wait for the device).
 constexpr std::int32_t device_depth = 12;
-// Copies of chunks, of some 40 us each, that keep an engine busy until the host has learnt of the first one's end.
+// Copies of chunks, of some 40 us each, that keep a copy engine busy until the host observes the first completion.
 constexpr std::int32_t copies_ahead = 3;
-// After so long without a product of high priority, none is expected.
+// After this time without a GEMM of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 constexpr std::int32_t most_device_lanes = 16;
-constexpr std::size_t first_named = most_device_lanes + 5;  // the lanes before it are for whatever suits
-static_assert(first_named + most_named_lanes <= 8 * sizeof(lane_bits));
+constexpr std::size_t first_dedicated = most_device_lanes + 5;  // the lanes before it are shared
+static_assert(first_dedicated + most_dedicated_lanes <= 8 * sizeof(lane_bits));
 
 std::int32_t in_1024ths(float share) noexcept { return static_cast<std::int32_t>(share * 1024); }
 
@@ -82,8 +82,8 @@ bool lane_set::cores_are_full() const noexcept {
   });
 }
 
-// Among equals on cores the next in turn, on a device the first, which is the likeliest to be awake. There is at least
-// one.
+// The least loaded lane; among equals round-robin on cores, and on a device the first, whose thread is likeliest awake.
+// At least one lane exists.
 lane_slot *lane_set::least_loaded() noexcept {
   const lane_slot *const awake = awake_.load(std::memory_order_relaxed);
   const std::size_t first = device_ordered_ ? 0 : awake ? awake->index : next_lane_;
@@ -106,7 +106,7 @@ lane_slot *lane_set::find_core(const lane_demand &wanted) noexcept {
   return slot;
 }
 
-lane_slot *lane_set::with_room(lane_slot &named) noexcept { return unless_full(&named, device_depth); }
+lane_slot *lane_set::with_room(lane_slot &dedicated) noexcept { return unless_full(&dedicated, device_depth); }
 
 lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
   if (!device_ordered_) return find_core(wanted);
@@ -119,11 +119,11 @@ lane_slot *lane_set::find(const lane_demand &wanted) noexcept {
     return unless_full(compute_[static_cast<std::size_t>(std::countr_zero(lanes))].get(), device_depth);
   const std::int32_t now = computing_.load(std::memory_order_acquire);
   if (wanted.small) {
-    if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // what is waited for need not wait for news, too
+    if (now >= most_small_ + (wanted.urgent ? 1 : 0)) return nullptr;  // an urgent job does not wait for completions
     const float full = static_cast<float>(wanted.waiting) * wanted.share;
-    const bool worth_it =
+    const bool worth_a_launch_now =
         full >= limits_.worth_a_launch && full * wanted.work_seconds >= limits_.worth_a_launch_seconds;
-    if (now > 0 && !wanted.urgent && !worth_it && monotonic_ns() - latest_launch_ns_ < between_launches_ns_)
+    if (now > 0 && !wanted.urgent && !worth_a_launch_now && monotonic_ns() - latest_launch_ns_ < between_launches_ns_)
       return nullptr;
   } else if (now >= most_large_ && share_.load(std::memory_order_acquire) + in_1024ths(wanted.share) > 1024) {
     return nullptr;
@@ -138,7 +138,7 @@ lane_slot *lane_set::find(lane where, int priority, bool alone) noexcept {
                     : where.kind == lane_kind::copy_out ? run_copy_out_
                     : priority > 0                      ? urgent_
                                                         : compute_[where.index % compute_.size()].get();
-  // A run has always more to give: whatever else comes finds a place.
+  // A run always has more commands: leave room for other work.
   return slot->of_runs.load(std::memory_order_acquire) < device_depth - 1 ? unless_full(slot, device_depth) : nullptr;
 }
 
@@ -147,7 +147,8 @@ bool lane_set::copies_in_run_dry() const noexcept {
 }
 
 const lane_slot *lane_set::at(std::size_t index) const noexcept {
-  if (index >= first_named) return named_[index - first_named];  // nullptr: it is gone, and its commands have ended
+  if (index >= first_dedicated)
+    return dedicated_[index - first_dedicated];  // nullptr: dismissed, and its commands have completed
   return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
 }
 
@@ -160,15 +161,15 @@ void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
   }
 }
 
-bool lane_set::admit(lane_slot &named) noexcept {
-  const named_places room = room_for(named.use);
-  const auto first = named_.begin() + static_cast<std::ptrdiff_t>(room.first);
+bool lane_set::admit(lane_slot &dedicated) noexcept {
+  const dedicated_range room = room_for(dedicated.use);
+  const auto first = dedicated_.begin() + static_cast<std::ptrdiff_t>(room.first);
   const auto end = first + static_cast<std::ptrdiff_t>(room.count);
   const auto place = std::find(first, end, nullptr);
   if (place == end) return false;
-  *place = &named;
-  named.device = index_;
-  named.index = static_cast<std::uint32_t>(first_named + static_cast<std::size_t>(place - named_.begin()));
+  *place = &dedicated;
+  dedicated.device = index_;
+  dedicated.index = static_cast<std::uint32_t>(first_dedicated + static_cast<std::size_t>(place - dedicated_.begin()));
   return true;
 }
 
@@ -177,7 +178,9 @@ std::size_t lane_set::in_whole_waves(std::size_t count, float share) const noexc
   return waves < 1 ? count : static_cast<std::size_t>(std::lround(waves / share));
 }
 
-void lane_set::dismiss(const lane_slot &named) noexcept { *std::find(named_.begin(), named_.end(), &named) = nullptr; }
+void lane_set::dismiss(const lane_slot &dedicated) noexcept {
+  *std::find(dedicated_.begin(), dedicated_.end(), &dedicated) = nullptr;
+}
 
 void lane_set::entered_of_run(lane_slot &slot) noexcept {
   slot.of_runs.fetch_add(1, std::memory_order_relaxed);
@@ -211,14 +214,14 @@ void lane_set::left(lane_slot &slot, float share, std::int64_t predicted_ns) noe
   share_.fetch_sub(in_1024ths(share), std::memory_order_relaxed);
   if (ops_.poll && predicted_ns > 0) {
     slot.predicted_ns.fetch_sub(predicted_ns, std::memory_order_relaxed);
-    slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next one's
+    slot.begun_ns.store(monotonic_ns(), std::memory_order_relaxed);  // the next command's
   }
   slot.in_flight.fetch_sub(1, std::memory_order_acq_rel);
-  if (is_computing(slot)) computing_.fetch_sub(1);  // in one order with the engine's notes of saturation
+  if (is_computing(slot)) computing_.fetch_sub(1);  // sequentially consistent with the engine's store of saturated_
 }
 
 std::int32_t lane_set::units_for(int priority, float share, std::int32_t limit) noexcept {
-  // What happened lately in the world means nothing to a device of virtual time.
+  // Recent host times mean nothing on a device with virtual time.
   const bool may_spare = device_ordered_ && !ops_.stream_begin_at && limits_.spared_units > 0;
   if (!may_spare || priority > 0 || share < 1 || latest_urgent_ns_ == 0) return limit;
   if (monotonic_ns() - latest_urgent_ns_ >= urgent_for_ns) return limit;

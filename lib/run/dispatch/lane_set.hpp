@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend streams of an engine, and which of them may take a command now.
+// The backend streams of an engine, and which of them can accept a command now.
 //
-// A device runs few commands at a time and is handed few: what waits here can still be overtaken, cancelled and
-// gathered into groups, what waits in the device cannot. Used by the engine's one thread at a time, but for what is
-// atomic.
+// Few commands are enqueued at a time: queued jobs can still be overtaken, cancelled and batched, enqueued commands
+// cannot. Used by one thread at a time, except for atomic members.
 #pragma once
 
 #include <array>
@@ -20,14 +19,14 @@
 
 namespace sg {
 
-// What occupies which engine of a device; a schedule's run begins on none, and gives each what it has for it.
+// The device engine that a command occupies; a schedule's run begins on none, and its commands use each.
 enum work_class : std::uint8_t { to_device, from_device, computing, of_runs, work_classes };
 
-// Of lanes that are used by name, those that a context has room for, and the places that they have.
-struct named_places {
+// The dedicated lanes of one use: their first index and their number.
+struct dedicated_range {
   std::size_t first, count;
 };
-constexpr named_places room_for(lane_use use) noexcept {
+constexpr dedicated_range room_for(lane_use use) noexcept {
   switch (use) {
     case lane_use::native: return {0, 32};
     case lane_use::events: return {32, 3};
@@ -36,20 +35,20 @@ constexpr named_places room_for(lane_use use) noexcept {
   }
   return {0, 0};
 }
-inline constexpr std::size_t most_named_lanes = 43;
+inline constexpr std::size_t most_dedicated_lanes = 43;
 
-// A free-standing command that wants a lane.
+// A stand-alone command that needs a lane.
 struct lane_demand {
   work_class what = computing;
   int priority = 0;
-  bool alone = false;                                             // long enough to have a core to itself
-  bool small = false;                                             // may go out in a group
-  bool urgent = false;                                            // somebody waits for it
-  std::size_t waiting = 1;                                        // how many, with this one, wait for such a lane
-  float share = 1;                                                // of the device, that it fills
-  double seconds = std::numeric_limits<double>::infinity();       // predicted, of a product
-  double work_seconds = std::numeric_limits<double>::infinity();  // the same without its launch
-  lane_bits behind = 0;                                           // lanes whose commands of now it comes after
+  bool alone = false;                                             // long enough to need a core of its own
+  bool small = false;                                             // can be batched
+  bool urgent = false;                                            // a thread waits for it
+  std::size_t waiting = 1;                                        // queued commands for such a lane, this one included
+  float share = 1;                                                // share of the device that it fills
+  double seconds = std::numeric_limits<double>::infinity();       // predicted, of a GEMM
+  double work_seconds = std::numeric_limits<double>::infinity();  // likewise without its launch
+  lane_bits behind = 0;                                           // lanes whose present commands it follows
 };
 
 class lane_set {
@@ -60,52 +59,53 @@ class lane_set {
   lane_set(const lane_set &) = delete;
   lane_set &operator=(const lane_set &) = delete;
 
-  bool device_ordered() const noexcept { return device_ordered_; }  // streams and events order; else the engine does
-  // Whether something is in flight whose end will be told, and before which no small product of normal priority is
-  // worth another look.
+  // True: streams and events order commands; false: the engine does.
+  bool device_ordered() const noexcept { return device_ordered_; }
+  // Whether a command is in flight whose completion will be reported, and until then no small GEMM of normal priority
+  // needs a step.
   bool busy_with_small() const noexcept { return device_ordered_ ? computing_.load() > 0 : cores_are_full(); }
-  // So much work is worth a look at the inbox, and on cores a group twice its dispatch.
-  static constexpr std::int64_t worth_a_look_ns = 25'000;
-  // Of so many products of that share of the device, those that fill it a whole number of times: one more would take as
-  // long as another round of all. All where they do not fill it once.
+  // This much queued work is worth a step; on cores it is twice the cost of dispatching a batch.
+  static constexpr std::int64_t worth_a_step_ns = 25'000;
+  // The largest number of GEMMs up to `count`, each with that share of the device, that fills whole waves of it; one
+  // more would add a wave. `count` if they do not fill one wave.
   std::size_t in_whole_waves(std::size_t count, float share) const noexcept;
   std::int32_t compute_lanes() const noexcept { return static_cast<std::int32_t>(compute_.size()); }
 
-  lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it has to wait
-  // Whether a product of that priority that waits does so for room that those of lower priority would take.
+  lane_slot *find(const lane_demand &wanted) noexcept;  // nullptr: it must wait
+  // Whether a queued GEMM of that priority waits for room that lower priorities would use.
   bool holds_up_lower(int priority) const noexcept { return !device_ordered_ || priority <= 0; }
-  // The lane for a command of a schedule's run; nullptr: it has to wait.
+  // The lane for a command of a schedule's run; nullptr: it must wait.
   lane_slot *find(lane where, int priority, bool alone) noexcept;
 
-  // A lane that is used by name, unless it is full: then nullptr.
-  static lane_slot *with_room(lane_slot &named) noexcept;
+  // The dedicated lane; nullptr if it is full.
+  static lane_slot *with_room(lane_slot &dedicated) noexcept;
 
-  // Whether a device's lane of copies in would soon have nothing to do.
+  // Whether a device's lane of copies in would soon be idle.
   bool copies_in_run_dry() const noexcept;
 
-  // Lets what is enqueued in `slot` next start after what is in the lanes `behind` now. Throws sg::error.
+  // Makes the next command enqueued in `slot` follow the present commands of the lanes `behind`. Throws sg::error.
   void follow(const lane_slot &slot, lane_bits behind) const;
 
-  // A lane that is used by name, which find() never gives. False: there is no room.
-  bool admit(lane_slot &named) noexcept;
-  void dismiss(const lane_slot &named) noexcept;
+  // Adds a dedicated lane, which find() never returns. False: no lane is left.
+  bool admit(lane_slot &dedicated) noexcept;
+  void dismiss(const lane_slot &dedicated) noexcept;
 
-  // A free-standing command, or one of a schedule's run, which many follow: small products go beside those.
+  // A command was enqueued: a stand-alone one, or one of a run, which small GEMMs avoid because many follow.
   void entered(lane_slot &slot, float share) noexcept;
   static void entered_of_run(lane_slot &slot) noexcept;
   void launched(bool small) noexcept;  // just now
-  // When the command that has entered last should end, on CLOCK_MONOTONIC; 0 where nobody would ask.
+  // Expected end of the command enqueued last, on CLOCK_MONOTONIC; 0: no caller would query it.
   std::int64_t expect(lane_slot &slot, std::int64_t predicted_ns) noexcept;
   void left(lane_slot &slot, float share, std::int64_t predicted_ns) noexcept;  // any thread
   static void left_of_run(lane_slot &slot) noexcept;                            // any thread
-  // The thread of a core's lane, which has just ended a command, looks for the next one until it falls asleep. Any
+  // The thread of a core's lane, which has just completed a command, looks for the next one until it sleeps. Any
   // thread.
   void awake(lane_slot *slot) noexcept {
     if (!device_ordered_) awake_.store(slot, std::memory_order_relaxed);
   }
 
-  // Multiprocessors that a product may use; 0: all. `limit`: its stream's. Of long ones of low or normal priority some
-  // stay free while products of high priority come, which would otherwise wait for one to be released.
+  // Limit of multiprocessors of a GEMM; 0: all. `limit`: its stream's. While GEMMs of high priority are submitted, long
+  // ones of lower priority leave some free, so that those need not wait for one.
   std::int32_t units_for(int priority, float share, std::int32_t limit) noexcept;
 
  private:
@@ -127,14 +127,14 @@ class lane_set {
   const std::int64_t between_launches_ns_;
   const std::int32_t units_;
   std::vector<std::unique_ptr<lane_slot>> compute_, others_;
-  std::array<lane_slot *, most_named_lanes> named_{};
-  // In others_. A copy by itself would come, in a lane of runs' copies, behind some that wait for products.
+  std::array<lane_slot *, most_dedicated_lanes> dedicated_{};
+  // In others_. A single copy in a lane of runs' copies would be queued behind copies that wait for GEMMs.
   lane_slot *urgent_ = nullptr, *copy_in_ = nullptr, *copy_out_ = nullptr;
   lane_slot *run_copy_in_ = nullptr, *run_copy_out_ = nullptr;
   std::size_t next_lane_ = 0;
   std::int64_t latest_urgent_ns_ = 0, latest_launch_ns_ = 0;
   std::atomic<std::int32_t> share_{0};      // in 1/1024 of the device
-  std::atomic<std::int32_t> computing_{0};  // a device's, free-standing, in compute_
+  std::atomic<std::int32_t> computing_{0};  // stand-alone commands of a device in compute_
   std::atomic<lane_slot *> awake_{nullptr};
 };
 

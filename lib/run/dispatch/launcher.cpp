@@ -12,8 +12,8 @@ namespace sg {
 
 namespace {
 
-// Whether two single products are one to the backend but for the addresses of A, B and C. Those that add to C are not:
-// when a call fails half-way, all of it is tried again.
+// Whether two single GEMMs differ in the addresses of A, B and C only. Not if they add to C: after a partial failure
+// the whole call is repeated.
 bool differ_in_addresses(const job &x, const job &y) noexcept {
   const auto *const known = x.program->call_of(0);
   if (x.program != y.program || !known || known->has_bias || known->form.batch != 1) return false;
@@ -27,9 +27,9 @@ bool differ_in_addresses(const job &x, const job &y) noexcept {
 
 }  // namespace
 
-void launcher::ended(void *user, const sg_backend_result *result) {
+void launcher::completed(void *user, const sg_backend_result *result) {
   inflight_command &f = *static_cast<inflight_command *>(user);
-  f.home->end_calls(f, result->status, result->message, result->start_ns, result->end_ns, 1);
+  f.home->complete_calls(f, result->status, result->message, result->start_ns, result->end_ns, 1);
 }
 
 // A failure completes the calls that were not enqueued.
@@ -38,9 +38,9 @@ bool launcher::enqueue(inflight_command &f, std::size_t calls, Enqueue &&enqueue
   const auto count = static_cast<std::int32_t>(calls);
   f.backend_calls.store(count + 1, std::memory_order_release);
   for (std::int32_t i = 0; i < count; ++i) {
-    const sg_status status = enqueue_one(static_cast<std::size_t>(i), sg_backend_done{ended, &f});
+    const sg_status status = enqueue_one(static_cast<std::size_t>(i), sg_backend_done{completed, &f});
     if (status == SG_STATUS_OK) continue;
-    f.home->end_calls(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
+    f.home->complete_calls(f, status, ops_.last_message(device_.handle()), 0, 0, count - i);
     return false;
   }
   return true;
@@ -54,7 +54,7 @@ bool launcher::launch(inflight_command &f, const command *c, std::int32_t units)
       return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
         return ops_.graph_launch(stream, owner.graph->on_device(), done);
       });
-    if (owner.kind == work_kind::point)
+    if (owner.kind == work_kind::lane_marker)
       return enqueue(f, 1, [&](std::size_t, sg_backend_done done) {
         sg_status status = owner.awaited ? ops_.stream_wait(stream, owner.awaited) : SG_STATUS_OK;
         if (status == SG_STATUS_OK && owner.recorded) status = ops_.event_record(owner.recorded, stream);
@@ -72,29 +72,29 @@ bool launcher::launch(inflight_command &f, const command *c, std::int32_t units)
                    [&](std::size_t i, sg_backend_done done) { return device_.enqueue(stream, commands_.at(i), done); });
   } catch (const std::bad_alloc &) {
     f.backend_calls.store(2, std::memory_order_release);
-    f.home->end_calls(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
+    f.home->complete_calls(f, SG_STATUS_OUT_OF_MEMORY, "out of host memory while the command was prepared", 0, 0, 1);
   }
   return false;
 }
 
-sg_backend_gemm launcher::gemm_of(const job &whose, std::uint32_t index) noexcept {
-  sg_backend_gemm product;
-  if (const auto *known = whose.program->call_of(index)) {
-    const problem_binding &own = whose.operands.problem(known->group);
-    product = known->form;
-    product.a = own.operands[known->operands[0]].base;
-    product.b = own.operands[known->operands[1]].base;
-    product.c = own.operands[known->operands[2]].base;
-    if (known->has_bias) product.bias = own.operands[known->operands[3]].base;
-    if (known->own_alpha) product.alpha = own.alpha;
-    if (known->own_beta) product.beta = own.beta;
+sg_backend_gemm launcher::gemm_of(const job &owner, std::uint32_t index) noexcept {
+  sg_backend_gemm call;
+  if (const auto *known = owner.program->call_of(index)) {
+    const problem_binding &own = owner.operands.problem(known->group);
+    call = known->form;
+    call.a = own.operands[known->operands[0]].base;
+    call.b = own.operands[known->operands[1]].base;
+    call.c = own.operands[known->operands[2]].base;
+    if (known->has_bias) call.bias = own.operands[known->operands[3]].base;
+    if (known->own_alpha) call.alpha = own.alpha;
+    if (known->own_beta) call.beta = own.beta;
   } else {
     pointer_scratch unused;
-    product =
-        lower_gemm(whose.program->schedule->buffers, whose.program->schedule->commands[index], whose.operands, unused);
+    call =
+        lower_gemm(owner.program->schedule->buffers, owner.program->schedule->commands[index], owner.operands, unused);
   }
-  product.compute_units = whose.units;
-  return product;
+  call.compute_units = owner.units;
+  return call;
 }
 
 bool launcher::launch(batch &b, sg_backend_done done) {
@@ -116,7 +116,7 @@ sg_status launcher::launch_scattered(batch &b, sg_backend_done done) {
   all.a_array = b.a.data();
   all.b_array = b.b.data();
   all.c_array = b.c.data();
-  return device_.enqueue(b.whole.lane->stream, all.header, done);
+  return device_.enqueue(b.inflight.lane->stream, all.header, done);
 }
 
 sg_status launcher::launch_each(batch &b, sg_backend_done done) {
@@ -124,7 +124,7 @@ sg_status launcher::launch_each(batch &b, sg_backend_done done) {
   b.statuses.assign(b.gemms.size(), SG_STATUS_OK);
   b.calls.reserve(b.gemms.size());
   for (const sg_backend_gemm &each : b.gemms) b.calls.push_back(&each.header);
-  return ops_.enqueue(b.whole.lane->stream, b.calls.data(), static_cast<std::int32_t>(b.calls.size()),
+  return ops_.enqueue(b.inflight.lane->stream, b.calls.data(), static_cast<std::int32_t>(b.calls.size()),
                       b.statuses.data(), done);
 }
 

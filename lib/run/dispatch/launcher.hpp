@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a backend's calls for commands. Used by the engine's one thread at a time.
+// Makes backend calls for commands. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ class launcher {
  public:
   explicit launcher(const device &on) noexcept : device_(on), ops_(on.ops()) {}
 
-  // A job's copy, or the command `c` of its schedule, into the lane of `f`. `units`: multiprocessors to use; 0: all.
-  // Its backend_calls are set to the number of calls and one, which is the caller's. False: a call failed, and the job
+  // Enqueues a job's copy, or the command `c` of its schedule, in the lane of `f`. `units`: limit of multiprocessors;
+  // 0: all. Sets `f.backend_calls` to the number of calls plus one for the caller. False: a call failed, and the job
   // has failed.
   bool launch(inflight_command &f, const command *c, std::int32_t units) noexcept;
-  // A batch as one call: of its members, or of its GEMMs, where it has them already. False: not enqueued, and the
+  // Enqueues a batch as one call: of its members, or of its GEMMs if they are set. False: not enqueued, and the
   // callback is not called. Throws std::bad_alloc.
   bool launch(batch &b, sg_backend_done done);
-  // A GEMM of the job's schedule as the backend takes it; it has no pointer arrays.
-  static sg_backend_gemm gemm_of(const job &whose, std::uint32_t command) noexcept;
-  // The callback of what launch() has enqueued; `user` is the inflight_command.
-  static void ended(void *user, const sg_backend_result *result);
+  // The backend's form of a GEMM of the job's schedule without pointer arrays.
+  static sg_backend_gemm gemm_of(const job &owner, std::uint32_t command) noexcept;
+  // Callback of launch(); `user` is the inflight_command.
+  static void completed(void *user, const sg_backend_result *result);
 
  private:
   template <class Enqueue>

@@ -21,13 +21,13 @@ std::int64_t need_of(const job &of) noexcept { return of.program->schedule->devi
 
 bool is_out_of_memory(const error &e) noexcept { return e.status() == SG_STATUS_OUT_OF_MEMORY; }
 
-// In steps of a 32nd at most, so that much the same memory gives the same plan, which is known by then.
+// Rounds to a 32nd, so that similar amounts of memory give the same plan, which is cached by then.
 std::int64_t in_steps(std::int64_t bytes) noexcept {
   const int digits = std::bit_width(static_cast<std::uint64_t>(bytes));
   return digits <= 6 ? bytes : bytes >> (digits - 6) << (digits - 6);
 }
 
-// What to plan for when `refused` bytes were. What is free may be less than it, or in pieces.
+// The memory limit to plan with after `refused` bytes were. Free memory may be less, or fragmented.
 std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
   const auto free = on.free_memory();
   const std::int64_t less = refused - refused / 4;
@@ -35,7 +35,7 @@ std::int64_t budget_after(std::int64_t refused, const device &on) noexcept {
   return in_steps(static_cast<std::int64_t>(*free - *free / 16));  // the driver needs some
 }
 
-// The engine takes it for a run by now, though less memory may leave it one command.
+// As a run in any case, because the engine runs it as one, though the new plan may have one command.
 void adopt(job &ready, const std::shared_ptr<const program> &replanned) { ready.give_schedule(replanned, true); }
 
 void log_replan(const job &ready, std::int64_t refused, std::int64_t budget) noexcept {
@@ -59,7 +59,7 @@ auto oom_replan::low_memory_variant_of(const program_ref &planned) const noexcep
   return found == variants_.end() ? nullptr : found->second;
 }
 
-// Without memory for the entry the next run plans again.
+// Out of memory: the next run plans again.
 void oom_replan::remember(const program_ref &planned, const program_ref &variant) noexcept {
   try {
     variants_[planned] = variant;
@@ -73,7 +73,7 @@ void oom_replan::remember(const program_ref &planned, const program_ref &variant
 
 void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
   const program_ref planned = ready.shared_program();
-  // What an earlier run left, before the device is asked again for what it did not have.
+  // First the variant of an earlier run, before the device is asked again for memory that it lacked.
   if (const program_ref variant = variants_.empty() ? nullptr : low_memory_variant_of(planned)) {
     const std::int64_t left = variant->schedule->device_bytes;
     if (left > 0 && !from.keeps(need_of(ready)) && from.keeps(left)) adopt(ready, variant);
@@ -81,18 +81,18 @@ void oom_replan::acquire_memory(job &ready, arena_pool &from, bool replans) {
   for (bool freed = false;;) {
     const std::int64_t refused = need_of(ready);
     try {
-      ready.operands.device_arena = from.take(refused);  // it has freed what it kept before it fails
+      ready.operands.device_arena = from.acquire(refused);  // it frees its kept blocks before it fails
       break;
     } catch (const error &e) {
       if (!is_out_of_memory(e) || !replans) throw;
     }
     if (!std::exchange(freed, true)) {
-      ready.owner().free_unused_buffers();  // buffers that were released
+      ready.owner().free_unused_buffers();  // released buffers
       continue;
     }
     plan_request request = planned->request;
     const std::int64_t budget = budget_after(refused, ready.owner().on());
-    request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would be the model's
+    request.memory_limit = std::max<std::int64_t>(1, budget);  // some plans need none, and 0 would mean the model's
     try {
       adopt(ready, ready.owner().replan(*planned, request));
       log_replan(ready, refused, budget);

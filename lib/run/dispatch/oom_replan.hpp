@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device memory of a run, on a device that may have less of it than the plan supposed: others use it too.
+// Device memory of a run, on a device that may have less of it than planned: other processes use it too.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ namespace sg {
 class arena_pool;
 class job;
 
-// Used by the engine's one thread at a time, which owns it.
+// Owned by the engine; used by one thread at a time.
 class oom_replan {
  public:
-  // Takes the device memory of a job's schedule into its operands. When the device refuses and `replans` is set, the
-  // job is planned again for what is free, with smaller tiles, and once more for less, as long as there is a plan; the
-  // job then has that plan. Throws sg::error(SG_STATUS_OUT_OF_MEMORY), which then says what was wanted and what is
-  // free, std::bad_alloc.
+  // Acquires the device memory of a job's schedule and stores it in its operands. If the device refuses and `replans`
+  // is set, the job is planned again for the free memory, with smaller tiles, and again for less, as long as there is a
+  // plan; the job then has that plan. Throws sg::error(SG_STATUS_OUT_OF_MEMORY), with the requested and the free
+  // amount, or std::bad_alloc.
   void acquire_memory(job &ready, arena_pool &from, bool replans);
 
  private:
@@ -29,7 +29,7 @@ class oom_replan {
   program_ref low_memory_variant_of(const program_ref &planned) const noexcept;  // nullptr: none is known
   void remember(const program_ref &planned, const program_ref &variant) noexcept;
 
-  // The plan that ran last in place of another. It owns the variants and watches the plans.
+  // The plan that last replaced another. Owns the variants; refers weakly to the plans.
   std::map<std::weak_ptr<const program>, program_ref, std::owner_less<>> variants_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that are ready and wait for a lane, of one priority and one class of work: in turn between those who submit, and
-// in order for each of them, so that a flood from one does not hold up another. A turn is the start of a job at the
-// front; those that go with it in one call cost their submitter none, and those that could not have lost none.
+// Ready jobs that wait for a lane, of one priority and one class of work: a queue for each submitter and a fair share
+// for each queue, so that a flood from one does not delay another. A queue's virtual time counts started jobs; members
+// batched with the first job are free.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ class ready_jobs {
 
   void push(job &ready) noexcept {
     const std::uint32_t index = list_of(ready.submitter);
-    // Whoever had nothing to wait for has saved no turns.
-    if (!lists_[index].first) lists_[index].turns = std::max(lists_[index].turns, latest_turn_);
+    // An empty queue earns no credit: its virtual time catches up.
+    if (!lists_[index].first) lists_[index].virtual_time = std::max(lists_[index].virtual_time, virtual_time_);
     append(index, ready);
   }
 
-  // The other end of its submitter's list: for one that was taken out and found no lane.
+  // Returns a job to the front of its submitter's queue: it was taken out and found no lane.
   void put_back(job &ready) noexcept {
     const std::uint32_t index = list_of(ready.submitter);
     job_list &list = lists_[index];
@@ -37,20 +37,20 @@ class ready_jobs {
     ++size_;
   }
 
-  // Whose turn it is; there is one.
-  job &front() const noexcept { return *lists_[whose_turn()].first; }
-  // Takes the front out.
+  // The next job in fair order; there is one.
+  job &front() const noexcept { return *lists_[next_submitter()].first; }
+  // Removes the front job.
   void pop() noexcept {
-    const std::uint32_t index = whose_turn();
-    latest_turn_ = lists_[index].turns++;
+    const std::uint32_t index = next_submitter();
+    virtual_time_ = lists_[index].virtual_time++;
     take_first(index);
   }
 
-  // Takes out, one from each list after the other, what `wanted(job)` accepts, until it has taken `most` or has looked
-  // at enough; `take(job)` gets it, and says whether there is room for more.
+  // Removes jobs that `wanted(job)` accepts, one from each queue in rotation, until `most` are removed or enough were
+  // examined. `take(job)` receives each, and returns whether there is room for more.
   template <class Wanted, class Take>
   void gather(std::size_t most, Wanted &&wanted, Take &&take) noexcept {
-    std::array<job *, submitters> before{};  // in each list, the last of those passed over
+    std::array<job *, submitters> before{};  // in each queue, the last job passed over
     std::uint32_t left = occupied_;
     for (std::size_t taken = 0, passed = 0; left && taken < most && passed < most_passed_over;) {
       const std::uint32_t now = next_of(left);
@@ -77,7 +77,7 @@ class ready_jobs {
     }
   }
 
-  // Takes out what `kept(job)` denies, and the callee owns that.
+  // Removes the jobs for which `kept(job)` is false; it then owns them.
   template <class Kept>
   void keep(Kept &&kept) noexcept {
     for (std::uint32_t i = 0; i < submitters; ++i) {
@@ -97,11 +97,11 @@ class ready_jobs {
   static constexpr std::size_t most_passed_over = 256;
   struct job_list {
     job *first = nullptr, *last = nullptr;
-    std::uint32_t of = 0;     // the submitter, while it is not empty; of more submitters than lists some share one
-    std::uint64_t turns = 0;  // that it has had, or let pass while it was empty
+    std::uint32_t of = 0;            // the submitter, while not empty; with more submitters than queues some share one
+    std::uint64_t virtual_time = 0;  // number of started jobs, or the front's while it was empty
   };
 
-  // The list that holds what else that submitter waits for, or one that becomes its own.
+  // The queue of that submitter, or a free one.
   std::uint32_t list_of(std::uint32_t submitter) noexcept {
     const std::uint32_t usual = submitter % submitters;
     const auto is_its_own = [&](std::uint32_t index) {
@@ -126,16 +126,16 @@ class ready_jobs {
     occupied_ |= 1u << index;
     ++size_;
   }
-  // The list that has had the fewest turns.
-  std::uint32_t whose_turn() const noexcept {
+  // The queue with the least virtual time.
+  std::uint32_t next_submitter() const noexcept {
     auto fewest = static_cast<std::uint32_t>(std::countr_zero(occupied_));
     for (std::uint32_t left = occupied_ & (occupied_ - 1); left; left &= left - 1)
       if (const auto index = static_cast<std::uint32_t>(std::countr_zero(left));
-          lists_[index].turns < lists_[fewest].turns)
+          lists_[index].virtual_time < lists_[fewest].virtual_time)
         fewest = index;
     return fewest;
   }
-  // Of some lists, at least one, the next to give something to a group.
+  // Of a set of queues, not empty, the next one in rotation.
   std::uint32_t next_of(std::uint32_t lists) const noexcept {
     const std::uint32_t from_here = lists >> next_giver_;
     return from_here ? next_giver_ + static_cast<std::uint32_t>(std::countr_zero(from_here))
@@ -151,9 +151,9 @@ class ready_jobs {
   }
 
   std::array<job_list, submitters> lists_;
-  std::uint32_t occupied_ = 0;  // lists that are not empty
+  std::uint32_t occupied_ = 0;  // set of queues that are not empty
   std::uint32_t next_giver_ = 0;
-  std::uint64_t latest_turn_ = 0;  // how many turns the list at the front had had, at the latest pop()
+  std::uint64_t virtual_time_ = 0;  // virtual time of the front queue at the latest pop()
   std::size_t size_ = 0;
 };
 

@@ -9,8 +9,8 @@
 namespace sg {
 
 namespace {
-// To wake a thread whose core sleeps takes its waker some 25 us in a virtual machine (no record is kept), so those
-// woken wake the others.
+// Waking a thread whose core sleeps costs its waker some 25 us in a virtual machine (no record is kept), so woken
+// threads wake the others.
 constexpr int woken_at_once = 2;
 }  // namespace
 

@@ -14,13 +14,12 @@ namespace sg {
 
 class stager {
  public:
-  // `move` executes one command, on a worker's thread; it must not throw.
+  // `move` executes one command on a worker's thread; it must not throw.
   stager(int workers, std::function<void(inflight_command &)> move) : wanted_(workers), move_(std::move(move)) {}
-  ~stager();  // nothing is queued any more
+  ~stager();  // no command is queued
 
-  // A list (by `next`) of commands of one job. They go behind what other jobs of their priority have queued, but to
-  // their places in the schedule where their own job has. Throws sg::error when no thread can be started; then none was
-  // taken.
+  // Queues a list (by `next`) of commands of one job: behind other jobs of its priority, and in schedule order among
+  // its own. Throws sg::error if no thread can be started; then none is queued.
   void add(inflight_command *first);
 
  private:

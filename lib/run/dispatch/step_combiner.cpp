@@ -8,19 +8,19 @@
 namespace sg {
 
 namespace {
-// For so long, and to the end of a step, the first caller works for others. On an H200 a flood of products in 48
-// parts each, whose launches take longer than the products, kept its first submitter for ever.
+// The first caller works for others this long, and to the end of a step. On an H200 a flood of GEMMs in 48 parts each,
+// whose launches take longer than the GEMMs, kept its first submitter for ever.
 constexpr std::int64_t patience_ns = 1'000'000;
 }  // namespace
 
 step_combiner::~step_combiner() {
   if (!thread_.joinable()) return;
-  turn_.store(closing, std::memory_order_release);
-  futex_wake_all(turn_);
+  handover_.store(closing, std::memory_order_release);
+  futex_wake_all(handover_);
   thread_.join();
 }
 
-void step_combiner::ask() noexcept {
+void step_combiner::request() noexcept {
   if (requests_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
   std::uint64_t served = 1;
   std::int64_t since_ns = 0;
@@ -46,16 +46,16 @@ bool step_combiner::hand_over() noexcept {
     }
   }
   keeper_.add_ref();
-  turn_.store(taken_over, std::memory_order_release);
-  futex_wake_all(turn_);
+  handover_.store(taken_over, std::memory_order_release);
+  futex_wake_all(handover_);
   return true;
 }
 
 void step_combiner::relieve() noexcept {
   for (;;) {
-    futex_wait(turn_, none, deadline(-1));
+    futex_wait(handover_, none, deadline(-1));
     std::uint32_t now = taken_over;
-    if (!turn_.compare_exchange_strong(now, none, std::memory_order_acquire)) {
+    if (!handover_.compare_exchange_strong(now, none, std::memory_order_acquire)) {
       if (now == closing) return;
       continue;
     }

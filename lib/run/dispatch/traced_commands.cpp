@@ -67,10 +67,10 @@ void trace_of_run(const inflight_command &f, std::int64_t not_before_ns) noexcep
 void trace_batch(const batch &b, std::uint64_t context) noexcept {
   const auto traced =
       std::find_if(b.members.begin(), b.members.end(), [](const job *x) { return x->trace_number != 0; });
-  if (traced == b.members.end() || b.whole.end_ns == 0) return;
+  if (traced == b.members.end() || b.inflight.end_ns == 0) return;
   trace::event e(trace::event_kind::command, context, 0);
   describe(e, **traced, 0);
-  in_lane(e, b.whole, 0);
+  in_lane(e, b.inflight, 0);
   e.body.count = static_cast<std::uint32_t>(b.members.size());
   trace::record(e);
 }

@@ -7,15 +7,15 @@
 
 namespace sg {
 
-// A list that many push to and one closes, taking what was pushed; before that it may be marked once. Tagged with the
-// record's incarnation, so that a push aimed at an earlier use of the record fails.
+// Many threads push, one thread closes the list and takes its nodes; before that the list can be marked once. It is
+// tagged with the record's incarnation, so that a push for an earlier incarnation fails.
 template <class Node>
 class closing_list {
  public:
   enum class pushed { no, yes, after_mark };  // no: closed, or another incarnation
 
   void reopen(std::uint16_t tag) noexcept { word_.store(std::uint64_t{tag} << 48, std::memory_order_release); }
-  Node *latest() const noexcept {  // to compare, not to follow
+  Node *latest() const noexcept {  // to compare, not to dereference
     return reinterpret_cast<Node *>(word_.load(std::memory_order_acquire) & pointer_mask);
   }
   pushed push(Node *node, std::uint16_t tag) noexcept {
@@ -28,7 +28,7 @@ class closing_list {
         std::memory_order_acq_rel));
     return word & marked ? pushed::after_mark : pushed::yes;
   }
-  Node *mark() noexcept {  // what was pushed before, latest first; it stays in the list
+  Node *mark() noexcept {  // the nodes pushed before, latest first; they stay in the list
     return reinterpret_cast<Node *>(word_.fetch_or(marked, std::memory_order_acq_rel) & pointer_mask);
   }
   bool is_marked() const noexcept { return (word_.load(std::memory_order_acquire) & marked) != 0; }

@@ -24,7 +24,7 @@ completion_queue::~completion_queue() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-// Makes the descriptor readable exactly while there is something to take, or nothing will ever come.
+// Keeps the descriptor readable exactly while the queue holds a completion, or is closed.
 void completion_queue::show_descriptor() noexcept {
   const bool readable = first_ != nullptr || closed_;
   if (fd_ < 0 || readable == fd_readable_) return;
@@ -41,9 +41,9 @@ void completion_queue::signal() noexcept {
   if (sleepers_ > 0) futex_wake_all(changes_);
 }
 
-void completion_queue::post(ref<job> ended) noexcept {
+void completion_queue::post(ref<job> completed) noexcept {
   const std::lock_guard lock(lock_);
-  job *record = ended.release();
+  job *record = completed.release();
   record->next_completion = nullptr;
   (first_ ? last_->next_completion : first_) = record;
   last_ = record;
@@ -80,13 +80,13 @@ sg_status completion_queue::next_batch(sg_completion *out, std::int32_t capacity
     out[count] = {last->tag, last->status(), 0, ""};
     copy_text(out[count].message, sizeof out[count].message, last->message());
     last->owner().host_has_seen(last->end_ns());
-    last->tell();
+    last->mark_observed();
     first_ = last->next_completion;
   }
   last->next_completion = nullptr;
   show_descriptor();
   lock.unlock();
-  while (taken) {  // outside the lock: the last reference to a job frees what it holds
+  while (taken) {  // outside the lock: the last reference to a job frees its members
     job *gone = taken;
     taken = gone->next_completion;
     gone->drop_ref();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ended jobs, for whoever asks next. Jobs are linked through their own records, so posting needs no memory.
+// Completed jobs that the application has not collected yet. Jobs are linked through their own records, so posting
+// needs no memory.
 #pragma once
 
 #include <streamgemm/queue.h>
@@ -15,11 +16,11 @@ namespace sg {
 
 class completion_queue final : public object {
  public:
-  // `owner`: the context whose device a wait polls; empty: a wait polls none.
+  // `owner`: the context whose device a waiting thread polls; empty: none.
   explicit completion_queue(ref<job_home> owner) noexcept;
   ~completion_queue() override;
 
-  void post(ref<job> ended) noexcept;
+  void post(ref<job> completed) noexcept;
   // SG_STATUS_OK with at least one, SG_STATUS_TIMEOUT, or SG_STATUS_CANCELLED when closed and empty.
   sg_status next_batch(sg_completion *out, std::int32_t capacity, const deadline &until, std::int32_t &count) noexcept;
   void close() noexcept;
@@ -33,7 +34,7 @@ class completion_queue final : public object {
   std::mutex lock_;
   job *first_ = nullptr, *last_ = nullptr;
   bool closed_ = false;
-  int fd_ = -1;  // an eventfd, made when first asked for
+  int fd_ = -1;  // an eventfd, made on the first request
   bool fd_readable_ = false;
   std::atomic<std::uint32_t> changes_{0};  // a futex
   std::uint32_t sleepers_ = 0;

@@ -26,14 +26,14 @@ void job::begin() noexcept {
   dependency_failed_.store(false, std::memory_order_relaxed);
   state_.store(0, std::memory_order_relaxed);
   failure_.store(SG_STATUS_OK, std::memory_order_relaxed);
-  holds_.store(1, std::memory_order_relaxed);  // the work's own
+  holds_.store(1, std::memory_order_relaxed);  // the work's own hold
   end_ns_.store(0, std::memory_order_relaxed);
   program = nullptr;
   units = 0;
   tag = 0;
   trace_number = 0;
-  whole = nullptr;
-  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own
+  parent = nullptr;
+  blockers_.store(1, std::memory_order_relaxed);  // the submitter's own hold
   dependency_count_ = 0;
   behind_.store(0, std::memory_order_relaxed);
   ready_ns_.store(0, std::memory_order_relaxed);
@@ -43,13 +43,13 @@ void job::begin() noexcept {
   callbacks_.reopen(incarnation);
 }
 
-// What is neither in the first line nor set by begin().
+// Resets the members that are neither in the first line nor set by begin().
 void job::clear_rest() noexcept {
   operands.clear();
   queue = {};
   deadline_at_ns = 0;
   has_label_ = false;
-  native = within = nullptr;
+  native = partition_lane = nullptr;
   awaited = recorded = nullptr;
   single.batch_size = 1;
   run.reset();
@@ -83,17 +83,17 @@ bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
   if (result != pushed::no) {
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
     if (result == pushed::yes || !node->follows) return true;
-    // Of another incarnation only when `before` has ended meanwhile: then any lane will do.
+    // Another incarnation's lanes are read only if `before` has completed meanwhile: then any lane is right.
     behind_.fetch_or(before.issued_lanes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   } else {
-    if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own still stands
-    comes_after_end_of(before, tag_of_before);
+    if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own hold still stands
+    follows_completed(before, tag_of_before);
   }
-  blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own still stands
+  blockers_.fetch_sub(1, std::memory_order_relaxed);  // the submitter's own hold still stands
   return result != pushed::no;
 }
 
-void job::comes_after_end_of(const job &before, std::uint16_t tag_of_before) noexcept {
+void job::follows_completed(const job &before, std::uint16_t tag_of_before) noexcept {
   const std::int64_t end_ns = before.end_ns();
   if (before.incarnation() == tag_of_before && before.pool == pool) not_before(end_ns);
 }
@@ -106,7 +106,7 @@ void job::not_before(std::int64_t device_ns) noexcept {
 
 bool job::looks_plain() const noexcept {
   return kind == work_kind::schedule && program->is_single() && operands.others.empty() && operands.pointers.empty() &&
-         !queue && !whole && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0 &&
+         !queue && !parent && !has_label_ && dependency_count_ == 0 && ready_ns() == 0 && deadline_at_ns == 0 &&
          trace_number == 0;
 }
 
@@ -120,13 +120,13 @@ bool job::begin_here() noexcept {
   return blockers_.load(std::memory_order_acquire) == 1 && !dependency_failed();
 }
 
-// The last one needs no subtraction: nobody else is left.
+// The last holder needs no atomic subtraction.
 void job::release_start() noexcept {
   if (blockers_.load(std::memory_order_acquire) == 1 || blockers_.fetch_sub(1, std::memory_order_acq_rel) == 1)
     owner_->push(*this);
 }
 
-void job::release_end() noexcept {
+void job::release_completion() noexcept {
   if (holds_.load(std::memory_order_acquire) == 1 || holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
 }
 
@@ -142,16 +142,16 @@ void job::issued(lane_bits lanes) noexcept {
   }
 }
 
-void job::become_part(job &of, std::int32_t index) noexcept {
-  whole = &of;
-  part_index = index;
+void job::become_child(job &of, std::int32_t index) noexcept {
+  parent = &of;
+  child_index = index;
   of.blockers_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void job::set_label(const char *text) noexcept {
   std::size_t length = strnlen(text, sizeof label_);
   if (length == sizeof label_) {
-    // Not within a character: its bytes after the first are 10xxxxxx, three at most.
+    // Do not cut inside a UTF-8 character: its bytes after the first are 10xxxxxx, three at most.
     const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
     const std::size_t most = --length;
     while (length > most - 3 && continues(length)) --length;
@@ -185,7 +185,7 @@ void job::last_ref_dropped() noexcept {
   if (!plain) clear_rest();
   const auto incarnation = static_cast<std::uint16_t>(incarnation_.load(std::memory_order_relaxed) + 1);
   incarnation_.store(incarnation, std::memory_order_release);
-  owner_->take_back(*this);
+  owner_->recycle(*this);
 }
 
 }  // namespace sg

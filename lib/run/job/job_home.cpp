@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "run/job/job_ends.hpp"
+#include "run/job/job_completions.hpp"
 #include "run/job/process.hpp"
 #include "run/job/service.hpp"
 #include "trace/recorder.hpp"
@@ -12,7 +12,7 @@
 namespace sg {
 
 namespace {
-thread_local job_home::ends_together *t_together = nullptr;
+thread_local job_home::completion_batch *t_together = nullptr;
 std::atomic<std::uint64_t> g_homes_made{0};
 }  // namespace
 
@@ -46,21 +46,21 @@ void job_home::last_ref_dropped() noexcept {
     delete this;
 }
 
-job_home::ends_together::ends_together(job_home &of) noexcept : of_(of), outer_(t_together) { t_together = this; }
+job_home::completion_batch::completion_batch(job_home &of) noexcept : of_(of), outer_(t_together) { t_together = this; }
 
-job_home::ends_together::~ends_together() {
+job_home::completion_batch::~completion_batch() {
   t_together = outer_;
   if (unused_ > 0) {
-    of_.jobs_.give_back(*first_unused_, *last_unused_);
+    of_.jobs_.release(*first_unused_, *last_unused_);
     of_.drop_refs(unused_);
   }
-  if (count_ > 0) of_.announce_ends(epoch_, count_);
+  if (count_ > 0) of_.announce_completions(epoch_, count_);
 }
 
-void job_home::take_back(job &unused) noexcept {
-  ends_together *const all = t_together;
+void job_home::recycle(job &unused) noexcept {
+  completion_batch *const all = t_together;
   if (!all || &all->of_ != this) {
-    jobs_.give_back(unused);
+    jobs_.release(unused);
     return drop_ref();
   }
   job_pool::link(unused, all->first_unused_);
@@ -69,17 +69,18 @@ void job_home::take_back(job &unused) noexcept {
   ++all->unused_;
 }
 
-void job_home::announce_ends(std::uint32_t epoch, std::int64_t count) noexcept {
-  if (count_ends(epoch, count)) service_->wake();
-  job_ends::announce();
+void job_home::announce_completions(std::uint32_t epoch, std::int64_t count) noexcept {
+  if (count_completions(epoch, count)) service_->wake();
+  job_completions::announce();
 }
 
-void job_home::job_ended(const job &ended) noexcept {
-  if (ended.admitted) limit_.leave();
-  ends_together *const all = t_together;
-  if (!all || &all->of_ != this) return announce_ends(ended.epoch, 1);
-  if (all->count_ > 0 && all->epoch_ != ended.epoch) announce_ends(all->epoch_, std::exchange(all->count_, 0));
-  all->epoch_ = ended.epoch;
+void job_home::job_completed(const job &completed) noexcept {
+  if (completed.admitted) limit_.leave();
+  completion_batch *const all = t_together;
+  if (!all || &all->of_ != this) return announce_completions(completed.epoch, 1);
+  if (all->count_ > 0 && all->epoch_ != completed.epoch)
+    announce_completions(all->epoch_, std::exchange(all->count_, 0));
+  all->epoch_ = completed.epoch;
   ++all->count_;
 }
 

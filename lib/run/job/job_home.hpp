@@ -24,7 +24,7 @@ class service;
 class job_home : public object {
  public:
   const device &on() const noexcept { return *device_; }
-  ref<job> new_job() { return jobs_.take(ref<job_home>::share(this)); }
+  ref<job> new_job() { return jobs_.acquire(ref<job_home>::share(this)); }
   unobserved_failures &unobserved() noexcept { return unobserved_; }
 
   // --- Dispatch ---
@@ -37,24 +37,24 @@ class job_home : public object {
   virtual void free_unused_buffers() noexcept = 0;
 
   // --- Completion ---
-  void job_ended(const job &ended) noexcept;
+  void job_completed(const job &completed) noexcept;
   run_pool &runs() noexcept { return runs_; }
   // Recycles a job record without references, and releases the record's reference to this.
-  void take_back(job &unused) noexcept;
+  void recycle(job &unused) noexcept;
   void post_callback(callback_request *request) noexcept;
   // While one exists, completions of these jobs on this thread are counted, and their records are recycled, together:
   // one by one they would move cache lines that submitters write too. The thread holds another reference to the home.
-  class ends_together {
+  class completion_batch {
    public:
-    explicit ends_together(job_home &of) noexcept;
-    ~ends_together();
-    ends_together(const ends_together &) = delete;
-    ends_together &operator=(const ends_together &) = delete;
+    explicit completion_batch(job_home &of) noexcept;
+    ~completion_batch();
+    completion_batch(const completion_batch &) = delete;
+    completion_batch &operator=(const completion_batch &) = delete;
 
    private:
     friend job_home;
     job_home &of_;
-    ends_together *const outer_;
+    completion_batch *const outer_;
     std::uint32_t epoch_ = 0;
     std::int64_t count_ = 0;
     job *first_unused_ = nullptr, *last_unused_ = nullptr;  // records to recycle
@@ -83,7 +83,7 @@ class job_home : public object {
     return std::clamp(left_ns / 16, long_poll_ns / 2, 2 * long_poll_ns);
   }
   // For how long to poll for a completion that is due so soon, or is overdue: it may be as late again.
-  static constexpr std::int64_t ask_for_ns(std::int64_t left_ns) noexcept {
+  static constexpr std::int64_t poll_time_ns(std::int64_t left_ns) noexcept {
     return std::max(short_poll_ns, std::min(2 * left_ns, left_ns + long_poll_ns / 2));
   }
 
@@ -102,7 +102,7 @@ class job_home : public object {
   void close() noexcept;
   virtual void hurry() noexcept = 0;  // a thread waits: launch the gathered GEMMs
   // `count` jobs of that epoch have completed. True: a released buffer waits for jobs.
-  virtual bool count_ends(std::uint32_t epoch, std::int64_t count) noexcept = 0;
+  virtual bool count_completions(std::uint32_t epoch, std::int64_t count) noexcept = 0;
 
   service &helper() noexcept { return *service_; }
 
@@ -114,7 +114,7 @@ class job_home : public object {
  private:
   friend service;
   void last_ref_dropped() noexcept override;
-  void announce_ends(std::uint32_t epoch, std::int64_t count) noexcept;
+  void announce_completions(std::uint32_t epoch, std::int64_t count) noexcept;
 
   const std::uint64_t number_;
   run_pool runs_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most jobs that a context lets be in flight. Any thread.
+// Limit of jobs in flight of a context. Any thread.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@ namespace sg {
 
 class job_limit {
  public:
-  // `most`: 0 is no limit. `refuses`: who would exceed it is refused; otherwise it waits.
+  // `most`: 0: no limit. `refuses`: at the limit enter() throws; otherwise it waits.
   job_limit(std::int64_t most, bool refuses) noexcept : most_(most), refuses_(refuses) {}
 
-  // True: the job is counted, and leave() has to follow its end; false: there is no limit. Throws
+  // True: the job is counted, and leave() must follow its completion; false: no limit. Throws
   // sg::error(SG_STATUS_BUSY).
   bool enter() {
     if (most_ == 0) return false;

@@ -27,10 +27,10 @@ void job_pool::grow(job_home &owner) {
   }
   chunk *records = fresh.release();
   chunks_[chunk_count_++].store(records, std::memory_order_release);
-  for (job &record : *records) give_back(record);
+  for (job &record : *records) release(record);
 }
 
-ref<job> job_pool::take(ref<job_home> owner) {
+ref<job> job_pool::acquire(ref<job_home> owner) {
   for (;;) {
     std::uint64_t head = free_.load(std::memory_order_acquire);
     while (const auto place = static_cast<std::uint32_t>(head)) {
@@ -39,7 +39,7 @@ ref<job> job_pool::take(ref<job_home> owner) {
       if (free_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | next, std::memory_order_acq_rel)) {
         if (next) at(static_cast<std::uint32_t>(next) - 1).fetch();  // the next submission's
         record.begin();
-        owner.release();  // the record's
+        owner.release();  // the record holds it now
         return ref<job>::adopt(&record);
       }
     }
@@ -51,7 +51,7 @@ void job_pool::link(job &record, const job *behind) noexcept {
   record.next_free_.store(behind ? behind->pool_index + 1 : 0, std::memory_order_relaxed);
 }
 
-void job_pool::give_back(job &first, job &last) noexcept {
+void job_pool::release(job &first, job &last) noexcept {
   std::uint64_t head = free_.load(std::memory_order_relaxed);
   do {
     last.next_free_.store(static_cast<std::uint32_t>(head), std::memory_order_relaxed);

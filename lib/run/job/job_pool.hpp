@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job records of a context. Taking and giving back is lock-free; records are freed with the pool.
+// Job records of a context. Acquire and release are lock-free; records are freed with the pool.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ class job_pool {
   job_pool() noexcept = default;
   ~job_pool();
 
-  ref<job> take(ref<job_home> owner);  // Throws std::bad_alloc.
-  void give_back(job &record) noexcept { give_back(record, record); }
-  // Several, each linked to the one behind it by link().
-  void give_back(job &first, job &last) noexcept;
+  ref<job> acquire(ref<job_home> owner);  // Throws std::bad_alloc.
+  void release(job &record) noexcept { release(record, record); }
+  // A list of records, linked by link().
+  void release(job &first, job &last) noexcept;
   static void link(job &record, const job *behind) noexcept;
 
  private:

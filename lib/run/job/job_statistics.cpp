@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job ran, and what it did.
+// Times and counters of a job.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -11,8 +11,8 @@ namespace sg {
 
 void job::ran(const inflight_command &command) noexcept { commands_run_ += command.commands; }
 
-void job::batch_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
-  if (plain && has_one_ref()) {  // nobody can ask for its statistics any more
+void job::completed_in_batch(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
+  if (plain && has_one_ref()) {  // no caller can query its statistics any more
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   } else {
     plain = false;
@@ -22,22 +22,22 @@ void job::batch_ended(std::int64_t start_ns, std::int64_t end_ns, std::size_t ba
     single.end_ns = end_ns;
     ran(single);
   }
-  work_ended();
+  work_completed();
 }
 
-void job::parts_ended(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
+void job::commands_completed(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept {
   commands_run_ = static_cast<std::int32_t>(program->schedule->commands.size());
   if (end_ns != 0) {
     start_ns_ = start_ns;
     end_ns_.store(std::max(start_ns, end_ns), std::memory_order_relaxed);
   }
   busy_ns_ = busy_ns;
-  work_ended();
+  work_completed();
 }
 
 void job::add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept {
   if (command.end_ns == 0) return;  // not timed: staging workers have no device clock
-  // What it waited for may have ended later by the host's clock than itself by the device's.
+  // A predecessor's end on the host's clock may be later than this command's end on the device's.
   const std::int64_t start_ns = std::max(not_before_ns, command.start_ns);
   const std::int64_t end = std::max(start_ns, command.end_ns);
   if (start_ns_ == unset || start_ns < start_ns_) start_ns_ = start_ns;

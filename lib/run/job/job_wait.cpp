@@ -14,9 +14,9 @@ namespace sg {
 bool job::wait(const deadline &until) noexcept {
   trace::timed_event waiting(trace::event_kind::wait, owner_->number(), !done());
   if (waiting.is_on()) waiting.concerns(trace_number);
-  // Not where it waits for a time only: memory that comes late would hold it up beyond that.
+  // Not with a timeout: first use of a buffer's pages could delay this thread beyond it.
   if (until.is_forever() && may_help && !done()) owner_->help(*this);
-  bool asked_before_lane = false, asked = false, swept = deadline_at_ns == 0;
+  bool polled_before_lane = false, polled = false, swept = deadline_at_ns == 0;
   std::int64_t early_ns = 0;
   for (;;) {
     const std::uint32_t state = state_.load(std::memory_order_acquire);
@@ -24,21 +24,21 @@ bool job::wait(const deadline &until) noexcept {
     std::int64_t wake_ns = until.at_ns();
     if (owner_->polls()) {
       const std::int64_t expected_ns = expected_ns_.load(std::memory_order_relaxed), now_ns = monotonic_ns();
-      std::int64_t ask_ns = 0;
-      if (expected_ns == 0)  // it is not even in a lane
-        ask_ns = std::exchange(asked_before_lane, true) ? 0 : job_home::short_poll_ns;
+      std::int64_t poll_ns = 0;
+      if (expected_ns == 0)  // not in a lane yet
+        poll_ns = std::exchange(polled_before_lane, true) ? 0 : job_home::short_poll_ns;
       else if (early_ns = std::max(early_ns, job_home::early_by(expected_ns - now_ns));
                expected_ns - now_ns > 2 * early_ns)
         wake_ns = std::min(wake_ns, expected_ns - early_ns);
-      else if (!std::exchange(asked, true))
-        ask_ns = job_home::ask_for_ns(expected_ns - now_ns);
-      if (ask_ns > 0) {
-        owner_->poll_until([&] { return done() || until.passed(); }, ask_ns);
+      else if (!std::exchange(polled, true))
+        poll_ns = job_home::poll_time_ns(expected_ns - now_ns);
+      if (poll_ns > 0) {
+        owner_->poll_until([&] { return done() || until.passed(); }, poll_ns);
         continue;
       }
     }
     if (until.passed()) return false;
-    if (!swept) {  // by the service otherwise, which a callback may keep: perhaps the one that waits here
+    if (!swept) {  // otherwise the service thread sweeps, which a callback may block: perhaps the one that waits here
       if (deadline_passed()) {
         swept = true;
         owner_->sweep();

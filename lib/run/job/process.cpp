@@ -23,16 +23,15 @@ constinit std::atomic<bool> g_process_exits{false};
 
 namespace {
 
-// Contexts form a list through themselves, so that registering one needs no memory.
+// Contexts are linked through their own members, so registration needs no memory.
 struct registry_of_homes {
   std::mutex lock;
   job_home *first = nullptr;
-  // Backends that have been used: what their libraries registered for the process's end was registered before our
-  // handler.
+  // Backends in use: their libraries registered their exit handlers before our handler.
   std::array<const sg_backend_ops *, 8> known{};
 };
 
-// Made when the library is loaded, so that no fork finds it half made, and never destroyed: exit handlers and threads
+// Constructed at load time, so that no fork finds it half constructed, and never destroyed: exit handlers and threads
 // that outlive them use it.
 static_assert(std::is_trivially_destructible_v<registry_of_homes>);
 constinit registry_of_homes g_homes;
@@ -48,18 +47,18 @@ void before_fork() noexcept { g_homes.lock.lock(); }
 void after_fork_in_parent() noexcept { g_homes.lock.unlock(); }
 
 void after_fork_in_child() noexcept {
-  // The parent's contexts have lost their threads: nobody may use them, and nothing is left to bring to rest.
+  // The parent's contexts have no threads in the child: they must not be used, and need no shutdown.
   const auto known = g_homes.known;
   auto *fresh = new (&g_homes) registry_of_homes;
   fresh->known = known;
-  // Where the parent exits, so does this library in the child: what it stands on may be destroyed by now.
+  // If the parent is exiting, the library is shut down in the child too: its dependencies may be destroyed already.
   invalidate_all_handles();
   trace::forget_recording();
 }
 
-// When the library is loaded: a fork beside the first context's registration would leave the lock taken in the child,
-// and no handler there to free it. Handlers run the other way round than they were installed: the registry's, which has
-// no priority, then these, then that of the cpu backend's lock, which work that exit() waits for may need.
+// At load time: a fork during the first context's registration would leave the lock taken in the child, without a
+// handler to free it. Handlers run in reverse order of installation: the registry's, which has no priority, then these,
+// then the handler of the cpu backend's lock, which work that exit() waits for may need.
 int g_fork_handlers = 0;
 [[gnu::constructor(102)]] void install_handlers() {
   g_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -71,7 +70,7 @@ void register_home(job_home &created) {
   if (g_fork_handlers != 0) throw error(SG_STATUS_OUT_OF_MEMORY, "the handlers for fork could not be installed");
   registry_of_homes &all = g_homes;
   const std::lock_guard lock(all.lock);
-  // The handler that was registered last runs first, so each backend's first context registers it again.
+  // The handler registered last runs first, so each backend's first context registers it again.
   const sg_backend_ops *ops = &created.on().ops();
   if (std::find(all.known.begin(), all.known.end(), ops) == all.known.end()) {
     const auto place = std::find(all.known.begin(), all.known.end(), nullptr);

@@ -11,20 +11,20 @@
 namespace sg {
 
 namespace {
-thread_local const job *t_about = nullptr;
+thread_local const job *t_callback_job = nullptr;
 thread_local const job_home *t_home = nullptr;
 }  // namespace
 
-const job *job_of_current_callback() noexcept { return t_about; }
+const job *job_of_current_callback() noexcept { return t_callback_job; }
 bool in_callback_of(const job_home &which) noexcept { return t_home == &which; }
 
 void run_callback(callback_request *request) noexcept {
   const std::unique_ptr<callback_request> owned(request);
-  t_about = request->about.get();
-  t_home = &request->about->owner();
-  request->about->tell();  // before the callback gives the memory to others
-  if (!process_exits()) request->run(request->handle, request->about->status(), request->user, request->fn);
-  t_about = nullptr;
+  t_callback_job = request->target.get();
+  t_home = &request->target->owner();
+  request->target->mark_observed();  // before the callback may pass the memory on
+  if (!process_exits()) request->run(request->handle, request->target->status(), request->user, request->fn);
+  t_callback_job = nullptr;
   t_home = nullptr;
   release_handle(request->handle, request->handle_type);
 }
@@ -41,7 +41,8 @@ void service::post(callback_request *request) noexcept {
 }
 
 void service::wake() noexcept {
-  const std::atomic<std::uint32_t> &word = changes_;  // the context may be gone once the thread has seen the change
+  // The context may be destroyed once the thread has seen the change.
+  const std::atomic<std::uint32_t> &word = changes_;
   changes_.fetch_add(2, std::memory_order_release);
   futex_wake_all(word);
 }
@@ -53,7 +54,7 @@ void service::sweep_at(std::int64_t ns) {
   {
     const std::lock_guard lock(sweeps_lock_);
     const auto place = sweeps_.insert(at).first;
-    is_first = place == sweeps_.begin();  // after the insertion, which the operands of one == need not be
+    is_first = place == sweeps_.begin();  // after the insertion: operands of == have no evaluation order
   }
   if (is_first) wake();
 }
@@ -71,8 +72,7 @@ deadline service::sweep_due() noexcept {
 }
 
 void service::retire() noexcept {
-  // The thread deletes this object as soon as it sees the bit, so nothing but the word's address is used after it is
-  // set.
+  // The thread deletes this object as soon as it sees the bit: after the store only the address of the word is used.
   const std::atomic<std::uint32_t> &word = changes_;
   changes_.fetch_or(retired_bit, std::memory_order_release);
   futex_wake_all(word);

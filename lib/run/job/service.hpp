@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context's own thread: it calls the application's callbacks, one at a time, and in the end takes the context down.
-// It belongs to itself, because the last reference to a context may go on any thread, this one and the backend's
-// included.
+// A context's own thread: runs the application's callbacks, one at a time, and finally destroys the context. It owns
+// itself: the last reference to a context may be released on any thread, also on this one or the backend's.
 #pragma once
 
 #include <atomic>
@@ -17,13 +16,13 @@ class job_home;
 
 class service {
  public:
-  // Starts the thread; `owner` is deleted by it after retire(). Throws sg::error.
+  // Starts the thread, which deletes `owner` after retire(). Throws sg::error.
   static service *start(job_home &owner);
 
-  void post(callback_request *request) noexcept;  // takes it over
-  void wake() noexcept;                           // to look for buffers to free
-  // Lets the engine look for jobs to end early then, on CLOCK_MONOTONIC, or at most a millisecond later. Throws
-  // std::bad_alloc.
+  void post(callback_request *request) noexcept;  // takes ownership
+  void wake() noexcept;                           // to free unused buffers
+  // Requests a sweep of the engine for expired jobs at that time, on CLOCK_MONOTONIC, or at most a millisecond later.
+  // Throws std::bad_alloc.
   void sweep_at(std::int64_t ns);
   void retire() noexcept;
 
@@ -41,13 +40,13 @@ class service {
   std::atomic<std::uint32_t> changes_{0};  // a futex: twice the number of posts, and retired_bit
 };
 
-// The job that the calling thread's callback is about; nullptr outside callbacks. For an event's callback, the job that
-// the event was recorded as.
+// The job whose callback the calling thread runs; nullptr: none. For an event's callback: the job of the recorded
+// event.
 const job *job_of_current_callback() noexcept;
 // Whether the calling thread runs a callback of that context.
 bool in_callback_of(const job_home &which) noexcept;
 
-// Calls it (unless the process exits), drops what it holds and deletes it.
+// Runs the callback, unless the process exits, releases its references and deletes the request.
 void run_callback(callback_request *request) noexcept;
 
 }  // namespace sg

@@ -21,9 +21,9 @@ void unobserved_failures::add(const use &failed, std::uint64_t cause, const char
   }
 }
 
-std::uint64_t unobserved_failures::cause_of(const use &ended) const noexcept {
+std::uint64_t unobserved_failures::cause_of(const use &completed) const noexcept {
   const std::lock_guard lock(lock_);
-  const auto found = cause_.find(ended);
+  const auto found = cause_.find(completed);
   return found == cause_.end() ? 0 : found->second;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures that the application has not observed; they poison later reads of the memory that the failed jobs were to
-// write. A failure and those that follow from it have one cause: observing one of them observes the cause.
+// Failures that the application has not observed; they poison later reads of the memory that the failed jobs would have
+// written. A failure and its consequences have one cause: observing one of them observes the cause.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@ namespace sg {
 
 class job;
 
-// Any thread. Beyond a limit only the latest are remembered.
+// Any thread. Beyond a limit only the latest failures are kept.
 class unobserved_failures {
  public:
-  // One use of a job's record.
+  // One incarnation of a job's record.
   struct use {
     const job *record = nullptr;
     std::uint32_t epoch = 0;
@@ -27,11 +27,11 @@ class unobserved_failures {
 
   bool none() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
   static std::uint64_t new_cause() noexcept { return ++causes_made_; }
-  // Called before the job's completion is visible. Without memory for it the failure stays the job's alone.
+  // Called before the completion is visible. Out of memory: the failure is recorded in the job only.
   void add(const use &failed, std::uint64_t cause, const char *message) noexcept;
-  // 0: the job has not failed, or the application has observed it.
-  std::uint64_t cause_of(const use &ended) const noexcept;
-  // The first failure's own message; "" when it is observed, or the job was to write nothing.
+  // 0: the job has not failed, or the failure is observed.
+  std::uint64_t cause_of(const use &completed) const noexcept;
+  // Message of the first failure; "" if it is observed, or the job writes no memory.
   std::string text_of(std::uint64_t cause) const;  // Throws std::bad_alloc.
   void observed(std::uint64_t cause) noexcept;
 
@@ -52,7 +52,7 @@ class unobserved_failures {
   mutable std::mutex lock_;
   std::unordered_map<use, std::uint64_t, hash> cause_;
   std::unordered_map<std::uint64_t, origin> origins_;
-  std::deque<use> in_order_;  // of cause_'s keys, the oldest first
+  std::deque<use> in_order_;  // keys of cause_, oldest first
   std::atomic<std::size_t> count_{0};
 };
 

@@ -52,7 +52,7 @@ bool arena_pool::keeps(std::int64_t bytes) noexcept {
   return best_kept(round_up(bytes, 4096)) != nullptr;
 }
 
-char *arena_pool::take(std::int64_t bytes) {
+char *arena_pool::acquire(std::int64_t bytes) {
   if (bytes == 0) return nullptr;
   bytes = round_up(bytes, 4096);
   const std::lock_guard lock(lock_);
@@ -94,7 +94,7 @@ char *arena_pool::take(std::int64_t bytes) {
   return best->start;
 }
 
-void arena_pool::give_back(char *start) noexcept {
+void arena_pool::release(char *start) noexcept {
   if (!start) return;
   const std::lock_guard lock(lock_);
   for (block &b : blocks_) {

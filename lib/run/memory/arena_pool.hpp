@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's memory, and pinned host memory that it copies, for runs of schedules. Blocks are kept after a run, because
-// allocating them takes longer than many a product.
+// Device memory, and pinned host memory for its copies, for runs of schedules. Blocks are kept after a run: allocating
+// one takes longer than many a GEMM.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ class arena_pool {
   const device &on() const noexcept { return device_; }
   device_index index() const noexcept { return index_; }
 
-  // A block of at least `bytes`; 0 bytes give nullptr. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) when neither a kept
-  // block nor the device has one within the limit.
-  char *take(std::int64_t bytes);
-  void give_back(char *block) noexcept;
-  bool keeps(std::int64_t bytes) noexcept;  // take(bytes) would need no allocation
-  bool idle() noexcept;                     // nothing is taken
-  void trim() noexcept;                     // frees what is kept
+  // A block of at least `bytes`; nullptr for 0 bytes. Throws sg::error(SG_STATUS_OUT_OF_MEMORY) if neither a kept block
+  // nor the device provides one within the limit.
+  char *acquire(std::int64_t bytes);
+  void release(char *block) noexcept;
+  bool keeps(std::int64_t bytes) noexcept;  // acquire(bytes) would not allocate
+  bool idle() noexcept;                     // no block is in use
+  void trim() noexcept;                     // frees the kept blocks
 
  private:
   struct block {
@@ -51,7 +51,7 @@ class arena_pool {
   const memory kind_;
   const std::int64_t limit_;
   const std::uint64_t context_;
-  std::int64_t held_ = 0, in_use_ = 0;  // bytes, of all blocks and of those taken
+  std::int64_t held_ = 0, in_use_ = 0;  // bytes, of all blocks and of those in use
   std::vector<block> blocks_;
   std::mutex lock_;
 };

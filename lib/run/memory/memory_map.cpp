@@ -33,7 +33,7 @@ const memory_map::memo *memory_map::find(const void *memory, std::uint64_t bytes
   if (first >= before.hi_ || bytes > before.hi_ - first) return nullptr;
   memo &place = latest[next++ % std::size(latest)];
   place = before;
-  place.state_ = state_.load(std::memory_order_relaxed);  // nothing is removed while the lock is held
+  place.state_ = state_.load(std::memory_order_relaxed);  // no range is removed while the lock is held
   return &place;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of which the library knows what it is because it came from here, so that the device need not be asked, which
-// takes longer than all else of a submission.
+// Memory spaces of allocations made by this library: saves a query of the device, which takes longer than the rest of a
+// submission.
 #pragma once
 
 #include <atomic>
@@ -15,33 +15,33 @@ namespace sg {
 // Any thread.
 class memory_map {
  public:
-  // What was found once; good until something is removed.
+  // A cached answer; valid until a range is removed.
   class memo {
    public:
     memory_space space() const noexcept { return space_; }
 
    private:
     friend memory_map;
-    std::uint64_t state_ = 0;  // 0: nothing
+    std::uint64_t state_ = 0;  // 0: none
     std::uintptr_t lo_ = 0, hi_ = 0;
     memory_space space_ = SG_MEMORY_PAGEABLE;
   };
 
   void add(const void *memory, std::uint64_t bytes, memory_space space);  // Throws std::bad_alloc.
   void remove(const void *memory) noexcept;                               // before it is freed
-  // Whether `found` says where all of the bytes are. In place: submissions ask for each operand.
+  // Whether `found` is valid for all of the bytes. Inline: called for each operand of a submission.
   bool holds(const memo &found, const void *memory, std::uint64_t bytes) const noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(memory);
     return found.state_ == state_.load(std::memory_order_acquire) && first >= found.lo_ && first < found.hi_ &&
            bytes <= found.hi_ - first;
   }
-  // The calling thread's memo of them; nullptr when they are not all in memory that was added.
+  // The calling thread's memo of the range; nullptr if it is not inside an added range.
   const memo *find(const void *memory, std::uint64_t bytes) const noexcept;
 
  private:
-  inline static std::atomic<std::uint64_t> states_{0};  // a new number for each map, and for each removal from one
+  inline static std::atomic<std::uint64_t> states_{0};  // a new number for each map, and for each removal
   mutable std::mutex lock_;
-  std::map<std::uintptr_t, memo> ranges_;  // by lo; of no state
+  std::map<std::uintptr_t, memo> ranges_;  // by lo; their state_ is unused
   std::atomic<std::uint64_t> state_{++states_};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned host memory that callers own: allocated here, or theirs and registered.
+// Pinned host memory owned by callers: allocated here, or registered.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace sg {
 class pinned_memory {
  public:
   pinned_memory(const device &on, memory_map &known) noexcept : device_(on), known_(known) {}
-  ~pinned_memory();  // frees and unpins what callers have left
+  ~pinned_memory();  // frees and unpins the rest
   pinned_memory(const pinned_memory &) = delete;
   pinned_memory &operator=(const pinned_memory &) = delete;
 
   void *allocate(std::uint64_t bytes);              // Throws sg::error.
-  std::uint64_t size_of(const void *memory) const;  // of what was allocated; 0: nothing was there
+  std::uint64_t size_of(const void *memory) const;  // of an allocation; 0: not found
   void free(void *memory);  // Throws sg::error unless it came from allocate(). nullptr is a no-op.
   void pin(void *memory, std::uint64_t bytes);
   void unpin(void *memory);

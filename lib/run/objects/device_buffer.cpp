@@ -16,8 +16,8 @@ device_buffer::device_buffer(ref<job_sink> owner, memory_map &known, arena_pool 
     data_ = device_.mem_alloc(bytes);
   } catch (const error &e) {
     if (e.status() != SG_STATUS_OUT_OF_MEMORY) throw;
-    owner_->free_unused_buffers();  // what was released and is not needed any more
-    kept.trim();                    // what is kept for later runs
+    owner_->free_unused_buffers();  // released buffers without users
+    kept.trim();                    // blocks kept for later runs
     data_ = device_.mem_alloc(bytes);
   }
   try {

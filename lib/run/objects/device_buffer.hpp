@@ -13,8 +13,8 @@ namespace sg {
 
 class device_buffer final : public object {
  public:
-  // Memory of the device that `kept` is of. `known` and `kept`: the context's; what is kept for runs is freed where the
-  // device has too little.
+  // Memory of `kept`'s device. `known` and `kept`: the context's. When the device has too little memory, blocks kept
+  // for runs are freed.
   device_buffer(ref<job_sink> owner, memory_map &known, arena_pool &kept, std::uint64_t bytes);  // Throws sg::error.
   ~device_buffer() override;
 
@@ -23,12 +23,12 @@ class device_buffer final : public object {
   device_index index() const noexcept { return index_; }  // of its device in the machine
   job_sink &owner() const noexcept { return *owner_; }
 
-  // The context's, once the last reference has gone.
+  // Used by the context once the last reference is released.
   device_buffer *next_released = nullptr;
   std::uint32_t last_user_epoch = 0;
 
  private:
-  // Jobs in flight may still use the memory: they name it by address.
+  // Jobs in flight may still use the memory: they refer to it by address.
   void last_ref_dropped() noexcept override { owner_->free_when_unused(*this); }
 
   const ref<job_sink> owner_;

@@ -19,9 +19,9 @@ ref<job> event::new_marker() const {
   return made;
 }
 
-ref<job> event::new_point() const {
+ref<job> event::new_lane_marker() const {
   ref<job> made = owner_->new_job();
-  made->kind = work_kind::point;
+  made->kind = work_kind::lane_marker;
   made->follows_on_device = true;
   made->native = &lanes_.least_busy();
   return made;
@@ -48,9 +48,9 @@ void event::record(stream &in) {
 }
 
 void event::record_natively(job &behind) const {
-  const ref<job> point = new_point();
-  point->recorded = native_->get();
-  put(point, nullptr, &behind);
+  const ref<job> made = new_lane_marker();
+  made->recorded = native_->get();
+  put(made, nullptr, &behind);
 }
 
 void *event::native() {
@@ -69,10 +69,10 @@ void *event::native() {
 
 ref<job> event::recorded() const {
   if (!wraps_) return marker();
-  ref<job> point = new_point();
-  point->awaited = native_->get();
-  put(point, nullptr, nullptr);
-  return point;
+  ref<job> made = new_lane_marker();
+  made->awaited = native_->get();
+  put(made, nullptr, nullptr);
+  return made;
 }
 
 bool event::happened() const {
@@ -81,7 +81,7 @@ bool event::happened() const {
   return !now || now->done();
 }
 
-void event::hold_back(stream &later) const {
+void event::block(stream &later) const {
   const bool in_lane = wraps_ && later.is_native();
   const ref<job> before = in_lane ? ref<job>() : recorded();
   if (!before && !in_lane) return;

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "run/objects/named_lane.hpp"
+#include "run/objects/dedicated_lane.hpp"
 
 namespace sg {
 
 namespace {
 
-std::int32_t load_of(const std::unique_ptr<named_lane> &lane) noexcept {
+std::int32_t load_of(const std::unique_ptr<dedicated_lane> &lane) noexcept {
   return lane->slot().in_flight.load(std::memory_order_relaxed);
 }
 
@@ -24,7 +24,7 @@ lane_slot &event_lanes::least_busy() {
                                       [](const auto &a, const auto &b) { return load_of(a) < load_of(b); });
   if (least != lanes_.end() && (load_of(*least) == 0 || lanes_.size() == room_for(lane_use::events).count))
     return (*least)->slot();
-  lanes_.push_back(std::make_unique<named_lane>(device_, engine_));
+  lanes_.push_back(std::make_unique<dedicated_lane>(device_, engine_));
   return lanes_.back()->slot();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes in which a device's own events are waited for and recorded, made when they are needed. Several, because what
-// comes behind another event's wait is late.
+// Lanes for waits on native events and for recording them, made on demand. Several, because a wait delays the commands
+// behind it.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace sg {
 
 class device;
 class engine;
-class named_lane;
+class dedicated_lane;
 
 class event_lanes {
  public:
@@ -28,7 +28,7 @@ class event_lanes {
   const device &device_;
   engine &engine_;
   std::mutex lock_;
-  std::vector<std::unique_ptr<named_lane>> lanes_;
+  std::vector<std::unique_ptr<dedicated_lane>> lanes_;
 };
 
 }  // namespace sg

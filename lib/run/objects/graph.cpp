@@ -25,14 +25,14 @@ submission graph::at(std::int32_t index) const {
 
 void graph::replace(std::int32_t index, submission &&work) {
   const std::lock_guard lock(lock_);
-  submission &place = works_[static_cast<std::size_t>(index)];
-  work.stream = place.stream;
-  work.priority = place.priority;
-  work.units = place.units;
-  work.within = place.within;
-  work.tracked = place.tracked;
-  work.label = std::move(place.label);
-  place = std::move(work);
+  submission &recorded = works_[static_cast<std::size_t>(index)];
+  work.stream = recorded.stream;
+  work.priority = recorded.priority;
+  work.units = recorded.units;
+  work.partition_stream = recorded.partition_stream;
+  work.tracked = recorded.tracked;
+  work.label = std::move(recorded.label);
+  recorded = std::move(work);
   program_.reset();
 }
 
@@ -52,13 +52,13 @@ std::shared_ptr<const graph_program> graph::prepared() {
   return made;
 }
 
-void graph::run(const ref<job> &whole, submission_order order) {
+void graph::run(const ref<job> &parent, submission_order order) {
   const auto program = prepared();
-  whole->graph = program;
-  if (!program->device) return owner_->submit_parts(whole, order, *program);
-  whole->kind = work_kind::device_graph;
-  whole->follows_on_device = true;
-  owner_->submit(whole, order, program->accesses.data(), program->accesses.size());
+  parent->graph = program;
+  if (!program->device) return owner_->submit_children(parent, order, *program);
+  parent->kind = work_kind::device_graph;
+  parent->follows_on_device = true;
+  owner_->submit(parent, order, program->accesses.data(), program->accesses.size());
 }
 
 }  // namespace sg

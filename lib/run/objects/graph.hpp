@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph: submissions recorded to be run together. Any thread.
+// A graph: submissions recorded to run together. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class graph final : public object {
   job_sink &owner() const noexcept { return *owner_; }
   std::int32_t size() const noexcept;
   void record(submission &&work);  // Throws std::bad_alloc, or sg::error(SG_STATUS_BUSY) after the first run.
-  // What was recorded as number `index`; it exists. replace() keeps its stream, priority, units, partition and
-  // label, and whether it is tracked.
+  // The submission with that index, which exists. replace() keeps its stream, priority, units, partition, label, and
+  // whether it is tracked.
   submission at(std::int32_t index) const;
   void replace(std::int32_t index, submission &&work);
-  // Submits a run; `whole` ends when all of it has ended. Throws as job_sink::submit does.
-  void run(const ref<job> &whole, submission_order order);
+  // Submits a run; `parent` completes after all of its children. Throws as job_sink::submit does.
+  void run(const ref<job> &parent, submission_order order);
 
  private:
   std::shared_ptr<const graph_program> prepared();
@@ -33,7 +33,7 @@ class graph final : public object {
   const ref<job_sink> owner_;
   mutable std::mutex lock_;
   std::vector<submission> works_;
-  std::shared_ptr<const graph_program> program_;  // of works_; empty when they have changed
+  std::shared_ptr<const graph_program> program_;  // of works_; empty after a change
   bool has_run_ = false;
 };
 

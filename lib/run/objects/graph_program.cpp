@@ -13,9 +13,9 @@ namespace sg {
 
 namespace {
 
-// Beyond this many works the order between them is not worked out, and they are replayed.
+// Graphs with more submissions are replayed: their order is not computed.
 constexpr std::size_t most_works_of_device = 4096;
-// Ranges of memory that stand for all operands of a graph.
+// Ranges of memory that cover all operands of a graph.
 constexpr std::size_t most_ranges = 48;
 
 bool conflict(const submission &earlier, const submission &later) noexcept {
@@ -26,7 +26,7 @@ bool conflict(const submission &earlier, const submission &later) noexcept {
   return false;
 }
 
-// Which works each one comes after, without those that follow from others.
+// For each submission, its predecessors without transitive ones.
 std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &works) {
   const std::size_t count = works.size();
   std::vector<std::vector<bool>> after(count);  // transitively
@@ -47,7 +47,7 @@ std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &w
   return before;
 }
 
-// Works that go to the device as one command.
+// Submissions that go to the device as one command.
 struct step {
   std::vector<std::int32_t> works;
   std::vector<std::int32_t> before;  // steps
@@ -59,7 +59,7 @@ bool may_join(const submission &x, const submission &y) noexcept {
          x.program->compute == y.program->compute;
 }
 
-// Which of the products that may be one call go each by itself.
+// Of the batchable GEMMs, those to leave unbatched.
 std::vector<bool> unbatched_of(const std::vector<submission> &works, const std::vector<std::int32_t> &rank) {
   std::vector<std::size_t> small;
   for (std::size_t i = 0; i < works.size(); ++i)
@@ -74,7 +74,7 @@ std::vector<bool> unbatched_of(const std::vector<submission> &works, const std::
   return unbatched;
 }
 
-// Small products that come after equally many others are one step. Steps are in an order in which they may run.
+// Small GEMMs at the same depth of the dependency graph are one step. Steps are in a valid order of execution.
 std::vector<step> steps_of(const std::vector<submission> &works, bool batches) {
   const auto before = order_of(works);
   std::vector<std::int32_t> rank(works.size(), 0), step_of(works.size());
@@ -123,7 +123,7 @@ footprint range(std::uintptr_t lo, std::uintptr_t hi) noexcept {
   return {lo, hi, bytes, bytes};
 }
 
-// The same memory in few ranges, which may hold more than was named.
+// Merges the accesses into few ranges, which may include more memory.
 std::vector<access> in_few_ranges(const std::vector<submission> &works) {
   std::vector<access> result;
   for (const bool writes : {false, true}) {
@@ -164,7 +164,7 @@ void graph_program::put_on(const sg::device &on) {
   const bool takes = on.ops().graph_create && works.size() <= most_works_of_device &&
                      std::all_of(works.begin(), works.end(), [](const submission &work) {
                        if (work.kind == work_kind::marker) return true;
-                       return work.follows_on_device && !work.within &&
+                       return work.follows_on_device && !work.partition_stream &&
                               (!work.program || work.program->schedule->commands[0].is<ops::gemm>());
                      });
   if (!takes) {
@@ -178,7 +178,7 @@ void graph_program::put_on(const sg::device &on) {
   }
   const std::vector<step> steps = steps_of(works, on.has_batches());
   if (steps.empty()) return;
-  std::vector<std::vector<sg_backend_gemm>> products(steps.size());
+  std::vector<std::vector<sg_backend_gemm>> gemms(steps.size());
   std::vector<std::vector<const sg_backend_command *>> calls(steps.size());
   std::vector<pointer_scratch> pointers(steps.size());
   std::vector<sg_backend_node> nodes(steps.size());
@@ -196,10 +196,10 @@ void graph_program::put_on(const sg::device &on) {
     for (const std::int32_t index : steps[i].works) {
       const submission &work = works[static_cast<std::size_t>(index)];
       const schedule &s = *work.program->schedule;
-      products[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
-      products[i].back().compute_units = work.units;
+      gemms[i].push_back(lower_gemm(s.buffers, s.commands[0], work.operands, pointers[i]));
+      gemms[i].back().compute_units = work.units;
     }
-    for (const sg_backend_gemm &each : products[i]) calls[i].push_back(&each.header);
+    for (const sg_backend_gemm &each : gemms[i]) calls[i].push_back(&each.header);
     node.commands = calls[i].data();
     node.command_count = static_cast<std::int32_t>(calls[i].size());
   }

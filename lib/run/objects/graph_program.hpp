@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph's runs do: the recorded submissions, worked out once. It does not change; a graph that changes gets
-// another.
+// The immutable program of a graph: the recorded submissions, and their order where the device runs them. A changed
+// graph gets a new program.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace sg {
 struct graph_program : recorded_graph {
   explicit graph_program(std::vector<submission> recorded);
 
-  // Copies of the graph's: neither it nor they refer to the graph or to one of its runs.
+  // Copies of the graph's: neither this object nor they refer to the graph or its runs.
   std::vector<submission> works;
-  std::vector<access> accesses;  // of all works, in few ranges; with `device` only
+  std::vector<access> accesses;  // of all submissions, in few ranges; only with `device`
 
-  // Gives the works to the device as one graph, where it takes them. Throws std::bad_alloc.
+  // Makes a device graph of the submissions, if the device supports it. Throws std::bad_alloc.
   void put_on(const sg::device &on);
 };
 

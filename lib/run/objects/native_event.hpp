@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event of the device's own, which the program's streams can wait for: the caller's, or made to be given out.
+// A native event of the device, which the application's own streams can wait for: wrapped, or made for the application.
 #pragma once
 
 #include "backend/device.hpp"
@@ -8,7 +8,7 @@ namespace sg {
 
 class native_event {
  public:
-  // Both throw sg::error(SG_STATUS_UNSUPPORTED) where the device has none. The first stays the caller's.
+  // Both throw sg::error(SG_STATUS_UNSUPPORTED) if the device has no native events. A wrapped one stays the caller's.
   native_event(const device &on, void *native);
   explicit native_event(const device &on);
   ~native_event();
@@ -17,7 +17,7 @@ class native_event {
 
   sg_backend_event *get() const noexcept { return event_; }
   void *address() const noexcept { return on_.ops().event_native(event_); }
-  bool happened() const;  // as it was last recorded, by whomever. Throws sg::error.
+  bool happened() const;  // as last recorded by any code. Throws sg::error.
 
  private:
   const device &on_;

@@ -12,7 +12,7 @@ namespace sg {
 
 namespace {
 
-// What came before the latest job in its stream has ended with it, or is in the lane.
+// Earlier jobs of the stream have completed with its latest one, or are in the lane.
 bool is_idle(partition &which) noexcept {
   const job *const latest = which.latest;
   const bool over = !latest || latest->incarnation() != which.latest_incarnation || latest->done();
@@ -27,13 +27,12 @@ std::int32_t partitions::grant(std::int32_t wanted) const {
   const auto units_of = device_.ops().compute_units;
   const std::int32_t all = units_of ? units_of(device_.handle()) : 0;
   if (all <= 0)
-    throw error(SG_STATUS_UNSUPPORTED, "%s cannot be told how many compute units a product may use",
-                device_.name().c_str());
+    throw error(SG_STATUS_UNSUPPORTED, "%s cannot limit the compute units of a GEMM", device_.name().c_str());
   return std::min(wanted, all);
 }
 
-std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t &units) {
-  if (units >= grant(INT32_MAX)) return nullptr;  // all of them are nobody's part
+std::unique_ptr<partition> partitions::acquire(std::int32_t priority, std::int32_t &units) {
+  if (units >= grant(INT32_MAX)) return nullptr;  // all units: no partition is needed
   free_idle();
   try {
     return std::make_unique<partition>(device_, engine_, priority, units);
@@ -46,7 +45,7 @@ std::unique_ptr<partition> partitions::take(std::int32_t priority, std::int32_t 
   }
 }
 
-void partitions::give_back(std::unique_ptr<partition> unused, const job *latest) noexcept {
+void partitions::release(std::unique_ptr<partition> unused, const job *latest) noexcept {
   unused->latest = latest;
   if (latest) unused->latest_incarnation = latest->incarnation();
   const std::lock_guard lock(lock_);
@@ -54,9 +53,9 @@ void partitions::give_back(std::unique_ptr<partition> unused, const job *latest)
   returned_ = std::move(unused);
 }
 
-// They go without the lock: the engine, which lets a lane go, may be told of a stream's end meanwhile.
+// Destroyed outside the lock: removing a lane waits for the engine, which may be reporting a completion meanwhile.
 void partitions::free_idle() noexcept {
-  std::unique_ptr<partition> idle;  // destroyed after the lock is
+  std::unique_ptr<partition> idle;  // destroyed after the lock
   const std::lock_guard lock(lock_);
   for (std::unique_ptr<partition> *link = &returned_; *link;) {
     if (!is_idle(**link)) {

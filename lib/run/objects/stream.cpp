@@ -16,23 +16,23 @@ stream::stream(ref<job_sink> owner, std::int32_t priority, partitions &of, std::
       priority_(priority),
       units_(of.grant(most)),
       partitions_(&of),
-      partition_(units_ > 0 ? of.take(priority, units_) : nullptr) {}
+      partition_(units_ > 0 ? of.acquire(priority, units_) : nullptr) {}
 
 stream::stream(ref<job_sink> owner, engine &in, void *native)
     : object(object_type::stream),
       owner_(std::move(owner)),
       priority_(0),
-      native_(std::make_unique<named_lane>(owner_->on(), in, native)) {}
+      native_(std::make_unique<dedicated_lane>(owner_->on(), in, native)) {}
 
 void stream::last_ref_dropped() noexcept {
   if (native_ && latest_) latest_->wait(deadline(-1));
-  if (partition_) partitions_->give_back(std::move(partition_), latest_.get());
+  if (partition_) partitions_->release(std::move(partition_), latest_.get());
   delete this;
 }
 
 bool stream::takes(job &work) const noexcept {
-  if (work.kind == work_kind::marker && !work.graph) work.kind = work_kind::point;
-  if (work.kind == work_kind::point) work.follows_on_device = true;
+  if (work.kind == work_kind::marker && !work.graph) work.kind = work_kind::lane_marker;
+  if (work.kind == work_kind::lane_marker) work.follows_on_device = true;
   if (!work.follows_on_device) return false;
   work.native = &native_->slot();
   return true;
@@ -45,11 +45,11 @@ ref<job> stream::append(job &next) {
 
 ref<job> stream::end() {
   if (!native_) return latest();
-  ref<job> point = owner_->new_job();
+  ref<job> made = owner_->new_job();
   submission_order order;
   order.on = this;
-  owner_->submit(point, order, nullptr, 0);
-  return point;
+  owner_->submit(made, order, nullptr, 0);
+  return made;
 }
 
 ref<job> stream::latest() const noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded submission: a program, the binding of its operands, the memory that it accesses, and its options. One that
-// is not recorded is never an object: its job takes the four at once, see job_sink::submit.
+// A recorded submission: a program, the binding of its operands, the memory accesses and the options. A submission that
+// is not recorded has no object: its job gets the four directly, see job_sink::submit.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -22,9 +22,9 @@
 namespace sg {
 
 struct submission {
-  work_kind kind = work_kind::marker;  // marker: there is nothing to do
+  work_kind kind = work_kind::marker;  // marker: no work
 
-  // The program, shared with the program cache and immutable; of a copy its command. A program refers to no submission.
+  // The program, shared with the program cache and immutable; of a copy the command. A program refers to no submission.
   std::shared_ptr<const sg::program> program;
   sg_backend_copy copy{};
 
@@ -35,13 +35,13 @@ struct submission {
   std::int8_t priority = 0;
   bool follows_on_device = false;
   bool tracked = true;
-  std::int32_t units = 0;    // compute units that it may use; 0: all
-  std::int64_t stream = -1;  // its number; -1: none
-  ref<sg::stream> within;    // that stream, where compute units are reserved for it; a stream refers to no graph
+  std::int32_t units = 0;            // limit of compute units; 0: none
+  std::int64_t stream = -1;          // its number; -1: none
+  ref<sg::stream> partition_stream;  // its stream, if that has reserved compute units; a stream refers to no graph
   std::string label;
 
-  // What an update must keep: the operation; of GEMMs their shapes and how they were to be planned; of a scale-and-add
-  // A and C as those of a problem.
+  // Fixed in updates: the operation; for GEMMs the shapes and the plan request; for a scale-and-add A and C as those of
+  // a problem.
   sg_operation operation = SG_OPERATION_MARKER;
   std::vector<problem> shapes;
   plan_request request;

@@ -5,30 +5,32 @@ namespace sg {
 
 std::uint32_t epochs::count_in() noexcept {
   if (++counted_ > most_jobs) open_next();
-  ++begun_[present_ % places];
+  ++begun_[present_ % ring_size];
   return present_;
 }
 
 std::int64_t epochs::count() const noexcept {
   std::int64_t all = 0;
-  for (std::uint32_t g = oldest_; g != present_ + 1; ++g) all += begun_[g % places] - ended_[g % places].count.load();
+  for (std::uint32_t g = oldest_; g != present_ + 1; ++g)
+    all += begun_[g % ring_size] - completed_[g % ring_size].count.load();
   return all;
 }
 
 // A sleeper stores its awaited count before it reads `count`; a completion reads `awaited` after it has counted: one of
 // the two sees the other.
-void epochs::ended(std::uint32_t epoch, std::int64_t count) noexcept {
-  ends &here = ended_[epoch % places];
+void epochs::completed(std::uint32_t epoch, std::int64_t count) noexcept {
+  completions &here = completed_[epoch % ring_size];
   const std::int64_t now = here.count.fetch_add(count) + count;
   std::int64_t awaited = here.awaited.load();
   if (now < awaited) return;
-  here.awaited.compare_exchange_strong(awaited, no_waiter);  // or another completion has, or a sleeper awaits more
+  // On failure another completion has reset it, or a sleeper awaits a larger count.
+  here.awaited.compare_exchange_strong(awaited, no_waiter);
   wakings_.fetch_add(1);
   futex_wake_all(wakings_);
 }
 
 bool epochs::open_next() noexcept {
-  oldest();  // otherwise it might fall behind by more epochs than there are places
+  oldest();  // otherwise it might fall behind by more epochs than the ring has
   if (!none_in_flight(present_ + 1)) return false;
   ++present_;
   counted_ = 0;
@@ -40,15 +42,15 @@ std::uint32_t epochs::oldest() noexcept {
   return oldest_;
 }
 
-bool epochs::ended_up_to(std::uint32_t epoch) noexcept {
+bool epochs::completed_up_to(std::uint32_t epoch) noexcept {
   if (static_cast<std::int32_t>(oldest() - epoch) > 0) return true;
   return oldest_ == epoch && none_in_flight(epoch);
 }
 
 // A smaller awaited count stays: reaching it wakes all sleepers.
 bool epochs::watch_none_in_flight(std::uint32_t epoch) noexcept {
-  ends &here = ended_[epoch % places];
-  const std::int64_t all = begun_[epoch % places];
+  completions &here = completed_[epoch % ring_size];
+  const std::int64_t all = begun_[epoch % ring_size];
   std::int64_t awaited = here.awaited.load();
   while (all < awaited && !here.awaited.compare_exchange_weak(awaited, all)) {
   }
@@ -56,8 +58,8 @@ bool epochs::watch_none_in_flight(std::uint32_t epoch) noexcept {
 }
 
 // Most jobs complete in order of submission, so the sleeper awaits the latest epoch first.
-bool epochs::watch_ended_up_to(std::uint32_t epoch) noexcept {
-  if (ended_up_to(epoch)) return true;
+bool epochs::watch_completed_up_to(std::uint32_t epoch) noexcept {
+  if (completed_up_to(epoch)) return true;
   for (std::uint32_t g = epoch; g != oldest_ - 1; --g)
     if (!none_in_flight(g) && !watch_none_in_flight(g)) return false;
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that an operand touches, and whether two operands touch the same.
+// The bytes that an operand covers, and overlaps of such byte sets.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct footprint {
     return {lo, lo + static_cast<std::uintptr_t>((runs - 1) * pitch + run), run, pitch};
   }
   std::int64_t runs() const noexcept { return (static_cast<std::int64_t>(hi - lo) - run) / pitch + 1; }
-  // The same bytes of a matrix that begins elsewhere.
+  // The same byte pattern from another address.
   footprint at(const void *start) const noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(start);
     return {address, address + (hi - lo), run, pitch};
@@ -30,7 +30,7 @@ struct footprint {
 
 inline bool overlap(const footprint &a, const footprint &b) noexcept;
 
-// Of rectangles of different pitches: the runs of one, each with the other.
+// For different pitches: compares the runs of one with the whole of the other.
 [[gnu::noinline]] inline bool runs_overlap(const footprint &a, const footprint &b) noexcept {
   const bool few_are_bs = b.pitch > a.pitch;
   const footprint &one = few_are_bs ? b : a, &other = few_are_bs ? a : b;
@@ -38,7 +38,7 @@ inline bool overlap(const footprint &a, const footprint &b) noexcept;
     const std::uintptr_t lo = one.lo + static_cast<std::uintptr_t>(i * one.pitch);
     return footprint{lo, lo + static_cast<std::uintptr_t>(one.run), one.run, one.run};
   };
-  // Those that begin before the other ends, from the one that reaches it first.
+  // The runs from the first that reaches `other` to the last that begins before its end.
   const std::int64_t behind = other.lo > one.lo ? static_cast<std::int64_t>(other.lo - one.lo) : 0;
   const std::int64_t count = one.runs();
   for (std::int64_t i = behind / one.pitch; i < count && run_at(i).lo < other.hi; ++i)
@@ -58,14 +58,14 @@ inline bool overlap(const footprint &a, const footprint &b) noexcept {
   const std::int64_t position = distance % a.pitch, first = distance / a.pitch;
   const std::int64_t a_runs = a.runs();
   if (position < a.run && first < a_runs) return true;      // b's first column starts in a's rows
-  const std::int64_t wrapped = position + b.run - a.pitch;  // what reaches into the next run
+  const std::int64_t wrapped = position + b.run - a.pitch;  // the bytes that reach into the next run
   return wrapped > 0 && first + 1 < a_runs;
 }
 
-// Whether every byte of `part` is one of `whole`'s. Exact where overlap() is; otherwise false.
+// Whether `part` is a subset of `whole`. Exact where overlap() is; otherwise conservative: false.
 inline bool covers(const footprint &whole, const footprint &part) noexcept {
   if (part.lo < whole.lo || part.hi > whole.hi) return false;
-  if (whole.pitch == whole.run) return true;  // it has no gaps
+  if (whole.pitch == whole.run) return true;  // no gaps
   if (part.pitch != whole.pitch && part.runs() != 1) return false;
   return static_cast<std::int64_t>(part.lo - whole.lo) % whole.pitch + part.run <= whole.run;
 }

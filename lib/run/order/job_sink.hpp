@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where jobs are ordered and submitted: what streams, events and graphs know of their context.
+// Ordering and submission of jobs: the interface of a context for streams, events and graphs.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct submission_order {
   const ref<job> *after = nullptr;
   std::size_t after_count = 0;
   bool untracked = false;
-  bool limited = false;  // the context's job limit holds for it
+  bool limited = false;  // counts against the context's job limit
 };
 
 class job_sink : public job_home {
@@ -32,8 +32,8 @@ class job_sink : public job_home {
   // on the device, once the job has completed.
   virtual void submit(ref<job> work, const submission_order &order, const access *accesses,
                       std::size_t access_count) = 0;
-  // The same with a run of a graph: its parts in the order of recording, and `whole`, which completes after them.
-  virtual void submit_parts(const ref<job> &whole, const submission_order &order, const graph_program &program) = 0;
+  // Likewise for a run of a graph: the children in recording order, and `parent`, which completes after them.
+  virtual void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) = 0;
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
 

@@ -10,15 +10,16 @@ namespace {
 constexpr std::uint32_t least_entries = 64;
 }  // namespace
 
-// Cells that follow each other have buckets in one cache line, as operands in turn lie in memory in turn.
+// Neighbouring cells have buckets in one cache line, because operands of consecutive jobs are often neighbours in
+// memory.
 inline std::uint32_t &tracker::level::bucket(std::uintptr_t cell) noexcept {
   constexpr std::uintptr_t neighbours = 16;
   return heads_[((cell / neighbours * 0x9E3779B97F4A7C15ull >> 24) ^ cell % neighbours) & (size_ - 1)];
 }
 
-// Links what has come since the latest look-up: where operands lie apart from those of all jobs in flight there is
-// none, and entries are forgotten that never had a link. A head may have been left from numbers' round before this one:
-// an entry's links lead to earlier ones only.
+// Links the entries since the latest look-up. Linking is deferred: where operands are disjoint from those of all jobs
+// in flight no look-up happens, and entries are forgotten unlinked. A head may be left from an earlier round of
+// numbers: an entry's links lead to earlier entries only.
 void tracker::level::link(int shift) noexcept {
   const std::uint32_t end = first_ + twice_count_;
   for (std::uint32_t number = end - twice_unlinked_; number != end; number += 2) {
@@ -44,8 +45,8 @@ inline bool tracker::level::forget_all(const moment &now) noexcept {
   return true;
 }
 
-// Forgets what came first and has ended, and when that is not half of the ring, whatever else has ended; doubles the
-// ring when that is less than half. Changes nothing when memory runs out.
+// Forgets the oldest completed entries, or, if those are less than half of the ring, all completed entries; doubles the
+// ring if these are less than half too. Out of memory: no change.
 void tracker::level::make_room(const moment &now) {
   while (twice_count_ > 0 && at(first_).is_forgotten(now)) {
     first_ += 2;
@@ -54,7 +55,7 @@ void tracker::level::make_room(const moment &now) {
   twice_unlinked_ = std::min(twice_unlinked_, twice_count_);
   if (size_ > 0 && twice_count_ <= size_) return;
   const auto stays = [&](const entry &e) {
-    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.ended()) || e.cause(now.unobserved) != 0);
+    return !e.is_forgotten(now) && (!(e.is_before(now.oldest) || e.completed()) || e.cause(now.unobserved) != 0);
   };
   std::uint32_t living = 0;
   for (std::uint32_t i = 0; i < twice_count_; i += 2) living += stays(at(first_ + i));
@@ -67,7 +68,7 @@ void tracker::level::make_room(const moment &now) {
   } else {
     std::fill_n(heads_.get(), size, no_link());
   }
-  // An entry moves towards the first, so the same ring will do.
+  // Entries move towards the first, so the same ring can be used.
   const std::uint32_t mask = size - 1, before = twice_count_;
   entry *const to = ring ? ring.get() : ring_.get();
   std::uint32_t kept = first_;
@@ -89,11 +90,11 @@ void tracker::level::make_room(const moment &now) {
   for (std::uint32_t number = first_; number != kept; number += 2) reach(at(number).bytes);
 }
 
-// There is room.
+// The ring has room.
 inline void tracker::level::insert(const footprint &bytes, job &accessor) noexcept {
   const std::uint32_t number = first_ + twice_count_;
   entry &e = at(number);
-  __builtin_prefetch(&at(number + 4), 1);  // another submitter's core may have it
+  __builtin_prefetch(&at(number + 4), 1);  // another submitter's core may hold the line
   e.bytes = bytes;
   e.accessor = &accessor;
   e.epoch = latest_epoch_ = accessor.epoch;
@@ -103,10 +104,10 @@ inline void tracker::level::insert(const footprint &bytes, job &accessor) noexce
   reach(bytes);
 }
 
-// In one bucket, the latest first; `leaves(entry)`: it is to be removed from there.
+// Visits one bucket, latest entry first; `leaves(entry)`: remove it from the bucket.
 template <class Visit>
 inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
-  for (std::uint32_t *link = &head; is_there(*link);) {
+  for (std::uint32_t *link = &head; is_valid(*link);) {
     entry &e = at(*link);
     std::uint32_t &next = e.behind[*link & 1];
     if (!e.accessor || leaves(e))
@@ -116,10 +117,10 @@ inline void tracker::level::each_entry(std::uint32_t &head, Visit &&leaves) {
   }
 }
 
-// In the buckets of the cells that `bytes` lie in.
+// Visits the buckets of the cells of `bytes`.
 template <class Visit>
 inline void tracker::level::each_near(int shift, const footprint &bytes, Visit &&leaves) {
-  if (is_apart_from(bytes)) return;
+  if (is_disjoint_from(bytes)) return;
   link(shift);
   const std::uintptr_t first = bytes.lo >> shift, last = (bytes.hi - 1) >> shift;
   if (last - first >= size_) {
@@ -133,11 +134,11 @@ bool tracker::level::order(int shift, const demand &wanted) {
   if (forget_all(wanted.now)) return false;
   bool covered = false;
   each_near(shift, wanted.bytes, [&](entry &e) {
-    const bool long_ended = e.is_before(wanted.now.oldest);
+    const bool long_completed = e.is_before(wanted.now.oldest);
     const bool meets = overlap(e.bytes, wanted.bytes);
-    if (!(long_ended || meets)) return false;
-    if (long_ended || e.ended() || !wanted.next.order_after(*e.accessor, e.incarnation, wanted.reads)) {
-      if (!long_ended) wanted.next.comes_after_end_of(*e.accessor, e.incarnation);
+    if (!(long_completed || meets)) return false;
+    if (long_completed || e.completed() || !wanted.next.order_after(*e.accessor, e.incarnation, wanted.reads)) {
+      if (!long_completed) wanted.next.follows_completed(*e.accessor, e.incarnation);
       const std::uint64_t cause = e.cause(wanted.now.unobserved);
       if (cause == 0) {
         e.accessor = nullptr;
@@ -164,7 +165,7 @@ inline bool tracker::table::order(const footprint &bytes, job &next, bool reads,
   for (std::uint64_t left = used; left; left &= left - 1) {
     const int shift = std::countr_zero(left);
     level &here = levels[shift];
-    if (!here.is_apart_from(bytes)) covered = here.order(shift, {bytes, next, reads, now}) || covered;
+    if (!here.is_disjoint_from(bytes)) covered = here.order(shift, {bytes, next, reads, now}) || covered;
   }
   return covered;
 }
@@ -192,7 +193,7 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
                   const unobserved_failures &unobserved) {
   const moment now{oldest, unobserved};
   bool covers_writers = false, covers_readers = false;
-  // What must have succeeded first: of two orders after the same job only the first is kept.
+  // First the accesses that need the predecessor's success: of two orders after the same job only the first is kept.
   for (const access *a = accesses; a != accesses + count; ++a)
     if (a->reads) covers_writers = (writers_.order(a->bytes, next, true, now) && a->writes) || covers_writers;
   for (const access *a = accesses; a != accesses + count; ++a) {
@@ -203,8 +204,8 @@ void tracker::add(job &next, const access *accesses, std::size_t count, std::uin
   }
   for (const access *a = accesses; a != accesses + count; ++a)
     (a->writes ? writers_ : readers_).insert(a->bytes, next, now);
-  // Whoever comes after this job comes after those whose bytes it covers, and reads its bytes, not theirs. Last, when
-  // nothing can throw any more.
+  // Later jobs are ordered after this one instead of the jobs whose bytes it covers. Last, when nothing can throw any
+  // more.
   for (const access *a = accesses; a != accesses + count; ++a) {
     if (!a->writes || !a->exact) continue;
     if (covers_writers) writers_.remove_covered(a->bytes, &next);

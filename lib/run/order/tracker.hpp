@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which jobs in flight touch which memory, so that a new one is ordered after those it conflicts with.
+// The memory accesses of jobs in flight, by which a new job is ordered after those it conflicts with.
 //
 // Footprints are kept by size: level L, an odd number, holds those of 2^(L-3) < bytes <= 2^(L-1) in a hash table of
 // cells of 2^L bytes, so each is in one cell or two, and a look-up reads few. Writers and readers have separate tables:
@@ -23,17 +23,16 @@ struct access {
   footprint bytes;
   bool writes = false;
   bool reads = true;  // a written operand that is also read (beta != 0)
-  bool exact = true;  // otherwise some of the bytes may not be touched
+  bool exact = true;  // otherwise some of the bytes may be untouched
 };
 
-// Not thread-safe: the context's submission lock covers it.
+// Guarded by the context's submission lock.
 class tracker {
  public:
-  // Orders `next` after every job in flight that conflicts with `accesses`, and remembers them. `oldest`: all jobs of
-  // epochs before this one have ended, and when on the device's clock does not matter; so they need no look, which
-  // would find them in no cache. `next` fails if it reads what a job of the unobserved failures was to write. Throws
-  // std::bad_alloc; the caller then drops the job, and what was remembered of it is swept like that of any job that has
-  // ended.
+  // Orders `next` after every job in flight that conflicts with `accesses`, and records them. All jobs of epochs before
+  // `oldest` have completed, at any time of the device's clock, so their records, which are in no cache, need not be
+  // read. `next` fails if it reads memory that a job with an unobserved failure should have written. Throws
+  // std::bad_alloc; the caller then drops the job, and its entries are removed like those of a completed job.
   void add(job &next, const access *accesses, std::size_t count, std::uint32_t oldest,
            const unobserved_failures &unobserved);
   // Forgets failed writers of that memory, which no job in flight uses.
@@ -46,17 +45,18 @@ class tracker {
     const unobserved_failures &unobserved;
   };
 
-  struct alignas(64) entry {  // without initialisers: rings are made of many
+  struct alignas(64) entry {  // no initialisers: rings have many entries
     footprint bytes;
     job *accessor;            // nullptr: no later job is ordered after it
-    std::uint32_t behind[2];  // links: what came before it in the bucket of its first cell, and of its second
+    std::uint32_t behind[2];  // links to earlier entries in the buckets of its first and second cell
     std::uint32_t epoch;
     std::uint16_t incarnation;
-    bool ended() const noexcept { return accessor->incarnation() != incarnation || accessor->done(); }
-    // All jobs of its epoch have ended: known without a look at this one, which another core wrote last.
+    bool completed() const noexcept { return accessor->incarnation() != incarnation || accessor->done(); }
+    // All jobs of its epoch have completed: known without reading the record, which another core wrote last.
     bool is_before(std::uint32_t oldest) const noexcept { return static_cast<std::int32_t>(epoch - oldest) < 0; }
     bool is_of(const job *one) const noexcept { return accessor == one && incarnation == one->incarnation(); }
-    std::uint64_t cause(const unobserved_failures &unobserved) const noexcept {  // of its failure; it has ended
+    // The cause of its failure, 0: none; the job has completed.
+    std::uint64_t cause(const unobserved_failures &unobserved) const noexcept {
       return unobserved.none() ? 0 : unobserved.cause_of({accessor, epoch, incarnation});
     }
     bool is_forgotten(const moment &now) const noexcept {
@@ -65,29 +65,29 @@ class tracker {
   };
   static_assert(sizeof(entry) == 64, "an entry is to be one cache line");
 
-  // What a new job does with some bytes.
+  // A new job's access to some bytes.
   struct demand {
     const footprint &bytes;
     job &next;
-    bool reads;  // it fails when a writer of them does
+    bool reads;  // the job fails if a writer of them fails
     const moment &now;
   };
 
   // Footprints of one size.
   class alignas(64) level {
    public:
-    bool is_apart_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
+    bool is_disjoint_from(const footprint &bytes) const noexcept { return bytes.lo >= hi_ || bytes.hi <= lo_; }
     bool is_full() const noexcept { return twice_count_ == 2 * size_; }
     void make_room(const moment &now);
     void insert(const footprint &bytes, job &accessor) noexcept;
-    bool order(int shift, const demand &wanted);  // true: it covers others
-    // Removes what is covered by `bytes` and is not of `but`.
+    bool order(int shift, const demand &wanted);  // true: it covers other entries
+    // Removes entries covered by `bytes`, except those of `but`.
     void remove_covered(int shift, const footprint &bytes, const job *but) noexcept;
 
    private:
-    // Entries are numbered, by twos; a link is an entry's number and in its lowest bit which of its cells is meant.
+    // Entry numbers count by twos; a link is an entry's number, and its lowest bit selects one of its two cells.
     entry &at(std::uint32_t link) noexcept { return ring_[(link >> 1) & (size_ - 1)]; }
-    bool is_there(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
+    bool is_valid(std::uint32_t link) const noexcept { return link - first_ < twice_count_; }
     std::uint32_t no_link() const noexcept { return first_ - 1; }
     std::uint32_t &bucket(std::uintptr_t cell) noexcept;
     template <class Visit>
@@ -101,15 +101,15 @@ class tracker {
       hi_ = std::max(hi_, bytes.hi);
     }
 
-    // What all footprints lie within: often enough to say that one more meets none of them.
+    // Bounds of all footprints: they often suffice to rule out an overlap.
     std::uintptr_t lo_ = UINTPTR_MAX, hi_ = 0;
-    // Numbers in use: from this one on, so many. They go round, for the first time soon: that is no rare event.
+    // Numbers in use: `twice_count_` from `first_` on. They wrap; the first wrap is early, so that it is well tested.
     std::uint32_t first_ = 0u - 4096, twice_count_ = 0;
-    std::uint32_t twice_unlinked_ = 0;  // the latest of them: in no bucket yet
+    std::uint32_t twice_unlinked_ = 0;  // the latest entries, not in a bucket yet
     std::uint32_t size_ = 0;            // of the ring, and of the buckets: 0, or a power of two
     std::uint32_t latest_epoch_ = 0;
     std::unique_ptr<entry[]> ring_;
-    std::unique_ptr<std::uint32_t[]> heads_;  // a link for each bucket, perhaps to an entry that is gone
+    std::unique_ptr<std::uint32_t[]> heads_;  // a link for each bucket, perhaps to a removed entry
   };
 
   struct table {

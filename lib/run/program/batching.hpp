@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the GEMMs that could be one backend call are better left out of it: the call takes as long as its deepest
-// GEMM needs.
+// Decides which GEMMs of a possible batch are launched unbatched: a batch takes as long as its deepest GEMM needs.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +9,8 @@
 
 namespace sg {
 
-// `count` GEMMs in descending order of min_batch_size (ops/gemm.hpp): how many at the front to leave unbatched, so that
-// all take the least time. `least(i)` is the min_batch_size of the i-th. The unit of time is one unbatched GEMM: the
+// For `count` GEMMs in descending order of min_batch_size (ops/gemm.hpp): the number at the front to leave unbatched
+// for the least total time. `least(i)` is the min_batch_size of the i-th. The unit of time is one unbatched GEMM: the
 // batch takes the min_batch_size of its first GEMM.
 template <class Least>
 std::size_t faster_unbatched(std::size_t count, Least &&least) noexcept {
@@ -25,7 +24,7 @@ std::size_t faster_unbatched(std::size_t count, Least &&least) noexcept {
   return best;
 }
 
-// Of GEMMs by number, those to leave unbatched. Only GEMMs of one `kind(i)` can be one batch.
+// The indices of the GEMMs to leave unbatched. Only GEMMs of one `kind(i)` can share a batch.
 template <class Kind, class Least>
 std::vector<std::size_t> unbatched_items(std::vector<std::size_t> gemms, Kind &&kind, Least &&least) {
   std::sort(gemms.begin(), gemms.end(), [&](std::size_t x, std::size_t y) {

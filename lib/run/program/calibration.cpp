@@ -24,7 +24,7 @@ constexpr off_t most_file_bytes = 64 << 10;
 
 class file {
  public:
-  // O_NONBLOCK: a name that turns out to be a pipe must not make anyone wait.
+  // O_NONBLOCK: opening a named pipe must not block.
   explicit file(const std::string &path)
       : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)) {
     if (descriptor_ < 0) refuse(std::strerror(errno));
@@ -38,7 +38,7 @@ class file {
   const int descriptor_;
 };
 
-// Only a file that nobody else can have written.
+// Only a file that no other user can have written.
 std::string read_own_file(const std::string &path) {
   const file source(path);
   struct stat facts;
@@ -64,7 +64,7 @@ std::string read_own_file(const std::string &path) {
 
 std::string calibration_file(const std::string &device) {
   std::string folder = owner_variable("XDG_CACHE_HOME", most_path_bytes);
-  if (folder.empty() || folder[0] != '/') {  // a relative one is none, says the XDG Base Directory Specification
+  if (folder.empty() || folder[0] != '/') {  // the XDG Base Directory Specification ignores relative paths
     folder = owner_variable("HOME", most_path_bytes);
     if (folder.empty() || folder[0] != '/') refuse("neither XDG_CACHE_HOME nor HOME names a folder");
     folder += "/.cache";
@@ -77,7 +77,7 @@ std::string calibration_file(const std::string &device) {
 
 device_model calibrated_model(const device &on) {
   const device_model &own = on.model();
-  std::string asked, path;
+  std::string setting, path;
   const auto passed_over = [&](const char *why) {
     if (logs(log_level::warn, log_area::fallback))
       log_message(log_level::warn, log_area::fallback,
@@ -89,10 +89,10 @@ device_model calibrated_model(const device &on) {
     return model;
   };
   try {
-    asked = owner_variable("SG_CALIBRATION", most_path_bytes);
-    if (asked.empty() || asked == "0") return own;
-    if (asked != "1" && asked[0] != '/') refuse("SG_CALIBRATION is neither 0 nor 1 nor an absolute path");
-    path = asked == "1" ? calibration_file(on.name()) : asked;
+    setting = owner_variable("SG_CALIBRATION", most_path_bytes);
+    if (setting.empty() || setting == "0") return own;
+    if (setting != "1" && setting[0] != '/') refuse("SG_CALIBRATION is neither 0 nor 1 nor an absolute path");
+    path = setting == "1" ? calibration_file(on.name()) : setting;
     device_model model = with_measured(own, parse_device_model(read_own_file(path)), on.name());
     model.sources.emplace_back("calibration", printable(path + " of " + model.calibrated_date, 900));
     return model;

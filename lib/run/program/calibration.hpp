@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device models that `streamgemm calibrate` measured, where the process's owner asks for them.
+// Device models measured by `streamgemm calibrate`, loaded if SG_CALIBRATION requests them.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace sg {
 
-// The file that a device's measured model is kept in, unless it is named otherwise: under $XDG_CACHE_HOME, or ~/.cache.
-// Throws sg::error(SG_STATUS_INVALID_ARGUMENT) when neither is known.
+// The default file of a device's measured model: under $XDG_CACHE_HOME, or ~/.cache. Throws
+// sg::error(SG_STATUS_INVALID_ARGUMENT) if neither is set.
 std::string calibration_file(const std::string &device);
 
-// The device's own model, or with the figures measured on it when the variable SG_CALIBRATION asks for them. What
-// cannot be used is passed over; the model's source "calibration" says which it was, and why.
+// The device's own model, with measured figures if SG_CALIBRATION requests them. An unusable file is ignored; the
+// model's source "calibration" names the file and the reason.
 device_model calibrated_model(const device &on);
 
 }  // namespace sg

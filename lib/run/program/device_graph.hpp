@@ -25,8 +25,8 @@ class device_graph {
 struct recorded_graph {
   std::int32_t commands = 0;
   double flops = 0;
-  // These two alone. A completed job keeps them instead of the graph, whose submissions may refer to the stream that
-  // the job is the latest one of: a stream refers to its latest job.
+  // Only these two. A completed job keeps them instead of the graph, whose submissions may refer to the stream whose
+  // latest job it is: a stream refers to its latest job.
   std::shared_ptr<const recorded_graph> totals;
   std::unique_ptr<const device_graph> device;  // nullptr: the commands are replayed one by one
 

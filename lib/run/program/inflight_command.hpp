@@ -15,43 +15,43 @@ class engine;
 class job;
 struct batch;
 
-// Lanes of an engine, which is one device's, a bit for each.
+// A bit for each lane of an engine.
 using lane_bits = std::uint64_t;
 inline lane_bits bit_of_lane(std::uint32_t index) noexcept { return lane_bits{1} << index; }
 
-// What goes into a lane: whatever suits the engine, or only what names the lane.
+// Use of a lane: shared by all commands, or dedicated to commands that name it.
 enum class lane_use : std::uint8_t {
   any,
-  native,     // it is a stream of the caller's
+  native,     // a native stream of the caller
   events,     // marker events
-  partition,  // GEMMs, on compute units that are reserved
+  partition,  // GEMMs, on reserved compute units
 };
 
 // One of the engine's backend streams.
 struct lane_slot {
   sg_backend_stream *stream = nullptr;
-  sg_backend_event *tail = nullptr;  // to let another lane wait for what is in this one; where the device orders
+  sg_backend_event *tail = nullptr;  // for waits of other lanes on this one; with device_ordered()
   std::uint32_t index = 0;           // its bit in job::behind(), among the lanes of its device
   device_index device{};             // of the machine
   lane_use use = lane_use::any;
   std::atomic<std::int32_t> in_flight{0};  // commands
   std::atomic<std::int32_t> of_runs{0};    // of these, commands of schedules' runs
-  // When what is in flight should end, on CLOCK_MONOTONIC: its first command began then, and all take so long.
+  // Expected duration of the commands in flight, and when the first of them began, on CLOCK_MONOTONIC.
   std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};
 };
 
 struct inflight_command {
-  inflight_command *next = nullptr;  // in the engine's list of ended commands, or a stager's queue
-  engine *home = nullptr;            // that is notified of its completion
+  inflight_command *next = nullptr;  // in the engine's list of completed commands, or a stager's queue
+  engine *home = nullptr;            // notified of its completion
   job *owner = nullptr;
   std::uint32_t index = 0;                     // command of the schedule
-  sg::batch *batch = nullptr;                  // of several commands that went out in one call
+  sg::batch *batch = nullptr;                  // if several commands were sent in one call
   std::int32_t commands = 1;                   // in that call
   lane_slot *lane = nullptr;                   // nullptr on a staging worker
-  float share = 0;                             // of the device, that the command fills
-  std::int64_t predicted_ns = 0;               // of a free-standing command; that of a group is its first member's
-  std::int32_t batch_size = 1;                 // products that went out in one call
-  std::atomic<std::int32_t> backend_calls{0};  // that have not completed
+  float share = 0;                             // share of the device that it fills
+  std::int64_t predicted_ns = 0;               // of a stand-alone command; for a batch its first member's
+  std::int32_t batch_size = 1;                 // GEMMs in the call
+  std::atomic<std::int32_t> backend_calls{0};  // not completed yet
   std::int64_t start_ns = 0, end_ns = 0;
 
   void begin(engine *runner, job &of, std::uint32_t command, lane_slot *where, std::int32_t calls) noexcept {

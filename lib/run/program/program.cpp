@@ -9,24 +9,24 @@
 
 #include "ops/backend_commands.hpp"
 #include "plan/gemm/latency_parts.hpp"
-#include "plan/schedule/loose_copies.hpp"
+#include "plan/schedule/out_of_order_copies.hpp"
 #include "run/program/batching.hpp"
 
 namespace sg {
 
 namespace {
-// A command of this length gains nothing from being queued behind another while a lane is about to become free.
+// A command of this length gains nothing from being queued behind another when a lane is about to become free.
 constexpr double long_command_seconds = 100e-6;
-// A product of this length gains from a batch: less than a launch on a GPU, some calls' cost on a core.
-constexpr double small_product_seconds = 50e-6;
-// A product of this length may run on the thread that waits for it: it gives the process nothing to do meanwhile.
-constexpr double short_product_seconds = 1e-3;
-// The same on all cores.
+// A GEMM of this length gains from a batch: less than a launch on a GPU, or the cost of some calls on a core.
+constexpr double small_gemm_seconds = 50e-6;
+// A GEMM of this length may run on the waiting thread.
+constexpr double short_gemm_seconds = 1e-3;
+// Likewise on all cores.
 constexpr double short_parts_seconds = 10e-3;
-// Products of a plan whose calls are kept, of some 300 bytes each.
+// Limit of prepared calls of a plan, of some 300 bytes each.
 constexpr std::size_t most_prepared = 4096;
 
-// Tiles of C that a chip deals to its multiprocessors; kernels for fewer use smaller ones.
+// Tiles of C that the multiprocessors of a chip share; kernels for fewer multiprocessors use smaller tiles.
 constexpr std::int64_t tile = 128;
 
 float share_of(const command &c, const device_model &model) noexcept {
@@ -37,17 +37,17 @@ float share_of(const command &c, const device_model &model) noexcept {
 }
 }  // namespace
 
-// Independent of each other: what a command waits for is named, but for what its lane's order says, which is that the
-// pieces of one sum follow each other.
+// Finds independent GEMMs. A command lists its dependencies, except the implied order of its lane: pieces of one sum
+// follow each other.
 void program::find_batchable(const device_model &model) {
   const auto &commands = schedule->commands;
   std::vector<float> seconds(commands.size(), 0);
-  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // the first product of each
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::uint32_t> sums;  // first GEMM of each
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
     if (!c.is<ops::gemm>() || c.waits > 0 || has_pointer_arrays(schedule->buffers, c)) continue;
     const double alone = gemm_seconds(model, shape_of_gemm(schedule->buffers, c));
-    if (alone < small_product_seconds) seconds[i] = static_cast<float>(alone);
+    if (alone < small_gemm_seconds) seconds[i] = static_cast<float>(alone);
   }
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
     const command &c = commands[i];
@@ -67,7 +67,7 @@ void program::find_batchable(const device_model &model) {
     if (batchable[i] > 0) prepare_call(i, nowhere);
 }
 
-// Takes away the seconds of products that are faster each by itself.
+// Clears the seconds of GEMMs that are faster unbatched.
 void program::leave_unbatched(const device_model &model, std::vector<float> &seconds) const {
   std::vector<std::size_t> all, least(seconds.size());
   const auto shape = [&](std::size_t i) { return shape_of_gemm(schedule->buffers, schedule->commands[i]); };
@@ -84,14 +84,14 @@ void program::leave_unbatched(const device_model &model, std::vector<float> &sec
     seconds[i] = 0;
 }
 
-program::program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
+program::program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
                  const device_model &model)
     : problems(std::move(planned)),
-      request(asked),
+      request(requested),
       schedule(std::move(made)),
       after(*schedule),
       needs_event(schedule->commands.size(), false),
-      loose(loose_copies(*schedule)) {
+      is_out_of_order(out_of_order_copies(*schedule)) {
   const auto &commands = schedule->commands;
   std::size_t of_device = 0;
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
@@ -106,7 +106,7 @@ program::program(std::vector<problem> planned, const plan_request &asked, std::s
       if (on_device(commands[before].where) && !(commands[before].where == c.where)) needs_event[before] = true;
     }
   }
-  // What the planner cut a problem into is apart for a reason.
+  // Commands that the planner split off one problem must stay separate.
   if (problems.size() > 1) find_batchable(model);
   const double lane_seconds = schedule->predicted_seconds * static_cast<double>(lanes.size());
   wants_core = lane_seconds > long_command_seconds * static_cast<double>(of_device);
@@ -119,23 +119,23 @@ program::program(std::vector<problem> planned, const plan_request &asked, std::s
     }
   }
   if (!is_single() || !commands[0].is<ops::gemm>()) return;
-  const command &product = commands[0];
-  const ops::gemm &gemm = *product.as<ops::gemm>();
-  in_type = type_of(schedule->buffers, product.views[gemm.a]);
-  out_type = type_of(schedule->buffers, product.views[gemm.c]);
+  const command &gemm_command = commands[0];
+  const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
+  in_type = type_of(schedule->buffers, gemm_command.views[gemm.a]);
+  out_type = type_of(schedule->buffers, gemm_command.views[gemm.c]);
   compute = gemm.compute;
-  share = share_of(product, model);
-  items = product.views[gemm.c].items;
+  share = share_of(gemm_command, model);
+  items = gemm_command.views[gemm.c].items;
   work_seconds = std::max(0.0, schedule->predicted_seconds - model.launch_latency);
-  const bool scattered = has_pointer_arrays(schedule->buffers, product);
-  short_here = !scattered && schedule->predicted_seconds < short_product_seconds;
-  small = !scattered && schedule->predicted_seconds < small_product_seconds;
+  const bool scattered = has_pointer_arrays(schedule->buffers, gemm_command);
+  short_here = !scattered && schedule->predicted_seconds < short_gemm_seconds;
+  small = !scattered && schedule->predicted_seconds < small_gemm_seconds;
   if (!small) return;
-  min_batch_size = sg::min_batch_size(model, shape_of_gemm(schedule->buffers, product));
+  min_batch_size = sg::min_batch_size(model, shape_of_gemm(schedule->buffers, gemm_command));
   prepare_call(0, {});
 }
 
-// Whether it is what latency_parts() asks for, and not a schedule for throughput in its place.
+// Whether the schedule is a latency_parts() split, and not one for throughput.
 bool program::has_latency_parts() const noexcept {
   const auto &commands = schedule->commands;
   return request.latency && commands.size() > 1 && commands.size() <= static_cast<std::size_t>(most_latency_parts) &&
@@ -145,22 +145,22 @@ bool program::has_latency_parts() const noexcept {
 }
 
 void program::prepare_call(std::uint32_t index, const binding &nowhere) {
-  const command &product = schedule->commands[index];
-  const ops::gemm &gemm = *product.as<ops::gemm>();
+  const command &gemm_command = schedule->commands[index];
+  const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
   call_template made{};
   const std::size_t views[] = {gemm.a, gemm.b, gemm.c, gemm.bias};
   for (std::size_t i = 0; i < std::size(views); ++i) {
-    const view &v = product.views[views[i]];
+    const view &v = gemm_command.views[views[i]];
     if (!v.exists()) continue;
     if (buffer_of(schedule->buffers, v).kind != buffer_kind::operand || v.item != 0 || v.offset != 0) return;
     made.operands[i] = static_cast<std::uint8_t>(v.buffer % operands_of_problem);
   }
   pointer_scratch unused;
-  made.group = product.group;
-  made.form = lower_gemm(schedule->buffers, product, nowhere, unused);
+  made.group = gemm_command.group;
+  made.form = lower_gemm(schedule->buffers, gemm_command, nowhere, unused);
   made.own_alpha = gemm.alpha == scalar_role::job;
   made.own_beta = gemm.beta == scalar_role::job;
-  made.has_bias = product.views[gemm.bias].exists();
+  made.has_bias = gemm_command.views[gemm.bias].exists();
   calls_.resize(schedule->commands.size());
   calls_[index] = made;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule with the tables that running it needs, built once.
+// A schedule with the tables needed to run it, built once.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -22,7 +22,7 @@ namespace sg {
 // Immutable. It owns its schedule and refers to none of its owners: the program cache, submission caches, sg_plan
 // objects, recorded submissions, runs, and the jobs that used it last.
 struct program {
-  program(std::vector<problem> planned, const plan_request &asked, std::shared_ptr<const sg::schedule> made,
+  program(std::vector<problem> planned, const plan_request &requested, std::shared_ptr<const sg::schedule> made,
           const device_model &model);
 
   bool is_single() const noexcept { return schedule->commands.size() == 1; }
@@ -37,44 +37,42 @@ struct program {
     std::vector<std::uint32_t> commands;
   };
 
-  std::vector<problem> problems;  // that it computes
+  std::vector<problem> problems;  // the problems that it computes
   plan_request request;
   std::shared_ptr<const sg::schedule> schedule;
   std::vector<lane_list> lanes;
   dependents after;
-  // A device command that a device command of another lane waits for: it needs an event.
+  // A device command on which another lane's device command depends needs an event.
   std::vector<bool> needs_event;
-  std::vector<bool> loose;  // copies that may go before earlier ones of their lane
-  bool wants_core = false;  // its commands are long enough to have a lane to themselves
-  // Its commands are short independent GEMMs of one problem, which an engine sends out as one call: the submitter
-  // waits, and a part that is queued behind another job's command would hold up all of it.
+  std::vector<bool> is_out_of_order;  // copies that may overtake earlier ones of their lane
+  bool wants_core = false;            // its commands are long enough to need a core of their own
+  // Its commands are short independent GEMMs of one problem, which the engine sends as one call: the submitter waits,
+  // and one command queued behind another job would delay the whole job.
   bool one_call = false;
-  // By command of a program of several problems: seconds of a small product that waits for nothing and that nothing
-  // waits for, which goes out in one call with others; 0 for any other command. Empty: no two commands are such
-  // products.
+  // By command, for programs of several problems: seconds of a small GEMM without dependencies or dependents, which can
+  // be batched; 0 for any other command. Empty: no two commands are batchable.
   std::vector<float> batchable;
 
-  // GEMMs, independent of each other, that are short enough for a thread that waits for them anyway, with nothing to
-  // gather first.
+  // Independent GEMMs, short enough to run on the waiting thread, without a reduction first.
   bool short_here = false;
 
-  // Of a single product.
-  bool small = false;              // a launch costs much of its time: it may go out in a group
-  std::size_t min_batch_size = 1;  // members of a group that is faster than each by itself
-  double work_seconds = 0;         // predicted, without the launch: what it adds to a group
+  // Of a single GEMM.
+  bool small = false;              // a launch costs much of its time: it can be batched
+  std::size_t min_batch_size = 1;  // the smallest batch that is faster than unbatched calls
+  double work_seconds = 0;         // predicted, without the launch: its contribution to a batch
   std::int64_t work_ns() const noexcept { return static_cast<std::int64_t>(work_seconds * 1e9); }
-  float share = 1;         // of the device, that it fills
-  std::int64_t items = 1;  // of its batch
+  float share = 1;         // share of the device that it fills
+  std::int64_t items = 1;  // of the GEMM's batch
   sg_dtype in_type = SG_DTYPE_F32, out_type = SG_DTYPE_F32;
   sg_compute compute = SG_COMPUTE_EXACT;
-  // A product's call of the backend without addresses, where it takes nothing else of a job than these and the scalars.
+  // The backend call of a GEMM without addresses; of a job it needs only the addresses and scalars.
   struct call_template {
     sg_backend_gemm form;
     std::int32_t group;                                      // the problem
-    std::array<std::uint8_t, operands_of_problem> operands;  // of it, that are A, B, C and the bias
-    bool own_alpha, own_beta, has_bias;                      // the job's scalars
+    std::array<std::uint8_t, operands_of_problem> operands;  // indices of A, B, C and the bias in the problem
+    bool own_alpha, own_beta, has_bias;                      // set from the job
   };
-  // Of a small single product, or of one that is batchable; nullptr: it has to be lowered.
+  // For small single GEMMs and batchable ones; nullptr: the command must be lowered.
   const call_template *call_of(std::uint32_t command) const noexcept {
     return command < calls_.size() && calls_[command] ? &*calls_[command] : nullptr;
   }
@@ -85,7 +83,7 @@ struct program {
   void find_batchable(const device_model &model);
   void leave_unbatched(const device_model &model, std::vector<float> &seconds) const;
 
-  std::vector<std::optional<call_template>> calls_;  // by command; or none at all
+  std::vector<std::optional<call_template>> calls_;  // by command, or empty
 };
 
 }  // namespace sg

@@ -24,13 +24,13 @@ class hash {
   }
   hash &operator<<(const operand &x) noexcept {
     return *this << x.rows << x.cols << x.ld << x.item_stride
-                 << (std::int64_t{x.type} | std::int64_t{x.pointer_array} << 16 | std::int64_t{x.place.bits()} << 24);
+                 << (std::int64_t{x.type} | std::int64_t{x.pointer_array} << 16 | std::int64_t{x.space.bits()} << 24);
   }
   hash &operator<<(const problem &p) noexcept {
     if (p.has_epilogue()) *this << p.bias << std::int64_t{p.activation};
     return *this << p.m << p.n << p.k << p.batch << p.a << p.b << p.c
                  << (std::int64_t{p.op_a} | std::int64_t{p.op_b} << 4 | std::int64_t{p.compute} << 8 |
-                     std::int64_t{p.no_product} << 16 | std::int64_t{p.beta_zero} << 17);
+                     std::int64_t{p.no_multiply} << 16 | std::int64_t{p.beta_zero} << 17);
   }
   hash &operator<<(const plan_request &r) noexcept {
     return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8)
@@ -66,8 +66,8 @@ std::shared_ptr<const sg::program> program_cache::get(const problem *problems, s
 }
 
 auto program_cache::find(std::uint64_t key, const problem *problems, std::size_t count,
-                         const plan_request &request) noexcept -> place {
-  const auto [first, last] = places_.equal_range(key);
+                         const plan_request &request) noexcept -> entry_position {
+  const auto [first, last] = positions_.equal_range(key);
   for (auto at = first; at != last; ++at) {
     const entry &known = *at->second;
     if (known.request == request &&
@@ -77,18 +77,18 @@ auto program_cache::find(std::uint64_t key, const problem *problems, std::size_t
   return entries_.end();
 }
 
-void program_cache::erase(place which) noexcept {
-  const auto [first, last] = places_.equal_range(which->key);
-  places_.erase(std::find_if(first, last, [&](const auto &each) { return each.second == which; }));
+void program_cache::erase(entry_position which) noexcept {
+  const auto [first, last] = positions_.equal_range(which->key);
+  positions_.erase(std::find_if(first, last, [&](const auto &each) { return each.second == which; }));
   entries_.erase(which);
 }
 
-// Those in use stay alive without the cache.
+// Programs in use outlive their entries.
 void program_cache::evict() noexcept {
   for (auto at = entries_.end(); entries_.size() > most_entries && at != entries_.begin();) {
     --at;
     if (!at->program) continue;
-    const place gone = at++;
+    const entry_position gone = at++;
     erase(gone);
   }
 }
@@ -101,7 +101,7 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
   mixed << request;
   const std::uint64_t key = mixed.value();
   std::unique_lock lock(lock_);
-  for (place known = find(key, problems, count, request); known != entries_.end();
+  for (entry_position known = find(key, problems, count, request); known != entries_.end();
        known = find(key, problems, count, request)) {
     if (known->program) {
       entries_.splice(entries_.begin(), entries_, known);
@@ -110,11 +110,11 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
     planned_.wait(lock);
   }
   entries_.push_front({key, problems, count, request, nullptr});
-  const place mine = entries_.begin();
+  const entry_position created = entries_.begin();
   try {
-    places_.emplace(key, mine);
+    positions_.emplace(key, created);
   } catch (...) {
-    entries_.erase(mine);
+    entries_.erase(created);
     throw;
   }
   lock.unlock();
@@ -125,14 +125,14 @@ std::shared_ptr<const sg::program> program_cache::look_up(const problem *problem
     if (check) require_no_hazards(*made);
     auto program = std::make_shared<const sg::program>(std::move(all), request, std::move(made), model);
     lock.lock();
-    mine->problems = program->problems.data();
-    mine->program = program;
+    created->problems = program->problems.data();
+    created->program = program;
     evict();
     planned_.notify_all();
     return program;
-  } catch (...) {  // each of the threads that wait tries by itself
+  } catch (...) {  // each waiting thread then plans itself
     lock.lock();
-    erase(mine);
+    erase(created);
     planned_.notify_all();
     throw;
   }

@@ -29,41 +29,42 @@ class program_cache {
   // Throws what make_plan throws, and SG_STATUS_INTERNAL when `check` is set and the schedule has a hazard.
   std::shared_ptr<const sg::program> get(const problem *problems, std::size_t count, const plan_request &request,
                                          const device_model &model, bool check);
-  // The same by the shared table only: it touches nothing of the thread's own, whose first use may need memory.
+  // Likewise, in the shared map only: no thread-local storage, whose first use may allocate.
   std::shared_ptr<const sg::program> look_up(const problem *problems, std::size_t count, const plan_request &request,
                                              const device_model &model, bool check);
 
  private:
   // A thread's latest program, found without the lock.
   struct memo {
-    std::uint64_t cache = 0;  // number_ of the cache that it is of
+    std::uint64_t cache = 0;  // number_ of its cache
     problem shape;
     plan_request request;
     std::shared_ptr<const sg::program> program;
   };
   struct memos;
-  static memo *memo_of(const problem &shape) noexcept;  // nullptr when the thread has none (thread_owned)
+  static memo *memo_of(const problem &shape) noexcept;  // nullptr: the thread has none (thread_owned)
 
   const std::uint64_t number_;
 
   // The cache owns a reference to each program; a program refers to no cache.
   struct entry {
     std::uint64_t key = 0;
-    const problem *problems = nullptr;  // of the program, or of the thread that plans it
+    const problem *problems = nullptr;  // of the program, or of the planning thread
     std::size_t count = 0;
     plan_request request;
-    std::shared_ptr<const sg::program> program;  // nullptr while it is planned
+    std::shared_ptr<const sg::program> program;  // nullptr while being planned
   };
-  using place = std::list<entry>::iterator;
+  using entry_position = std::list<entry>::iterator;
 
-  place find(std::uint64_t key, const problem *problems, std::size_t count, const plan_request &request) noexcept;
-  void erase(place which) noexcept;
+  entry_position find(std::uint64_t key, const problem *problems, std::size_t count,
+                      const plan_request &request) noexcept;
+  void erase(entry_position which) noexcept;
   void evict() noexcept;
 
   std::mutex lock_;
-  std::condition_variable planned_;  // or refused
-  std::list<entry> entries_;         // the most recently used one first
-  std::unordered_multimap<std::uint64_t, place> places_;
+  std::condition_variable planned_;  // planned, or planning failed
+  std::list<entry> entries_;         // most recently used first
+  std::unordered_multimap<std::uint64_t, entry_position> positions_;
 };
 
 }  // namespace sg

@@ -20,7 +20,7 @@ program_run::program_run(std::shared_ptr<const sg::program> of, run_pool &pool)
   for (std::uint32_t l = 0; l < compiled.lanes.size(); ++l)
     for (const std::uint32_t command : compiled.lanes[l].commands) lane_of[command] = l;
   const auto &commands = compiled.schedule->commands;
-  // So that what ends while it runs needs no memory.
+  // So that completions during the run allocate nothing.
   stageable.reserve(static_cast<std::size_t>(
       std::count_if(commands.begin(), commands.end(), [](const command &c) { return !on_device(c.where); })));
   for (std::uint32_t i = 0; i < commands.size(); ++i) {
@@ -37,10 +37,10 @@ void program_run::begin_again() noexcept {
   std::fill(states.begin(), states.end(), command_state::waiting);
   std::fill(lanes.begin(), lanes.end(), lane_progress{});
   std::copy(first_blockers_.begin(), first_blockers_.end(), blockers.begin());
-  stageable.assign(first_stageable_.begin(), first_stageable_.end());  // there is room for all
+  stageable.assign(first_stageable_.begin(), first_stageable_.end());  // capacity suffices
   std::fill(slots.begin(), slots.end(), nullptr);
   std::fill(events.begin(), events.end(), nullptr);
-  ended = 0;
+  completed_count = 0;
   unbatched = false;
   in_flight = 0;
 }

@@ -8,13 +8,13 @@
 namespace sg {
 
 namespace {
-// Commands of a program whose runs are kept, of some 200 bytes each.
+// Limit of commands of a kept run, of some 200 bytes each.
 constexpr std::size_t most_kept = 256;
 }  // namespace
 
 run_pool::~run_pool() {
   for (set &each : kept_)
-    for (auto &kept : each.places) delete kept.load(std::memory_order_acquire);
+    for (auto &kept : each.slots) delete kept.load(std::memory_order_acquire);
 }
 
 run_pool::set &run_pool::set_of(const program *of) noexcept {
@@ -24,14 +24,14 @@ run_pool::set &run_pool::set_of(const program *of) noexcept {
 
 pooled_run run_pool::acquire(const std::shared_ptr<const program> &of) {
   if (of->schedule->commands.size() <= most_kept)
-    for (auto &place : set_of(of.get()).places) {
-      program_run *const kept = place.exchange(nullptr, std::memory_order_acquire);
+    for (auto &slot : set_of(of.get()).slots) {
+      program_run *const kept = slot.exchange(nullptr, std::memory_order_acquire);
       if (!kept) continue;
       if (&kept->of() == of.get()) {
         kept->begin_again();
         return pooled_run(kept);
       }
-      delete place.exchange(kept, std::memory_order_acq_rel);
+      delete slot.exchange(kept, std::memory_order_acq_rel);
     }
   return pooled_run(new program_run(of, *this));
 }
@@ -41,9 +41,9 @@ void run_pool::release(program_run *completed) noexcept {
     delete completed;
     return;
   }
-  // The latest one stays, in the first place; the one before it moves on.
-  for (auto &place : set_of(&completed->of()).places) {
-    completed = place.exchange(completed, std::memory_order_acq_rel);
+  // The latest run goes to the first slot; the others shift by one.
+  for (auto &slot : set_of(&completed->of()).slots) {
+    completed = slot.exchange(completed, std::memory_order_acq_rel);
     if (!completed) return;
   }
   delete completed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completed runs, each for the next run of its program. They belong to the context, so a program has no mutable state.
+// Completed runs, reused by the next run of their program. They belong to the context, so programs are immutable.
 #pragma once
 
 #include <array>
@@ -27,15 +27,15 @@ class run_pool {
   run_pool(const run_pool &) = delete;
   run_pool &operator=(const run_pool &) = delete;
 
-  // A run of the program that has not begun: a completed one, if one is here. Throws std::bad_alloc.
+  // A fresh run of the program: a pooled one if there is one. Throws std::bad_alloc.
   pooled_run acquire(const std::shared_ptr<const program> &of);
 
  private:
   friend return_to_pool;
-  // A set is searched for a program; runs of at most `sets * ways` programs are kept.
+  // Set-associative, by program; at most `sets * ways` runs are kept.
   static constexpr std::size_t sets = 32, ways = 2;
-  struct alignas(64) set {  // threads run different programs
-    std::array<std::atomic<program_run *>, ways> places{};
+  struct alignas(64) set {  // aligned: threads run different programs
+    std::array<std::atomic<program_run *>, ways> slots{};
   };
 
   set &set_of(const program *of) noexcept;

@@ -81,7 +81,7 @@ cublasStatus_t gemm_desc_of(cublasOperation_t op_a, cublasOperation_t op_b, std:
                             std::int64_t k, cudaDataType type_a, std::int64_t lda, cudaDataType type_b,
                             std::int64_t ldb, cudaDataType type_c, std::int64_t ldc, sg_backend_gemm &out) noexcept {
   const auto in = type_of(type_a), to = type_of(type_c);
-  if (type_a != type_b || !in || !to || !sg::sim::is_product(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (type_a != type_b || !in || !to || !sg::sim::has_gemm(*in, *to)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (m < 0 || n < 0 || k < 0 || !has_rows(lda, op_a == CUBLAS_OP_N ? m : k) ||
       !has_rows(ldb, op_b == CUBLAS_OP_N ? k : n) || !has_rows(ldc, m))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -102,7 +102,7 @@ sg::sim::item_list strided(const void *first, std::int64_t stride, sg_dtype type
 sg::sim::item_list listed(const void *const *items, std::int64_t count) {
   sg::sim::item_list list;
   for (std::int64_t i = 0; i < count; ++i)
-    list.places.push_back(static_cast<std::byte *>(const_cast<void *>(items[i])));
+    list.pointers.push_back(static_cast<std::byte *>(const_cast<void *>(items[i])));
   return list;
 }
 

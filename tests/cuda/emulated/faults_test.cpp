@@ -249,9 +249,9 @@ TEST_P(emulated_faults, each_in_turn) {
 
 const std::vector<const char *> no_memory = {"out of memory", "resource allocation failed", "cuBLAS has no memory",
                                              "cuBLAS does not start", "bytes of device memory are wanted"};
-const std::vector<const char *> no_launch = {"too many resources", "failed to launch", "cuBLAS has no products"};
+const std::vector<const char *> no_launch = {"too many resources", "failed to launch", "cuBLAS has no GEMM"};
 const std::vector<const char *> lost = {"illegal memory access", "failed to launch", "cuBLAS does not start",
-                                        "cuBLAS has no products", "primary context"};
+                                        "cuBLAS has no GEMM", "primary context"};
 
 INSTANTIATE_TEST_SUITE_P(kinds, emulated_faults,
                          testing::Values(breakage{"no memory", EMULATED_NO_MEMORY, 0, 1, no_memory},

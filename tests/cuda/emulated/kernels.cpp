@@ -50,21 +50,22 @@ cudaError_t launch_axpby(const sg_backend_axpby &what, cudaStream_t in) noexcept
   return launch(in, {what.a, what.c}, [what] { sim::run_axpby(what, at(what.a), at(what.c)); });
 }
 
-cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept {
-  return launch(in, {products->c, products->bias}, [all = std::vector<product_end>(products, products + count), type] {
-    for (const product_end &p : all)
-      for (std::int64_t item = 0; item < p.batch; ++item) {
-        sg_backend_reduce end{};
-        end.m = p.m, end.n = p.n, end.ldc = p.ldc;
-        end.out_type = type;
-        end.beta = {1, 0};
-        end.bias = p.bias;
-        end.bias_per_row = p.bias_per_row;
-        end.activation = p.activation;
-        const std::byte *bias = p.bias ? at(p.bias) + item * p.stride_bias * sim::bytes_of(type) : nullptr;
-        sim::add_parts(end, nullptr, at(p.c) + item * p.stride_c * sim::bytes_of(type), bias);
-      }
-  });
+cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {
+  return launch(
+      in, {products->c, products->bias}, [all = std::vector<gemm_epilogue>(products, products + count), type] {
+        for (const gemm_epilogue &p : all)
+          for (std::int64_t item = 0; item < p.batch; ++item) {
+            sg_backend_reduce end{};
+            end.m = p.m, end.n = p.n, end.ldc = p.ldc;
+            end.out_type = type;
+            end.beta = {1, 0};
+            end.bias = p.bias;
+            end.bias_per_row = p.bias_per_row;
+            end.activation = p.activation;
+            const std::byte *bias = p.bias ? at(p.bias) + item * p.stride_bias * sim::bytes_of(type) : nullptr;
+            sim::add_parts(end, nullptr, at(p.c) + item * p.stride_c * sim::bytes_of(type), bias);
+          }
+      });
 }
 
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept {
@@ -88,7 +89,7 @@ cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcep
       in, {lists ? what.a_array : what.a, lists ? what.b_array : what.b, lists ? what.c_array : what.c}, [what] {
         const auto operand = [&](const void *first, const void *const *array, std::int64_t stride, std::int64_t size) {
           sim::item_list list{at(first), stride * size, {}};
-          for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.places.push_back(at(array[i]));
+          for (std::int64_t i = 0; array != nullptr && i < what.batch; ++i) list.pointers.push_back(at(array[i]));
           return list;
         };
         sg_backend_gemm gemm = what;  // another launch applies its epilogue

@@ -12,7 +12,7 @@ namespace {
 #define SG_TEXT(x) #x
 #define SG_TEXT_OF(x) SG_TEXT(x)
 constexpr const char *library = "libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
-// Where the toolkit installs it, for loaders that do not search there.
+// The toolkit's folder, for loaders that do not search it.
 constexpr const char *library_of_toolkit = "/usr/local/cuda/lib64/libcublas.so." SG_TEXT_OF(CUBLAS_VER_MAJOR);
 
 struct loaded {
@@ -66,9 +66,9 @@ struct loaded_lt {
          find(functions.desc_set, "cublasLtMatmulDescSetAttribute") &&
          find(functions.layout_create, "cublasLtMatrixLayoutCreate") &&
          find(functions.layout_destroy, "cublasLtMatrixLayoutDestroy") &&
-         find(functions.wishes_create, "cublasLtMatmulPreferenceCreate") &&
-         find(functions.wishes_destroy, "cublasLtMatmulPreferenceDestroy") &&
-         find(functions.wishes_set, "cublasLtMatmulPreferenceSetAttribute") &&
+         find(functions.preference_create, "cublasLtMatmulPreferenceCreate") &&
+         find(functions.preference_destroy, "cublasLtMatmulPreferenceDestroy") &&
+         find(functions.preference_set, "cublasLtMatmulPreferenceSetAttribute") &&
          find(functions.choose, "cublasLtMatmulAlgoGetHeuristic") && find(functions.run, "cublasLtMatmul") &&
          find(functions.check, "cublasLtMatmulAlgoCheck") &&
          find(functions.kernel_get, "cublasLtMatmulAlgoConfigGetAttribute") &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS and cublasLt, loaded when they are first needed: where they are absent the plugin still loads and can say so.
+// cuBLAS and cublasLt, loaded on first use: without them the plugin still loads and reports their absence.
 #pragma once
 
 #include <cublasLt.h>
@@ -30,9 +30,9 @@ struct lt_functions {
   decltype(&cublasLtMatmulDescSetAttribute) desc_set;
   decltype(&cublasLtMatrixLayoutCreate) layout_create;
   decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
-  decltype(&cublasLtMatmulPreferenceCreate) wishes_create;
-  decltype(&cublasLtMatmulPreferenceDestroy) wishes_destroy;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) wishes_set;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
   decltype(&cublasLtMatmulAlgoGetHeuristic) choose;
   decltype(&cublasLtMatmulAlgoCheck) check;
   decltype(&cublasLtMatmulAlgoConfigGetAttribute) kernel_get;
@@ -40,11 +40,11 @@ struct lt_functions {
   decltype(&cublasLtGetVersion) version;
 };
 
-// The functions, or nullptr with a reason (at most `size` bytes). Any thread; loads once and stays loaded.
+// The functions; nullptr: a reason of at most `size` bytes. Any thread; loads once and stays loaded.
 const blas_functions *load_blas(char *reason, std::uint64_t size) noexcept;
-// What load_blas() has loaded; it succeeded before.
+// The functions after a successful load_blas().
 const blas_functions &blas() noexcept;
-// cublasLt, which cuBLAS itself loads; not needed where it cannot be found.
+// cublasLt, which cuBLAS itself loads; optional.
 bool lt_is_loaded() noexcept;
 const lt_functions &lt() noexcept;
 

@@ -26,7 +26,7 @@ class descriptor {
   descriptor(const descriptor &) = delete;
   descriptor &operator=(const descriptor &) = delete;
   int get() const noexcept { return value_; }
-  // The size of a file that only this user can have written; -1: not such a file.
+  // The size of a file that only this user can have written; -1: any other file.
   off_t own_size() const noexcept {
     struct stat facts;
     if (value_ < 0 || fstat(value_, &facts) != 0 || !S_ISREG(facts.st_mode)) return -1;
@@ -57,8 +57,8 @@ choices::choices(std::string path, std::string where) : path_(std::move(path)), 
   if (!path_.empty()) read();
 }
 
-// A line: the chip and version, a tab, the key's numbers, the choice's in hexadecimal, all but the first behind a
-// blank. What does not read so is passed over.
+// A line: the chip and version, a tab, the key's numbers, the choice's in hexadecimal, separated by blanks. Malformed
+// lines are ignored.
 void choices::read() {
   const descriptor file(path_.c_str(), O_RDONLY);
   const off_t size = file.own_size();
@@ -68,7 +68,8 @@ void choices::read() {
   if (!std::getline(text, line) || line + '\n' != first_line) return;
   while (std::getline(text, line)) {
     const std::size_t tab = line.find('\t');
-    if (text.eof() || tab == line.npos || line.compare(0, tab, where_) != 0) continue;  // the last may be cut off
+    // The last line may be truncated.
+    if (text.eof() || tab == line.npos || line.compare(0, tab, where_) != 0) continue;
     std::istringstream numbers(line.substr(tab + 1));
     std::array<std::int64_t, matmul_key::fields> key{};
     kernel_choice choice{};
@@ -102,7 +103,7 @@ void choices::keep(const matmul_key &key, const kernel_choice &choice) noexcept 
   }
 }
 
-// In one call, so that processes that do it at once do not mix their lines.
+// One write for each line, so that concurrent processes do not mix lines.
 void choices::append(const std::string &line) const noexcept {
   try {
     const std::size_t slash = path_.rfind('/');

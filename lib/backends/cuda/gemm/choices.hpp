@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices of kernels that were timed, kept between processes: a text file in the user's cache folder, a line for each
-// choice.
+// Timed kernel choices, kept between processes: a text file in the user's cache folder, one line for each choice.
 //
-// The file is read only when it belongs to this user and no other user may write to it, and a choice counts only for
-// the same chip and the same version of cublasLt; what it says is checked again by cublasLt before it is used.
+// The file is read only if it belongs to this user and no other user may write to it. A choice is valid only for the
+// same chip and cublasLt version, and cublasLt checks it again before it is used.
 #pragma once
 
 #include <array>
@@ -17,16 +16,17 @@
 
 namespace sg::cuda {
 
-// What cublasLt's documentation calls trivially serializable, for one version of the library.
+// "Trivially serializable" according to cublasLt's documentation, for one version of the library.
 using kernel_choice = std::array<std::uint64_t, 8>;
 
 class choices {
  public:
-  // `path`: "" keeps them in memory only. `where`: chip and version. Throws std::bad_alloc.
+  // `path`: "": in memory only. `where`: chip and version. Throws std::bad_alloc.
   choices(std::string path, std::string where);
 
   std::optional<kernel_choice> find(const matmul_key &key) const noexcept;
-  void keep(const matmul_key &key, const kernel_choice &choice) noexcept;  // what the file cannot take stays in memory
+  // In memory only if the file cannot be written.
+  void keep(const matmul_key &key, const kernel_choice &choice) noexcept;
 
  private:
   void read();
@@ -37,8 +37,7 @@ class choices {
   std::unordered_map<matmul_key, kernel_choice, matmul_key_hash> known_;
 };
 
-// $XDG_CACHE_HOME/streamgemm/cublaslt-choices, or the same below ~/.cache; "" where neither is there. Throws
-// std::bad_alloc.
+// $XDG_CACHE_HOME/streamgemm/cublaslt-choices, or the same below ~/.cache; "" if neither exists. Throws std::bad_alloc.
 std::string choices_path();
 
 }  // namespace sg::cuda

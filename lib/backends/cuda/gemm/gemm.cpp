@@ -18,8 +18,8 @@ cublasOperation_t blas_op_of(sg_op op) noexcept {
 
 namespace {
 
-// These may make cuBLAS compute f32 in tf32, or f32 and f64 in sums of shorter products, without its caller asking.
-// Its pedantic computes heed none of them.
+// Environment variables that make cuBLAS compute f32 in tf32, or f32 and f64 with shorter formats, without a request.
+// Its pedantic compute types ignore them.
 bool environment_shortens() noexcept {
   static const bool any = [] {
     for (const char *name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
@@ -42,7 +42,7 @@ cublasComputeType_t f32_compute(sg_compute compute) noexcept {
 
 }  // namespace
 
-// Complex products are pedantic: the others may form three real products where four are more accurate.
+// Complex GEMMs are pedantic: the other compute types may use three real multiplications, four are more accurate.
 bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept {
   const cudaDataType narrow_out = what.out_type == SG_DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
   const cudaDataType short_out = what.out_type == SG_DTYPE_F32 ? CUDA_R_32F : narrow_out;
@@ -115,7 +115,7 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
   if (g.batch == 1 && g.a_array == nullptr)
     return blas().gemm(handle, op_a, op_b, g.m, g.n, g.k, scalars.alpha, g.a, types.in, g.lda, g.b, types.in, g.ldb,
                        scalars.beta, g.c, types.out, g.ldc, types.compute, CUBLAS_GEMM_DEFAULT);
-  constexpr std::int64_t most = 65535;  // of the grid that some kernels deal the items to
+  constexpr std::int64_t most = 65535;  // grid limit of some kernels, which map the items to it
   const std::int64_t in_bytes = element_size(g.in_type), out_bytes = element_size(g.out_type);
   for (std::int64_t first = 0; first < g.batch; first += most) {
     const std::int64_t count = std::min(most, g.batch - first);
@@ -129,8 +129,8 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
                                   moved(g.b, first * g.stride_b, in_bytes), types.in, g.ldb, g.stride_b, scalars.beta,
                                   moved(g.c, first * g.stride_c, out_bytes), types.out, g.ldc, g.stride_c, count,
                                   types.compute, CUBLAS_GEMM_DEFAULT);
-    // Now and then cuBLAS refuses a strided batch of complex GEMMs whose items it takes: seen on an H100. What it
-    // refuses it has not begun.
+    // Sometimes cuBLAS refuses a strided batch of complex GEMMs although it accepts the items: seen on an H100. A
+    // refused call has not started.
     if (status == CUBLAS_STATUS_NOT_SUPPORTED && g.a_array == nullptr && g.batch > 1) {
       log_fallback("cuBLAS refuses a strided batch of %lld GEMMs of type %d: each goes by itself",
                    static_cast<long long>(count), int{g.in_type});
@@ -146,16 +146,16 @@ cublasStatus_t call_blas(cublasHandle_t handle, const sg_backend_gemm &g, const 
 sg_status blas_failure(cublasStatus_t status) noexcept {
   switch (status) {
     case CUBLAS_STATUS_SUCCESS: return SG_STATUS_OK;
-    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the product");
+    case CUBLAS_STATUS_ALLOC_FAILED: return fail(SG_STATUS_OUT_OF_MEMORY, "cuBLAS has no memory for the GEMM");
     case CUBLAS_STATUS_NOT_SUPPORTED:
-    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such product on this device");
+    case CUBLAS_STATUS_ARCH_MISMATCH: return fail(SG_STATUS_UNSUPPORTED, "cuBLAS has no such GEMM on this device");
     default: return fail(SG_STATUS_BACKEND_FAILURE, "cuBLAS: %s", blas().text(status));
   }
 }
 
-sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept {
   blas_types types;
-  if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no product of these types");
+  if (!blas_types_of(what, types)) return fail(SG_STATUS_UNSUPPORTED, "cuda has no GEMM of these types");
   if (suits_matmul(what)) {
     cublasStatus_t outcome;
     if (const sg_status status = in.run_matmul(what, outcome)) return status;
@@ -171,7 +171,7 @@ sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept {
   if (outcome != CUBLAS_STATUS_NOT_SUPPORTED) return blas_failure(outcome);
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
   return fail(SG_STATUS_UNSUPPORTED,
-              "cuBLAS has no product of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading "
+              "cuBLAS has no GEMM of types %d and %d, compute %d, ops %d and %d, %lld x %lld x %lld, leading "
               "dimensions %lld, "
               "%lld and %lld, batch %lld%s at %p, %p and %p",
               int{what.in_type}, int{what.out_type}, int{what.compute}, int{what.op_a}, int{what.op_b}, number(what.m),
@@ -183,28 +183,28 @@ sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm there = what;
   if (has_pointers(there) && !takes_pointers(there) && !become_strided(there)) {
     for (std::int64_t i = 0; i < what.batch; ++i)
-      if (const sg_status status = run_blas_there(in, item_of(what, i))) return status;
+      if (const sg_status status = run_blas_prepared(in, item_of(what, i))) return status;
     return SG_STATUS_OK;
   }
-  if (const sg_status status = place_operands(in, there)) return status;
-  return run_blas_there(in, there);
+  if (const sg_status status = prepare_operands(in, there)) return status;
+  return run_blas_prepared(in, there);
 }
 
 namespace {
 
-// Some of cuBLAS's kernels for small sizes round the product to C's 16 bits before they add beta * C, which rounds
+// Some of cuBLAS's kernels for small sizes round alpha * A * B to C's 16 bits before they add beta * C, which rounds
 // again. Those for tensor cores' sizes do not.
 bool rounds_twice(const sg_backend_gemm &g) noexcept {
   const bool narrow = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
-  if (narrow && has_epilogue(g)) return true;                     // by way of C
-  if (narrow && is_f8(g.in_type) && g.beta.re != 0) return true;  // nothing says that they do not
+  if (narrow && has_epilogue(g)) return true;                     // the epilogue reads C
+  if (narrow && is_f8(g.in_type) && g.beta.re != 0) return true;  // not documented otherwise
   return narrow && g.beta.re != 0 && (g.m < 256 || g.n < 256 || g.k < 64 || (g.m | g.n | g.k) % 8 != 0);
 }
 
-// The product in f32 beside C, then both in one sum that has its epilogue and is rounded once; item by item.
+// alpha * A * B in f32 beside C, then one sum with beta * C and the epilogue, rounded once; item by item.
 sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
   void *memory = nullptr;
-  if (const sg_status status = in.take(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
+  if (const sg_status status = in.acquire(static_cast<std::uint64_t>(what.m * what.n) * 4, &memory)) return status;
   sg_status status = SG_STATUS_OK;
   for (std::int64_t i = 0; i < what.batch && status == SG_STATUS_OK; ++i) {
     sg_backend_gemm item = item_of(what, i);
@@ -213,7 +213,7 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
     item.ldc = what.m;
     item.out_type = SG_DTYPE_F32;
     item.beta = {0, 0};
-    status = run_product(in, item);
+    status = run_without_epilogue(in, item);
     const sg_backend_reduce sum{{sizeof(sg_backend_reduce), SG_BACKEND_REDUCE},
                                 what.m,
                                 what.n,
@@ -231,7 +231,7 @@ sg_status run_rounded_once(stream &in, const sg_backend_gemm &what) noexcept {
                                 what.activation};
     if (status == SG_STATUS_OK) status = in.owner().check(launch_reduce(sum, in.native()), "starting a reduction");
   }
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 
@@ -247,19 +247,19 @@ bool is_plain_blas(const sg_backend_gemm &what) noexcept {
   return what.in_type != SG_DTYPE_I8 && !is_f8(what.in_type) && !in_parts(what) && !rounds_twice(what);
 }
 
-sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept {
+sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return run_i8(in, what);
   if (in_parts(what)) return run_split(in, what);
-  // What becomes a product of 16 bits first may be rounded once as that.
+  // GEMMs converted to 16 bits first may be rounded once like those.
   if (rounds_twice(what) && (!is_f8(what.in_type) || multiplies_f8(in, what, true))) return run_rounded_once(in, what);
   return is_f8(what.in_type) ? run_f8(in, what) : run_blas(in, what);
 }
 
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept {
-  const sg_status status = run_product(in, what);
-  if (status != SG_STATUS_OK || !ends_apart(what)) return status;
+  const sg_status status = run_without_epilogue(in, what);
+  if (status != SG_STATUS_OK || !has_separate_epilogue(what)) return status;
   const sg_backend_command *const one = &what.header;
-  return end_products(in, {&one, 1}, nullptr);
+  return add_epilogues(in, {&one, 1}, nullptr);
 }
 
 }  // namespace sg::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products.
+// GEMMs.
 #pragma once
 
 #include "backends/cuda/kernels/kernels.hpp"
@@ -8,42 +8,42 @@
 
 namespace sg::cuda {
 
-// Enqueues it with its epilogue.
+// Enqueues a GEMM with its epilogue.
 sg_status run_gemm(stream &in, const sg_backend_gemm &what) noexcept;
-// Enqueues all of them, in as few calls as their shapes allow.
+// Enqueues all GEMMs, in as few calls as their shapes allow.
 sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noexcept;
 
-// Epilogues. Those of products whose C is its own accumulator may follow as a kernel of their own.
+// Epilogues. If C is its own accumulator, they may follow in a separate kernel.
 bool has_epilogue(const sg_backend_gemm &what) noexcept;
-bool ends_apart(const sg_backend_gemm &what) noexcept;
+bool has_separate_epilogue(const sg_backend_gemm &what) noexcept;
 const void *bias_of_item(const sg_backend_gemm &what, std::int64_t item) noexcept;
-// Enqueues those of the products that end apart, in few launches; `statuses`: of the products, which have one type of
-// C, or nullptr. Arrays of pointers are the host's.
-sg_status end_products(stream &in, const gemm_list &products, const sg_status *statuses) noexcept;
+// Enqueues the separate epilogues of the GEMMs, in few launches; `statuses`: of the GEMMs, which have one type of C, or
+// nullptr. Pointer arrays are in host memory.
+sg_status add_epilogues(stream &in, const gemm_list &gemms, const sg_status *statuses) noexcept;
 
-// The parts of a product, without its epilogue: all of it, what cuBLAS computes as it is, i8, f8, and f32 through short
+// Steps of a GEMM, without its epilogue: any GEMM, one that cuBLAS computes directly, i8, f8, and f32 by shorter
 // formats.
-sg_status run_product(stream &in, const sg_backend_gemm &what) noexcept;
+sg_status run_without_epilogue(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_blas(stream &in, const sg_backend_gemm &what) noexcept;
-sg_status run_blas_there(stream &in, const sg_backend_gemm &what) noexcept;  // arrays of pointers lie on the device
+sg_status run_blas_prepared(stream &in, const sg_backend_gemm &what) noexcept;  // pointer arrays are in device memory
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_f8(stream &in, const sg_backend_gemm &what) noexcept;
 sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept;
 
 constexpr bool is_f8(sg_dtype type) noexcept { return type == SG_DTYPE_F8_E4M3 || type == SG_DTYPE_F8_E5M2; }
-// Whether run_f8() tries the chip's own f8 arithmetic. `alone`: there are no others of its kind; small ones that come
-// together are better converted, and multiplied in one call.
+// Whether run_f8() tries the chip's own f8 arithmetic. `alone`: not in a group; small ones of a group are faster if
+// converted and computed in one call.
 bool multiplies_f8(const stream &in, const sg_backend_gemm &what, bool alone) noexcept;
-// Products of f8 numbers, of one pair of types, as products of bf16 or f16 ones, which lie on the device until the end
-// of this object, in the stream's order. The results and scalars are the same.
+// GEMMs of f8, of one pair of types, converted to bf16 or f16; the converted operands are in device memory until this
+// object's destruction, in stream order. The results and scalars are the same.
 class widened_f8 {
  public:
   explicit widened_f8(stream &in) noexcept : in_(in) {}
-  ~widened_f8() { in_.give_back(memory_); }
+  ~widened_f8() { in_.release(memory_); }
   widened_f8(const widened_f8 &) = delete;
   widened_f8 &operator=(const widened_f8 &) = delete;
-  // `out`: as many.
-  sg_status bring(const gemm_list &products, sg_backend_gemm *out) noexcept;
+  // `out`: as many GEMMs, with converted operands.
+  sg_status convert(const gemm_list &gemms, sg_backend_gemm *out) noexcept;
 
  private:
   stream &in_;
@@ -53,26 +53,26 @@ class widened_f8 {
 inline bool has_pointers(const sg_backend_gemm &what) noexcept {
   return what.a_array != nullptr || what.b_array != nullptr || what.c_array != nullptr;
 }
-// What tensor cores want addresses, rows and depths to be multiples of, in bytes.
+// Alignment of addresses, rows and depths for tensor cores, in bytes.
 inline constexpr std::int64_t tensor_core_alignment = 16;
 inline bool is_aligned(const void *memory, std::int64_t ld_bytes) noexcept {
   return reinterpret_cast<std::uintptr_t>(memory) % tensor_core_alignment == 0 && ld_bytes % tensor_core_alignment == 0;
 }
-// Item i of a batch, alone.
+// Item i of a batch as a single GEMM.
 sg_backend_gemm item_of(const sg_backend_gemm &what, std::int64_t i) noexcept;
 
-// One cuBLAS call, or one for each 65,535 items.
+// Types of a cuBLAS call (one call for each 65,535 items).
 struct blas_types {
   cudaDataType in, out;
   cublasComputeType_t compute;
 };
-bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept;  // false: cuBLAS has no such product
-// Whether run_gemm() is nothing but one cuBLAS call.
+bool blas_types_of(const sg_backend_gemm &what, blas_types &out) noexcept;  // false: cuBLAS has no such GEMM
+// Whether run_gemm() is exactly one cuBLAS call.
 bool is_plain_blas(const sg_backend_gemm &what) noexcept;
 cublasOperation_t blas_op_of(sg_op op) noexcept;
 std::int64_t element_size(sg_dtype type) noexcept;
 
-// A scalar in the type that the product is computed in.
+// A scalar in the GEMM's compute type.
 union blas_scalar {
   double f64[2];
   float f32[2];
@@ -87,15 +87,15 @@ sg_status blas_failure(cublasStatus_t status) noexcept;
 
 // The first elements of an item's operands.
 item_bases bases_of(const sg_backend_gemm &what, std::int64_t item) noexcept;
-// Makes a batch with arrays of pointers one that the device's calls take: a strided one where its items are evenly
-// spaced, otherwise one whose arrays lie on the device, all three, until the stream's next product.
-sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept;
-// Makes it a strided batch, if its addresses are as far from each other as it takes.
+// Prepares a batch with pointer arrays for device calls: as a strided batch if its items are evenly spaced, otherwise
+// with all three arrays in device memory, valid until the stream's next GEMM.
+sg_status prepare_operands(stream &in, sg_backend_gemm &what) noexcept;
+// Converts to a strided batch; false: the addresses are not evenly spaced.
 bool become_strided(sg_backend_gemm &what) noexcept;
-// Whether cuBLAS may be given the items as arrays of pointers. It cannot look at those, and its kernels for tensor
-// cores read 16 bytes at a time: on an H100 a batch of bf16 items at odd multiples of 2 bytes ends the context with a
+// Whether cuBLAS may get the items as pointer arrays. It cannot inspect the pointers, and its kernels for tensor cores
+// read 16 bytes at a time: on an H100 a batch of bf16 items at odd multiples of 2 bytes loses the context with a
 // misaligned address.
 bool takes_pointers(const sg_backend_gemm &what) noexcept;
-sg_status place_pointers(stream &in, sg_backend_gemm &what) noexcept;  // arrays in any case, and of any batch
+sg_status upload_pointers(stream &in, sg_backend_gemm &what) noexcept;  // always with arrays, for any batch
 
 }  // namespace sg::cuda

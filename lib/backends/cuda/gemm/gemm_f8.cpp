@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// f8 products. Tensor cores from compute capability 8.9 on multiply f8 numbers, but keep 14 bits of their sums: only f8
-// compute allows that. They want both operands with the depth along memory and everything aligned to 16 bytes; what
-// lies otherwise is packed first. cublasLt's fast accumulation stays off, so that these short sums are added up in f32
-// now and then.
+// GEMMs of f8. Tensor cores from compute capability 8.9 on multiply f8 numbers, but keep 14 bits of their sums: only f8
+// compute allows that. They need both operands contiguous along the depth and everything aligned to 16 bytes; other
+// operands are packed first. cublasLt's fast accumulation stays off, so that these short sums are regularly added in
+// f32.
 //
-// All else is converted to bf16 or f16, which hold every f8 number, and is multiplied as that.
+// All other f8 GEMMs are converted to bf16 or f16, which represent every f8 number.
 #include <utility>
 
 #include "backends/cuda/failure.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 std::int64_t rounded_up(std::int64_t x, std::int64_t step) noexcept { return (x + step - 1) / step * step; }
 
-// As tensor cores take them.
+// Meets the requirements of tensor cores.
 bool fits_a(const sg_backend_gemm &g) noexcept {
   return g.op_a != SG_OP_N && g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda);
 }
@@ -28,10 +28,10 @@ bool fits_b(const sg_backend_gemm &g) noexcept {
 bool fits_c(const sg_backend_gemm &g) noexcept {
   return g.m % tensor_core_alignment == 0 && is_aligned(g.c, g.ldc * element_size(g.out_type));
 }
-// Where they win back what packing costs.
+// Large enough that tensor cores outweigh the packing.
 bool is_large(const sg_backend_gemm &g) noexcept { return g.m >= 256 && g.n >= 256 && g.k >= 64; }
 
-// One product by tensor cores. CUBLAS_STATUS_NOT_SUPPORTED: they do not take it.
+// One GEMM on tensor cores. CUBLAS_STATUS_NOT_SUPPORTED: refused.
 sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   outcome = CUBLAS_STATUS_NOT_SUPPORTED;
   if (!fits_c(what)) return SG_STATUS_OK;
@@ -42,7 +42,7 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
   const std::int64_t bytes_a = packs_a ? what.m * lined.k : 0, bytes_b = packs_b ? what.n * lined.k : 0;
   void *memory = nullptr;
   if (bytes_a + bytes_b > 0)
-    if (const sg_status status = in.take(static_cast<std::uint64_t>(bytes_a + bytes_b), &memory)) return status;
+    if (const sg_status status = in.acquire(static_cast<std::uint64_t>(bytes_a + bytes_b), &memory)) return status;
   sg_status status = SG_STATUS_OK;
   if (packs_a) {
     lined.a = memory, lined.lda = lined.k;
@@ -56,7 +56,7 @@ sg_status run_on_chip(stream &in, const sg_backend_gemm &what, cublasStatus_t &o
     status = in.owner().check(launch_pack_i8(panel, in.native()), "packing");
   }
   if (status == SG_STATUS_OK) status = in.run_matmul(lined, outcome);
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 
@@ -64,11 +64,11 @@ sg_status run_widened(stream &in, const sg_backend_gemm &what) noexcept {
   sg_backend_gemm wide;
   widened_f8 operands(in);
   const sg_backend_command *const one = &what.header;
-  if (const sg_status status = operands.bring({&one, 1}, &wide)) return status;
-  return run_product(in, wide);
+  if (const sg_status status = operands.convert({&one, 1}, &wide)) return status;
+  return run_without_epilogue(in, wide);
 }
 
-// One operand's matrices, as stored, and how the converted ones lie: behind each other, or one for all items.
+// One operand's matrices, as stored, and the layout of the converted ones: contiguous, or one for all items.
 struct operand {
   const void *data;
   const void *const *array;
@@ -91,7 +91,7 @@ operand b_of(const sg_backend_gemm &g) noexcept {
   return operand_of(g.b, g.b_array, g.k, g.n, g.op_b != SG_OP_N, g.ldb, g.stride_b, g.batch);
 }
 
-// Launches that convert as many panels each as their parameters hold.
+// Launches the conversions, as many panels at once as kernel parameters hold.
 class panel_list {
  public:
   panel_list(stream &in, sg_dtype from, sg_dtype to) noexcept : in_(in), from_(from), to_(to) {}
@@ -125,19 +125,18 @@ class panel_list {
 
 }  // namespace
 
-sg_status widened_f8::bring(const gemm_list &products, sg_backend_gemm *out) noexcept {
+sg_status widened_f8::convert(const gemm_list &gemms, sg_backend_gemm *out) noexcept {
   std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < products.size(); ++i)
-    bytes += a_of(products[i]).wide_bytes() + b_of(products[i]).wide_bytes();
-  if (const sg_status status = in_.take(static_cast<std::uint64_t>(bytes), &memory_)) return status;
-  // f16 for sums in f32 too: chips from before bf16 have it.
-  const sg_dtype wide = products[0].out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
-  panel_list panels(in_, products[0].in_type, wide);
+  for (std::size_t i = 0; i < gemms.size(); ++i) bytes += a_of(gemms[i]).wide_bytes() + b_of(gemms[i]).wide_bytes();
+  if (const sg_status status = in_.acquire(static_cast<std::uint64_t>(bytes), &memory_)) return status;
+  // f16 for f32 sums too: chips older than bf16 support it.
+  const sg_dtype wide = gemms[0].out_type == SG_DTYPE_BF16 ? SG_DTYPE_BF16 : SG_DTYPE_F16;
+  panel_list panels(in_, gemms[0].in_type, wide);
   auto *next = static_cast<char *>(memory_);
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    const operand a = a_of(products[i]), b = b_of(products[i]);
+  for (std::size_t i = 0; i < gemms.size(); ++i) {
+    const operand a = a_of(gemms[i]), b = b_of(gemms[i]);
     sg_backend_gemm &g = out[i];
-    g = products[i];
+    g = gemms[i];
     g.in_type = wide;
     g.compute = SG_COMPUTE_EXACT;
     g.a_array = g.b_array = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many small products as few cuBLAS calls. Measured on an H200, microseconds for 512 products in f32:
+// Many small GEMMs as few cuBLAS calls. Measured on an H200, microseconds for 512 GEMMs in f32:
 //
 //                      one strided call   pointers on the device   pointers in pinned memory   copied first   grouped
 //   64 x 64 x 1024            118                  118                      123                    130           349
@@ -7,8 +7,8 @@
 //   128^3                      66                   67                      105                     75            61
 //   16 shapes, 32 of each       -        124 (16 calls)                       -                      -            67
 //
-// So: strided where the addresses allow it; pointers otherwise, written by a kernel from its parameters where they are
-// few; the grouped call only for many shapes.
+// So: strided if the addresses allow it; otherwise pointers, which a kernel writes from its parameters if they are few;
+// the grouped call only for many shapes.
 #include <algorithm>
 #include <cstddef>
 #include <new>
@@ -22,7 +22,7 @@
 namespace sg::cuda {
 namespace {
 
-// Products of one shape below which a call for them costs more than their part of a grouped call.
+// With fewer GEMMs of one shape a call for them costs more than their share of a grouped call.
 constexpr std::size_t own_call_pays = 48;
 
 bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
@@ -31,10 +31,10 @@ bool same_shape(const sg_backend_gemm &x, const sg_backend_gemm &y) noexcept {
          x.beta.re == y.beta.re && x.beta.im == y.beta.im;
 }
 
-// Places in the caller's array.
-using places = std::vector<std::size_t>;
+// Indices into the caller's array.
+using indices = std::vector<std::size_t>;
 
-// The items of some products, one behind the other.
+// The items of some GEMMs, concatenated.
 struct item_list {
   std::vector<const void *> a, b;
   std::vector<void *> c;
@@ -47,7 +47,7 @@ struct item_list {
       c.push_back(const_cast<char *>(bases.of[2]));
     }
   }
-  // All of them as one product.
+  // All of them as one batched GEMM.
   sg_backend_gemm as(const sg_backend_gemm &form) const {
     sg_backend_gemm one = form;
     one.batch = static_cast<std::int64_t>(a.size());
@@ -58,8 +58,8 @@ struct item_list {
   }
 };
 
-// Products of one shape as one call.
-sg_status run_class(stream &in, const gemm_list &items, const places &members) {
+// GEMMs of one shape as one call.
+sg_status run_class(stream &in, const gemm_list &items, const indices &members) {
   const sg_backend_gemm &first = items[members.front()];
   if (members.size() == 1) return run_blas(in, first);
   item_list all;
@@ -67,15 +67,15 @@ sg_status run_class(stream &in, const gemm_list &items, const places &members) {
   return run_blas(in, all.as(first));
 }
 
-// Products of several shapes as one call.
-sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<places> &classes) {
+// GEMMs of several shapes as one call.
+sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<indices> &classes) {
   std::vector<cublasOperation_t> op_a, op_b;
   std::vector<std::int64_t> m, n, k, lda, ldb, ldc, sizes;
-  // The scalars' arrays have the type that the products are computed in.
+  // The scalars' arrays have the compute type of the GEMMs.
   std::vector<double> alpha_f64, beta_f64;
   std::vector<float> alpha_f32, beta_f32;
   item_list all;
-  for (const places &members : classes) {
+  for (const indices &members : classes) {
     const sg_backend_gemm &g = items[members.front()];
     op_a.push_back(blas_op_of(g.op_a));
     op_b.push_back(blas_op_of(g.op_b));
@@ -95,7 +95,7 @@ sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<plac
   }
   sg_backend_gemm one = all.as(items[classes.front().front()]);
   if (!takes_pointers(one)) return SG_STATUS_UNSUPPORTED;
-  if (const sg_status status = place_pointers(in, one)) return status;
+  if (const sg_status status = upload_pointers(in, one)) return status;
   blas_types types;
   if (!blas_types_of(one, types)) return SG_STATUS_UNSUPPORTED;
   cublasHandle_t handle = nullptr;
@@ -109,7 +109,7 @@ sg_status run_grouped(stream &in, const gemm_list &items, const std::vector<plac
                                           sizes.data(), types.compute));
 }
 
-// What cuBLAS's grouped call takes.
+// Whether cuBLAS's grouped call supports the GEMM.
 bool can_be_grouped(const sg_backend_gemm &g) noexcept {
   if (blas().gemm_grouped == nullptr) return false;
   switch (g.in_type) {
@@ -122,10 +122,10 @@ bool can_be_grouped(const sg_backend_gemm &g) noexcept {
 }
 
 sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuses) {
-  std::vector<places> classes;
-  std::size_t latest = 0;  // shapes come in turn or in runs, so the next one's or the same is looked at first
+  std::vector<indices> classes;
+  std::size_t latest = 0;  // shapes alternate or repeat, so the same or the next one is tried first
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const auto fits = [&](const places &x) { return same_shape(items[x.front()], items[i]); };
+    const auto fits = [&](const indices &x) { return same_shape(items[x.front()], items[i]); };
     if (latest + 1 < classes.size() && fits(classes[latest + 1]))
       ++latest;
     else if (latest >= classes.size() || !fits(classes[latest]))
@@ -136,11 +136,11 @@ sg_status run_plain_group(stream &in, const gemm_list &items, sg_status *statuse
   if (classes.size() > 1 && items.size() < own_call_pays * classes.size() && can_be_grouped(items[0]) &&
       run_grouped(in, items, classes) == SG_STATUS_OK)
     return SG_STATUS_OK;
-  for (const places &members : classes) {
+  for (const indices &members : classes) {
     sg_status status = SG_STATUS_OK;
     try {
       status = run_class(in, items, members);
-    } catch (const std::bad_alloc &) {  // the others are on their way
+    } catch (const std::bad_alloc &) {  // the other calls are already enqueued
       status = fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");
     }
     for (const std::size_t index : members) statuses[index] = status;
@@ -152,7 +152,7 @@ sg_status run_widened_group(stream &in, const gemm_list &items, sg_status *statu
   try {
     std::vector<sg_backend_gemm> wide(items.size());
     widened_f8 operands(in);
-    if (const sg_status status = operands.bring(items, wide.data())) return status;
+    if (const sg_status status = operands.convert(items, wide.data())) return status;
     std::vector<const sg_backend_command *> commands;
     commands.reserve(wide.size());
     for (const sg_backend_gemm &each : wide) commands.push_back(&each.header);
@@ -180,9 +180,9 @@ sg_status run_group(stream &in, const gemm_list &items, sg_status *statuses) noe
   }
   try {
     if (const sg_status status = run_plain_group(in, items, statuses)) return status;
-    const sg_status ended = end_products(in, items, statuses);
-    for (std::size_t i = 0; i < items.size() && ended != SG_STATUS_OK; ++i)
-      if (ends_apart(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = ended;
+    const sg_status epilogue_status = add_epilogues(in, items, statuses);
+    for (std::size_t i = 0; i < items.size() && epilogue_status != SG_STATUS_OK; ++i)
+      if (has_separate_epilogue(items[i]) && statuses[i] == SG_STATUS_OK) statuses[i] = epilogue_status;
     return SG_STATUS_OK;
   } catch (const std::bad_alloc &) {
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a group's pointers");

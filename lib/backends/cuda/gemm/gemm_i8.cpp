@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// i8 products. The tensor cores want both operands with the depth along memory and everything aligned to 16 bytes; what
-// lies otherwise is packed first when it is large, and computed by a plain kernel when it is not.
+// GEMMs of i8. Tensor cores need both operands contiguous along the depth and everything aligned to 16 bytes; otherwise
+// large GEMMs are packed first, and small ones computed by a plain kernel.
 #include "backends/cuda/failure.hpp"
 #include "backends/cuda/gemm/blas.hpp"
 #include "backends/cuda/gemm/gemm.hpp"
@@ -9,7 +9,7 @@
 namespace sg::cuda {
 namespace {
 
-// As cuBLAS takes it for its tensor core kernels.
+// Meets the requirements of cuBLAS's tensor core kernels.
 bool is_direct(const sg_backend_gemm &g) noexcept {
   return !has_pointers(g) && g.op_a != SG_OP_N && g.op_b == SG_OP_N && g.m % 4 == 0 &&
          g.k % tensor_core_alignment == 0 && is_aligned(g.a, g.lda) && is_aligned(g.b, g.ldb) && g.ldc % 4 == 0 &&
@@ -18,7 +18,7 @@ bool is_direct(const sg_backend_gemm &g) noexcept {
           (g.stride_a % tensor_core_alignment == 0 && g.stride_b % tensor_core_alignment == 0 && g.stride_c % 4 == 0));
 }
 
-// cuBLAS's kernels multiply by the scalars in f32, which holds whole numbers to 2^24 only: seen on an H100.
+// cuBLAS's kernels multiply by the scalars in f32, which is exact for integers up to 2^24 only: seen on an H100.
 bool has_plain_scalars(const sg_backend_gemm &g) noexcept {
   return g.alpha.re == 1 && (g.beta.re == 0 || g.beta.re == 1);
 }
@@ -36,15 +36,15 @@ cublasStatus_t call(stream &in, const sg_backend_gemm &g) noexcept {
 }
 
 sg_status plain(stream &in, const sg_backend_gemm &what) noexcept {
-  return in.owner().check(launch_gemm_i8(what, in.native()), "starting a product");
+  return in.owner().check(launch_gemm_i8(what, in.native()), "starting a GEMM");
 }
 
-// Both operands as lines of the depth, and the product of those.
+// Packs both operands contiguous along the depth, then runs the GEMM on those.
 sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
   const std::int64_t depth = (what.k + tensor_core_alignment - 1) / tensor_core_alignment * tensor_core_alignment;
-  const std::int64_t lines = (what.m + 3) / 4 * 4;  // the last ones stay unread where C has no room for them
+  const std::int64_t lines = (what.m + 3) / 4 * 4;  // padding rows, not stored if C has no room for them
   void *memory = nullptr;
-  if (const sg_status status = in.take(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
+  if (const sg_status status = in.acquire(static_cast<std::uint64_t>((lines + what.n) * depth), &memory)) return status;
   char *a = static_cast<char *>(memory), *b = a + lines * depth;
   sg_status status = in.owner().check(
       launch_pack_i8({what.a, what.lda, what.m, what.k, depth, what.op_a != SG_OP_N, a}, in.native()), "packing");
@@ -58,7 +58,7 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
     lined.op_a = SG_OP_T, lined.op_b = SG_OP_N;
     if (call(in, lined) != CUBLAS_STATUS_SUCCESS) status = plain(in, what);
   }
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 
@@ -66,15 +66,15 @@ sg_status packed(stream &in, const sg_backend_gemm &what) noexcept {
 
 sg_status run_i8(stream &in, const sg_backend_gemm &what) noexcept {
   if (!has_plain_scalars(what)) {
-    sg_backend_gemm placed = what;
-    if (const sg_status status = place_operands(in, placed)) return status;
-    return plain(in, placed);
+    sg_backend_gemm prepared = what;
+    if (const sg_status status = prepare_operands(in, prepared)) return status;
+    return plain(in, prepared);
   }
   if (has_pointers(what)) {
     if (!is_worth_packing(item_of(what, 0))) {
-      sg_backend_gemm placed = what;
-      if (const sg_status status = place_operands(in, placed)) return status;
-      return has_pointers(placed) ? plain(in, placed) : run_i8(in, placed);
+      sg_backend_gemm prepared = what;
+      if (const sg_status status = prepare_operands(in, prepared)) return status;
+      return has_pointers(prepared) ? plain(in, prepared) : run_i8(in, prepared);
     }
     for (std::int64_t i = 0; i < what.batch; ++i)
       if (const sg_status status = run_i8(in, item_of(what, i))) return status;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 products through tensor cores: each operand as a high and a low part, and of the four products of parts the three
-// that matter. Tensor cores cut off what they cannot hold of a sum, and the more of it there is, the more they cut off:
+// GEMMs of f32 on tensor cores: each operand is split into a high and a low part, and three of the four products of
+// parts are computed. Tensor cores truncate their sums, the more the larger these are:
 //
-//   high * high             in the format that was asked for, in pieces of the depth whose sums are added in f32 with
-//                           rounding
-//   high * low + low * high in bf16, as one product of twice the depth: its sums are so much smaller that neither what
-//   is
-//                           cut off matters nor what bf16 leaves out of a low part
+//   high * high             in the requested format, in pieces of the depth whose sums are added in f32 with rounding
+//   high * low + low * high in bf16, as one GEMM of twice the depth: its sums are so much smaller that neither the
+//                           truncation nor bf16's error in a low part matters
 #include <algorithm>
 
 #include "backends/cuda/failure.hpp"
@@ -17,20 +15,20 @@
 namespace sg::cuda {
 namespace {
 
-// What is split at a time, and the least where memory is short. On an H200, 8192^3 in 3xtf32 and bf16x3: 8.95 and 6.8
-// ms with 1024, 8.5 and 6.2 with 2048, 8.5 and 6.15 with 4096, which take twice the memory each (no record is kept).
+// Depth that is split at once, and the minimum if memory is short. On an H200, 8192^3 in 3xtf32 and bf16x3: 8.95 and
+// 6.8 ms with 1024, 8.5 and 6.2 with 2048, 8.5 and 6.15 with 4096, each with twice the memory (no record is kept).
 constexpr std::int64_t most_split = 2048, least_split = 512;
-// Of high * high. On an H200, the largest error of 8192^3, 4096^3 and 2048^3 in relation to cuBLAS's in f32, of random
-// signs and of positive numbers (no record is kept): 3xtf32 in pieces of 512 0.43, 0.46, 0.88 and 0.57, 0.95, 1.27, of
-// 1024 0.74, 0.93, 1.61 and 1.16, 1.94, 2.65, and a tenth faster; bf16x3, whose instructions add twice the depth at
-// once and whose parts are shorter, of 512 and 1024 1.07 to 2.5 and 0.2 to 0.9, a sixth faster with 1024.
+// Depth of a piece of high * high. On an H200, the largest error of 8192^3, 4096^3 and 2048^3 in relation to cuBLAS's
+// in f32, of random signs and of positive numbers (no record is kept): 3xtf32 in pieces of 512 0.43, 0.46, 0.88 and
+// 0.57, 0.95, 1.27, of 1024 0.74, 0.93, 1.61 and 1.16, 1.94, 2.65, and a tenth faster; bf16x3, whose instructions add
+// twice the depth at once and whose parts are shorter, of 512 and 1024 1.07 to 2.5 and 0.2 to 0.9, a sixth faster with
+// 1024.
 constexpr std::int64_t piece_of(short_format format) noexcept { return format == short_format::tf32 ? 512 : 1024; }
 
-// Elements between places where cuBLAS's fast kernels for tensor cores load and store: those for other sizes take four
-// times as long.
+// Alignment in elements for cuBLAS's fast tensor core kernels: those for other sizes take four times as long.
 constexpr std::int64_t aligned_to = 8;
 
-// Where three short products are faster than one in f32, with what splitting costs.
+// Where three short GEMMs and the splitting are faster than one in f32.
 bool pays(const stream &in, const sg_backend_gemm &g) noexcept {
   const bool is_aligned = g.m % aligned_to == 0 && g.n % aligned_to == 0 && g.ldc % 4 == 0 &&
                           reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
@@ -40,13 +38,13 @@ bool pays(const stream &in, const sg_backend_gemm &g) noexcept {
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) noexcept { return (x + to - 1) / to * to; }
 
-// Even parts of `total`, none longer than `most`.
+// Equal parts of `total`, none longer than `most`.
 std::int64_t even_part(std::int64_t total, std::int64_t most) noexcept {
   const std::int64_t count = (total + most - 1) / most;
   return std::min(total, round_up((total + count - 1) / count, 16));
 }
 
-// Where the parts of one operand's piece lie. Columns begin where tensor cores' loads are aligned.
+// Memory layout of the parts of one operand's piece. Columns are aligned for tensor cores' loads.
 class split_operand {
  public:
   split_operand(const void *from, std::int64_t ld, std::int64_t lines, bool depth_is_rows, bool low_first,
@@ -59,7 +57,7 @@ class split_operand {
         format_(format) {}
 
   std::int64_t bytes(std::int64_t depth) const noexcept { return high_bytes(depth) + corrections_bytes(depth); }
-  void place(char *memory, std::int64_t depth) noexcept {
+  void set_memory(char *memory, std::int64_t depth) noexcept {
     high_ = memory;
     corrections_ = memory + high_bytes(depth);
   }
@@ -104,11 +102,11 @@ class split_operand {
   char *high_ = nullptr, *corrections_ = nullptr;
 };
 
-// Memory for pieces of `depth`; where it is short, for shallower ones.
+// Allocates pieces of `depth`; if memory is short, shallower ones.
 sg_status take_memory(stream &in, const split_operand &a, const split_operand &b, std::int64_t &depth,
                       void *&memory) noexcept {
   for (;; depth = even_part(depth, depth / 2)) {
-    const sg_status status = in.take(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth)), &memory);
+    const sg_status status = in.acquire(static_cast<std::uint64_t>(a.bytes(depth) + b.bytes(depth)), &memory);
     if (status != SG_STATUS_OUT_OF_MEMORY || depth < 2 * least_split) return status;
   }
 }
@@ -130,12 +128,12 @@ sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
   const blas_types of_high = is_tf32 ? blas_types{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32} : of_bf16;
   split_operand a(what.a, what.lda, what.m, what.op_a != SG_OP_N, false, format);
   split_operand b(what.b, what.ldb, what.n, what.op_b == SG_OP_N, true, format);
-  const std::int64_t whole = what.k / 16 * 16;  // the rest, which is not aligned, is a piece of its own
+  const std::int64_t whole = what.k / 16 * 16;  // the unaligned remainder is a piece of its own
   std::int64_t deepest = even_part(whole, most_split);
   void *memory = nullptr;
   if (const sg_status status = take_memory(in, a, b, deepest, memory)) return status;
-  a.place(static_cast<char *>(memory), deepest);
-  b.place(static_cast<char *>(memory) + a.bytes(deepest), deepest);
+  a.set_memory(static_cast<char *>(memory), deepest);
+  b.set_memory(static_cast<char *>(memory) + a.bytes(deepest), deepest);
 
   const auto alpha = static_cast<float>(what.alpha.re), beta = static_cast<float>(what.beta.re), one = 1.0f;
   sg_backend_gemm g = what;
@@ -159,7 +157,7 @@ sg_status run_split(stream &in, const sg_backend_gemm &what) noexcept {
       status = add(std::min(piece, depth - at), of_high, false);
     }
   }
-  in.give_back(memory);
+  in.release(memory);
   return status;
 }
 

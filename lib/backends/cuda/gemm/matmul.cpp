@@ -21,7 +21,7 @@ std::int64_t alignment_of(const void *memory) noexcept {
   return static_cast<std::int64_t>(std::min<std::uintptr_t>(256, address & (~address + 1)));
 }
 
-// How parts of a sum may be added: in the type that they are computed in.
+// Allowed split-k reductions: in the compute type.
 std::uint32_t exact_reductions(const sg_backend_gemm &g) noexcept {
   const bool narrow_out = g.out_type == SG_DTYPE_F16 || g.out_type == SG_DTYPE_BF16;
   return narrow_out ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
@@ -64,12 +64,12 @@ bool suits_matmul(const sg_backend_gemm &g) noexcept {
 }
 
 matmul::~matmul() {
-  if (product_ != nullptr) lt().desc_destroy(product_);
+  if (desc_ != nullptr) lt().desc_destroy(desc_);
   for (const auto layout : {a_, b_, c_})
     if (layout != nullptr) lt().layout_destroy(layout);
 }
 
-bool matmul::describe(const place &where, const sg_backend_gemm &g) noexcept {
+bool matmul::describe(const call_resources &where, const sg_backend_gemm &g) noexcept {
   if (!describe_matrices(g)) return false;
   choices *kept = where.in.is_captured() ? nullptr : where.in.owner().tuned();
   if (kept == nullptr) return choose_untimed(where, g);
@@ -90,9 +90,9 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
   const cudaDataType scalar = g.in_type == SG_DTYPE_F64 ? CUDA_R_64F : CUDA_R_32F;
   const auto op_a = blas_op_of(g.op_a), op_b = blas_op_of(g.op_b);
   const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto &value) {
-    return lt().desc_set(product_, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+    return lt().desc_set(desc_, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
   };
-  if (lt().desc_create(&product_, types.compute, scalar) != CUBLAS_STATUS_SUCCESS ||
+  if (lt().desc_create(&desc_, types.compute, scalar) != CUBLAS_STATUS_SUCCESS ||
       !set(CUBLASLT_MATMUL_DESC_TRANSA, op_a) || !set(CUBLASLT_MATMUL_DESC_TRANSB, op_b) ||
       (g.compute_units > 0 && !set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, g.compute_units)))
     return false;
@@ -102,39 +102,39 @@ bool matmul::describe_matrices(const sg_backend_gemm &g) noexcept {
          create(c_, types.out, g.m, g.n, g.ldc);
 }
 
-// cublasLt's proposals, the likely fastest first.
-int matmul::propose(const place &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
-  cublasLtMatmulPreference_t wishes = nullptr;
-  if (lt().wishes_create(&wishes) != CUBLAS_STATUS_SUCCESS) return 0;
+// cublasLt's proposals, the fastest by its estimate first.
+int matmul::propose(const call_resources &where, const sg_backend_gemm &g, candidate *out, int most) const noexcept {
+  cublasLtMatmulPreference_t preference = nullptr;
+  if (lt().preference_create(&preference) != CUBLAS_STATUS_SUCCESS) return 0;
   const auto hint = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
-    return lt().wishes_set(wishes, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+    return lt().preference_set(preference, name, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
   };
   const auto alignment = [](const void *memory) { return static_cast<std::uint32_t>(alignment_of(memory)); };
   int found = 0;
-  const bool asked =
+  const bool found_any =
       hint(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, where.workspace_bytes) &&
       hint(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, exact_reductions(g)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(g.a)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(g.b)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(g.c)) &&
       hint(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(g.c)) &&
-      lt().choose(where.handle, product_, a_, b_, c_, c_, wishes, most, out, &found) == CUBLAS_STATUS_SUCCESS;
-  lt().wishes_destroy(wishes);
-  if (!asked) return 0;
+      lt().choose(where.handle, desc_, a_, b_, c_, c_, preference, most, out, &found) == CUBLAS_STATUS_SUCCESS;
+  lt().preference_destroy(preference);
+  if (!found_any) return 0;
   const auto usable = [&](const candidate &x) {
     return x.state == CUBLAS_STATUS_SUCCESS && x.workspaceSize <= where.workspace_bytes;
   };
   return static_cast<int>(std::partition(out, out + found, usable) - out);
 }
 
-// A choice made earlier, if cublasLt agrees that it can compute this product, as exactly as is asked for.
-bool matmul::adopt(const place &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
+// Adopts an earlier choice, if cublasLt confirms that it can compute this GEMM with the requested accuracy.
+bool matmul::adopt(const call_resources &where, const sg_backend_gemm &g, const kernel_choice &choice) noexcept {
   candidate found{};
   cublasLtMatmulAlgo_t kernel;
   std::memcpy(&kernel, choice.data(), sizeof kernel);
   std::uint32_t reduction = 0;
   std::size_t written = 0;
-  if (lt().check(where.handle, product_, a_, b_, c_, c_, &kernel, &found) != CUBLAS_STATUS_SUCCESS ||
+  if (lt().check(where.handle, desc_, a_, b_, c_, c_, &kernel, &found) != CUBLAS_STATUS_SUCCESS ||
       found.workspaceSize > where.workspace_bytes ||
       lt().kernel_get(&kernel, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &reduction, sizeof reduction, &written) !=
           CUBLAS_STATUS_SUCCESS ||
@@ -145,9 +145,9 @@ bool matmul::adopt(const place &where, const sg_backend_gemm &g, const kernel_ch
   return true;
 }
 
-bool matmul::choose_untimed(const place &where, const sg_backend_gemm &g) noexcept {
+bool matmul::choose_untimed(const call_resources &where, const sg_backend_gemm &g) noexcept {
   candidate found[most_candidates];
-  const int most = proposals_to_look_at(g, where.in.owner().facts().major);
+  const int most = proposals_to_examine(g, where.in.owner().facts().major);
   const int count = propose(where, g, found, most);
   if (count == 0) return false;
   proposal known[most_candidates];
@@ -161,34 +161,35 @@ bool matmul::choose_untimed(const place &where, const sg_backend_gemm &g) noexce
   return true;
 }
 
-// On the product's own operands, before it runs itself; the results go to memory that is given back. Each is run once;
-// those within a quarter of the fastest again, some times in a row.
-void matmul::choose_fastest(const place &where, const sg_backend_gemm &g, const candidate *from, int count) noexcept {
+// Times the proposals on the GEMM's own operands, before it runs itself; results go to temporary memory. Each is run
+// once; those within a quarter of the fastest again, several times in a row.
+void matmul::choose_fastest(const call_resources &where, const sg_backend_gemm &g, const candidate *from,
+                            int count) noexcept {
   choice_ = from[0];
   void *result = nullptr;
   const std::int64_t bytes = g.ldc * g.n * element_size(g.out_type);
-  if (count == 1 || where.in.take(static_cast<std::uint64_t>(bytes), &result) != SG_STATUS_OK) return;
+  if (count == 1 || where.in.acquire(static_cast<std::uint64_t>(bytes), &result) != SG_STATUS_OK) return;
   double seconds[most_candidates], fastest = HUGE_VAL;
   for (int i = 0; i < count; ++i) {
     seconds_of(where, g, from[i], result, 1);  // the first loads the kernel
     seconds[i] = seconds_of(where, g, from[i], result, 1);
     fastest = std::min(fastest, seconds[i]);
   }
-  const double worth_another = 1.25 * fastest;
+  const double retime_limit = 1.25 * fastest;
   const int times = std::clamp(static_cast<int>(2e-3 / fastest), 3, 50);
   fastest = HUGE_VAL;
   for (int i = 0; i < count; ++i) {
-    if (!(seconds[i] <= worth_another)) continue;
+    if (!(seconds[i] <= retime_limit)) continue;
     const double again = seconds_of(where, g, from[i], result, times);
     if (again < fastest) {
       fastest = again;
       choice_ = from[i];
     }
   }
-  where.in.give_back(result);
+  where.in.release(result);
 }
 
-double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const candidate &one, void *result,
+double matmul::seconds_of(const call_resources &where, const sg_backend_gemm &g, const candidate &one, void *result,
                           int times) const noexcept {
   cudaEvent_t start = nullptr, end = nullptr;
   float milliseconds = HUGE_VALF;
@@ -206,18 +207,18 @@ double matmul::seconds_of(const place &where, const sg_backend_gemm &g, const ca
   return double(milliseconds) * 1e-3 / times;
 }
 
-cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g, const candidate &by,
+cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g, const candidate &by,
                            void *result) const noexcept {
   const blas_scalar alpha(g.alpha, g.in_type), beta(g.beta, g.in_type);
-  return lt().run(where.handle, product_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo,
-                  where.workspace, by.workspaceSize, where.in.native());
+  return lt().run(where.handle, desc_, &alpha, g.a, a_, g.b, b_, &beta, g.c, c_, result, c_, &by.algo, where.workspace,
+                  by.workspaceSize, where.in.native());
 }
 
-cublasStatus_t matmul::run(const place &where, const sg_backend_gemm &g) const noexcept {
+cublasStatus_t matmul::run(const call_resources &where, const sg_backend_gemm &g) const noexcept {
   return run(where, g, choice_, g.c);
 }
 
-const matmul *matmul_cache::find(const matmul::place &where, const sg_backend_gemm &what) noexcept {
+const matmul *matmul_cache::find(const matmul::call_resources &where, const sg_backend_gemm &what) noexcept {
   try {
     const matmul_key key = matmul_key_of(what);
     const auto known = known_.find(key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product as far as the choice of a kernel for it may depend on it.
+// The properties of a GEMM on which the choice of its kernel may depend.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches whose items lie behind arrays of pointers.
+// Batches with pointer arrays.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -59,16 +59,16 @@ bool takes_pointers(const sg_backend_gemm &g) noexcept {
   return true;
 }
 
-sg_status place_operands(stream &in, sg_backend_gemm &what) noexcept {
-  return !has_pointers(what) || become_strided(what) ? SG_STATUS_OK : place_pointers(in, what);
+sg_status prepare_operands(stream &in, sg_backend_gemm &what) noexcept {
+  return !has_pointers(what) || become_strided(what) ? SG_STATUS_OK : upload_pointers(in, what);
 }
 
-sg_status place_pointers(stream &in, sg_backend_gemm &g) noexcept {
+sg_status upload_pointers(stream &in, sg_backend_gemm &g) noexcept {
   void *memory = nullptr;
   if (const sg_status status = in.pointer_memory(3 * g.batch, &memory)) return status;
   const auto there = static_cast<void **>(memory);
   sg_status status = SG_STATUS_OK;
-  // Of more, a copy takes less time; but a graph would copy anew at each launch, from memory that it keeps.
+  // More pointers are copied faster; but a graph would repeat the copy at each launch, from memory that it keeps.
   if (g.batch <= most_parameter_items * (in.is_captured() ? 8 : 1)) {
     item_bases bases[most_parameter_items];
     for (std::int64_t first = 0; first < g.batch && status == SG_STATUS_OK; first += most_parameter_items) {

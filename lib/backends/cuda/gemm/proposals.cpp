@@ -8,17 +8,17 @@
 namespace sg::cuda {
 namespace {
 
-// For products of 16 bits that fill it many times cublasLt 13.0 proposes tiles of 320x128 or 192x192 first, which are
-// slower than its best of 256x128: microseconds on an H200, C column major and nothing transposed, medians of 7 to 13
-// rows of products, the proposals in turn (no record is kept): bf16 8192^3 1443 and 1377, f16 8192^3 1514 and 1455,
-// bf16 16384^3 12537 and 12221, bf16 8192x8192x2048 392 and 371, bf16 11008x4096x4096 512 and 494, f16 6144^3 631 and
-// 615. Where they fill it less often than that, what cublasLt puts first was the best: 4096^3, 3.9 times.
+// For GEMMs of 16 bits that fill the chip many times cublasLt 13.0 proposes tiles of 320x128 or 192x192 first, which
+// are slower than its best of 256x128: microseconds on an H200, C column major and nothing transposed, medians of 7 to
+// 13 series, with alternating proposals (no record is kept): bf16 8192^3 1443 and 1377, f16 8192^3 1514 and 1455, bf16
+// 16384^3 12537 and 12221, bf16 8192x8192x2048 392 and 371, bf16 11008x4096x4096 512 and 494, f16 6144^3 631 and 615.
+// For GEMMs that fill it less often, cublasLt's first proposal was the best: 4096^3, 3.9 times.
 constexpr int some = 8;
 constexpr float many_times = 8;
 
 }  // namespace
 
-int proposals_to_look_at(const sg_backend_gemm &what, int major) noexcept {
+int proposals_to_examine(const sg_backend_gemm &what, int major) noexcept {
   const bool narrow = what.in_type == SG_DTYPE_F16 || what.in_type == SG_DTYPE_BF16;
   const bool plain = what.op_a == SG_OP_N && what.op_b == SG_OP_N && what.compute_units == 0;
   return major == 9 && narrow && plain ? some : 1;

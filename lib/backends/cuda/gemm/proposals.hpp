@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of cublasLt's proposals to take for a GEMM when none is timed.
+// Chooses among cublasLt's proposals for a GEMM when they are not timed.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -11,13 +11,12 @@ namespace sg::cuda {
 
 struct proposal {
   std::uint32_t tile = 0;  // a cublasLtMatmulTile_t
-  float waves = 0;         // how many times its tiles fill the device
+  float waves = 0;         // number of times that its tiles fill the device
 };
 
-// How many of the proposals are worth a look; 1: cublasLt's first is the one. `major`: of the chip's compute
-// capability.
-int proposals_to_look_at(const sg_backend_gemm &what, int major) noexcept;
-// Of those, the one to take. The first is cublasLt's own choice; there is at least one.
+// Number of proposals to examine; 1: use cublasLt's first. `major`: of the chip's compute capability.
+int proposals_to_examine(const sg_backend_gemm &what, int major) noexcept;
+// The index to use. The first is cublasLt's own choice; there is at least one.
 std::size_t likely_fastest(const proposal *from, std::size_t count) noexcept;
 
 }  // namespace sg::cuda

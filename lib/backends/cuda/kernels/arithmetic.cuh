@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C's types on the device: how each is accumulated, and the activations.
+// C's types on the device: accumulators and activations.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -17,7 +17,7 @@ struct complex64 {
   double re, im;
 };
 
-// How a type is accumulated: its accumulator, what that is made from, and what it is rounded to.
+// The accumulator of a type, its widening, and its rounding.
 template <class T>
 struct arithmetic {
   using sum = T;
@@ -43,7 +43,7 @@ struct arithmetic<complex32> : complex_arithmetic<complex32, float> {};
 template <>
 struct arithmetic<complex64> : complex_arithmetic<complex64, double> {};
 
-// Wraps beyond 2^31.
+// Wraps modulo 2^32.
 template <>
 struct arithmetic<std::int32_t> {
   using sum = std::int32_t;
@@ -75,7 +75,7 @@ struct arithmetic<__nv_bfloat16> {
 inline __device__ float exponential(float x) { return expf(x); }
 inline __device__ double exponential(double x) { return exp(x); }
 
-// A NaN stays one. Half of x times 1 + tanh(u) is x / (1 + e^-2u), which loses nothing where tanh(u) is near -1.
+// Keeps a NaN. Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1.
 template <class Real>
 __device__ Real activated_real(Real x, sg_activation activation) {
   if (activation == SG_ACTIVATION_RELU) return x < 0 ? Real(0) : x;

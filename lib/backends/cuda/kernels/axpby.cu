@@ -21,7 +21,7 @@ __global__ void axpby_kernel(sg_backend_axpby what, bool reads_c, bool alpha_is_
          i += std::int64_t(gridDim.x) * threads) {
       T &out = c[i + j * what.ldc];
       sum total{};
-      // A factor of 1 multiplies nothing: infinity stays what it is in complex numbers, too.
+      // Skips a factor of 1: multiplying would change complex infinities.
       if (reads_c) total = beta_is_one ? ops::widened(out) : ops::scaled(what.beta, out);
       if (a != nullptr) {
         const T x = a[i + j * what.lda];

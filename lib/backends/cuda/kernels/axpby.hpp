@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale and add. cuBLAS's geam has neither the activation nor the types of 16 bits.
+// Scale and add. cuBLAS's geam lacks activations and types of 16 bits.
 #pragma once
 
 #include <cuda_runtime_api.h>

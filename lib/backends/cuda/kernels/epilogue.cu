@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = activation(C + bias), of many products in one launch.
+// C = activation(C + bias), of many GEMMs in one launch.
 #include <algorithm>
 
 #include "arithmetic.cuh"
@@ -10,18 +10,18 @@ namespace {
 
 constexpr int threads = 256;
 
-// Kernels may have 4 KiB of parameters everywhere.
+// Kernels may have 4 KiB of parameters on every chip.
 template <int Most>
 struct parameters {
-  product_end products[Most];
+  gemm_epilogue epilogues[Most];
 };
-static_assert(sizeof(parameters<most_parameter_ends>) <= 4096);
+static_assert(sizeof(parameters<most_parameter_epilogues>) <= 4096);
 
-// A block has a part of a column; blockIdx.z is the product's number, and its items' columns follow each other.
+// A block has a part of a column; blockIdx.z is the GEMM's number, and its items' columns follow each other.
 template <class T, int Most>
 __global__ void end_kernel(const __grid_constant__ parameters<Most> all) {
   using ops = arithmetic<T>;
-  const product_end &p = all.products[blockIdx.z];
+  const gemm_epilogue &p = all.epilogues[blockIdx.z];
   for (std::int64_t column = blockIdx.y; column < p.n * p.batch; column += gridDim.y) {
     const std::int64_t item = column / p.n, j = column % p.n;
     T *c = static_cast<T *>(p.c) + item * p.stride_c + j * p.ldc;
@@ -36,13 +36,13 @@ __global__ void end_kernel(const __grid_constant__ parameters<Most> all) {
 }
 
 template <class T, int Most>
-cudaError_t launch(const product_end *products, int count, cudaStream_t in) {
+cudaError_t launch(const gemm_epilogue *epilogues, int count, cudaStream_t in) {
   parameters<Most> all;
-  std::copy(products, products + count, all.products);
+  std::copy(epilogues, epilogues + count, all.epilogues);
   std::int64_t rows = 1, columns = 1;
   for (int i = 0; i < count; ++i) {
-    rows = std::max(rows, products[i].m);
-    columns = std::max(columns, products[i].n * products[i].batch);
+    rows = std::max(rows, epilogues[i].m);
+    columns = std::max(columns, epilogues[i].n * epilogues[i].batch);
   }
   const dim3 grid(unsigned(std::min<std::int64_t>((rows + threads - 1) / threads, 1024)),
                   unsigned(std::min<std::int64_t>(columns, 8192)), unsigned(count));
@@ -51,20 +51,20 @@ cudaError_t launch(const product_end *products, int count, cudaStream_t in) {
 }
 
 template <class T>
-cudaError_t launch(const product_end *products, int count, cudaStream_t in) {
-  return count == 1 ? launch<T, 1>(products, count, in) : launch<T, most_parameter_ends>(products, count, in);
+cudaError_t launch(const gemm_epilogue *epilogues, int count, cudaStream_t in) {
+  return count == 1 ? launch<T, 1>(epilogues, count, in) : launch<T, most_parameter_epilogues>(epilogues, count, in);
 }
 
 }  // namespace
 
-cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept {
+cudaError_t launch_epilogues(const gemm_epilogue *epilogues, int count, sg_dtype type, cudaStream_t in) noexcept {
   switch (type) {
-    case SG_DTYPE_F64: return launch<double>(products, count, in);
-    case SG_DTYPE_F32: return launch<float>(products, count, in);
-    case SG_DTYPE_C64: return launch<complex32>(products, count, in);
-    case SG_DTYPE_C128: return launch<complex64>(products, count, in);
-    case SG_DTYPE_I32: return launch<std::int32_t>(products, count, in);
-    default: return cudaErrorNotSupported;  // a short C must not be rounded before its end
+    case SG_DTYPE_F64: return launch<double>(epilogues, count, in);
+    case SG_DTYPE_F32: return launch<float>(epilogues, count, in);
+    case SG_DTYPE_C64: return launch<complex32>(epilogues, count, in);
+    case SG_DTYPE_C128: return launch<complex64>(epilogues, count, in);
+    case SG_DTYPE_I32: return launch<std::int32_t>(epilogues, count, in);
+    default: return cudaErrorNotSupported;  // a short C must not be rounded before its epilogue
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// i8 products of operands that cuBLAS does not take as they lie: a plain tiled kernel for any alignment, and packing
-// into the form that it takes.
+// GEMMs of i8 whose operands cuBLAS does not support: a plain tiled kernel for any alignment, and packing for cuBLAS.
 #include "kernels.hpp"
 
 namespace sg::cuda {
@@ -31,7 +30,7 @@ __global__ void gemm_i8_kernel(operands x) {
     std::uint32_t sums[tile / rows_of_threads] = {};
     for (std::int64_t depth = 0; depth < x.k; depth += tile) {
       for (int t = threadIdx.y; t < tile; t += rows_of_threads) {
-        // threadIdx.x runs along memory in either orientation.
+        // threadIdx.x is along contiguous memory in either orientation.
         const std::int64_t i = row + (x.transposed_a ? t : threadIdx.x),
                            la = depth + (x.transposed_a ? threadIdx.x : t);
         const std::int8_t va = i < x.m && la < x.k ? a[x.transposed_a ? la + i * x.lda : i + la * x.lda] : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that no library serves. Each function enqueues and answers what the launch said.
+// The plugin's own kernels. Each function enqueues one and returns the launch's error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,24 +11,23 @@ namespace sg::cuda {
 
 cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexcept;
 
-// What ends products that C holds the sums of: C = activation(C + bias), item by item.
-struct product_end {
+// The epilogue of a GEMM whose sums are in C: C = activation(C + bias), item by item.
+struct gemm_epilogue {
   void *c;
   const void *bias;  // nullptr: none
   std::int64_t m, n, ldc, batch, stride_c, stride_bias;
   std::int32_t bias_per_row;
   sg_activation activation;
 };
-inline constexpr int most_parameter_ends = 48;
-// At most so many, of one type that is its own accumulator.
-cudaError_t launch_ends(const product_end *products, int count, sg_dtype type, cudaStream_t in) noexcept;
+inline constexpr int most_parameter_epilogues = 48;
+// At most that many, of one type that is its own accumulator.
+cudaError_t launch_epilogues(const gemm_epilogue *epilogues, int count, sg_dtype type, cudaStream_t in) noexcept;
 
-// Between pinned memory and the device's own, by few blocks that read and write over the link.
+// Copies between pinned and device memory by few blocks that access the link directly.
 cudaError_t launch_narrow_copy(const sg_backend_copy &what, cudaStream_t in) noexcept;
 
-// Pointers to items from `first` on: to[o * count + first + i] = base o of item i, for o of A, B, C. The bases travel
-// as the kernel's parameters, at most `most_parameter_items` of them, which takes less time than a copy of the
-// pointers.
+// Writes pointers to the items from `first` on: to[o * count + first + i] = base o of item i, for o of A, B, C. The
+// bases are kernel parameters, at most `most_parameter_items` of them, which is faster than copying the pointers.
 inline constexpr int most_parameter_items = 160;
 struct item_bases {
   const char *of[3];
@@ -41,12 +40,11 @@ struct pointer_fill {
 };
 cudaError_t launch_pointer_fill(const pointer_fill &what, cudaStream_t in) noexcept;
 
-// Any i8 product, whatever the alignment of its operands. With arrays these lie on the device.
+// Any GEMM of i8, with any alignment. Pointer arrays are in device memory.
 cudaError_t launch_gemm_i8(const sg_backend_gemm &what, cudaStream_t in) noexcept;
 
-// op(X), of any type of one byte, as lines that are `padded_depth` bytes long and filled up with zeros:
-// dst[l + padded_depth * line].
-// depth_is_rows: X has the depth along its columns' direction already, and lines are its columns.
+// op(X), of any type of one byte, as lines of `padded_depth` bytes, padded with zeros: dst[l + padded_depth * line].
+// depth_is_rows: X is contiguous along the depth already, and lines are its columns.
 struct i8_panel {
   const void *src;
   std::int64_t ld, lines, depth, padded_depth;
@@ -55,30 +53,30 @@ struct i8_panel {
 };
 cudaError_t launch_pack_i8(const i8_panel &what, cudaStream_t in) noexcept;
 
-// `items` matrices of f8 numbers, and behind each other the same in bf16 or f16. In elements; dst_ld is a multiple of
-// 4, dst aligned to 8 bytes.
+// `items` matrices of f8, converted to contiguous ones of bf16 or f16. In elements; dst_ld is a multiple of 4, dst
+// aligned to 8 bytes.
 struct f8_panel {
   const void *src;
   void *dst;
   std::int64_t rows, cols, items, src_ld, src_stride, dst_ld;
 };
 inline constexpr int most_parameter_panels = 48;
-// At most so many, of one type.
+// At most that many, of one type.
 cudaError_t launch_widen_f8(const f8_panel *panels, int count, sg_dtype from, sg_dtype to, cudaStream_t in) noexcept;
 
-// A piece of an f32 operand as its high parts, in the format, and for the corrections as two blocks of bf16 beside each
-// other along the depth: the high parts and the low ones, or the other way round. What is not finite is high, and zero
-// in both blocks.
+// A piece of an f32 operand as its high parts, in the format, and for the corrections as two adjacent blocks of bf16
+// along the depth: the high parts and the low ones, or the other way round. Infinities and NaNs are in the high parts,
+// and zero in both blocks.
 enum class short_format { tf32, bf16 };
 struct split_panel {
   const float *src;
   std::int64_t ld, rows, cols;  // of the piece, as stored
-  bool depth_is_rows;           // the blocks are below each other; otherwise the second follows the first's last column
+  bool depth_is_rows;           // the second block is below the first; otherwise after its last column
   bool low_first;
   short_format format;
   void *high;                            // rows x cols
   void *corrections;                     // depth_is_rows: 2 * rows x cols; otherwise rows x 2 * cols
-  std::int64_t high_ld, corrections_ld;  // multiples of 4; both begin where 16 bytes may be stored
+  std::int64_t high_ld, corrections_ld;  // multiples of 4; both aligned to 16 bytes
 };
 cudaError_t launch_split(const split_panel &what, cudaStream_t in) noexcept;
 

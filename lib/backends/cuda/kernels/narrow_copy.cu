@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that are too short for the copy engine, moved by a few blocks: the link is full long before the chip is.
+// Copies rows too short for the copy engine by a few blocks, which saturate the link without filling the chip.
 #include "kernels.hpp"
 
 namespace sg::cuda {
@@ -9,7 +9,7 @@ constexpr int threads = 512;
 constexpr int blocks = 8;
 constexpr int runs_at_once = 4;  // of a thread: enough loads in flight to cover the link's latency
 
-// A row of threads moves a run, `runs_at_once` runs at a time: all are read before the first is written.
+// A row of threads copies a run, `runs_at_once` runs at a time: all are read before the first is written.
 template <class Word>
 __global__ void narrow_copy_kernel(char *dst, const char *src, std::int64_t dst_pitch, std::int64_t src_pitch,
                                    std::int64_t words, std::int64_t height) {

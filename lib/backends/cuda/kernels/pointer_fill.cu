@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of pointers written on the device, from the few addresses that they follow from.
+// Writes pointer arrays on the device, from base addresses and strides.
 #include <algorithm>
 
 #include "kernels.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int threads = 256;
 
-// Kernels may have 4 KiB of parameters everywhere.
+// Kernels may have 4 KiB of parameters on every chip.
 template <int Most>
 struct parameters {
   item_bases items[Most];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = activation(beta * C + the parts + bias), added in their order in C's accumulator.
+// C = activation(beta * C + the parts + bias), added in order in C's accumulator.
 #include "arithmetic.cuh"
 #include "kernels.hpp"
 

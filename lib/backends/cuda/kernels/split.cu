@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 numbers as sums of two short ones.
+// Splits f32 numbers into sums of two short ones.
 #include <cuda_bf16.h>
 
 #include "kernels.hpp"
@@ -9,15 +9,15 @@ namespace {
 
 __device__ float cut_to_tf32(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
 
-// To 11 significant bits, ties away from zero, as the chip's own conversion does; what would become infinity is cut
-// off, and so is a NaN, whose bits are not to be carried into its sign.
+// Rounds to 11 significant bits, ties away from zero, like the chip's own conversion; truncates where that would give
+// infinity, and NaNs, whose bits must not carry into the sign.
 __device__ float to_tf32(float x) {
   const unsigned rounded = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
   const bool is_number = isfinite(x) && (rounded & 0x7f800000u) != 0x7f800000u;
   return is_number ? __uint_as_float(rounded) : cut_to_tf32(x);
 }
 
-// As near in bf16, or cut off where that would be infinity.
+// Rounds to bf16, or truncates where that would give infinity.
 __device__ __nv_bfloat16 to_bf16(float x) {
   const __nv_bfloat16 rounded = __float2bfloat16_rn(x);
   return isinf(__bfloat162float(rounded)) ? __float2bfloat16_rz(x) : rounded;
@@ -36,7 +36,7 @@ struct as_bf16 {
 __device__ float value_of(float x) { return x; }
 __device__ float value_of(__nv_bfloat16 x) { return __bfloat162float(x); }
 
-// Read and written at once.
+// Elements read and written at once.
 template <class Element, int width>
 struct alignas(sizeof(Element) * width) pack {
   Element of[width];
@@ -64,12 +64,12 @@ __global__ void split_kernel(split_panel x) {
       pack<__nv_bfloat16, width> again, low;
       for (int w = 0; w < width; ++w) {
         const float value = values.of[w];
-        // What is not finite stands among the high parts only: a correction would multiply infinity by the low part of
-        // 1. Twice it is the same infinity, or a NaN whose bits a short format keeps.
+        // Infinities and NaNs are in the high parts only: a correction would multiply infinity by the low part of 1.
+        // Doubled it is the same infinity, or a NaN whose bits a short format keeps.
         const bool finite = isfinite(value);
         high.of[w] = finite ? Format::high(value) : type(value + value);
         const float rest = finite ? value - value_of(high.of[w]) : 0.0f;
-        // The parts of one of the largest numbers add up to no more than it: one more would be infinity.
+        // The parts of one of the largest numbers must not add up to more than it, which would be infinity.
         low.of[w] = fabsf(value) < 0x1p127f ? __float2bfloat16_rn(rest) : __float2bfloat16_rz(rest);
         again.of[w] = finite ? to_bf16(value_of(high.of[w])) : __nv_bfloat16(0.0f);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f8 numbers as bf16 or f16, both of which hold them exactly.
+// Converts f8 numbers to bf16 or f16, both exact.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -12,7 +12,7 @@ namespace sg::cuda {
 namespace {
 
 constexpr int threads = 128;
-constexpr int together = 4;  // elements that a thread reads at once, where the address allows it
+constexpr int together = 4;  // elements that a thread reads at once, if aligned
 
 struct parameters {
   f8_panel panels[most_parameter_panels];

@@ -13,20 +13,20 @@ namespace {
 
 cudaMemcpyKind kind_of(const sg_backend_copy &what) noexcept {
   if (is_within_device(what)) return cudaMemcpyDeviceToDevice;
-  // The driver sees whose the other end is: the host's, or another GPU's (SG_MEMORY_PEER).
+  // The driver detects the other memory: the host's, or another GPU's (SG_MEMORY_PEER).
   return cudaMemcpyDefault;
 }
 
-// Whether a kernel moves it faster than the copy engine, which takes its time for each run. On an H200, one way, rows
-// of 256 and 512 bytes came in at 45 and 48 GB/s by the kernel, 18 and 27 by the engine; with traffic the other way and
-// a busy chip the engine was ahead from 1 KiB on. Outwards the engine is never behind.
+// Whether a kernel copies it faster than the copy engine, which has an overhead for each row. On an H200, one way, rows
+// of 256 and 512 bytes to the device ran at 45 and 48 GB/s by the kernel, 18 and 27 by the engine; with traffic the
+// other way and a busy chip the engine was faster from 1 KiB on. To the host the engine is never slower.
 bool is_narrow(const sg_backend_copy &what) noexcept {
   constexpr std::int64_t widest = 512, least_bytes = std::int64_t{64} << 10;
   return what.height > 1 && what.width <= widest && what.width * what.height >= least_bytes &&
          what.dst_space.kind == SG_MEMORY_DEVICE && what.src_space.kind == SG_MEMORY_PINNED;
 }
 
-// Whether kernels can reach it: pinned, and mapped at the same address as the host has it.
+// Whether kernels can access it: pinned, and mapped at the host's address.
 bool is_reachable(const void *memory) noexcept {
   cudaPointerAttributes facts{};
   if (cudaPointerGetAttributes(&facts, memory) != cudaSuccess) {

@@ -7,7 +7,7 @@
 namespace sg::cuda {
 
 bool is_within_device(const sg_backend_copy &what) noexcept;
-// Enqueues it. Blocks only where the host's memory is pageable.
+// Enqueues a copy. Blocks only for pageable host memory.
 sg_status run_copy(stream &in, const sg_backend_copy &what) noexcept;
 
 }  // namespace sg::cuda

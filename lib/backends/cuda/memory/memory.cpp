@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's memory: the stream-ordered pool for its own, pages registered with the driver for the host's.
+// Memory: the stream-ordered pool for the device, registered pages for the host.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::uint64_t page = 4096, huge_page = std::uint64_t{2} << 20;
 
-// Pages for `bytes`, a multiple of 4096; huge ones where the system has them, because these are registered twice as
-// fast.
+// Maps `bytes`, a multiple of 4096; in huge pages if available, because these are registered twice as fast.
 void *map_pages(std::uint64_t bytes) noexcept {
   const std::uint64_t slack = bytes < huge_page ? 0 : huge_page;
   void *memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,7 +31,7 @@ void *map_pages(std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-// Waits for its own stream only, never for the device as cudaMalloc and cudaFree do.
+// Waits for its own stream only, unlike cudaMalloc and cudaFree, which synchronize the device.
 sg_status device::mem_alloc(std::uint64_t bytes, void **out) noexcept {
   *out = nullptr;
   if (const sg_status status = usable()) return status;
@@ -60,7 +59,7 @@ sg_status device::mem_alloc(std::uint64_t bytes, void **out) noexcept {
   return SG_STATUS_OK;
 }
 
-// What the driver has, and what the pool holds of it unused.
+// The driver's free memory, and the pool's unused memory.
 sg_status device::mem_free_bytes(std::uint64_t *out) noexcept {
   *out = 0;
   if (const sg_status status = usable()) return status;
@@ -135,14 +134,14 @@ sg_status device::host_unregister(void *memory) noexcept {
   return check(cudaHostUnregister(memory), "unpinning memory");
 }
 
-// A range is pinned, or another GPU's, when both its ends are.
+// A range is pinned, or another GPU's, if both its ends are.
 sg_backend_space device::memory_space(const void *memory, std::uint64_t bytes) noexcept {
   const current here(context_);
   const auto space_at = [this](const void *where) -> sg_backend_space {
     cudaPointerAttributes facts{};
     if (const cudaError_t error = cudaPointerGetAttributes(&facts, where); error != cudaSuccess) {
       check(error, "asking for the kind of memory");
-      // Of a lost device's memory nobody can tell, so that nothing on the host may read it as its own.
+      // A lost device's memory is not recognisable, so the host must not read any memory as its own.
       return {usable() == SG_STATUS_OK ? SG_MEMORY_PAGEABLE : SG_MEMORY_DEVICE, 0};
     }
     switch (facts.type) {

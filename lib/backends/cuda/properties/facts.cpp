@@ -56,7 +56,7 @@ void describe(int ordinal, const cudaDeviceProp &properties, sg_backend_facts &o
   if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
   for (int other = 0; other < count && out.peer_count < SG_MAX_PEERS; ++other)
     if (other != ordinal) out.peers[out.peer_count++] = peer_of(ordinal, here, other, own);
-  cudaGetLastError();  // what went wrong here is nobody's failure
+  cudaGetLastError();  // a failure here is not reported
 }
 
 }  // namespace sg::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU's place among others: the slice of a chip that it is, and the way to its peers.
+// A GPU's MIG slice, and its links to peers.
 #pragma once
 
 #include <cuda_runtime_api.h>

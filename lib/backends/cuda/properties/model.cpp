@@ -11,8 +11,8 @@
 namespace sg::cuda {
 namespace {
 
-// Flops per second that a large product reaches, of what the chip could at its highest clock: measured on an H200
-// (132 multiprocessors, 1.98 GHz), where f32 reaches 51 of 66.9 TFLOP/s and the tensor cores about 0.8 of theirs.
+// Fraction of the peak at the highest clock that a large GEMM reaches: measured on an H200 (132 multiprocessors, 1.98
+// GHz), where f32 reaches 51 of 66.9 TFLOP/s and the tensor cores about 0.8 of theirs.
 struct rates {
   double f64, f32, tf32, f16, bf16, i8, f8;
 };
@@ -47,12 +47,12 @@ rates rates_of(const cudaDeviceProp &facts, double clock_hz) {
           chip * std::max(found->f8, found->f16) * of_tensor_cores};
 }
 
-// What the link's electrical facts promise, in bytes per second each way; PCIe 4 x16 where they cannot be read.
+// The link's nominal rate, in bytes per second each way; PCIe 4 x16 if unknown.
 double link_rate(const cudaDeviceProp &facts) {
   char path[96];
   std::snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/", facts.pciDomainID, facts.pciBusID,
                 facts.pciDeviceID);
-  double transfers = 0, lanes = 0;  // 10^9 a second of each lane
+  double transfers = 0, lanes = 0;  // 10^9 a second for each lane
   std::ifstream(std::string(path) + "max_link_speed") >> transfers;
   std::ifstream(std::string(path) + "max_link_width") >> lanes;
   if (!(transfers >= 2 && transfers <= 128 && lanes >= 1 && lanes <= 32)) return 25e9;
@@ -81,21 +81,21 @@ class json_text {
   std::string text_;
 };
 
-// A kind of product. `tile`: of kernels that do not share the depth among idle multiprocessors; 0: the general one.
-struct product {
+// A kind of GEMM. `tile`: of kernels without split-k; 0: the general one.
+struct gemm_kind {
   const char *dtype, *compute;
   double flops;
   int tile;
 };
 
-// Measured on an H200. Small products take some ten times what their arithmetic is predicted to: as many of 32^3 as
-// fill it once 4.5 us and not 0.34, of 128^3 20 and not 1.4 (the strided batches of bench/results/small.json). A launch
-// takes the submitter 14 us (no record is kept).
-// Products that fill it, one after the other and beside each other (bench/results/resident_quick_card.json, in a chain
-// and not): 2048^3 in tf32 51.9 and 47.5 us, 11008x512x4096 161 and 139, 1000x3000x777 in f64 119 and 106. Of longer
-// ones the last wave is a small part, and two that run at once take each other's cache: 8192^3 in bf16 1.41 and 1.43 ms
-// (no record is kept).
-// Beside products of 4096^3 in bf16, with no multiprocessors spared, one of high priority takes 72 us at the median and
+// Measured on an H200. Small GEMMs take some ten times their predicted arithmetic: as many of 32^3 as fill it once 4.5
+// us and not 0.34, of 128^3 20 and not 1.4 (the strided batches of bench/results/small.json). A launch takes the
+// submitter 14 us (no record is kept).
+// GEMMs that fill the chip, sequentially and concurrently (bench/results/resident_quick_card.json, in a chain and not):
+// 2048^3 in tf32 51.9 and 47.5 us, 11008x512x4096 161 and 139, 1000x3000x777 in f64 119 and 106. In longer ones the
+// last wave is a small part, and two concurrent ones compete for the cache: 8192^3 in bf16 1.41 and 1.43 ms (no record
+// is kept).
+// Beside GEMMs of 4096^3 in bf16, with no multiprocessors spared, one of high priority takes 72 us at the median and
 // 154 at the 99th percentile, with a tenth 32 and 35 (alone 15 and 19), and the others lose 3% of their rate.
 void add_dispatch(json_text &json, int units) {
   json.add("\"small_in_flight_commands\": 3, \"large_in_flight_commands\": 2,\n");
@@ -113,18 +113,19 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   const double memory = memory_khz > 0 ? 2.0 * memory_khz * 1e3 * facts.memoryBusWidth / 8 * 0.83 : 500e9;
   const double link = link_rate(facts);
   const rates rate = rates_of(facts, clock);
-  // Enough threads for the link, and some cores left to the caller. More than eight take memory bandwidth from the
-  // copies: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve;
+  // Enough threads for the link, and some cores left to the caller. More than eight reduce the copies' memory
+  // bandwidth: f64 1000x1000x5000 on an H200's host of 16 cores took 2.0 ms with six or eight, 2.2 to 2.4 with twelve;
   // tf32 16384^3 50 and 48, bf16 8192^3 6.1 with eight to twelve and 7.3 to 8.1 with six (no record is kept). At least
-  // two: one that waits for a page of the caller's memory does not hold up the other jobs.
+  // two: a worker that waits for a page of the caller's memory must not delay other jobs.
   const int workers = std::clamp(cores() * 3 / 4, 2, 8);
 
   json_text json;
   json.add("{\"name\": \"cuda:%d\", \"unified_memory\": false, \"lanes_are_cores\": false,\n", ordinal);
   json.add(" \"memory_bytes\": %zu, \"compute_lanes\": 4, \"lane_depth_commands\": 32,\n", facts.totalGlobalMem);
   json.add(" \"copy_engines\": %d, \"staging_workers\": %d,\n", facts.asyncEngineCount >= 2 ? 2 : 1, workers);
-  // Shares of the link that an H200 showed; those of 2-D copies beside a product, which takes from them: runs of 64 KiB
-  // came home at 55 GB/s from an idle chip and at 47 beside an f64 product, contiguous bytes at 55 in both cases.
+  // Fractions of the link's rate measured on an H200; those of 2-D copies beside a GEMM, which reduces them: rows of 64
+  // KiB were copied to the host at 55 GB/s from an idle chip and at 47 beside an f64 GEMM, contiguous bytes at 55 in
+  // both cases.
   json.add(" \"link\": {\"in_bytes_per_second\": %.4g, \"out_bytes_per_second\": %.4g,\n", link, link);
   json.add("  \"both_ways_in_bytes_per_second\": %.4g, \"both_ways_out_bytes_per_second\": %.4g,\n", 0.94 * link,
            0.92 * link);
@@ -142,29 +143,29 @@ std::string model_of(int ordinal, const cudaDeviceProp &facts) {
   json.add(
       "]},\n \"staging\": [{\"workers\": 4, \"bytes_per_second\": 34e9}, "
       "{\"workers\": 8, \"bytes_per_second\": 67e9}, {\"workers\": 12, \"bytes_per_second\": 70e9}],\n"
-      // Of an H200's host: a chunk and its copy took 30 to 35 us together; twelve threads, GB/s: runs of 32 KiB 124,
-      // 4 KiB 110, 1 KiB 78, 512 bytes 60 (no record is kept).
+      // Measured on an H200's host: a chunk and its copy took 30 to 35 us together; twelve threads, GB/s: rows of 32
+      // KiB 124, 4 KiB 110, 1 KiB 78, 512 bytes 60 (no record is kept).
       " \"staging_gap_seconds\": 25e-6, \"staging_run_bytes\": 500,\n");
   json.add(" \"kernels\": {\"launch_latency_seconds\": 10e-6, \"launch_gap_seconds\": 8e-6, \"units\": %d,\n",
            facts.multiProcessorCount);
   json.add("  \"tile_m_elements\": 128, \"tile_n_elements\": 128, \"split_k_elements\": 256,\n");
   json.add("  \"memory_bytes_per_second\": %.4g,\n  \"gemm\": [", memory);
-  // In parts, with what splitting costs: 129 and 178 Tflop/s where tf32 and bf16 reached 416 and 799.
-  const product products[] = {{"f64", "exact", rate.f64, 0},
-                              {"f32", "exact", rate.f32, 0},
-                              {"f32", "tf32", rate.tf32, 256},
-                              {"f32", "3xtf32", std::max(rate.f32, 0.31 * rate.tf32), 256},
-                              {"f32", "bf16x3", std::max(rate.f32, 0.22 * rate.bf16), 256},
-                              {"c64", "exact", rate.f32, 0},
-                              {"c128", "exact", rate.f64, 0},
-                              {"f16", "exact", rate.f16, 256},
-                              {"bf16", "exact", rate.bf16, 256},
-                              {"i8", "exact", rate.i8, 256},
-                              {"f8_e4m3", "exact", rate.f16, 256},
-                              {"f8_e4m3", "f8", rate.f8, 256},
-                              {"f8_e5m2", "exact", rate.f16, 256}};
-  for (const product &x : products) {
-    json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g", &x == products ? "" : ",\n   ",
+  // Split precision, including the splitting: 129 and 178 Tflop/s where tf32 and bf16 reached 416 and 799.
+  const gemm_kind gemm_kinds[] = {{"f64", "exact", rate.f64, 0},
+                                  {"f32", "exact", rate.f32, 0},
+                                  {"f32", "tf32", rate.tf32, 256},
+                                  {"f32", "3xtf32", std::max(rate.f32, 0.31 * rate.tf32), 256},
+                                  {"f32", "bf16x3", std::max(rate.f32, 0.22 * rate.bf16), 256},
+                                  {"c64", "exact", rate.f32, 0},
+                                  {"c128", "exact", rate.f64, 0},
+                                  {"f16", "exact", rate.f16, 256},
+                                  {"bf16", "exact", rate.bf16, 256},
+                                  {"i8", "exact", rate.i8, 256},
+                                  {"f8_e4m3", "exact", rate.f16, 256},
+                                  {"f8_e4m3", "f8", rate.f8, 256},
+                                  {"f8_e5m2", "exact", rate.f16, 256}};
+  for (const gemm_kind &x : gemm_kinds) {
+    json.add("%s{\"dtype\": \"%s\", \"compute\": \"%s\", \"flops_per_second\": %.4g", &x == gemm_kinds ? "" : ",\n   ",
              x.dtype, x.compute, x.flops);
     if (x.tile > 0)
       json.add(", \"tile_m_elements\": %d, \"tile_n_elements\": %d, \"split_k_elements\": 0", x.tile, x.tile);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device model of a GPU: figures measured where the chip is known, derived from its data otherwise.
+// The device model of a GPU: measured figures if the chip is known, otherwise derived from its properties.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -8,7 +8,7 @@
 namespace sg::cuda::nvml {
 namespace {
 
-// Of nvml.h, which the toolkit may lack: the values and layouts are the library's ABI.
+// From nvml.h, which the toolkit may lack: the values and layouts are the library's ABI.
 constexpr int success = 0;
 constexpr unsigned most_links = 18;
 constexpr unsigned link_speed_field =
@@ -57,7 +57,7 @@ struct library {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(found, name));
       return function != nullptr;
     };
-    // Every driver has these two; what else is missing is not known.
+    // Every driver has these two; other functions are optional.
     usable = find(init, "nvmlInit_v2") && find(by_address, "nvmlDeviceGetHandleByPciBusId_v2") && init() == success;
     find(mig_mode, "nvmlDeviceGetMigMode");
     find(link_state, "nvmlDeviceGetNvLinkState");
@@ -68,7 +68,7 @@ struct library {
   }
 };
 
-// Opened once and kept: the driver's library stays initialised, as with any other user of it in the process.
+// Opened once and kept: the driver's library stays initialised, as for its other users in the process.
 const library &the_library() noexcept {
   static const library only;
   return only;
@@ -87,14 +87,14 @@ bool is_active(device of, unsigned link) noexcept {
 
 double rate_of(device of) noexcept {
   const library &nvml = the_library();
-  field_value asked{};
-  asked.field = link_speed_field;
-  if (nvml.fields == nullptr || nvml.fields(of, 1, &asked) != success || asked.outcome != success) return 0;
-  switch (asked.type) {
-    case is_double: return asked.value.as_double * 1e6;
-    case is_unsigned_int: return asked.value.as_unsigned_int * 1e6;
-    case is_unsigned_long: return double(asked.value.as_unsigned_long) * 1e6;
-    case is_unsigned_long_long: return double(asked.value.as_unsigned_long_long) * 1e6;
+  field_value speed{};
+  speed.field = link_speed_field;
+  if (nvml.fields == nullptr || nvml.fields(of, 1, &speed) != success || speed.outcome != success) return 0;
+  switch (speed.type) {
+    case is_double: return speed.value.as_double * 1e6;
+    case is_unsigned_int: return speed.value.as_unsigned_int * 1e6;
+    case is_unsigned_long: return double(speed.value.as_unsigned_long) * 1e6;
+    case is_unsigned_long_long: return double(speed.value.as_unsigned_long_long) * 1e6;
     default: return 0;
   }
 }
@@ -117,7 +117,7 @@ gpu facts_of(const char *pci_address) noexcept {
   const device of = device_at(pci_address);
   if (of == nullptr) return facts;
   const library &nvml = the_library();
-  constexpr int not_supported = 3;  // of a chip that cannot be partitioned
+  constexpr int not_supported = 3;  // for a chip that cannot be partitioned
   unsigned current = 0, pending = 0;
   const int outcome = nvml.mig_mode != nullptr ? nvml.mig_mode(of, &current, &pending) : -1;
   facts.mig_mode = outcome == success ? current == 1 : outcome == not_supported ? 0 : -1;
@@ -143,7 +143,7 @@ int links_between(const char *pci_address, const char *other) noexcept {
     pci_info remote{};
     direct += is_active(from, link) && nvml.link_remote(from, link, &remote) == success && same_place(remote, wanted);
   }
-  return direct > 0 ? direct : all;  // none ends there: all of them lead to switches
+  return direct > 0 ? direct : all;  // no direct link: all lead to switches
 }
 
 }  // namespace sg::cuda::nvml

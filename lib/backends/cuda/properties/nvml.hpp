@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver's management library (NVML) says of GPUs: MIG mode and NVLinks. It is opened when it is first asked,
-// and where it is absent, or does not say, nothing is known: never an error.
+// Properties of GPUs from the driver's management library (NVML): MIG mode and NVLinks. Opened on first use; if it is
+// absent or fails, properties are unknown: never an error.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ struct gpu {
   double bytes_per_second = 0;  // of one link, each way; 0: unknown
 };
 
-// Of the GPU at a PCI address as the runtime writes it: "0000:1b:00.0". Any thread.
+// For the GPU at a PCI address in the runtime's notation: "0000:1b:00.0". Any thread.
 gpu facts_of(const char *pci_address) noexcept;
 
-// NVLinks from one GPU that lead to another, by way of switches too; -1: unknown.
+// NVLinks from one GPU to another, directly or through switches; -1: unknown.
 int links_between(const char *pci_address, const char *other) noexcept;
 
 }  // namespace sg::cuda::nvml

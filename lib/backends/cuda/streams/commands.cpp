@@ -11,7 +11,7 @@
 namespace sg::cuda {
 namespace {
 
-// Whether elements of that type are stored sums.
+// Whether elements of that type are their own accumulators.
 bool is_accumulated(sg_dtype type) noexcept { return type != SG_DTYPE_I8 && !is_f8(type); }
 
 bool supports_gemm(const sg_backend_gemm &what) noexcept {

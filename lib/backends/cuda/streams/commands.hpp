@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of commands that the plugin knows.
+// The kinds of commands that the plugin supports.
 #pragma once
 
 #include <streamgemm/backend.h>
@@ -11,13 +11,13 @@ namespace sg::cuda {
 class device;
 class stream;
 
-// The struct that a command is the beginning of.
+// Downcasts a header to its command struct.
 template <class Command>
 const Command &as(const sg_backend_command &what) noexcept {
   return reinterpret_cast<const Command &>(what);
 }
 
-// GEMMs that are enqueued as one batch.
+// GEMMs of one batch.
 class gemm_list {
  public:
   gemm_list(const sg_backend_command *const *commands, std::size_t count) noexcept
@@ -32,7 +32,7 @@ class gemm_list {
 };
 
 bool supports(const device &on, const sg_backend_command &what) noexcept;
-// Enqueues a command, a copy or a kernel, as it is: without notification.
+// Enqueues a copy or a kernel, without notification.
 sg_status run_command(stream &in, const sg_backend_command &what) noexcept;
 
 }  // namespace sg::cuda

@@ -23,9 +23,9 @@ namespace {
 // After a poll, the thread leaves its events to polling threads for this time.
 constexpr std::chrono::milliseconds polls_matter{2};
 constexpr std::chrono::microseconds nap{50};
-// How long an unused stream's thread still naps, so that the next command need not wake it.
+// Time that an idle stream's thread still naps, so that the next command need not wake it.
 constexpr std::int64_t naps_for_ns = 1'000'000;
-// Commands in a bunch: the first one's completion is notified as late as the last one's.
+// Commands in a bunch: the first one's completion is notified when the last one has completed.
 constexpr std::int32_t most_unmarked = 4;
 
 cudaError_t wait_for(cudaEvent_t event) noexcept {
@@ -39,16 +39,16 @@ cudaError_t wait_for(cudaEvent_t event) noexcept {
   }
 }
 
-// Whatever limit the process gives new threads.
+// Fixed, whatever the process's limit is.
 constexpr std::size_t stack_bytes = std::size_t{8} << 20;
 
 }  // namespace
 
 sg_status completions::begin() noexcept {
-  // The thread inherits the mask: no signal of the process is ever handled on it.
+  // The thread inherits the mask: it handles no signals.
   sigset_t all, before;
   sigfillset(&all);
-  // Its own faults stay the application's to handle: blocked, they would end the process without its handler.
+  // The application handles faults: a blocked fault signal would terminate the process without its handler.
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
@@ -74,7 +74,7 @@ completions::~completions() {
     pthread_join(thread_, nullptr);
   }
   const process_end::freeing now;
-  if (owner_.usable() == SG_STATUS_OK) {  // not lost, and the process does not exit: CUDA's objects can be freed
+  if (owner_.usable() == SG_STATUS_OK) {  // not lost, and the process is not exiting: CUDA objects can be freed
     const current here(owner_.context());
     for (const completion *x = free_; x != nullptr; x = x->next) destroy_events(*x);
   }
@@ -86,7 +86,7 @@ void completions::destroy_events(const completion &x) noexcept {
   if (x.untimed_end != nullptr) cudaEventDestroy(x.untimed_end);
 }
 
-completion *completions::take() noexcept {
+completion *completions::acquire() noexcept {
   bool alone = false;
   {
     const std::lock_guard lock(lock_);
@@ -141,7 +141,7 @@ completion *completions::first_marked() const noexcept {
   return x;
 }
 
-// Records an event behind all that was put. False: it cannot be recorded now.
+// Records an event behind all commands of the list. False: it cannot be recorded now.
 bool completions::mark_last() noexcept {
   if (cudaEventRecord(end_of(*last_), stream_) != cudaSuccess) {
     cudaGetLastError();
@@ -171,7 +171,7 @@ void completions::finish() noexcept {
 void *completions::main(void *self) {
   auto *own = static_cast<completions *>(self);
   pthread_setname_np(pthread_self(), "streamgemm-cuda");
-  prctl(PR_SET_TIMERSLACK, 1000ul);  // ns: naps are no longer than they are meant to be
+  prctl(PR_SET_TIMERSLACK, 1000ul);  // ns: for naps of accurate length
   const current here(own->owner_.context());
   own->work();
   return nullptr;
@@ -189,7 +189,7 @@ void completions::work() noexcept {
     if (owner_.polled_within(polls_matter) || std::exchange(poll_expected_, false)) {
       rest(lock);
       if (!owner_.polled_within(nap))
-        notify_completed(lock);  // else the polling thread does, on a core whose caches are warm
+        notify_completed(lock);  // otherwise the polling thread notifies, on a core with warm caches
       continue;
     }
     const bool has_event = first_marked() != nullptr || mark_last();
@@ -211,7 +211,7 @@ void completions::work() noexcept {
   }
 }
 
-// Until there may be something for the thread to do.
+// Sleeps until there may be work for the thread.
 void completions::rest(std::unique_lock<std::mutex> &lock) noexcept {
   if (first_ != nullptr || now_ns() - used_ns_ < naps_for_ns) {
     changed_.wait_for(lock, nap);
@@ -267,7 +267,7 @@ void completions::notify(completion &x) noexcept {
   if (result.status != SG_STATUS_OK) {
     result.message = failure_text();
   } else if (owner_.timed()) {
-    // In order: a command that the host times seems to end later than it does.
+    // Monotonic: a command timed by the host seems to end later than it does.
     result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
     result.start_ns = std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;

@@ -3,18 +3,18 @@
 // or from a thread that polls, which saves the time of a wake-up. One thread notifies at a time. While others poll, the
 // waiting thread leaves the events to them: its own calls take the driver's locks, which launches need.
 //
-// A blocking event interrupts the host when it is reached, whether a thread sleeps on it or not. On an H200 the events
-// behind staged copies, two hundred in 16 ms, took half of the core that served their interrupts, and with it half of a
-// staging worker (no record is kept). So these events do not interrupt: the thread queries them, at intervals that grow
-// with its wait. (A stream of its own that waits for the event, with a blocking event behind that, would share a
-// connection to the device with other streams, which would then wait too.)
+// A blocking event interrupts the host even if no thread sleeps on it. On an H200 the events behind staged copies, two
+// hundred in 16 ms, took half of the core that served their interrupts, and with it half of a staging worker (no record
+// is kept). So these events do not interrupt: the thread queries them, at intervals that grow with its wait. (A
+// separate stream that waits for the event, with a blocking event behind that, would share a connection to the device
+// with other streams, which would then wait too.)
 //
-// An event between two GEMMs keeps the second one's start from overlapping the first one's tail: 3 us, and up to 7 (no
-// record is kept), on an H200. So a bunch of short GEMMs has one event, behind the last: it is recorded when the bunch
-// is full, at a poll, or when the thread queries the stream, whichever is first.
+// An event between two GEMMs prevents the second one's start from overlapping the first one's tail: 3 us, and up to 7
+// (no record is kept), on an H200. So a bunch of short GEMMs has one event, behind the last: it is recorded when the
+// bunch is full, at a poll, or when the thread queries the stream, whichever is first.
 //
-// A thread and not cudaLaunchHostFunc, because a host function blocks the stream's next command until it has returned,
-// and may not enqueue.
+// A thread and not cudaLaunchHostFunc, because a host function blocks the stream's next command until it returns, and
+// must not enqueue.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,13 +32,13 @@ class device;
 struct completion {
   completion *next = nullptr;
   bool marked = false;     // an event behind it is recorded
-  bool completed = false;  // with `outcome`
+  bool completed = false;  // `outcome` is valid
   cudaError_t outcome = cudaSuccess;
-  char *reason = nullptr;  // why GEMMs of this group failed alone; allocated by malloc
+  char *reason = nullptr;  // the reason that GEMMs of this group failed alone; allocated by malloc
   cudaEvent_t end = nullptr, untimed_end = nullptr;
-  bool alone = false;         // nothing was in the stream when it was taken
-  bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the time is the host's
-  std::int64_t start_ns = 0;  // when it was enqueued
+  bool alone = false;         // the stream was empty when the record was acquired
+  bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's time is used
+  std::int64_t start_ns = 0;  // time of the enqueue call
   bool watched = false;       // the thread waits for it
   bool notified = false;
   sg_backend_done done{nullptr, nullptr};
@@ -47,15 +47,15 @@ struct completion {
 class completions {
  public:
   completions(device &owner, cudaStream_t of) noexcept : owner_(owner), stream_(of) {}
-  ~completions();  // notifies of the rest, then joins its thread; not on that thread
+  ~completions();  // notifies of the remaining commands, then joins its thread; not on that thread
 
   sg_status begin() noexcept;  // starts the thread
 
-  // An unused record; nullptr with this thread's text when there is no memory. It goes back by put() or unused().
-  completion *take() noexcept;
+  // An unused record; nullptr, with this thread's text set: out of memory. Return it by put() or unused().
+  completion *acquire() noexcept;
   static cudaEvent_t end_of(const completion &x) noexcept { return x.timed ? x.end : x.untimed_end; }
   void unused(completion *x) noexcept;
-  void put(completion *x) noexcept;  // its command is enqueued; its end event is recorded if it is `marked`
+  void put(completion *x) noexcept;  // its command is enqueued; if `marked`, its end event is recorded
   // Waits until all commands so far are notified; returns at once on the notifying thread.
   void finish() noexcept;
   // Notifies of completed commands, on the calling thread.
@@ -68,7 +68,7 @@ class completions {
   completion *first_marked() const noexcept;
   bool mark_last() noexcept;
   void note_completed(const completion &last, cudaError_t outcome) noexcept;
-  bool notify_completed(std::unique_lock<std::mutex> &lock) noexcept;  // true: of at least one
+  bool notify_completed(std::unique_lock<std::mutex> &lock) noexcept;  // true: at least one was notified
   void notify_first(std::unique_lock<std::mutex> &lock) noexcept;
   void notify(completion &x) noexcept;
   static void destroy_events(const completion &x) noexcept;
@@ -77,15 +77,15 @@ class completions {
   const cudaStream_t stream_;
   pthread_t thread_{};
   bool started_ = false;
-  std::mutex lock_;  // what follows
+  std::mutex lock_;  // guards the members below
   std::condition_variable changed_, notified_;
   completion *first_ = nullptr, *last_ = nullptr, *free_ = nullptr;
   std::int32_t unmarked_ = 0;            // at the end of the list
   bool busy_ = false, closing_ = false;  // busy: a thread notifies
-  bool asleep_ = false;                  // the thread, until it is woken
+  bool asleep_ = false;                  // the thread sleeps until woken
   bool watching_ = false;                // the thread waits for an event
   bool poll_expected_ = false;           // a poll notified of the latest command, and may of the next
-  std::int64_t used_ns_ = 0;             // when the latest was put
+  std::int64_t used_ns_ = 0;             // when the latest record was put
   pthread_t notifier_{};                 // while busy_: the thread that notifies
   std::int64_t latest_end_ns_ = 0;       // of the notifying thread
 };

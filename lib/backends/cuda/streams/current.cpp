@@ -8,16 +8,16 @@
 namespace sg::cuda {
 namespace {
 
-// What the driver calls by that name and in that version of CUDA, or nullptr.
+// The driver's function of that name and CUDA version; nullptr: none.
 template <class Function>
 bool find(Function &function, const char *name, unsigned since) noexcept {
   void *address = nullptr;
   cudaDriverEntryPointQueryResult answer;
-  const bool is_there =
+  const bool is_found =
       cudaGetDriverEntryPointByVersion(name, &address, since, cudaEnableDefault, &answer) == cudaSuccess &&
       answer == cudaDriverEntryPointSuccess;
-  function = is_there ? reinterpret_cast<Function>(address) : nullptr;
-  return is_there;
+  function = is_found ? reinterpret_cast<Function>(address) : nullptr;
+  return is_found;
 }
 
 struct found {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a device's primary context the calling thread's current one, and gives the caller's own back afterwards. Until
-// then no capture of another thread's, which may forbid every thread most calls (cudaStreamCaptureModeGlobal), meets
-// those of this one: they concern streams of the library's, or what the caller asks for.
+// Makes a device's primary context current for the calling thread, and restores the previous one. Meanwhile stream
+// captures of other threads, which can forbid most calls on every thread (cudaStreamCaptureModeGlobal), do not affect
+// this thread's calls: they concern the library's own streams, or are requested by the caller.
 #pragma once
 
 #include <cuda.h>
@@ -10,7 +10,7 @@
 
 namespace sg::cuda {
 
-// The driver's functions; found through the runtime, so that nothing is linked that a machine without a driver lacks.
+// The driver's functions; looked up through the runtime, so that the plugin loads on a machine without a driver.
 struct driver_functions {
   decltype(&cuDevicePrimaryCtxRetain) retain;
   decltype(&cuDevicePrimaryCtxRelease_v2) release;
@@ -20,7 +20,7 @@ struct driver_functions {
   decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
 };
 
-// Those of green contexts, which a driver may lack.
+// Functions for green contexts, which older drivers lack.
 struct partition_functions {
   decltype(&cuDeviceGetDevResource) resource;
   decltype(&cuDevSmResourceSplitByCount) split;
@@ -30,15 +30,15 @@ struct partition_functions {
   decltype(&cuGreenCtxStreamCreate) create_stream;
 };
 
-// False with a reason (at most `size` bytes) where the driver lacks one. Any thread.
+// False: the driver lacks a function, with a reason of at most `size` bytes. Any thread.
 bool load_driver(char *reason, std::uint64_t size) noexcept;
-// What load_driver() has found.
+// The functions after a successful load_driver().
 const driver_functions &driver() noexcept;
-// nullptr where it lacks one. Any thread.
+// nullptr: the driver lacks one. Any thread.
 const partition_functions *partitions() noexcept;
 
-// By the driver alone: what a thread gives back at the process's end it may give back when the runtime, which would
-// crash, is gone.
+// Uses the driver only: threads that release objects at process exit may do so after the runtime is gone, whose
+// functions would crash.
 class current {
  public:
   explicit current(CUcontext wanted) noexcept {
@@ -57,7 +57,7 @@ class current {
 
  private:
   bool pushed_;
-  CUstreamCaptureMode capture_mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then the thread's own
+  CUstreamCaptureMode capture_mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then the thread's own mode
 };
 
 }  // namespace sg::cuda

@@ -51,20 +51,20 @@ graph::~graph() {
 sg_status graph::build(const sg_backend_node *nodes, std::int32_t count) {
   if (const sg_status status = open_branches(nodes, count)) return status;
   const cudaStream_t origin = branches_[0]->native();
-  // Nothing here touches what other streams do, so no call of other threads is forbidden meanwhile.
+  // Relaxed capture: these calls do not affect other streams, so other threads' calls need not be forbidden.
   if (const sg_status status =
           owner_.check(cudaStreamBeginCapture(origin, cudaStreamCaptureModeRelaxed), "capturing a graph"))
     return status;
   const sg_status captured = capture(nodes, count);
   cudaGraph_t recorded = nullptr;
-  const sg_status ended = owner_.check(cudaStreamEndCapture(origin, &recorded), "capturing a graph");
-  sg_status status = captured != SG_STATUS_OK ? captured : ended;
+  const sg_status result = owner_.check(cudaStreamEndCapture(origin, &recorded), "capturing a graph");
+  sg_status status = captured != SG_STATUS_OK ? captured : result;
   if (status == SG_STATUS_OK) status = owner_.check(cudaGraphInstantiate(&executable_, recorded, 0), "making a graph");
   if (recorded != nullptr) cudaGraphDestroy(recorded);
   return status;
 }
 
-// As many streams as nodes run beside each other, with all that they need made before the capture.
+// Creates as many streams as nodes run concurrently, with all resources, before the capture.
 sg_status graph::open_branches(const sg_backend_node *nodes, std::int32_t count) {
   std::int32_t sources = 0;
   std::int64_t most_items = 0;
@@ -100,7 +100,7 @@ sg_status graph::event(cudaEvent_t *out) {
   return SG_STATUS_OK;
 }
 
-// A branch joins the capture by waiting for where the origin began.
+// A branch joins the capture by waiting for the origin's first event.
 sg_status graph::enter(std::size_t branch, cudaEvent_t origin) {
   if (entered_[branch]) return SG_STATUS_OK;
   entered_[branch] = true;
@@ -125,7 +125,7 @@ sg_status graph::capture(const sg_backend_node *nodes, std::int32_t count) {
   std::size_t next = 0;
   for (std::int32_t i = 0; i < count; ++i) {
     const sg_backend_node &node = nodes[i];
-    // Behind a node that it waits for, if nothing has come behind that one yet.
+    // In the branch of a node that it waits for, if that node is still the branch's last.
     std::size_t branch = next;
     bool continues = false;
     for (std::int32_t b = 0; b < node.before_count && !continues; ++b) {
@@ -139,7 +139,7 @@ sg_status graph::capture(const sg_backend_node *nodes, std::int32_t count) {
     if (const sg_status status = enter(branch, origin)) return status;
     for (std::int32_t b = 0; b < node.before_count; ++b) {
       const auto before = static_cast<std::size_t>(node.before[b]);
-      if (branch_of[before] == branch) continue;  // the stream keeps that order
+      if (branch_of[before] == branch) continue;  // stream order suffices
       if (const sg_status status = wait(branch, ends[before])) return status;
     }
     if (const sg_status status = run_node(*branches_[branch], node, statuses)) return status;

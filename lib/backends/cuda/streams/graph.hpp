@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA graph of products and copies: captured once from streams of its own, started by one call.
+// A CUDA graph of GEMMs and copies: captured once from streams of its own, launched by one call.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +30,7 @@ class graph {
   sg_status event(cudaEvent_t *out);
 
   device &owner_;
-  // They keep what the graph's nodes use: workspaces, pointers, what these are copied from.
+  // Own the memory of the graph's nodes: workspaces, pointer arrays and the pinned sources of their copies.
   std::vector<std::unique_ptr<stream>> branches_;
   std::vector<bool> entered_;
   std::vector<cudaEvent_t> events_;

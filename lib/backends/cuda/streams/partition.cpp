@@ -12,11 +12,11 @@
 namespace sg::cuda {
 namespace {
 
-// The groups that partitions of the process hold, for each device. The driver's split of a device is always the same.
+// The groups held by partitions of the process, for each device. The driver's split of a device is always the same.
 class group_table {
  public:
-  // Of so many groups, free ones, `most` at most.
-  std::uint64_t take(int ordinal, unsigned groups, unsigned most) noexcept {
+  // Acquires free groups, at most `most`.
+  std::uint64_t acquire(int ordinal, unsigned groups, unsigned most) noexcept {
     const std::lock_guard lock(lock_);
     std::uint64_t *const held = held_by(ordinal);
     std::uint64_t taken = 0;
@@ -29,7 +29,7 @@ class group_table {
     if (held != nullptr) *held |= taken;
     return taken;
   }
-  void give_back(int ordinal, std::uint64_t groups) noexcept {
+  void release(int ordinal, std::uint64_t groups) noexcept {
     if (groups == 0) return;
     const std::lock_guard lock(lock_);
     *held_by(ordinal) &= ~groups;
@@ -72,8 +72,7 @@ sg_status partition::start(std::int32_t most) noexcept {
   if (const sg_status status =
           fail_as(call->resource(owner_.driver_device(), &all, CU_DEV_RESOURCE_TYPE_SM), "asking for multiprocessors"))
     return status;
-  // The smallest groups in which the blocks of a cluster still find room beside each other; what is left over does not
-  // promise that and stays out.
+  // The smallest groups in which the blocks of a cluster fit; the remainder does not guarantee that and is not used.
   constexpr unsigned most_groups = 64;
   std::array<CUdevResource, most_groups> groups;
   unsigned count = most_groups;
@@ -83,12 +82,12 @@ sg_status partition::start(std::int32_t most) noexcept {
   const unsigned size = count > 0 ? groups[0].sm.smCount : 0;
   if (size == 0 || static_cast<unsigned>(most) < size)
     return fail(SG_STATUS_UNSUPPORTED, "the GPU sets %u multiprocessors aside at least", size);
-  groups_ = g_groups.take(owner_.ordinal(), count, static_cast<unsigned>(most) / size);
+  groups_ = g_groups.acquire(owner_.ordinal(), count, static_cast<unsigned>(most) / size);
   std::array<CUdevResource, most_groups> held;
   unsigned held_count = 0;
   for (unsigned i = 0; i < count; ++i)
     if ((groups_ >> i & 1) != 0) held[held_count++] = groups[i];
-  if (held_count == 0) return fail(SG_STATUS_UNSUPPORTED, "all groups of multiprocessors are set aside already");
+  if (held_count == 0) return fail(SG_STATUS_UNSUPPORTED, "all groups of multiprocessors are already reserved");
   units_ = static_cast<std::int32_t>(held_count * size);
   CUdevResourceDesc text = nullptr;
   if (const sg_status status = fail_as(call->describe(&text, held.data(), held_count), "choosing multiprocessors"))
@@ -99,7 +98,7 @@ sg_status partition::start(std::int32_t most) noexcept {
 
 partition::~partition() {
   if (context_ != nullptr && owner_.usable() == SG_STATUS_OK) partitions()->destroy(context_);
-  g_groups.give_back(owner_.ordinal(), groups_);
+  g_groups.release(owner_.ordinal(), groups_);
 }
 
 sg_status partition::create_stream(int priority, cudaStream_t *out) noexcept {

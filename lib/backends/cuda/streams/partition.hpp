@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors of a GPU that are set aside: a green context, whose streams run on no others.
+// Reserved multiprocessors of a GPU: a green context, whose streams run on no others.
 #pragma once
 
 #include <cuda.h>
@@ -14,10 +14,10 @@ class device;
 
 class partition {
  public:
-  // As many multiprocessors as no other partition of the process has, `most` of them at most. SG_STATUS_UNSUPPORTED
-  // where the driver has no green contexts, or none of its groups of multiprocessors is free and small enough.
+  // Reserves at most `most` multiprocessors that no other partition of the process has. SG_STATUS_UNSUPPORTED if the
+  // driver has no green contexts, or if none of its groups of multiprocessors is free and small enough.
   static sg_status create(device &owner, std::int32_t most, partition **out) noexcept;
-  ~partition();  // after its streams; a lost device keeps the context
+  ~partition();  // after its streams are destroyed; a lost device keeps the context
   partition(const partition &) = delete;
   partition &operator=(const partition &) = delete;
 
@@ -31,7 +31,7 @@ class partition {
 
   device &owner_;
   CUgreenCtx context_ = nullptr;
-  group_bits groups_ = 0;  // that it holds
+  group_bits groups_ = 0;  // held groups
   std::int32_t units_ = 0;
 };
 

@@ -9,12 +9,11 @@ namespace sg::cuda {
 
 class process_end {
  public:
-  // Installs the handler, once; CUDA has been used before, so that its own handlers come later.
+  // Installs the handler, once; CUDA has been initialized before, so its own handlers run later.
   static void watch() noexcept;
   static bool has_begun() noexcept;
 
-  // Held while something of CUDA's is freed: the end of the process waits for it. `allowed()` is false when it is too
-  // late.
+  // Held while a CUDA object is freed: process exit waits for it. `allowed()` is false once exit has begun.
   class freeing {
    public:
     freeing() noexcept;

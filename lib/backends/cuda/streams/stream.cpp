@@ -17,14 +17,14 @@
 namespace sg::cuda {
 namespace {
 
-// Of a priority as sg_backend_ops has it.
+// CUDA's priority for one of sg_backend_ops.
 int native_priority(std::int32_t priority) noexcept {
-  int least = 0, greatest = 0;  // the greatest is the smallest number
+  int least = 0, greatest = 0;  // the greatest priority is the smallest number
   cudaDeviceGetStreamPriorityRange(&least, &greatest);
   return priority > 0 ? greatest : priority < 0 ? least : (least + greatest) / 2;
 }
 
-// About how long a product takes, from below: by an H200's rates, in proportion to the multiprocessors, and its memory.
+// Lower bound of a GEMM's time: by an H200's rates, in proportion to the multiprocessors, and the memory rate.
 double least_seconds(const sg_backend_gemm &g, const cudaDeviceProp &facts) noexcept {
   const bool is_complex = g.in_type == SG_DTYPE_C64 || g.in_type == SG_DTYPE_C128;
   const auto rate = [&] {
@@ -65,19 +65,20 @@ sg_status stream::create(device &owner, std::int32_t priority, stream **out) noe
   return start_own(owner, native, nullptr, out);
 }
 
-sg_status stream::create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept {
+sg_status stream::create_on_partition(device &owner, std::int32_t priority, std::int32_t &units,
+                                      stream **out) noexcept {
   *out = nullptr;
   if (const sg_status status = owner.usable()) return status;
   const current here(owner.context());
   partition *made = nullptr;
   if (const sg_status status = partition::create(owner, units, &made)) return status;
-  std::unique_ptr<partition> within(made);
-  units = within->units();
+  std::unique_ptr<partition> owner_partition(made);
+  units = owner_partition->units();
   cudaStream_t native = nullptr;
-  if (const sg_status status = within->create_stream(native_priority(priority), &native)) return status;
+  if (const sg_status status = owner_partition->create_stream(native_priority(priority), &native)) return status;
   stream *fresh = nullptr;
-  if (const sg_status status = start_own(owner, native, std::move(within), &fresh)) return status;
-  // The handle takes milliseconds, too, which the first product is not to wait for.
+  if (const sg_status status = start_own(owner, native, std::move(owner_partition), &fresh)) return status;
+  // Creating the handle takes milliseconds, which the first GEMM should not wait for.
   cublasHandle_t handle = nullptr;
   if (const sg_status status = fresh->blas_handle(units, handle)) {
     delete fresh;
@@ -87,14 +88,14 @@ sg_status stream::create_within(device &owner, std::int32_t priority, std::int32
   return SG_STATUS_OK;
 }
 
-sg_status stream::start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
+sg_status stream::start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> owner_partition,
                             stream **out) noexcept {
   auto *fresh = new (std::nothrow) stream(owner, native, true);
   if (fresh == nullptr) {
     cudaStreamDestroy(native);
     return fail(SG_STATUS_OUT_OF_MEMORY, "no memory for a stream");
   }
-  fresh->within_ = std::move(within);
+  fresh->partition_ = std::move(owner_partition);
   return start(fresh, out);
 }
 
@@ -138,17 +139,17 @@ stream::~stream() {
   if (listed_) owner_.remove(*this);
   completions_.finish();
   const process_end::freeing now;
-  if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: nothing of CUDA's is freed
+  if (owner_.usable() != SG_STATUS_OK) return;  // lost, or the process exits: no CUDA object is freed
   const current here(owner_.context());
   if (blas_ != nullptr) blas().destroy(blas_);
-  give_back(workspace_);
-  give_back(pointers_);
+  release(workspace_);
+  release(pointers_);
   for (const pointer_room &room : rooms_) {
     if (room.copied != nullptr) cudaEventDestroy(room.copied);
     owner_.host_free(room.memory);
   }
   if (own_) cudaStreamDestroy(native_);
-  within_.reset();
+  partition_.reset();
 }
 
 template <class Enqueue>
@@ -157,13 +158,13 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
   const current here(owner_.context());
   completion *pending = nullptr;
   if (done.fn != nullptr) {
-    pending = completions_.take();
+    pending = completions_.acquire();
     if (pending == nullptr) return SG_STATUS_OUT_OF_MEMORY;
     pending->done = done;
-    // On a busy stream a command starts when the one before it ends, on an idle one at once; when it waited for another
-    // stream, who made it wait knows that stream's times. A timed event keeps the next command from starting while
-    // this one ends: of copies both ways of 8 MiB each, measured on an H200, two of them beside each took 3%, one 1.5%,
-    // and an untimed one nothing (no record is kept).
+    // On a busy stream a command starts when the one before it ends, on an idle one at once; after a wait for another
+    // stream, the waiter knows that stream's times. A timed event prevents the next command from starting before this
+    // one ends: of copies both ways of 8 MiB each, measured on an H200, two events with each cost 3%, one 1.5%, and an
+    // untimed one nothing (no record is kept).
     pending->timed = how == timing::exact && pending->alone && !waits_ && owner_.timed();
     pending->marked = how != timing::in_bunch;
     pending->start_ns = now_ns();
@@ -177,17 +178,17 @@ sg_status stream::submit(sg_backend_done done, timing how, Enqueue &&enqueue) no
     if (how != timing::none) waits_ = false;
     return SG_STATUS_OK;
   }
-  // A part may be on its way: it must not outlive the memory that the caller may free now.
+  // A part may be enqueued: it must not outlive the memory, which the caller may free now.
   cudaStreamSynchronize(native_);
   if (pending != nullptr) completions_.unused(pending);
   return status;
 }
 
-// Of a long command the 3 us that a timed event takes are few; of others so are the 10 us by which the host is late.
+// For a long command the 3 us of a timed event are negligible; for others the host's delay of 10 us is acceptable.
 constexpr double short_seconds = 30e-6, long_seconds = 300e-6;
 
-// The first of many copies over the link is not to hold up the next. That of a small one, of which the host's delay
-// would be most of the time, hardly does; how long one of many short runs takes, its size does not say.
+// The first of many copies over the link must not delay the next. The copy of a small run, for which the host's delay
+// would be most of the time, hardly does; with many short rows the size does not predict the time.
 stream::timing stream::timing_of(const sg_backend_copy &what) noexcept {
   constexpr double link_bytes_per_second = 55e9;
   if (is_within_device(what) || (what.height > 1 && !(what.width == what.dst_pitch && what.width == what.src_pitch)))
@@ -198,7 +199,7 @@ stream::timing stream::timing_of(const sg_backend_copy &what) noexcept {
 
 stream::timing stream::timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept {
   const double seconds = least_seconds(what, facts);
-  // What comes by pointers may be many callers' products, and each may wait for the end.
+  // Pointer arrays may combine GEMMs of many callers, each of which may wait for the completion.
   if (seconds < short_seconds && !has_pointers(what)) return timing::in_bunch;
   return seconds < long_seconds ? timing::rough : timing::exact;
 }
@@ -250,12 +251,12 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
   if (blas_ == nullptr) {
     if (workspace_ == nullptr)
       if (const sg_status status = take_workspace()) return status;
-    // No tf32 unless it is asked for, and no sums of parts in a format shorter than f32.
+    // No tf32 unless requested, and no split-k sums in a format shorter than f32.
     constexpr auto mode =
         static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     cublasHandle_t fresh = nullptr;
     if (const sg_status status = check(blas().create(&fresh))) return status;
-    // The workspace after the stream: setting a stream takes cuBLAS's own workspace back.
+    // The workspace after the stream: setting a stream resets cuBLAS's workspace.
     sg_status status = check(blas().set_stream(fresh, native_));
     if (status == SG_STATUS_OK) status = check(blas().set_workspace(fresh, workspace_, workspace_bytes_));
     if (status == SG_STATUS_OK) status = check(blas().set_math_mode(fresh, mode));
@@ -276,7 +277,7 @@ sg_status stream::blas_handle(std::int32_t units, cublasHandle_t &out) noexcept 
 sg_status stream::run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept {
   cublasHandle_t blas = nullptr;
   if (const sg_status status = blas_handle(units_, blas)) return status;  // a cuBLAS handle is a cublasLt handle too
-  const matmul::place here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
+  const matmul::call_resources here{*this, reinterpret_cast<cublasLtHandle_t>(blas), workspace_, workspace_bytes_};
   const matmul *known = matmuls_.find(here, what);
   outcome = known == nullptr ? CUBLAS_STATUS_NOT_SUPPORTED : known->run(here, what);
   return SG_STATUS_OK;

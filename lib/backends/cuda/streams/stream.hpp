@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream: one of the GPU's, with a cuBLAS handle and a workspace of its own.
+// A GPU stream with its own cuBLAS handle and workspace.
 #pragma once
 
 #include <cublas_v2.h>
@@ -21,11 +21,12 @@ class stream {
  public:
   // priority: -1 low, 0 normal, 1 high.
   static sg_status create(device &owner, std::int32_t priority, stream **out) noexcept;
-  // On multiprocessors that are set aside for it, `units` of them at most, which becomes how many.
-  static sg_status create_within(device &owner, std::int32_t priority, std::int32_t &units, stream **out) noexcept;
-  // Over a stream of the caller's, which stays the caller's.
+  // On reserved multiprocessors, at most `units`, which is set to their number.
+  static sg_status create_on_partition(device &owner, std::int32_t priority, std::int32_t &units,
+                                       stream **out) noexcept;
+  // Wraps a stream of the caller, which stays the caller's.
   static sg_status wrap(device &owner, cudaStream_t native, stream **out) noexcept;
-  // For a graph to be captured from: notifies nobody, and keeps what it copies pointers from.
+  // For capturing a graph: notifies of nothing, and keeps the pinned sources of pointer copies.
   static sg_status create_for_capture(device &owner, stream **out) noexcept;
   ~stream();
   stream(const stream &) = delete;
@@ -39,18 +40,18 @@ class stream {
   void finish() noexcept { completions_.finish(); }  // waits until all commands so far are notified
   void poll() noexcept { completions_.poll(); }      // notifies of completed commands
 
-  // For the product's routines, between submit's begin and end.
+  // For the GEMM routines, between submit's begin and end.
   device &owner() const noexcept { return owner_; }
   cudaStream_t native() const noexcept { return native_; }
   bool is_captured() const noexcept { return captured_; }
-  // `units`: multiprocessors that its calls may use; 0: all.
+  // `units`: limit of multiprocessors for its calls; 0: all.
   sg_status blas_handle(std::int32_t units, cublasHandle_t &out) noexcept;
   sg_status take_workspace() noexcept;
-  // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such product.
+  // By cublasLt; CUBLAS_STATUS_NOT_SUPPORTED: it has no such GEMM.
   sg_status run_matmul(const sg_backend_gemm &what, cublasStatus_t &outcome) noexcept;
-  // Device memory from here to the matching free, in the stream's order.
-  sg_status take(std::uint64_t bytes, void **out) noexcept;
-  void give_back(void *memory) noexcept;
+  // Device memory, valid from here to its release in stream order.
+  sg_status acquire(std::uint64_t bytes, void **out) noexcept;
+  void release(void *memory) noexcept;
   // Copies `count` pointers to device memory; write(pinned) writes them first.
   template <class Write>
   sg_status upload(std::int64_t count, void *to, Write &&write) noexcept {
@@ -59,7 +60,7 @@ class stream {
     write(const_cast<const void **>(room->memory));
     return copy_pointers(*room, count, to);
   }
-  // Device memory for `count` pointers, for the stream's next product only.
+  // Device memory for `count` pointers, for the stream's next GEMM only.
   sg_status pointer_memory(std::int64_t count, void **out) noexcept;
 
   stream *next_of_device = nullptr;
@@ -68,10 +69,10 @@ class stream {
   stream(device &owner, cudaStream_t native, bool own) noexcept
       : owner_(owner), native_(native), own_(own), completions_(owner, native) {}
   static sg_status start(stream *fresh, stream **out) noexcept;
-  static sg_status start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> within,
+  static sg_status start_own(device &owner, cudaStream_t native, std::unique_ptr<partition> owner_partition,
                              stream **out) noexcept;
-  // Of a command that does something: its end by an event, where it is alone in its stream and waits for no other; or
-  // by when the host learns of it, which may be together with that of the commands behind it.
+  // Timing of a command's end: exact, by an event, if it is alone in its stream and waits for no other; otherwise by
+  // the host's observation, possibly together with the commands behind it.
   enum class timing { none, in_bunch, rough, exact };
   static timing timing_of(const sg_backend_gemm &what, const cudaDeviceProp &facts) noexcept;
   static timing timing_of(const sg_backend_copy &what) noexcept;
@@ -79,7 +80,7 @@ class stream {
   template <class Enqueue>
   sg_status submit(sg_backend_done done, timing how, Enqueue &&enqueue) noexcept;
 
-  // Pinned memory that pointers are copied from; free again when its event has happened.
+  // Pinned sources of pointer copies; reusable once the event has happened.
   struct pointer_room {
     void **memory = nullptr;
     std::int64_t capacity = 0;
@@ -91,12 +92,12 @@ class stream {
   device &owner_;
   cudaStream_t native_;
   const bool own_;
-  std::unique_ptr<partition> within_;  // that the native stream belongs to
-  bool listed_ = false;                // by the device
-  bool captured_ = false;              // into a graph
+  std::unique_ptr<partition> partition_;  // owner of the native stream
+  bool listed_ = false;                   // by the device
+  bool captured_ = false;                 // into a graph
   completions completions_;
   bool waits_ = false;      // for another stream, before the next command
-  char *reason_ = nullptr;  // why products of the group that is being enqueued failed alone
+  char *reason_ = nullptr;  // the reason that GEMMs of the current group failed alone
   cublasHandle_t blas_ = nullptr;
   std::int32_t units_ = 0;  // of blas_
   matmul_cache matmuls_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device memory of a stream: its workspace, and what its commands take.
+// The device memory of a stream: its workspace, and temporary memory of its commands.
 #include <cstring>
 #include <new>
 
@@ -11,38 +11,38 @@
 namespace sg::cuda {
 namespace {
 
-// What cuBLAS's documentation asks for: 32 MiB from Hopper on, 4 MiB before.
+// The size that cuBLAS's documentation recommends: 32 MiB from Hopper on, 4 MiB before.
 std::uint64_t workspace_bytes(const cudaDeviceProp &facts) noexcept {
   return std::uint64_t{facts.major >= 9 ? 32u : 4u} << 20;
 }
 
 }  // namespace
 
-// Where memory is short less will do: cuBLAS then leaves out the kernels that need more.
+// With less memory cuBLAS excludes the kernels that need more.
 sg_status stream::take_workspace() noexcept {
   constexpr std::uint64_t enough_for_all = 64 << 10;
   for (std::uint64_t bytes = workspace_bytes(owner_.facts());; bytes /= 8) {
-    const sg_status status = take(bytes, &workspace_);
+    const sg_status status = acquire(bytes, &workspace_);
     if (status == SG_STATUS_OK) workspace_bytes_ = bytes;
     if (status != SG_STATUS_OUT_OF_MEMORY || bytes / 8 < enough_for_all) return status;
   }
 }
 
-sg_status stream::take(std::uint64_t bytes, void **out) noexcept {
+sg_status stream::acquire(std::uint64_t bytes, void **out) noexcept {
   *out = nullptr;
   return owner_.check(cudaMallocFromPoolAsync(out, bytes, owner_.pool(), native_), "allocating device memory");
 }
 
-void stream::give_back(void *memory) noexcept {
+void stream::release(void *memory) noexcept {
   if (memory != nullptr) owner_.check(cudaFreeAsync(memory, native_), "freeing device memory");
 }
 
 sg_status stream::pointer_memory(std::int64_t count, void **out) noexcept {
   if (count > pointer_room_) {
-    give_back(std::exchange(pointers_, nullptr));
+    release(std::exchange(pointers_, nullptr));
     pointer_room_ = 0;
     const std::int64_t room = std::max<std::int64_t>(4096, 2 * count);
-    if (const sg_status status = take(static_cast<std::uint64_t>(room) * sizeof(void *), &pointers_)) return status;
+    if (const sg_status status = acquire(static_cast<std::uint64_t>(room) * sizeof(void *), &pointers_)) return status;
     pointer_room_ = room;
   }
   *out = pointers_;

@@ -11,8 +11,8 @@
  * The caller owns the recorded operands; the rules of job.h apply from the submission of a run to its completion. A run is
  * ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each other.
  *
- * A run completes with the status of its first failed part; its message names the part. Parts that read what a failed one
- * was to write do not run.
+ * A run completes with the status of the first submission that failed in it; its message names the submission. Submissions
+ * that read memory which a failed one was to write do not run.
  */
 #ifndef STREAMGEMM_GRAPH_H
 #define STREAMGEMM_GRAPH_H
@@ -105,7 +105,7 @@ SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operat
 
 /**
  * sg_graph_update of one GEMM.
- * @param index,desc As in sg_graph_update; desc is what its `gemm` is to point to.
+ * @param index,desc As in sg_graph_update; desc is the new value of its `gemm`.
  * @return As sg_graph_update. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_set_gemm(sg_graph *graph, int32_t index, const sg_gemm_desc *desc);

@@ -3,31 +3,31 @@
  * @file job.h
  * @brief A job: a submission and its outcome; and the options of submissions.
  *
- * Order. A job on a stream runs after the job submitted to that stream before it. A job without a stream may run at once
- * and beside any other job. Jobs whose operands overlap in memory (read after write, write after read, write after write)
- * are ordered automatically, in submission order. `after` names further predecessors. SG_SUBMIT_UNTRACKED disables the
- * tracking for one submission. If two threads submit, the program must arrange their order where it matters. Contexts do
- * not track each other's memory: between two contexts only `after` orders jobs.
+ * Order. A job on a stream runs after the job submitted to that stream before it. A job without a stream may run at
+ * once and concurrently with any other job. Jobs whose operands overlap in memory (read after write, write after read,
+ * write after write) are ordered automatically, in submission order. `after` names further predecessors.
+ * SG_SUBMIT_UNTRACKED disables the tracking for one submission. If two threads submit, the application must order them
+ * if it matters. Contexts do not track each other's memory: between two contexts only `after` orders jobs.
  *
  * Memory. From the submission until the job has completed, the operands stay allocated, A and B are not changed, and C is
  * not accessed. The descriptor, the options and the arrays in them are read during the call only.
  *
- * Failure. A job completes once, with one status. A failed or cancelled job may have written parts of C; its message says
- * so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory that such a job
- * was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is
- * submitted after the failure. This ends when a submission writes all of those bytes, when the memory (a buffer or pinned
- * memory) is freed, or when the program has observed the failure: by the result of sg_job_wait, sg_job_query,
- * sg_job_wait_all, sg_job_wait_any or sg_job_message for the job, by its completion taken from a queue, or by its callback.
- * From then on the content of the memory is accepted. Observing a job that failed because of another counts for the other
- * too. Releasing a job and synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device
- * itself keeps the order (cuda), a job may already be behind another one on the device when that one fails. It then runs,
- * completes with SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid.
+ * Failure. A job completes once, with one status. A failed or cancelled job may have written parts of C; its message
+ * says so. The message of a job with a label begins with it: job "LABEL": TEXT. A tracked job that reads memory which
+ * such a job was to write fails with SG_STATUS_DEPENDENCY_FAILED, also if it is submitted after the failure. This ends
+ * when a submission writes all of those bytes, when the memory (a buffer or pinned memory) is freed, or when the
+ * application has observed the failure: by the result of sg_job_wait, sg_job_query, sg_job_wait_all, sg_job_wait_any or
+ * sg_job_message for the job, by its completion taken from a queue, or by its callback. From then on the content of the
+ * memory is accepted. Observing a job that failed because of another counts for the other too. Releasing a job and
+ * synchronizing do not count. Of unobserved failures the latest 4096 are remembered. If the device itself keeps the
+ * order (cuda), a job may already be behind another one on the device when that one fails. It then runs, completes with
+ * SG_STATUS_DEPENDENCY_FAILED, and its message says that its output is invalid.
  *
  * Batching. Small GEMMs that are ready at the same time and wait for the device are sent to it as one batch, also if
- * different threads submitted them; each remains a job of its own. An idle device starts the first one at once. While the device computes,
- * GEMMs that no thread waits for may be held until a batch is worth a launch. A few GEMMs with a long k dimension stay
- * unbatched on a device, because idle multiprocessors can share the depth of a single GEMM but not that of a batch. Jobs of
- * high priority overtake all others and run in a device stream of high priority.
+ * different threads submitted them; each remains a job of its own. An idle device starts the first one at once. While
+ * the device computes, GEMMs that no thread waits for may be held until a batch is worth a launch. A few GEMMs with a
+ * long k dimension stay unbatched on a device, because idle multiprocessors can share the depth of a single GEMM but
+ * not that of a batch. Jobs of high priority overtake all others and run in a device stream of high priority.
  */
 #ifndef STREAMGEMM_JOB_H
 #define STREAMGEMM_JOB_H
@@ -101,7 +101,7 @@ typedef struct sg_submit {
   const char *label;      /**< A name for the job, UTF-8; NULL or "": none. It begins the message of the job's failure and
                                names the job in the log. Copied by the call, without allocating; of a text of SG_LABEL_SIZE
                                bytes or more the first SG_LABEL_SIZE - 1 are kept, or up to three fewer so that no character
-                               is cut. Of a recorded submission, the name of its part of each run. Since 0.2. */
+                               is cut. Of a recorded submission, the name of its job in each run. Since 0.2. */
 } sg_submit;
 
 /** Initial value of an sg_submit. */

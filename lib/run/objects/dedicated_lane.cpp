@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/objects/named_lane.hpp"
+#include "run/objects/dedicated_lane.hpp"
 
 #include "base/error.hpp"
 
@@ -11,7 +11,7 @@ const char *what_fills(lane_use use) noexcept {
   switch (use) {
     case lane_use::native: return "native streams are wrapped";
     case lane_use::events: return "lanes are there for events";
-    case lane_use::partition: return "streams have compute units set aside";
+    case lane_use::partition: return "streams have reserved compute units";
     case lane_use::any: break;
   }
   return "lanes are there";
@@ -19,7 +19,7 @@ const char *what_fills(lane_use use) noexcept {
 
 }  // namespace
 
-named_lane::named_lane(const device &on, engine &in, void *native) : device_(on), engine_(in) {
+dedicated_lane::dedicated_lane(const device &on, engine &in, void *native) : device_(on), engine_(in) {
   if (!on.ops().stream_wrap || !on.orders_commands())
     throw error(SG_STATUS_UNSUPPORTED, "%s has no native streams to wrap", on.name().c_str());
   slot_.use = lane_use::native;
@@ -27,13 +27,13 @@ named_lane::named_lane(const device &on, engine &in, void *native) : device_(on)
   admit();
 }
 
-named_lane::named_lane(const device &on, engine &in) : device_(on), engine_(in) {
+dedicated_lane::dedicated_lane(const device &on, engine &in) : device_(on), engine_(in) {
   slot_.use = lane_use::events;
   slot_.stream = on.stream_create(0);
   admit();
 }
 
-named_lane::named_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units)
+dedicated_lane::dedicated_lane(const device &on, engine &in, std::int32_t priority, std::int32_t &units)
     : device_(on), engine_(in) {
   if (!on.ops().stream_create_within || !on.orders_commands())
     throw error(SG_STATUS_UNSUPPORTED, "%s sets no compute units aside", on.name().c_str());
@@ -42,7 +42,7 @@ named_lane::named_lane(const device &on, engine &in, std::int32_t priority, std:
   admit();
 }
 
-void named_lane::admit() {
+void dedicated_lane::admit() {
   try {
     slot_.tail = device_.event_create();
     if (!engine_.admit(slot_))
@@ -54,12 +54,12 @@ void named_lane::admit() {
   }
 }
 
-named_lane::~named_lane() {
+dedicated_lane::~dedicated_lane() {
   engine_.dismiss(slot_);
   destroy();
 }
 
-void named_lane::destroy() noexcept {
+void dedicated_lane::destroy() noexcept {
   const sg_backend_ops &ops = device_.ops();
   ops.stream_destroy(slot_.stream);
   if (slot_.tail) ops.event_destroy(slot_.tail);

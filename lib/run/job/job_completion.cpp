@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How jobs fail and end, and who is told.
+// How jobs fail and complete, and which threads are notified.
 #include <cstdio>
 #include <new>
 #include <string>
@@ -16,13 +16,13 @@
 
 namespace sg {
 
-void job::predecessor_ended(const dependency &how, bool issued, bool failed, std::uint64_t cause,
-                            std::int64_t end_ns) noexcept {
-  const bool follows = how.follows;  // the node may go with the first release
+void job::predecessor_completed(const dependency &how, bool issued, bool failed, std::uint64_t cause,
+                                std::int64_t end_ns) noexcept {
+  const bool follows = how.follows;  // the first release may free the node
   if (failed) fail_dependency(cause);
   not_before(end_ns);
   if (!follows || !issued) release_start();
-  if (follows) release_end();
+  if (follows) release_completion();
 }
 
 void job::fail(sg_status status, const char *message) noexcept {
@@ -34,7 +34,7 @@ void job::fail(sg_status status, const char *message) noexcept {
 
 void job::fail_early(const char *when) noexcept {
   const job *late = this;
-  while (late && !late->deadline_passed()) late = late->whole;
+  while (late && !late->deadline_passed()) late = late->parent;
   char text[120];
   std::snprintf(text, sizeof text, "%s %s", late ? "the deadline passed" : "cancelled", when);
   fail(late ? SG_STATUS_DEADLINE_EXCEEDED : SG_STATUS_CANCELLED, text);
@@ -52,25 +52,25 @@ void job::fail_with_dependency(const char *consequence) noexcept {
   fail(SG_STATUS_DEPENDENCY_FAILED, text);
 }
 
-// Before it is seen to have ended: whoever reads the memory from then on is to find the failure.
-void job::leave_failure() noexcept {
+// Called before the completion is visible: later readers of the memory must find the failure.
+void job::record_failure() noexcept {
   if (cause() == 0) {
-    if (whole && whole->cause() == 0) whole->note_cause(unobserved_failures::new_cause());
-    note_cause(whole ? whole->cause() : unobserved_failures::new_cause());
+    if (parent && parent->cause() == 0) parent->note_cause(unobserved_failures::new_cause());
+    note_cause(parent ? parent->cause() : unobserved_failures::new_cause());
   }
-  if (whole) whole->note_cause(cause());
+  if (parent) parent->note_cause(cause());
   if (writes_tracked) owner_->unobserved().add({this, epoch, incarnation()}, cause(), message_);
 }
 
 void job::log_failure() const noexcept {
-  // What the program asked for is no error.
+  // Not an error: the application asked for it.
   const bool wanted = status_ == SG_STATUS_CANCELLED || status_ == SG_STATUS_DEADLINE_EXCEEDED;
   const log_level level = wanted ? log_level::info : log_level::error;
   if (logs(level, log_area::job))
     log_message(level, log_area::job, "%s on %s: %s", name_of(status_), owner_->on().name().c_str(), message_);
 }
 
-void job::tell() const noexcept {
+void job::mark_observed() const noexcept {
   if (status_ != SG_STATUS_OK) owner_->unobserved().observed(cause());
 }
 
@@ -85,7 +85,7 @@ void job::record_completion() const noexcept {
   trace::record(e);
 }
 
-void job::end_in_full(sg_status status) noexcept {
+void job::complete_in_full(sg_status status) noexcept {
   status_ = status;
   if (!run && commands_run_ > 0) add_time(single, ready_ns());
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
@@ -93,30 +93,30 @@ void job::end_in_full(sg_status status) noexcept {
   run.reset();
   if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
   if (status != SG_STATUS_OK) {
-    leave_failure();
+    record_failure();
     log_failure();
   }
 }
 
 void job::finish() noexcept {
-  // Whoever sees the job done may drop the last reference but the engine's, so this one keeps the record until the end.
+  // A thread that sees the job done may release the last reference but the engine's; this one keeps the record.
   const auto engines = ref<job>::adopt(this);
-  job_home &home = *owner_;  // which the record keeps
+  job_home &home = *owner_;  // which the record keeps alive
   if (dependency_failed())
     fail_with_dependency("this one was already behind it on the device, and what it wrote is not valid");
   const auto status = static_cast<sg_status>(failure_.load(std::memory_order_acquire));
-  // Nobody waits for it, or has a callback, or ever will. The tracker knows it still, and adds successors.
+  // No thread waits for it, no callback is set, and none can be. The tracker may still add successors.
   const bool anonymous = has_one_ref();
   plain = plain && anonymous && status == SG_STATUS_OK;
-  if (!plain) end_in_full(status);
+  if (!plain) complete_in_full(status);
   if (trace_number != 0) record_completion();
   if (anonymous) {
     state_.store(done_bit, std::memory_order_release);
-  } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_ends' counts
+  } else if (state_.fetch_or(done_bit) & waited_bit) {  // in one order with job_completions' counts
     futex_wake_all(state_);
   }
   if (!plain && queue) {
-    // The queue keeps the job until somebody takes its completion: the job does not keep the queue.
+    // The queue keeps the job until its completion is collected; the job does not keep the queue.
     const ref<completion_queue> to = std::move(queue);
     to->post(ref<job>::share(this));
   }
@@ -126,8 +126,8 @@ void job::finish() noexcept {
     dependency *next = node->next;  // the successor may run and be recycled at once
     const bool one_clock = node->successor->pool == pool;
     const auto keep = one_clock ? ref<job_home>() : ref<job_home>::share(&node->successor->owner());
-    node->successor->predecessor_ended(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
-                                       one_clock ? cause() : 0, one_clock ? end_ns() : 0);
+    node->successor->predecessor_completed(*node, was_issued, node->needs_success && status != SG_STATUS_OK,
+                                           one_clock ? cause() : 0, one_clock ? end_ns() : 0);
     node = next;
   }
   for (callback_request *request = anonymous ? nullptr : reversed(callbacks_.close()); request;) {
@@ -135,15 +135,15 @@ void job::finish() noexcept {
     home.post_callback(request);
     request = next;
   }
-  home.job_ended(*this);
-  if (plain || !whole) return;
+  home.job_completed(*this);
+  if (plain || !parent) return;
   if (status != SG_STATUS_OK) {
     char text[sizeof message_ + 40];
-    std::snprintf(text, sizeof text, "submission %d of the graph: %s", part_index, message_);
-    whole->fail(status, text);
+    std::snprintf(text, sizeof text, "submission %d of the graph: %s", child_index, message_);
+    parent->fail(status, text);
   }
-  whole->not_before(end_ns());
-  whole->release_start();
+  parent->not_before(end_ns());
+  parent->release_start();
 }
 
 }  // namespace sg
