@@ -258,8 +258,8 @@ TEST_P(bad_gemm, options_of_a_plan) {
   sg_plan_prediction unsized = SG_PLAN_PREDICTION_INIT;
   unsized.struct_size = 0;
   check({{"struct_size", argument, {"struct_size"}, [&] { return sg_plan_predict(plan_, &unsized); }},
-         {"format", argument, {"format", "3"}, [&] {
-            return sg_plan_describe(plan_, static_cast<sg_plan_format>(3), nullptr, 0, nullptr);
+         {"format", argument, {"format", "5"}, [&] {
+            return sg_plan_describe(plan_, static_cast<sg_plan_format>(5), nullptr, 0, nullptr);
           }}});
 }
 

@@ -68,7 +68,11 @@ TEST_P(trace_recordings, hold_the_jobs_of_the_context) {
   EXPECT_EQ(0u, m.failed_jobs);
   EXPECT_EQ(0u, m.dropped_events);
   EXPECT_GE(m.commands, 2u);
-  EXPECT_GT(m.compute_seconds, 0);
+  // A GPU's small commands are timed by the host, which may learn of several at once.
+  const bool is_exact = std::strncmp(GetParam(), "cuda", 4) != 0;
+  if (is_exact) {
+    EXPECT_GT(m.compute_seconds, 0);
+  }
   EXPECT_LE(m.busy_seconds, m.span_seconds);
   EXPECT_GT(m.latency_p50_seconds, 0);
   EXPECT_LE(m.latency_p50_seconds, m.latency_max_seconds);
@@ -84,7 +88,9 @@ TEST_P(trace_recordings, hold_the_jobs_of_the_context) {
   }
   double seconds = -1;
   EXPECT_OK(sg_trace_overlap_jobs(recorded, first, first, &seconds));
-  EXPECT_GT(seconds, 0) << "a job runs beside itself";
+  if (is_exact) {
+    EXPECT_GT(seconds, 0) << "a job runs beside itself";
+  }
   const double whole = seconds;
   EXPECT_OK(sg_trace_overlap_jobs(recorded, first, second, &seconds));
   EXPECT_GE(seconds, 0);
