@@ -29,8 +29,8 @@ run() { # its name, and the command
 
 run conformance "$(program conformance)"
 for topic in axpby bad_gemm bad_input blocking callback copy deadline dispatch downcast epilogue failure fair_share \
-  gemm_grouped gemm_plans gemm_rules gemm_types graph interleaved job order overlap partition plan queue repeat \
-  stream textbook; do
+  gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label order overlap partition plan queue \
+  repeat staging stream textbook trace; do
   run $topic "$(program api_tests)" $topic
 done
 run interop "$(program interop_test)"
