@@ -9,7 +9,7 @@
  * is recorded while none is on.
  *
  * Any program. SG_TRACE=FILE in the environment records from the first context of a process on, and writes the file when the
- * process exits. The format follows from the file's name, see sg_trace_format. A setuid program does not read it.
+ * process exits; %p in FILE is the number of the process. The format follows from the file's name, see sg_trace_format. A setuid program does not read it.
  *
  * Times. Submissions, waits and staging are timed on CLOCK_MONOTONIC. Commands of cpu and cuda devices are on that clock too;
  * those of a simulated device (sim) are in virtual time, which begins with the device's first command. A GPU times long

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/trace_file.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -20,13 +22,19 @@ namespace {
 // Once in a process: 0 not read yet, 1 it asks for nothing or the trace is written, 2 it is recorded.
 std::atomic<int> g_by_variable{0};
 
-const char *file_of_variable() noexcept {
-  const char *path = secure_getenv("SG_TRACE");
-  return path && *path ? path : nullptr;
+const char *variable() noexcept {
+  const char *value = secure_getenv("SG_TRACE");
+  return value && *value ? value : nullptr;
 }
 
-void report(const char *path, const char *what) noexcept {
-  std::fprintf(stderr, "streamgemm: trace: SG_TRACE is \"%.200s\": %.300s\n", path, what);
+// Processes that have the variable in common write files of their own: %p is the number of the process.
+std::string path_of(std::string value) {
+  const std::size_t at = value.find("%p");
+  return at == value.npos ? value : value.replace(at, 2, std::to_string(getpid()));
+}
+
+void report(const char *value, const char *what) noexcept {
+  std::fprintf(stderr, "streamgemm: trace: SG_TRACE is \"%.200s\": %.300s\n", value, what);
 }
 
 }  // namespace
@@ -80,27 +88,27 @@ void write_file(const std::string &path, const std::string &content) {
 void start_by_variable() noexcept {
   int unread = 0;
   if (g_by_variable.load(std::memory_order_relaxed) != 0 || !g_by_variable.compare_exchange_strong(unread, 1)) return;
-  const char *const path = file_of_variable();
-  if (!path) return;
+  const char *const value = variable();
+  if (!value) return;
   try {
-    format_of_name(path);
+    format_of_name(value);
     start_recording(default_events);
     g_by_variable.store(2);
   } catch (const std::exception &why) {
-    report(path, why.what());
+    report(value, why.what());
   }
 }
 
 void write_by_variable() noexcept {
   int recorded = 2;
   if (!g_by_variable.compare_exchange_strong(recorded, 1)) return;
-  const char *const path = file_of_variable();
+  const char *const value = variable();
   const auto found = stop_recording();
-  if (!path || !found) return;
+  if (!value || !found) return;
   try {
-    write_file(path, in_format(*found, format_of_name(path)));
+    write_file(path_of(value), in_format(*found, format_of_name(value)));
   } catch (const std::exception &why) {
-    report(path, why.what());
+    report(value, why.what());
   }
 }
 

@@ -118,6 +118,9 @@ class Traces(DeviceTest):
             path.unlink()
             self.assertEqual("", self.run_program(work + "c.close()", path))
             self.assertTrue(path.exists(), "closed contexts are in the trace too")
+            self.run_program(work, pathlib.Path(folder) / "of-%p.txt")
+            (own,) = pathlib.Path(folder).glob("of-*.txt")
+            self.assertRegex(own.name, "^of-[0-9]+.txt$")
             # In a fork's child nothing is recorded, and the parent's file is left alone.
             path.unlink()
             self.run_program(work + "import os\npid = os.fork()\nif pid == 0: raise SystemExit(0)\nos.waitpid(pid, 0)", path)
