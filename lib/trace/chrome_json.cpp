@@ -3,6 +3,7 @@
 
 #include "base/json_writer.hpp"
 #include "trace/exporters.hpp"
+#include "trace/metrics.hpp"
 
 namespace sg::trace {
 
@@ -21,6 +22,16 @@ class writer {
     json_.begin("otherData");
     json_.member("producer", "StreamGEMM");
     json_.member("dropped_events", static_cast<std::int64_t>(what_.dropped));
+    add_figures();
+    json_.begin_list("advice");
+    for (const advice &each : what_.advices) {
+      json_.begin_item();
+      json_.member("title", each.title);
+      json_.member("evidence", each.evidence);
+      json_.member("gain_seconds", each.gain_seconds);
+      json_.end();
+    }
+    json_.end_list();
     json_.end();
     json_.begin_list("traceEvents");
     name_tracks();
@@ -33,6 +44,34 @@ class writer {
  private:
   std::int64_t pid_of(const track &of) const noexcept {
     return of.context == no_context ? threads_pid : std::int64_t{what_.contexts[of.context].number};
+  }
+
+  void add_figures() {
+    const std::vector<context_metrics> all = metrics_of(what_);
+    json_.begin_list("contexts");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const context_metrics &m = all[i];
+      const auto seconds = [](std::int64_t ns) { return double(ns) * 1e-9; };
+      json_.begin_item();
+      json_.member("device", title_of(what_.contexts[i]));
+      json_.member("jobs", static_cast<std::int64_t>(m.jobs));
+      json_.member("failed_jobs", static_cast<std::int64_t>(m.failed_jobs));
+      json_.member("commands", static_cast<std::int64_t>(m.commands));
+      json_.member("bytes_in", static_cast<std::int64_t>(m.bytes_in));
+      json_.member("bytes_out", static_cast<std::int64_t>(m.bytes_out));
+      json_.member("span_seconds", seconds(m.span_ns));
+      json_.member("compute_seconds", seconds(m.compute_ns));
+      json_.member("transfer_seconds", seconds(m.transfer_ns));
+      json_.member("staging_seconds", seconds(m.staging_ns));
+      json_.member("overlap_efficiency", m.overlap_efficiency());
+      json_.member("parallelism", m.parallelism());
+      json_.begin("idle_seconds");
+      for (std::size_t cause = 0; cause < idle_causes; ++cause)
+        json_.member(name_of(static_cast<idle_cause>(cause)), seconds(m.idle_ns[cause]));
+      json_.end();
+      json_.end();
+    }
+    json_.end_list();
   }
 
   void begin(const char *phase, const std::string &name, std::int64_t pid, std::int64_t tid) {

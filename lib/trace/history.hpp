@@ -72,6 +72,12 @@ struct traced_context {
   bool is_virtual = false;
 };
 
+// Something to change, and what it would gain.
+struct advice {
+  std::string title, evidence;
+  double gain_seconds = 0;  // of the jobs that the evidence names, by the device's model
+};
+
 struct history {
   std::int64_t span_ns = 0;  // of the recording
   std::uint64_t dropped = 0;
@@ -80,6 +86,7 @@ struct history {
   std::vector<activity> activities;  // by track, then by start
   std::vector<traced_job> jobs;      // by number
   std::vector<counter> counters;
+  std::vector<advice> advices;  // for the exports; see advice_of()
 
   std::span<const activity> of_track(std::size_t index) const noexcept;
   const traced_job *job(std::uint64_t number) const noexcept;  // nullptr: not seen

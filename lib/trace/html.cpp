@@ -75,6 +75,17 @@ class script {
       put(out_, each.label);
       out_ += ']';
     }
+    out_ += "],\"advice\":[";
+    for (const advice &each : what_.advices) {
+      separate();
+      out_ += '[';
+      put(out_, each.title);
+      separate();
+      put(out_, ns_text(static_cast<std::int64_t>(each.gain_seconds * 1e9)));
+      separate();
+      put(out_, each.evidence);
+      out_ += ']';
+    }
     out_ += "],\"names\":[";
     for (const std::string &each : names_) {
       separate();

@@ -187,6 +187,7 @@ void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, cons
 }
 
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
+                   const std::vector<problem> &problems, const plan_request &request,
                    const device_model &model) noexcept {
   collector *const known = g_collector.load(std::memory_order_acquire);
   if (!known) return;
@@ -198,7 +199,7 @@ void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_p
     const auto of_context =
         std::find_if(all.begin(), all.end(), [&](const auto &each) { return each.context == number; });
     auto kept = of_context == all.end() ? std::make_shared<const device_model>(model) : of_context->model;
-    all.push_back({job, number, runs, std::move(kept)});
+    all.push_back({job, number, runs, problems, request, std::move(kept)});
   } catch (const std::bad_alloc &) {
   }
 }

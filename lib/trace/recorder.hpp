@@ -28,10 +28,11 @@ void record(const event &happened) noexcept;
 void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, const char *text,
                  std::uint8_t detail = 0) noexcept;
 
-// The schedule that a job runs, and the model of its device, for the simulated timeline. Of the first `most_schedules`
+// The schedule that a job runs, what it was planned for, and the model of its device. Of the first `most_schedules`
 // jobs of a recording.
 inline constexpr std::size_t most_schedules = 1024;
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
+                   const std::vector<problem> &problems, const plan_request &request,
                    const device_model &model) noexcept;
 
 // Records an event of the time in which it exists.

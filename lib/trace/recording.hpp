@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/gemm/problem.hpp"
 #include "plan/model/device_model.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "trace/event.hpp"
@@ -23,6 +24,8 @@ struct recorded_schedule {
   std::uint64_t job = 0;
   std::uint32_t context = 0;
   std::shared_ptr<const schedule> runs;
+  std::vector<problem> problems;  // that it computes, as they were planned
+  plan_request request;
   std::shared_ptr<const device_model> model;  // shared by those of one context
 };
 

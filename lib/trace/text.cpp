@@ -113,6 +113,10 @@ std::string text(const history &what, int columns) {
   }
   const std::string threads = rows_of(what, no_context, 0, what.span_ns, columns);
   if (!threads.empty()) out += "threads\n" + threads;
+  for (const advice &each : what.advices)
+    out += formatted("advice: %s: %s less\n", each.title.c_str(),
+                     ns_text(static_cast<std::int64_t>(each.gain_seconds * 1e9)).c_str()) +
+           "  " + each.evidence + "\n";
   if (what.dropped > 0) out += formatted("%llu events were dropped\n", static_cast<unsigned long long>(what.dropped));
   return out;
 }

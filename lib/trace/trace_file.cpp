@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "trace/advice.hpp"
 #include "trace/exporters.hpp"
 #include "trace/recorder.hpp"
 
@@ -57,7 +58,8 @@ file_format format_of_name(const std::string &path) {
 }
 
 std::string in_format(const recording &what, file_format format) {
-  const history measured = history_of(what);
+  history measured = history_of(what);
+  measured.advices = advice_of(what, measured);
   switch (format) {
     case file_format::chrome_json: return chrome_json(measured);
     case file_format::perfetto: return perfetto(measured);

@@ -58,7 +58,7 @@ class Program(unittest.TestCase):
 
 class Usage(Program):
     def test_help(self):
-        for verb in ("", "info", "gemm", "plan", "bench", "report", "calibrate"):
+        for verb in ("", "info", "gemm", "plan", "bench", "report", "calibrate", "explain"):
             self.assertIn("--help", self.run_program(*verb.split(), "--help").stdout)
 
     def test_stdout_that_is_full(self):
@@ -256,6 +256,50 @@ class Gemm(Program):
         finally:
             os.close(main)
             os.close(secondary)
+
+
+class Traces(Program):
+    """--trace, explain, and plan --html."""
+
+    def test_figures_and_advice(self):
+        trace = self.folder / "run.json"
+        size = ("--m", 4096, "--n", 4096, "--k", 4096, "--from", "pinned", "--device", "sim:h200?timing-only", "--run")
+        self.run_program("plan", *size, "--trace", trace)
+        said = self.json_of("explain", trace)
+        (context,) = said["contexts"]
+        self.assertEqual(6, context["jobs"], "one to warm up, and five")
+        idle = sum(context["idle_seconds"].values())
+        self.assertAlmostEqual(context["span_seconds"], context["compute_seconds"] + idle)
+        titles = [each["title"] for each in said["advice"]]
+        self.assertTrue(any("tf32" in title for title in titles), titles)
+        self.assertTrue(any("device memory" in title for title in titles), titles)
+        self.assertFalse(any("pin " in title for title in titles), titles)
+        gains = [each["gain_seconds"] for each in said["advice"]]
+        self.assertEqual(sorted(gains, reverse=True), gains)
+        text = self.run_program("explain", trace).stdout
+        for title in titles:
+            self.assertIn(title, text)
+        self.assertIn("6 jobs", text)
+
+    def test_formats(self):
+        a, b = self.matrix("a.npy", 40, 40)[0], self.matrix("b.npy", 40, 40)[0]
+        for name, begins in (("t.html", "<!DOCTYPE html>"), ("t.svg", "<?xml"), ("t.txt", "cpu")):
+            self.run_program("--trace", self.folder / name, "gemm", a, b, "--device", "cpu")
+            self.assertTrue((self.folder / name).read_text().startswith(begins), name)
+        self.complaint("gemm", a, b, "--trace", self.folder / "trace", exits=USAGE)
+
+    def test_no_trace(self):
+        self.complaint("explain", self.folder / "none.json")
+        self.complaint("explain", self.file("other.json", b'{"traceEvents": []}'))
+        self.complaint("explain", self.file("broken.json", b"{"))
+
+    def test_page_of_a_plan(self):
+        page = self.folder / "plan.html"
+        self.run_program("plan", "--m", 8192, "--n", 8192, "--k", 8192, "--device", "sim:h200", "--html", page)
+        text = page.read_text()
+        self.assertIn("sim", text)
+        self.assertIn('"copy in 0"', text)
+        self.complaint("plan", "--m", 8, "--n", 8, "--k", 8, "--html", self.folder / "none" / "plan.html", exits=FAILED)
 
 
 class Prediction(Program):

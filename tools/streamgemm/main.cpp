@@ -2,6 +2,7 @@
 // streamgemm: the library on the command line. docs/cli.md describes it.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -33,6 +34,11 @@ static exit_code run(int argc, char **argv) {
   trace_handle trace;
   app.add_option("--trace", trace_file,
                  "Record what runs, and write it here: .json, .pftrace, .html, .svg or .txt (docs/tracing.md)")
+      ->check([](const std::string &name) {
+        for (const char *end : {".json", ".pftrace", ".html", ".svg", ".txt"})
+          if (std::filesystem::path(name).extension() == end) return std::string();
+        return name + ": its format is unknown: .json, .pftrace, .html, .svg or .txt";
+      })
       ->each([&](const std::string &) { trace = start_trace(); });
   app.footer(
       "Exit codes: 0 done; 1 the work failed; 2 wrong usage or input; 3 no such device; 4 a result is wrong.\n"
@@ -42,6 +48,7 @@ static exit_code run(int argc, char **argv) {
   add_plan(app);
   add_bench(app);
   add_report(app);
+  add_explain(app);
   add_calibrate(app);
   try {
     app.parse(argc, argv);

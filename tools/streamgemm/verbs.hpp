@@ -16,6 +16,7 @@ void add_plan(CLI::App &app);
 void add_bench(CLI::App &app);
 void add_calibrate(CLI::App &app);
 void add_report(CLI::App &app);
+void add_explain(CLI::App &app);
 
 // Prints one JSON value on stdout; text that is no UTF-8 is repaired.
 void print_json(const json &value);

@@ -67,6 +67,43 @@ class Traces(DeviceTest):
         self.assertTrue(trace._repr_html_().startswith("<svg"))
         self.assertIn(DEVICE.partition(":")[2] or DEVICE, str(trace))
 
+    def virtual_seconds(self, run):
+        """Of one run; and the advice of its trace, by the first word of what it says."""
+        with sg.Trace() as trace:
+            job = run()
+            job.result(600)
+        self.addCleanup(trace.close)
+        statistics = job.statistics
+        advice = json.loads(trace.export("json"))["otherData"]["advice"]
+        return (statistics.end_ns - statistics.start_ns) * 1e-9, {each["title"]: each["gain_seconds"] for each in advice}
+
+    @unittest.skipUnless(DEVICE.startswith("sim"), "gains are those of a simulated device")
+    def test_advice_gains_what_it_promises(self):
+        n = 4096
+        context = sg.Context(DEVICE + "?timing-only")
+        self.addCleanup(context.close)
+        a, c = (context.pinned_empty((n, n)) for _ in range(2))
+        a[:] = 1
+        exact, advice = self.virtual_seconds(lambda: context.gemm_async(a, a, c))
+        applied = {
+            "allow tf32": lambda: context.gemm_async(a, a, c, compute="tf32"),
+            "allow 3xtf32": lambda: context.gemm_async(a, a, c, compute="3xtf32"),
+        }
+        device = [context.buffer(n * n * 4) for _ in range(2)]
+        resident = [each.matrix((n, n), "f32") for each in device]
+        context.copy(resident[0], a)
+        applied["keep the operands"] = lambda: context.gemm_async(resident[0], resident[0], resident[1])
+        for title, run in applied.items():
+            promised = [gain for name, gain in advice.items() if name.startswith(title)]
+            self.assertEqual(1, len(promised), (title, advice))
+            gained = exact - self.virtual_seconds(run)[0]
+            self.assertAlmostEqual(1, gained / promised[0], delta=0.2, msg=title)
+        forced, advice = self.virtual_seconds(
+            lambda: context.gemm_async(a, a, c, options=sg.PlanOptions(tile_m=n, tile_n=n, tile_k=n)))
+        promised = [gain for name, gain in advice.items() if name.startswith("leave the split")]
+        self.assertEqual(1, len(promised), advice)
+        self.assertAlmostEqual(1, (forced - exact) / promised[0], delta=0.2)
+
     def test_one_at_a_time(self):
         with sg.Trace() as trace:
             with self.assertRaises(sg.Busy):
