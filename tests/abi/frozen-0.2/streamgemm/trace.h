@@ -16,6 +16,10 @@
  * commands by itself, and of others the host's time of their completion is taken, as in sg_job_statistics: it may be 10 to
  * 100 us late.
  *
+ * Advice. Exports say what to change and what that would gain: each recorded GEMM of several commands is planned again from
+ * pinned memory, from device memory, in tf32 or 3xtf32, or without its restrictions, on the model of its device. The gain is
+ * the difference of the predictions.
+ *
  * What is recorded. Jobs that were submitted while the trace was on: the call, the planning if a new schedule was planned,
  * each command with its lane, bytes and sizes, staging workers' copies, the job's completion; waits of threads; memory of
  * contexts; runs that were planned again for less memory.
@@ -30,12 +34,13 @@ SG_BEGIN_DECLS
 /** Format of a written trace. */
 typedef enum sg_trace_format {
   SG_TRACE_AUTO = 0,     /**< By the file's name: .json, .pftrace or .perfetto-trace, .html, .svg, .txt. */
-  SG_TRACE_JSON = 1,     /**< Trace Event Format, for chrome://tracing and ui.perfetto.dev. Times in us. */
+  SG_TRACE_JSON = 1,     /**< Trace Event Format, for chrome://tracing and ui.perfetto.dev. Times in us. In otherData: the figures of
+                              each context, and the advice. */
   SG_TRACE_PERFETTO = 2, /**< Perfetto's protobuf, for ui.perfetto.dev and trace_processor. */
-  SG_TRACE_HTML = 3,     /**< One page without other files: timeline with zoom, pan and search, figures, commands; the simulated
-                              timeline of each schedule is laid over the measured one. */
+  SG_TRACE_HTML = 3,     /**< One page without other files: timeline with zoom, pan and search, figures, advice, commands; the
+                              simulated timeline of each schedule is laid over the measured one. */
   SG_TRACE_SVG = 4,      /**< A picture: one row for each lane and thread. */
-  SG_TRACE_TEXT = 5      /**< Rows of characters, and the figures of each context. */
+  SG_TRACE_TEXT = 5      /**< Rows of characters, the figures of each context, and advice. */
 } sg_trace_format;
 
 /** How to record. */
