@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two batches of copy in, GEMM and copy out: on one stream, each waits for the one before; on two streams the copies of one
- * run beside the GEMM of the other. On the device of data/textbook.json each step takes one unit of time: 6 units become 4, a
- * speed-up of 1.50. A trace shows it as rows of characters, and in a folder, if one is given, as picture and page.
- * Arguments: a device; a folder. */
+/* Two batches of copy in, GEMM and copy out: on one stream, each waits for the one before; on two streams the copies of
+ * one run beside the GEMM of the other. On the device of data/textbook.json each step takes one unit of time: 6 units
+ * become 4, a speed-up of 1.50. A trace shows it as rows of characters, and in a folder, if one is given, as picture
+ * and page. Arguments: a device; a folder. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,8 +97,8 @@ int main(int argc, char **argv) {
   const char *device = argc > 1 ? argv[1] : "sim:h200", *folder = argc > 2 ? argv[2] : NULL;
   double serial = 0, overlapped = 0;
   const double one = measure(device, 1, folder, &serial), two = measure(device, 2, folder, &overlapped);
-  printf("one stream %.3f ms, two streams %.3f ms: speed-up %.2f; %.2f and %.2f commands at a time\n", one * 1e3, two * 1e3,
-         one / two, serial, overlapped);
+  printf("one stream %.3f ms, two streams %.3f ms: speed-up %.2f; %.2f and %.2f commands at a time\n", one * 1e3,
+         two * 1e3, one / two, serial, overlapped);
   if (strstr(device, "textbook")) {
     expect(one > 5.999e-3 && one < 6.001e-3, "6 units on one stream");
     expect(two > 3.999e-3 && two < 4.001e-3, "4 units on two streams");
