@@ -8,7 +8,7 @@
 namespace sg::trace {
 
 enum class event_kind : std::uint8_t {
-  context,     // a context and its device: text
+  context,     // a context and its device: text, in two events where it is long
   label,       // the label of a job: text, in two events where it is long
   submission,  // the call that submitted a job
   planning,    // a program was planned, because no cache had it
@@ -24,6 +24,7 @@ enum class event_kind : std::uint8_t {
 enum other_operation : std::uint8_t { marker_operation = 200, graph_operation, device_copy_operation };
 
 inline constexpr std::uint16_t no_lane = 0xffff;
+inline constexpr std::uint8_t virtual_clock_bit = 2;
 inline constexpr std::size_t event_text_size = 48;
 
 // Times are in ns: of commands and completions on the device's clock, of all else on CLOCK_MONOTONIC.
@@ -43,7 +44,7 @@ struct event {
   std::uint32_t context = 0;  // its number
   std::uint16_t thread = 0;   // set by record()
   event_kind kind = event_kind::command;
-  std::uint8_t detail = 0;  // label: which part; context: 1 where the device's clock is virtual
+  std::uint8_t detail = 0;  // texts: bit 0 is the part; of a context's, virtual_clock_bit
   union {
     event_body body;
     char text[event_text_size];  // filled up with NULs

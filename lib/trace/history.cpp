@@ -48,8 +48,11 @@ class builder {
     for (const event &each : from_.events) {
       const std::size_t index = context_of(each.context);
       if (each.kind == event_kind::context) {
-        made_.contexts[index].device = std::string(each.text, strnlen(each.text, event_text_size));
-        made_.contexts[index].is_virtual = each.detail != 0;
+        // A context that was made as the recording began may have its name twice.
+        std::string &device = made_.contexts[index].device;
+        if ((each.detail & 1) == 0) device.clear();
+        device.append(each.text, strnlen(each.text, event_text_size));
+        made_.contexts[index].is_virtual = (each.detail & virtual_clock_bit) != 0;
       } else if (each.kind == event_kind::command && each.body.end_ns != 0) {
         first_ns_[index] = std::min(first_ns_[index], each.body.start_ns);
       }

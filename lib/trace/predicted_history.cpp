@@ -16,7 +16,7 @@ std::int64_t ns_of(double seconds) noexcept { return std::llround(seconds * 1e9)
 void add_context(recording &to, std::uint32_t number, const std::string &device, bool is_virtual) {
   event made(event_kind::context, number, 0);
   std::snprintf(made.text, sizeof made.text, "%s", device.c_str());
-  made.detail = is_virtual ? 1 : 0;
+  made.detail = is_virtual ? virtual_clock_bit : 0;
   to.events.push_back(made);
 }
 

@@ -60,7 +60,7 @@ class scene {
     made_.end_ns = 200 * second;
     event name(event_kind::context, 1, 0);
     std::snprintf(name.text, sizeof name.text, "device");
-    name.detail = is_virtual ? 1 : 0;
+    name.detail = is_virtual ? virtual_clock_bit : 0;
     made_.events.push_back(name);
   }
   event &add(event_kind kind, std::uint64_t job, std::int64_t start, std::int64_t end) {
@@ -212,6 +212,20 @@ TEST(trace_history, labels_of_two_events_are_joined) {
   ASSERT_NE(nullptr, seen.job(9));
   EXPECT_EQ(label, seen.job(9)->label);
   EXPECT_EQ(nullptr, seen.job(8));
+}
+
+TEST(trace_history, long_names_of_devices_are_whole) {
+  for (const std::uint8_t clock : {std::uint8_t{0}, virtual_clock_bit}) {
+    start_recording(100);
+    const std::string name = "sim:/" + std::string(70, 'd') + ".json";
+    for (int times = 0; times < 2; ++times) record_text(event_kind::context, 3, 0, name.c_str(), clock);
+    const auto found = stop_recording();
+    ASSERT_TRUE(found);
+    const history seen = history_of(*found);
+    ASSERT_EQ(1u, seen.contexts.size());
+    EXPECT_EQ(name, seen.contexts[0].device);
+    EXPECT_EQ(clock != 0, seen.contexts[0].is_virtual);
+  }
 }
 
 TEST(trace_exporters, json_has_every_activity_on_a_named_thread) {

@@ -32,7 +32,8 @@ void job_home::open() {
 }
 
 void job_home::record_name() const noexcept {
-  trace::record_text(trace::event_kind::context, number_, 0, device_->name().c_str(), virtual_clock_ ? 1 : 0);
+  trace::record_text(trace::event_kind::context, number_, 0, device_->name().c_str(),
+                     virtual_clock_ ? trace::virtual_clock_bit : 0);
 }
 
 void job_home::close() noexcept {
