@@ -102,9 +102,10 @@ def main():
     if options.json:
         before, after = (read([options.out[0] / "first" / build])[0][0] for build in ("before", "after"))
         gpu = (options.out[0] / "gpu").read_text().strip()
+        device = after["device"]
         record = {"schema": "streamgemm-before-after/1", "before": before["commit"], "after": after["commit"],
-                  "date": after["date"], "device": gpu or after["device"]["device"], "command": options.command,
-                  "mean_ratios": means}
+                  "date": after["date"], "device": gpu or device.get("device") or f"{device['processor']}, {device['cores']} cores",
+                  "command": options.command, "mean_ratios": means}
         lines = ",\n".join("    " + json.dumps(rounded(row)) for row in rows.values())
         options.json.write_text(json.dumps(rounded(record), indent=2)[:-2] + f',\n  "rows": [\n{lines}\n  ]\n}}\n')
     return int(failed)
