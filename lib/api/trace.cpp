@@ -48,6 +48,13 @@ void fill(sg_trace_metrics &out, const trace::context_metrics &m) noexcept {
   out.latency_max_seconds = seconds_of(m.of_jobs.max_ns);
 }
 
+static_assert(static_cast<int>(trace::file_format::by_name) == SG_TRACE_AUTO &&
+              static_cast<int>(trace::file_format::chrome_json) == SG_TRACE_JSON &&
+              static_cast<int>(trace::file_format::perfetto) == SG_TRACE_PERFETTO &&
+              static_cast<int>(trace::file_format::html) == SG_TRACE_HTML &&
+              static_cast<int>(trace::file_format::svg) == SG_TRACE_SVG &&
+              static_cast<int>(trace::file_format::text) == SG_TRACE_TEXT);
+
 trace::file_format format_of(sg_trace_format format, sg_trace_format lowest) {
   require_range(format, lowest, SG_TRACE_TEXT, "format");
   return static_cast<trace::file_format>(format);

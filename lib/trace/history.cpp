@@ -92,7 +92,7 @@ class builder {
         if (!rows.empty()) name += " +" + std::to_string(rows.size());
         rows.push_back({static_cast<std::uint32_t>(made_.tracks.size()), 0});
         free = rows.end() - 1;
-        made_.tracks.push_back({std::move(name), track_kind::device_lane, placed.context, each.kind, 0});
+        made_.tracks.push_back({std::move(name), track_kind::device_lane, placed.context, each.kind});
       }
       free->end_ns = placed.end_ns;
       placed.track = free->track;
@@ -102,12 +102,9 @@ class builder {
   std::uint32_t thread_track(std::uint16_t number) {
     const auto [at, is_new] = thread_tracks_.emplace(number, made_.tracks.size());
     if (is_new) {
-      track made{"thread", track_kind::thread, no_context, lane_kind::staging, 0};
+      track made{"thread", track_kind::thread, no_context, lane_kind::staging};
       for (const recorded_thread &each : from_.threads)
-        if (each.number == number) {
-          made.name = each.name + " " + std::to_string(each.id);
-          made.thread_id = each.id;
-        }
+        if (each.number == number) made.name = each.name + " " + std::to_string(each.id);
       made_.tracks.push_back(std::move(made));
     }
     return at->second;
@@ -137,7 +134,6 @@ class builder {
     made.kind = e.kind;
     made.context = context_of(e.context);
     made.job = e.job;
-    made.index = e.body.index;
     // Staging workers are lanes where the device's clock is theirs.
     const bool stages = e.kind == event_kind::staging && !made_.contexts[made.context].is_virtual;
     const bool in_lane = stages || (e.kind == event_kind::command && e.body.lane != no_lane);
@@ -161,7 +157,6 @@ class builder {
     if (e.kind == event_kind::submission) {
       traced_job &job = job_of(e);
       job.submitted_ns = made.start_ns;
-      job.submitter = made.track;
       job.stream = std::int64_t{e.body.count} - 1;
     } else if (e.kind == event_kind::command && e.job != 0) {
       traced_job &job = job_of(e);
@@ -202,7 +197,7 @@ class builder {
       });
       add_changes("bytes in flight", "bytes", context, [&](auto &&change) {
         for (const activity &each : made_.activities) {
-          if (each.context != context || !each.is_device_command() || each.bytes == 0) continue;
+          if (each.context != context || each.kind != event_kind::command || each.bytes == 0) continue;
           change(each.start_ns, double(each.bytes));
           change(each.end_ns, -double(each.bytes));
         }
@@ -250,8 +245,6 @@ class builder {
     }
     made_.tracks = std::move(sorted);
     for (activity &each : made_.activities) each.track = place[each.track];
-    for (traced_job &each : made_.jobs)
-      if (each.submitter != UINT32_MAX) each.submitter = place[each.submitter];
     std::stable_sort(made_.activities.begin(), made_.activities.end(), [](const activity &x, const activity &y) {
       return std::tuple(x.track, x.start_ns, -x.end_ns) < std::tuple(y.track, y.start_ns, -y.end_ns);
     });

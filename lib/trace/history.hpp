@@ -20,7 +20,6 @@ struct track {
   track_kind kind = track_kind::device_lane;
   std::size_t context = 0;  // index in history::contexts; of a thread: no_context
   sg::lane_kind lane = sg::lane_kind::compute;
-  std::int32_t thread_id = 0;  // of a thread
 };
 inline constexpr std::size_t no_context = SIZE_MAX;
 
@@ -35,9 +34,7 @@ struct activity {
   std::uint64_t bytes = 0;  // that a command moved
   std::uint32_t m = 0, n = 0, k = 0;
   std::uint32_t count = 1;  // GEMMs of the batch
-  std::uint32_t index = 0;  // of the command in its schedule
 
-  bool is_device_command() const noexcept { return kind == event_kind::command; }
   std::string name() const;
 };
 
@@ -50,7 +47,6 @@ struct traced_job {
   std::int64_t submitted_ns = -1, started_ns = -1, ended_ns = -1;  // the two latter on the device's clock
   std::int64_t completed_ns = -1;                                  // on the host
   std::uint32_t status = 0, batch_size = 1;
-  std::uint32_t submitter = UINT32_MAX;  // track of the submitting thread
 };
 
 struct sample {

@@ -39,7 +39,7 @@ std::string row_of(std::span<const activity> all, std::int64_t start_ns, double 
     for (int slot = std::max(0, int(start)); slot < std::min<double>(columns, end); ++slot) {
       const double share = std::min(end, slot + 1.0) - std::max(start, double(slot));
       auto &best = longest[static_cast<std::size_t>(slot)];
-      if (share <= 1e-9 || share <= best) continue;  // whoever has most of the slot is shown
+      if (share <= 1e-9 || share <= best) continue;  // the activity with the largest share of the slot is shown
       best = share;
       row[static_cast<std::size_t>(slot)] = letter;
     }

@@ -28,6 +28,17 @@ void describe(trace::event &e, const job &owner, std::uint32_t index) noexcept {
   e.body.index = index;
 }
 
+// The sizes of GEMMs in one call are shown where all are alike.
+void count_gemms(trace::event &e, std::int64_t gemms, bool are_alike) noexcept {
+  e.body.count = static_cast<std::uint32_t>(std::min<std::int64_t>(gemms, UINT32_MAX));
+  if (!are_alike) e.body.m = e.body.n = e.body.k = 0;
+}
+
+bool alike(const schedule &s, std::uint32_t x, std::uint32_t y) noexcept {
+  const ops::gemm *const one = s.commands[x].as<ops::gemm>(), *const other = s.commands[y].as<ops::gemm>();
+  return one && other && one->m == other->m && one->n == other->n && one->k == other->k;
+}
+
 }  // namespace
 
 void trace_single(const inflight_command &f) noexcept {
@@ -60,7 +71,14 @@ void trace_of_run(const inflight_command &f, std::int64_t not_before_ns) noexcep
   trace::event e = command_of(*f.owner);
   describe(e, *f.owner, f.index);
   in_lane(e, f, not_before_ns);
-  if (f.commands > 1) e.body.count = static_cast<std::uint32_t>(f.commands);
+  if (f.batch) {
+    const schedule &s = *f.owner->program->schedule;
+    std::int64_t gemms = 0;
+    for (const std::uint32_t each : f.batch->commands) gemms += s.commands[each].views[ops::gemm::c].items;
+    count_gemms(e, gemms, std::all_of(f.batch->commands.begin(), f.batch->commands.end(), [&](std::uint32_t each) {
+                  return alike(s, each, f.index);
+                }));
+  }
   trace::record(e);
 }
 
@@ -71,7 +89,14 @@ void trace_batch(const batch &b, std::uint64_t context) noexcept {
   trace::event e(trace::event_kind::command, context, 0);
   describe(e, **traced, 0);
   in_lane(e, b.inflight, 0);
-  e.body.count = static_cast<std::uint32_t>(b.members.size());
+  std::int64_t gemms = 0;
+  bool are_alike = true;
+  for (const job *member : b.members) {
+    const problem &shape = member->program->problems.front();
+    gemms += shape.batch;
+    are_alike = are_alike && shape.m == e.body.m && shape.n == e.body.n && shape.k == e.body.k;
+  }
+  count_gemms(e, gemms, are_alike);
   trace::record(e);
 }
 
@@ -90,7 +115,13 @@ void trace_here(const job &work, std::int64_t start_ns, std::int64_t end_ns) noe
   e.body.start_ns = start_ns;
   e.body.end_ns = end_ns;
   e.body.lane = trace::no_lane;
-  e.body.count = static_cast<std::uint32_t>(work.program->schedule->commands.size());
+  const problem &first = work.program->problems.front();  // of which a command may be a part
+  e.body.m = static_cast<std::uint32_t>(first.m);
+  e.body.n = static_cast<std::uint32_t>(first.n);
+  e.body.k = static_cast<std::uint32_t>(first.k);
+  std::int64_t gemms = 0;
+  for (const problem &each : work.program->problems) gemms += each.batch;
+  count_gemms(e, gemms, work.program->problems.size() == 1);
   trace::record(e);
 }
 
