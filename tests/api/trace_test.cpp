@@ -172,12 +172,13 @@ TEST_P(trace_recordings, do_not_claim_more_work_than_was_done) {
   ASSERT_OK(sg_trace_start(nullptr, recorded.out()));
   double done = 0;
   std::vector<double> results(64 * 24 * 24);
+  std::vector<sg_gemm_desc> group;
   for (std::int64_t i = 0; i < 64; ++i) {
-    const std::int64_t n = i % 7 == 0 ? 24 : 8;
-    const sg_gemm_desc desc = make_gemm(a_.data(), b_.data(), &results[static_cast<std::size_t>(i * 24 * 24)], n, n, n);
-    ASSERT_OK(sg_gemm_async(context_, &desc, nullptr, nullptr));
+    const std::int64_t n = i % 2 == 0 ? 24 : 8;
+    group.push_back(make_gemm(a_.data(), b_.data(), &results[static_cast<std::size_t>(i * 24 * 24)], n, n, n));
     done += 2.0 * double(n * n * n);
   }
+  ASSERT_OK(sg_gemm_grouped_async(context_, group.data(), 64, nullptr, nullptr));
   ASSERT_OK(sg_context_synchronize(context_));
   const std::string json = exported(recorded, SG_TRACE_JSON);
   double claimed = 0;
