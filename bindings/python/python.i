@@ -56,6 +56,7 @@
 /* Replaced by plan_text below, for text of any length. */
 %ignore sg_plan_describe;
 %ignore sg_trace_export; /* trace_bytes below */
+%ignore sg_metrics_text; /* metrics_text below */
 %ignore sg_job_message; /* a Job keeps its message */
 %ignore sg_job_label; /* job_label below */
 %ignore sg_context_model; /* printed by `streamgemm info --model` */
@@ -85,6 +86,23 @@ static PyObject *trace_bytes(sg_trace *trace, sg_trace_format format) {
   return raise_status(status, sg_last_error_message());
 }
 
+static PyObject *metrics_text(void) {
+  char *text = NULL;
+  uint64_t size = 0, needed = 0;
+  sg_status status = sg_metrics_text(NULL, 0, &needed);
+  for (; status == SG_STATUS_OK && needed > size; status = sg_metrics_text(text, size, &needed)) { /* the next text may be longer */
+    char *const larger = (char *)realloc(text, size = needed);
+    if (!larger) {
+      free(text);
+      return PyErr_NoMemory();
+    }
+    text = larger;
+  }
+  PyObject *const made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
+  free(text);
+  return made;
+}
+
 static PyObject *job_label(sg_job *job) {
   char text[SG_LABEL_SIZE];
   const sg_status status = sg_job_label(job, text, sizeof text);
@@ -92,6 +110,7 @@ static PyObject *job_label(sg_job *job) {
   return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 %}
+PyObject *metrics_text(void);
 PyObject *job_label(sg_job *job);
 PyObject *plan_text(sg_plan *plan, sg_plan_format format);
 PyObject *trace_bytes(sg_trace *trace, sg_trace_format format);

@@ -127,6 +127,15 @@ sg_status sg_job_label(sg_job *handle, char *text, uint64_t size) {
   });
 }
 
+sg_status sg_job_progress(sg_job *handle, double *out_fraction) {
+  if (out_fraction) *out_fraction = 0;
+  return guarded([&] {
+    const auto job = job_of(handle);
+    sg::require(out_fraction, "out_fraction");
+    *out_fraction = job->progress();
+  });
+}
+
 sg_status sg_job_get_statistics(sg_job *job, sg_job_statistics *out_statistics) {
   return sg::get_statistics(job, out_statistics);
 }

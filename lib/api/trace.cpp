@@ -48,6 +48,19 @@ void fill(sg_trace_metrics &out, const trace::context_metrics &m) noexcept {
   out.latency_max_seconds = seconds_of(m.of_jobs.max_ns);
 }
 
+// Of a context, by its number; of one stream, or of all: -1.
+sg_trace_metrics metrics_in(trace_session &session, std::uint64_t context, std::int64_t stream) {
+  const trace::history &seen = session.seen();
+  sg_trace_metrics m = SG_TRACE_METRICS_INIT;
+  m.overlap_efficiency = 1;
+  m.events = session.recorded().events.size();
+  m.dropped_events = seen.dropped;
+  for (std::size_t i = 0; i < seen.contexts.size(); ++i)
+    if (seen.contexts[i].number == static_cast<std::uint32_t>(context))
+      fill(m, trace::metrics_of_context(seen, i, stream));
+  return m;
+}
+
 static_assert(static_cast<int>(trace::file_format::by_name) == SG_TRACE_AUTO &&
               static_cast<int>(trace::file_format::chrome_json) == SG_TRACE_JSON &&
               static_cast<int>(trace::file_format::perfetto) == SG_TRACE_PERFETTO &&
@@ -116,16 +129,15 @@ sg_status sg_trace_get_metrics(sg_trace *trace, sg_context *context, sg_trace_me
   return guarded([&] {
     const auto session = session_of(trace);
     const auto of = sg::context_of(context);
-    sg::require(out_metrics, "out_metrics");
-    const sg::trace::history &seen = session->seen();
-    sg_trace_metrics m = SG_TRACE_METRICS_INIT;
-    m.overlap_efficiency = 1;
-    m.events = session->recorded().events.size();
-    m.dropped_events = seen.dropped;
-    for (std::size_t i = 0; i < seen.contexts.size(); ++i)
-      if (seen.contexts[i].number == static_cast<std::uint32_t>(of->number()))
-        sg::fill(m, sg::trace::metrics_of_context(seen, i));
-    sg::write_out(out_metrics, m, "out_metrics");
+    sg::write_out(out_metrics, sg::metrics_in(*session, of->number(), -1), "out_metrics");
+  });
+}
+
+sg_status sg_trace_get_stream_metrics(sg_trace *trace, sg_stream *stream, sg_trace_metrics *out_metrics) {
+  return guarded([&] {
+    const auto session = session_of(trace);
+    const auto of = sg::object_of<sg::stream>(stream, object_type::stream, "stream");
+    sg::write_out(out_metrics, sg::metrics_in(*session, of->owner().number(), of->number()), "out_metrics");
   });
 }
 

@@ -95,7 +95,7 @@ ref<job> context::put_in_order(job &work, const submission_order &order, const a
 
 void context::trace_submission(trace::timed_event &call, job &work, const submission_order &order) noexcept {
   work.trace_number = trace::new_job_number();
-  call.concerns(work.trace_number, order.on ? order.on->number() + 1 : 0);
+  call.concerns(work.trace_number, order.on ? order.on->number() + 1 : 0, static_cast<std::uint8_t>(work.priority + 1));
   if (*work.label()) trace::record_text(trace::event_kind::label, number(), work.trace_number, work.label());
 }
 
@@ -298,6 +298,34 @@ void context::free_unused_buffers() noexcept {
     released_count_.fetch_sub(1, std::memory_order_acq_rel);
     free_now = next;
   }
+}
+
+context_counters context::counters() noexcept {
+  context_counters now;
+  now.number = number();
+  // The device's name is kept by the device; a counter without it is better than none.
+  try {
+    now.device = device_->name();
+  } catch (const std::bad_alloc &) {
+  }
+  submission_lock_.run([&] {
+    now.submitted = static_cast<std::uint64_t>(in_flight_.total());
+    now.in_flight = static_cast<std::uint64_t>(std::max<std::int64_t>(0, in_flight_.count()));
+  });
+  // Jobs are counted as failed before they are counted as completed.
+  const std::uint64_t completed = now.submitted - now.in_flight;
+  now.failed = std::min(failed_.load(std::memory_order_relaxed), completed);
+  now.cancelled = std::min(cancelled_.load(std::memory_order_relaxed), completed - now.failed);
+  now.elapsed_ns = virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns() - created_ns_;
+  for (device_room &each : rooms_) {
+    each.executor.usage().read(now);
+    if (virtual_clock_) now.elapsed_ns = std::max(now.elapsed_ns, each.executor.usage().latest_end_ns());
+    now.device_bytes += static_cast<std::uint64_t>(each.device_memory.held());
+    now.pinned_bytes += static_cast<std::uint64_t>(each.staging_memory.held());
+  }
+  now.device_bytes += static_cast<std::uint64_t>(buffer_bytes.load(std::memory_order_relaxed));
+  now.pinned_bytes += pinned_.allocated_bytes();
+  return now;
 }
 
 void context::forget_failures_in(const void *memory, std::uint64_t bytes) noexcept {

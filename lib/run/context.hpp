@@ -86,6 +86,7 @@ class context final : public job_sink {
   }
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;
+  context_counters counters() noexcept override;
 
  private:
   context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings);

@@ -50,6 +50,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
   if (order.limited) parent->admitted = limit_.enter();
   bool complete = false;
   ref<job> replaced[2];
+  parent->begins(children.size());
   submission_lock_.run_here([&] {
     if (gate) {
       gate->add_ref_unshared();

@@ -44,7 +44,8 @@ struct event {
   std::uint32_t context = 0;  // its number
   std::uint16_t thread = 0;   // set by record()
   event_kind kind = event_kind::command;
-  std::uint8_t detail = 0;  // texts: bit 0 is the part; of a context's, virtual_clock_bit
+  std::uint8_t detail = 0;  // texts: bit 0 is the part; of a context's, virtual_clock_bit;
+                            // submission: the priority + 1
   union {
     event_body body;
     char text[event_text_size];  // filled up with NULs

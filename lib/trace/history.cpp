@@ -158,6 +158,7 @@ class builder {
       traced_job &job = job_of(e);
       job.submitted_ns = made.start_ns;
       job.stream = std::int64_t{e.body.count} - 1;
+      job.priority = std::int32_t{e.detail} - 1;
     } else if (e.kind == event_kind::command && e.job != 0) {
       traced_job &job = job_of(e);
       job.started_ns = job.started_ns < 0 ? made.start_ns : std::min(job.started_ns, made.start_ns);
@@ -195,6 +196,20 @@ class builder {
           change(job.completed_ns, -1.0);
         }
       });
+      for (const std::int32_t priority : {1, 0, -1}) {
+        if (made_.contexts[context].is_virtual) break;  // its jobs start on another clock
+        const char *const name = priority > 0   ? "queued, high priority"
+                                 : priority < 0 ? "queued, low priority"
+                                                : "queued";
+        add_changes(name, "jobs", context, [&](auto &&change) {
+          for (const traced_job &job : made_.jobs) {
+            if (job.context != context || job.priority != priority || job.submitted_ns < 0) continue;
+            if (job.started_ns <= job.submitted_ns) continue;
+            change(job.submitted_ns, 1.0);
+            change(job.started_ns, -1.0);
+          }
+        });
+      }
       add_changes("bytes in flight", "bytes", context, [&](auto &&change) {
         for (const activity &each : made_.activities) {
           if (each.context != context || each.kind != event_kind::command || each.bytes == 0) continue;

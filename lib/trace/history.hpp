@@ -47,6 +47,7 @@ struct traced_job {
   std::int64_t submitted_ns = -1, started_ns = -1, ended_ns = -1;  // the two latter on the device's clock
   std::int64_t completed_ns = -1;                                  // on the host
   std::uint32_t status = 0, batch_size = 1;
+  std::int32_t priority = 0;  // -1, 0, 1
 };
 
 struct sample {

@@ -2,6 +2,7 @@
 #include "trace/metrics.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 
 #include "ops/command.hpp"
@@ -9,14 +10,6 @@
 namespace sg::trace {
 
 namespace {
-
-template <class Wanted>
-interval_set times_of(const history &from, Wanted &&wanted) {
-  std::vector<time_interval> found;
-  for (const activity &each : from.activities)
-    if (wanted(each)) found.push_back({each.start_ns, each.end_ns});
-  return interval_set(std::move(found));
-}
 
 // When commands of such jobs ran. A job of a batch has no command of its own: its time is the batch's.
 template <class Wanted>
@@ -56,6 +49,31 @@ void explain(std::array<std::int64_t, idle_causes> &out, interval_set idle,
   out[static_cast<std::size_t>(idle_cause::no_work)] = idle.length_ns();
 }
 
+// Times of commands of a device, by kind of lane.
+struct device_times {
+  std::array<std::vector<time_interval>, lane_kinds> by_lane;
+  std::array<std::uint64_t, lane_kinds> bytes{};
+  std::uint64_t commands = 0;
+  std::int64_t command_ns = 0, first_ns = std::numeric_limits<std::int64_t>::max(), last_ns = 0;
+
+  void add(lane_kind lane, time_interval when, std::uint64_t moved) {
+    by_lane[static_cast<std::size_t>(lane)].push_back(when);
+    bytes[static_cast<std::size_t>(lane)] += moved;
+    ++commands;
+    command_ns += when.end_ns - when.start_ns;
+    first_ns = std::min(first_ns, when.start_ns);
+    last_ns = std::max(last_ns, when.end_ns);
+  }
+  interval_set of(std::initializer_list<lane_kind> lanes) const {
+    std::vector<time_interval> all;
+    for (const lane_kind lane : lanes) {
+      const auto &some = by_lane[static_cast<std::size_t>(lane)];
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return interval_set(std::move(all));
+  }
+};
+
 }  // namespace
 
 const char *name_of(idle_cause cause) noexcept {
@@ -75,24 +93,16 @@ double context_metrics::overlap_efficiency() const noexcept {
 
 double context_metrics::parallelism() const noexcept { return span_ns > 0 ? double(command_ns) / double(span_ns) : 0; }
 
-context_metrics metrics_of_context(const history &from, std::size_t context) {
+context_metrics metrics_of_context(const history &from, std::size_t context, std::int64_t stream) {
   context_metrics m;
-  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
-  for (const activity &each : from.activities) {
-    if (each.context != context || each.kind != event_kind::command) continue;
-    ++m.commands;
-    first = std::min(first, each.start_ns);
-    last = std::max(last, each.end_ns);
-    m.command_ns += each.end_ns - each.start_ns;
-    const lane_kind lane = lane_of(from, each);
-    if (lane == lane_kind::copy_in) m.bytes_in += each.bytes;
-    if (lane == lane_kind::copy_out) m.bytes_out += each.bytes;
-  }
+  const auto is_counted = [&](const traced_job *job) {
+    return job && job->context == context && (stream < 0 || job->stream == stream);
+  };
   std::vector<std::int64_t> latencies;
   std::vector<time_interval> in_flight;
   for (const traced_job &job : from.jobs) {
-    if (job.context != context) continue;
-    if (job.submitted_ns < 0) continue;  // a child of a graph's run, or submitted before the recording
+    // Otherwise a child of a graph's run, or submitted before the recording.
+    if (!is_counted(&job) || job.submitted_ns < 0) continue;
     ++m.jobs;
     m.failed_jobs += job.status != 0 ? 1 : 0;
     if (job.completed_ns < 0) continue;
@@ -100,37 +110,47 @@ context_metrics metrics_of_context(const history &from, std::size_t context) {
     in_flight.push_back({job.submitted_ns, job.completed_ns});
   }
   m.of_jobs = latency_of(std::move(latencies));
-  if (m.commands == 0) return m;
-  m.start_ns = first;
-  m.span_ns = last - first;
 
-  const auto commands_in = [&](auto &&wanted) {
-    return times_of(from, [&](const activity &each) {
-      return each.context == context && each.kind == event_kind::command && wanted(lane_of(from, each));
-    });
-  };
-  const interval_set compute = commands_in([](lane_kind lane) { return lane == lane_kind::compute; });
-  const interval_set in = commands_in([](lane_kind lane) { return lane == lane_kind::copy_in; });
-  const interval_set out = commands_in([](lane_kind lane) { return lane == lane_kind::copy_out; });
-  const interval_set transfers =
-      commands_in([](lane_kind lane) { return lane == lane_kind::copy_in || lane == lane_kind::copy_out; });
-  const interval_set any = commands_in([](lane_kind) { return true; });
-  m.busy_ns = any.length_ns();
+  device_times times;
+  for (const activity &each : from.activities)
+    if (each.kind == event_kind::command && each.context == context && (stream < 0 || is_counted(from.job(each.job))))
+      times.add(lane_of(from, each), {each.start_ns, each.end_ns}, each.bytes);
+  // A job of a batch has no command of its own: its time is the batch's.
+  for (const traced_job &job : from.jobs)
+    if (stream >= 0 && job.batch_size > 1 && is_counted(&job) && job.ended_ns >= 0)
+      times.add(lane_kind::compute, {job.started_ns, job.ended_ns}, 0);
+  if (times.commands == 0) return m;
+  m.commands = times.commands;
+  m.command_ns = times.command_ns;
+  m.bytes_in = times.bytes[static_cast<std::size_t>(lane_kind::copy_in)];
+  m.bytes_out = times.bytes[static_cast<std::size_t>(lane_kind::copy_out)];
+  m.start_ns = times.first_ns;
+  m.span_ns = times.last_ns - times.first_ns;
+
+  const interval_set compute = times.of({lane_kind::compute});
+  const interval_set transfers = times.of({lane_kind::copy_in, lane_kind::copy_out});
+  m.busy_ns = times.of({lane_kind::copy_in, lane_kind::copy_out, lane_kind::compute}).length_ns();
   m.compute_ns = compute.length_ns();
-  m.copy_in_ns = in.length_ns();
-  m.copy_out_ns = out.length_ns();
+  m.copy_in_ns = times.of({lane_kind::copy_in}).length_ns();
+  m.copy_out_ns = times.of({lane_kind::copy_out}).length_ns();
   m.transfer_ns = transfers.length_ns();
   m.exposed_ns = transfers.without(compute).length_ns();
 
+  // What threads did for these jobs, or for none that is known.
   const auto on_host = [&](auto &&wanted) {
-    return times_of(from, [&](const activity &each) { return each.context == context && wanted(each.kind); });
+    std::vector<time_interval> found;
+    for (const activity &each : from.activities)
+      if (each.context == context && wanted(each.kind) && (each.job == 0 || is_counted(from.job(each.job))))
+        found.push_back({each.start_ns, each.end_ns});
+    return interval_set(std::move(found));
   };
+  const interval_set span({{times.first_ns, times.last_ns}});
   std::array<interval_set, idle_causes> causes;
   const auto cause = [&](idle_cause which) -> interval_set & { return causes[static_cast<std::size_t>(which)]; };
   cause(idle_cause::link) = transfers;
   // Threads have the world's clock, which says nothing about a virtual one.
   if (from.contexts[context].is_virtual) {
-    cause(idle_cause::dispatch) = interval_set({{first, last}});
+    cause(idle_cause::dispatch) = span;
   } else {
     const interval_set staging = on_host([](event_kind kind) { return kind == event_kind::staging; });
     m.staging_ns = staging.length_ns();
@@ -139,7 +159,7 @@ context_metrics metrics_of_context(const history &from, std::size_t context) {
         on_host([](event_kind kind) { return kind == event_kind::submission || kind == event_kind::planning; });
     cause(idle_cause::dispatch) = interval_set(std::move(in_flight));
   }
-  explain(m.idle_ns, interval_set({{first, last}}).without(compute), causes);
+  explain(m.idle_ns, span.without(compute), causes);
   return m;
 }
 

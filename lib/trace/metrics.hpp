@@ -45,8 +45,9 @@ struct context_metrics {
   double parallelism() const noexcept;  // command_ns / span_ns
 };
 
-context_metrics metrics_of_context(const history &from, std::size_t context);  // an index of history::contexts
-std::vector<context_metrics> metrics_of(const history &from);                  // by context
+// `context`: an index of history::contexts. `stream`: of that stream's jobs only; -1: of all.
+context_metrics metrics_of_context(const history &from, std::size_t context, std::int64_t stream = -1);
+std::vector<context_metrics> metrics_of(const history &from);  // by context
 
 // The time in which commands of both ran. The jobs are numbers, the streams too.
 std::int64_t overlap_of_jobs_ns(const history &from, std::uint64_t first, std::uint64_t second);

@@ -208,11 +208,13 @@ void timed_event::begin(std::uint64_t context) noexcept {
   context_ = context;
   job_ = 0;
   count_ = 0;
+  detail_ = 0;
   start_ns_ = monotonic_ns();
 }
 
 void timed_event::finish() const noexcept {
   event made(kind_, context_, job_);
+  made.detail = detail_;
   made.body.start_ns = start_ns_;
   made.body.end_ns = monotonic_ns();
   made.body.count = count_;

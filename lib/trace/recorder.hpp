@@ -51,10 +51,11 @@ class timed_event {
   timed_event &operator=(const timed_event &) = delete;
 
   bool is_on() const noexcept { return start_ns_ != 0; }
-  // Of one that is on. `count`: see event_body.
-  void concerns(std::uint64_t job, std::uint32_t count = 0) noexcept {
+  // Of one that is on. `count`, `detail`: see event.
+  void concerns(std::uint64_t job, std::uint32_t count = 0, std::uint8_t detail = 0) noexcept {
     job_ = job;
     count_ = count;
+    detail_ = detail;
   }
 
  private:
@@ -65,6 +66,7 @@ class timed_event {
   std::int64_t start_ns_ = 0;
   std::uint64_t context_, job_;  // what follows is set by begin()
   std::uint32_t count_;
+  std::uint8_t detail_;
 };
 
 inline constexpr std::uint64_t default_events = 1'000'000;

@@ -49,6 +49,16 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>Its counters now.</summary>
+    public ContextMetrics Metrics {
+      get {
+        var metrics = new ContextMetrics();
+        Raw.sg_context_get_metrics(handle.Token, metrics.native);
+        GC.KeepAlive(this);
+        return metrics;
+      }
+    }
+
     /// <summary>Waits until every job submitted before this call has completed, successfully or not. Their tasks complete soon after.</summary>
     public void Synchronize() {
       Raw.sg_context_synchronize(handle.Token);

@@ -70,6 +70,16 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>The fraction of its commands that have completed: 1 exactly if it has succeeded.</summary>
+    public double Progress {
+      get {
+        double fraction;
+        Raw.sg_job_progress(Handle.Token, out fraction);
+        GC.KeepAlive(this);
+        return fraction;
+      }
+    }
+
     /// <summary>The job's statistics, once it has completed; null before.</summary>
     public JobStatistics Statistics {
       get {

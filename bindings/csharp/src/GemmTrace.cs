@@ -58,6 +58,15 @@ namespace StreamGemm {
       return metrics;
     }
 
+    /// <summary>Figures of the jobs of one stream.</summary>
+    public TraceMetrics Metrics(GemmStream stream) {
+      var metrics = new TraceMetrics();
+      Raw.sg_trace_get_stream_metrics(handle.Token, stream.Handle.Token, metrics.native);
+      GC.KeepAlive(stream);
+      GC.KeepAlive(this);
+      return metrics;
+    }
+
     /// <summary>For how many seconds two jobs ran side by side.</summary>
     public double Overlap(GemmJob first, GemmJob second) {
       double seconds;

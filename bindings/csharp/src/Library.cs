@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Collections.Generic;
+using System.Text;
 using StreamGemm.Internal;
 
 namespace StreamGemm {
@@ -20,6 +21,21 @@ namespace StreamGemm {
         }
         return all;
       }
+    }
+
+    /// <summary>The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with.</summary>
+    public static unsafe string MetricsText() {
+      ulong needed;
+      Raw.sg_metrics_text(0, 0, out needed);
+      var text = new byte[needed];
+      for (;;) {  // the next text may be longer
+        fixed (byte* first = text) {
+          Raw.sg_metrics_text((long)first, (ulong)text.Length, out needed);
+        }
+        if (needed <= (ulong)text.Length) break;
+        text = new byte[needed];
+      }
+      return Encoding.UTF8.GetString(text, 0, (int)needed - 1);
     }
 
     /// <summary>The devices of all usable backends; the cpu is always among them. Each is opened for the query.</summary>

@@ -26,6 +26,13 @@ static class TracesTest {
         Expect.Equal(0L, figures.DroppedEvents, "dropped events");
         Expect.True(figures.ComputeSeconds > 0, "compute time");
         Expect.True(figures.BusySeconds <= figures.SpanSeconds, "busy time");
+        Expect.Equal(1L, trace.Metrics(one).Jobs, "jobs of a stream");
+        Expect.True(first.Progress == 1, "progress");
+        context.Synchronize();
+        ContextMetrics counters = context.Metrics;
+        Expect.Equal(counters.JobsSubmitted, counters.JobsCompleted, "completed jobs");
+        string text = Library.MetricsText();
+        Expect.True(text.Contains("streamgemm_jobs_submitted_total{context=") && text.EndsWith("# EOF\n"), text);
         Expect.True(trace.Overlap(first, first) > 0, "a job runs beside itself");
         Expect.Equal(trace.Overlap(first, second), trace.Overlap(one, other), "overlap");
       }

@@ -53,7 +53,18 @@ from ._matrix import Matrix  # noqa: E402
 from ._memory import Buffer, Pinned  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
 from ._streams import Event, Stream  # noqa: E402
-from ._records import BackendInfo, DeviceInfo, DevicePeer, Prediction, Statistics, TraceMetrics, backends, devices  # noqa: E402
+from ._records import (  # noqa: E402
+    BackendInfo,
+    ContextMetrics,
+    DeviceInfo,
+    DevicePeer,
+    Prediction,
+    Statistics,
+    TraceMetrics,
+    backends,
+    devices,
+    metrics_text,
+)
 from ._trace import Trace  # noqa: E402
 
 _raw.install(
@@ -80,6 +91,7 @@ __all__ = [
     "Cancelled",
     "Compute",
     "Context",
+    "ContextMetrics",
     "Deadlock",
     "DeadlineExceeded",
     "DependencyFailed",
@@ -118,5 +130,6 @@ __all__ = [
     "devices",
     "matmul",
     "matmul_async",
+    "metrics_text",
     "set_default_context",
 ]

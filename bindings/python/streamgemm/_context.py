@@ -11,8 +11,9 @@ from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, _place_of
 from ._memory import Buffer, Pinned, pinned_empty
 from ._plan import Plan
 from ._gemm import GemmMethods
-from ._records import DeviceInfo, fields_of
+from ._records import ContextMetrics, DeviceInfo, fields_of
 from ._streams import Event, Stream, address_of
+from ._trace import Trace
 
 _numbers = itertools.count(1)
 _FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
@@ -63,6 +64,16 @@ class Context(Handle, GemmMethods):
     def device(self):
         """The properties of its device."""
         return DeviceInfo._read(_raw.sg_context_device, self._open())
+
+    @property
+    def metrics(self):
+        """Its counters now: ContextMetrics."""
+        return ContextMetrics._read(_raw.sg_context_get_metrics, self._open())
+
+    def trace(self, path=None, *, max_events=0):
+        """Starts recording, as Trace(path, max_events=max_events): `with context.trace("run.html"):`. The recording has all
+        contexts of the process."""
+        return Trace(path, max_events=max_events)
 
     def synchronize(self):
         """Waits until every job submitted before has completed, successfully or not."""

@@ -133,6 +133,11 @@ class Job(Uncopied, _raw.JobBase, concurrent.futures.Future):
         return _raw.job_label(self._handle) if self._handle else ""  # a batch of nothing was not submitted
 
     @property
+    def progress(self):
+        """The fraction of its commands that have completed: 1 exactly if it has succeeded."""
+        return _raw.sg_job_progress(self._handle) if self._handle else 1.0
+
+    @property
     def statistics(self):
         """Waits for it; its statistics."""
         self.wait()

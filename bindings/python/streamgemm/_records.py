@@ -76,8 +76,14 @@ class Statistics(Record):
     _struct = _raw.sg_job_statistics
 
 
+class ContextMetrics(Record):
+    """Counters of a context."""
+
+    _struct = _raw.sg_context_metrics
+
+
 class TraceMetrics(Record):
-    """Figures of the trace of one context."""
+    """Figures of the trace of one context, or of one stream of it."""
 
     _struct = _raw.sg_trace_metrics
 
@@ -96,6 +102,11 @@ def _all(kind, count, describe):
 def devices():
     """All devices of all usable backends."""
     return _all(DeviceInfo, _raw.sg_device_count, _raw.sg_device_describe)
+
+
+def metrics_text():
+    """The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with."""
+    return _raw.metrics_text()
 
 
 def backends():

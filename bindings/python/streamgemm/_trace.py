@@ -8,6 +8,7 @@ from ._enums import TraceFormat, integer, value_of
 from ._handles import Handle
 from ._job import Job
 from ._records import TraceMetrics
+from ._streams import Stream
 
 
 class Trace(Handle):
@@ -49,9 +50,10 @@ class Trace(Handle):
         """Rows of characters, and the figures of each context."""
         return self.export(TraceFormat.TEXT).decode()
 
-    def metrics(self, context):
-        """Figures of one context: TraceMetrics."""
-        return TraceMetrics._read(_raw.sg_trace_get_metrics, self._open(), context._open())
+    def metrics(self, of):
+        """Figures of a Context, or of a Stream: TraceMetrics. of: whose."""
+        read = _raw.sg_trace_get_stream_metrics if isinstance(of, Stream) else _raw.sg_trace_get_metrics
+        return TraceMetrics._read(read, self._open(), of._open())
 
     def overlap(self, first, second):
         """For how many seconds `first` and `second` ran side by side: two Jobs, or the jobs of two Streams."""

@@ -46,8 +46,31 @@ class Traces(DeviceTest):
         self.assertGreaterEqual(trace.overlap(*jobs), 0)
         self.assertAlmostEqual(trace.overlap(*jobs), trace.overlap(*streams))
         self.assertGreater(trace.overlap(jobs[0], jobs[0]), 0)
+        of_stream = trace.metrics(streams[0])
+        self.assertEqual(1, of_stream.jobs)
+        self.assertLess(of_stream.commands, figures.commands)
+        self.assertAlmostEqual(trace.overlap(jobs[0], jobs[0]), of_stream.busy_seconds)
         with self.assertRaisesRegex(TypeError, "two Jobs, or two Streams"):
             trace.overlap(jobs[0], streams[0])
+
+    def test_counters(self):
+        before = self.context.metrics
+        a = np.ones((64, 64))
+        job = self.context.gemm_async(a, a)
+        job.result(300)
+        self.assertEqual(1.0, job.progress)
+        self.context.synchronize()
+        after = self.context.metrics
+        self.assertEqual(1, after.jobs_submitted - before.jobs_submitted)
+        self.assertEqual(after.jobs_submitted, after.jobs_completed)
+        self.assertGreater(after.compute_seconds, before.compute_seconds)
+        text = sg.metrics_text()
+        self.assertTrue(text.endswith("# EOF\n"))
+        self.assertIn(f'device="{self.context.device.name}"}} {after.jobs_submitted}', text)
+        with self.context.trace() as trace:
+            self.context.gemm_async(a, a).result(300)
+        self.assertEqual(1, trace.metrics(self.context).jobs)
+        trace.close()
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -167,6 +167,7 @@ void engine::inflight_completed(inflight_command &f) noexcept {
     push_to(completed_, f);
   } else {
     f.owner->ran(f);
+    usage_.count_single(f);
     if (f.owner->trace_number != 0 && trace::recording_is_on()) trace_single(f);
     f.owner->work_completed();
   }
@@ -219,6 +220,15 @@ void engine::step() noexcept {
     }
   } while (memory_released_);  // a run of higher priority may wait for it, and no other event would start it
   note_saturation();
+  note_queued();
+}
+
+void engine::note_queued() noexcept {
+  for (std::size_t priority = 0; priority < priorities; ++priority) {
+    std::size_t queued = 0;
+    for (const ready_jobs &list : ready_[priority]) queued += list.size();
+    usage_.set_queued(priority, queued);
+  }
 }
 
 void engine::note_saturation() noexcept {

@@ -17,6 +17,7 @@
 #include "backend/device.hpp"
 #include "plan/model/device_model.hpp"
 #include "run/dispatch/batch.hpp"
+#include "run/dispatch/device_usage.hpp"
 #include "run/dispatch/lane_set.hpp"
 #include "run/dispatch/launcher.hpp"
 #include "run/dispatch/oom_replan.hpp"
@@ -56,6 +57,7 @@ class engine {
   // Adds a dedicated lane. Any thread; blocks until a step has done it. False: no lane is left.
   bool admit(lane_slot &dedicated) noexcept;
   void dismiss(lane_slot &dedicated) noexcept;  // nothing of it is in flight
+  const device_usage &usage() const noexcept { return usage_; }
   // Some backend calls of a command have completed; the last one completes the command.
   void complete_calls(inflight_command &f, sg_status status, const char *message, std::int64_t start_ns,
                       std::int64_t end_ns, std::int32_t backend_calls) noexcept;
@@ -85,6 +87,7 @@ class engine {
   // ---- Steps ----
   void step() noexcept;
   void note_saturation() noexcept;
+  void note_queued() noexcept;
   void sort_in(job &ready) noexcept;
   static bool complete_unrun(job &ready) noexcept;
   void drop_cancelled() noexcept;
@@ -134,6 +137,7 @@ class engine {
   std::atomic<bool> hurry_wanted_{false};
   std::atomic<bool> lane_full_{false};  // a job could not follow another on the device: the lane was full
   std::atomic<std::int64_t> expected_end_ns_{0};
+  device_usage usage_;
 
   bool hurried_ = false;          // in this step
   bool memory_released_ = false;  // likewise: a run has released memory

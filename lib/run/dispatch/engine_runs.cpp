@@ -46,6 +46,7 @@ bool engine::start_run(job &ready) noexcept {
     ready.fail(status, last_error());  // advance() completes it
   }
   running.push_back(&ready);
+  ready.begins(ready.program->schedule->commands.size());
   if (ready.trace_number != 0 && trace::recording_is_on())
     trace::note_schedule(ready.trace_number, ready.owner().number(), ready.program->schedule, ready.program->problems,
                          ready.program->request, model_);
@@ -226,6 +227,7 @@ void engine::command_completed(inflight_command &f) noexcept {
   else
     completed(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
+  usage_.count_of_run(f);
   if (f.batch) {
     running.add_time(f, running.ready_ns());
     if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(f, running.ready_ns());

@@ -59,7 +59,8 @@ void job::clear_rest() noexcept {
   cause_.store(0, std::memory_order_relaxed);
   start_ns_ = unset;
   busy_ns_ = 0;
-  commands_run_ = 0;
+  commands_run_.store(0, std::memory_order_relaxed);
+  commands_.store(0, std::memory_order_relaxed);
   more_dependencies_.clear();
 }
 

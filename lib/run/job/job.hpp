@@ -117,6 +117,9 @@ class alignas(64) job final : public object {
   // The cause of its failure, present or coming; 0: none.
   std::uint64_t cause() const noexcept { return cause_.load(std::memory_order_relaxed); }
   bool dependency_failed() const noexcept { return dependency_failed_.load(std::memory_order_relaxed); }
+  void begins(std::size_t commands) noexcept {  // its run begins, or a graph's run with so many children
+    commands_.store(static_cast<std::int32_t>(commands), std::memory_order_relaxed);
+  }
   void ran(const inflight_command &command) noexcept;  // one command has completed; calls are serialized
   void add_time(const inflight_command &command, std::int64_t not_before_ns) noexcept;  // likewise
   void completed_in_batch(std::int64_t start_ns, std::int64_t end_ns,
@@ -138,6 +141,7 @@ class alignas(64) job final : public object {
   bool request_cancel() noexcept;             // false: already completed
   void call_back(callback_request *request) noexcept;  // takes ownership
   void statistics(sg_job_statistics &out) const noexcept;
+  double progress() const noexcept;  // 0 to 1, by commands, or by children
   job_home &owner() const noexcept { return *owner_; }
   // Prefetches for writing the lines that a submission, or a completion, writes: another core wrote them last.
   void fetch() const noexcept;
@@ -259,7 +263,7 @@ class alignas(64) job final : public object {
   sg_status status_ = SG_STATUS_OK;
   std::atomic<std::uint64_t> cause_{0};
   std::int64_t start_ns_ = unset, busy_ns_ = 0;
-  std::int32_t commands_run_ = 0;
+  std::atomic<std::int32_t> commands_run_{0}, commands_{0};  // or children; commands_: 0 before it starts
   std::vector<std::unique_ptr<dependency>> more_dependencies_;
   dependency dependencies_[inline_dependencies];
   char message_[240] = "";  // of its failure

@@ -87,12 +87,13 @@ void job::record_completion() const noexcept {
 
 void job::complete_in_full(sg_status status) noexcept {
   status_ = status;
-  if (!run && commands_run_ > 0) add_time(single, ready_ns());
+  if (!run && !graph && commands_run_ > 0) add_time(single, ready_ns());
   if (end_ns() == 0) end_ns_.store(ready_ns() ? ready_ns() : owner_->device_now_ns(), std::memory_order_relaxed);
   operands.clear();
   run.reset();
   if (graph) graph = std::shared_ptr<const recorded_graph>(graph->totals);
   if (status != SG_STATUS_OK) {
+    owner_->count_failure(status);
     record_failure();
     log_failure();
   }
@@ -142,6 +143,7 @@ void job::finish() noexcept {
     std::snprintf(text, sizeof text, "submission %d of the graph: %s", child_index, message_);
     parent->fail(status, text);
   }
+  parent->commands_run_.fetch_add(1, std::memory_order_relaxed);
   parent->not_before(end_ns());
   parent->release_start();
 }

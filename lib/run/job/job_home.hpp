@@ -11,6 +11,7 @@
 #include "backend/device.hpp"
 #include "base/futex.hpp"
 #include "base/object.hpp"
+#include "run/job/context_counters.hpp"
 #include "run/job/job.hpp"
 #include "run/job/job_limit.hpp"
 #include "run/job/job_pool.hpp"
@@ -61,6 +62,13 @@ class job_home : public object {
     std::int64_t unused_ = 0;
   };
 
+  void count_failure(sg_status status) noexcept {
+    const bool wanted = status == SG_STATUS_CANCELLED || status == SG_STATUS_DEADLINE_EXCEEDED;
+    (wanted ? cancelled_ : failed_).fetch_add(1, std::memory_order_relaxed);
+  }
+  // Any thread that does not hold the submission lock.
+  virtual context_counters counters() noexcept = 0;
+
   // --- The clock: the device's where that is virtual ---
   // The host has observed this time of the device's clock, so later submissions start no earlier.
   void host_has_seen(std::int64_t device_ns) noexcept;
@@ -110,6 +118,8 @@ class job_home : public object {
   const bool virtual_clock_;
   job_limit limit_;
   std::atomic<std::int64_t> host_seen_ns_{0};
+  std::atomic<std::uint64_t> failed_{0}, cancelled_{0};  // jobs
+  const std::int64_t created_ns_ = monotonic_ns();
 
  private:
   friend service;

@@ -9,7 +9,18 @@
 
 namespace sg {
 
-void job::ran(const inflight_command &command) noexcept { commands_run_ += command.commands; }
+void job::ran(const inflight_command &command) noexcept {
+  const std::int32_t before = commands_run_.load(std::memory_order_relaxed);  // calls are serialized
+  commands_run_.store(before + command.commands, std::memory_order_relaxed);
+}
+
+double job::progress() const noexcept {
+  if (done() && status_ == SG_STATUS_OK) return 1;
+  const std::int32_t all = commands_.load(std::memory_order_relaxed),
+                     run = commands_run_.load(std::memory_order_relaxed);
+  // The last command completes shortly before the job, and a job whose commands all ran may have failed.
+  return all > 0 ? std::min(double(run) / double(all), 1 - 1 / (1 + double(all))) : 0;
+}
 
 void job::completed_in_batch(std::int64_t start_ns, std::int64_t end_ns, std::size_t batch_size) noexcept {
   if (plain && has_one_ref()) {  // no caller can query its statistics any more

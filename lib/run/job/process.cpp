@@ -89,6 +89,16 @@ void record_names_of_homes() noexcept {
   for (const job_home *c = g_homes.first; c; c = c->next_registered) c->record_name();
 }
 
+std::vector<context_counters> counters_of_homes() {
+  std::vector<context_counters> all;
+  {
+    const std::lock_guard lock(g_homes.lock);
+    for (job_home *c = g_homes.first; c; c = c->next_registered) all.push_back(c->counters());
+  }
+  std::reverse(all.begin(), all.end());
+  return all;
+}
+
 void unregister_home(job_home &retired) noexcept {
   registry_of_homes &all = g_homes;
   const std::lock_guard lock(all.lock);

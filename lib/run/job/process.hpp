@@ -3,6 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <vector>
+
+#include "run/job/context_counters.hpp"
 
 namespace sg {
 
@@ -19,5 +22,8 @@ void unregister_home(job_home &retired) noexcept;
 
 // Records the names of all contexts in the trace.
 void record_names_of_homes() noexcept;
+
+// The counters of all contexts, the oldest first. Throws std::bad_alloc.
+std::vector<context_counters> counters_of_homes();
 
 }  // namespace sg

@@ -109,6 +109,11 @@ bool arena_pool::idle() noexcept {
   return in_use_ == 0;
 }
 
+std::int64_t arena_pool::held() noexcept {
+  const std::lock_guard lock(lock_);
+  return held_;
+}
+
 void arena_pool::trim() noexcept {
   const std::lock_guard lock(lock_);
   free_kept();

@@ -34,6 +34,7 @@ class arena_pool {
   bool keeps(std::int64_t bytes) noexcept;  // acquire(bytes) would not allocate
   bool idle() noexcept;                     // no block is in use
   void trim() noexcept;                     // frees the kept blocks
+  std::int64_t held() noexcept;             // bytes, of all blocks
 
  private:
   struct block {

@@ -26,12 +26,18 @@ void *pinned_memory::allocate(std::uint64_t bytes) {
     const std::lock_guard lock(lock_);
     known_.add(memory, bytes, SG_MEMORY_PINNED);
     allocated_.emplace(address_of(memory), bytes);
+    allocated_bytes_ += bytes;
   } catch (...) {
     known_.remove(memory);
     device_.ops().host_free(device_.handle(), memory);
     throw;
   }
   return memory;
+}
+
+std::uint64_t pinned_memory::allocated_bytes() const noexcept {
+  const std::lock_guard lock(lock_);
+  return allocated_bytes_;
 }
 
 std::uint64_t pinned_memory::size_of(const void *memory) const {
@@ -44,9 +50,12 @@ void pinned_memory::free(void *memory) {
   if (!memory) return;
   {
     const std::lock_guard lock(lock_);
-    if (allocated_.erase(address_of(memory)) == 0)
+    const auto found = allocated_.find(address_of(memory));
+    if (found == allocated_.end())
       throw error(SG_STATUS_INVALID_ARGUMENT, "memory is %p, which sg_host_alloc did not give for this context",
                   memory);
+    allocated_bytes_ -= found->second;
+    allocated_.erase(found);
     known_.remove(memory);
   }
   device_.ops().host_free(device_.handle(), memory);

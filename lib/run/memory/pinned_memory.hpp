@@ -19,6 +19,7 @@ class pinned_memory {
   pinned_memory(const pinned_memory &) = delete;
   pinned_memory &operator=(const pinned_memory &) = delete;
 
+  std::uint64_t allocated_bytes() const noexcept;
   void *allocate(std::uint64_t bytes);              // Throws sg::error.
   std::uint64_t size_of(const void *memory) const;  // of an allocation; 0: not found
   void free(void *memory);  // Throws sg::error unless it came from allocate(). nullptr is a no-op.
@@ -30,6 +31,7 @@ class pinned_memory {
   memory_map &known_;
   mutable std::mutex lock_;
   std::map<std::uintptr_t, std::uint64_t> allocated_, registered_;  // start, bytes
+  std::uint64_t allocated_bytes_ = 0;
 };
 
 }  // namespace sg

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/order/epochs.hpp"
 
+#include <numeric>
+
 namespace sg {
 
 std::uint32_t epochs::count_in() noexcept {
@@ -14,6 +16,10 @@ std::int64_t epochs::count() const noexcept {
   for (std::uint32_t g = oldest_; g != present_ + 1; ++g)
     all += begun_[g % ring_size] - completed_[g % ring_size].count.load();
   return all;
+}
+
+std::int64_t epochs::total() const noexcept {
+  return std::accumulate(std::begin(begun_), std::end(begun_), std::int64_t{0});
 }
 
 // A sleeper stores its awaited count before it reads `count`; a completion reads `awaited` after it has counted: one of

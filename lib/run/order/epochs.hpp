@@ -16,6 +16,7 @@ class epochs {
   std::uint32_t present() const noexcept { return present_; }
   // Jobs in flight.
   std::int64_t count() const noexcept;
+  std::int64_t total() const noexcept;  // jobs that have been counted in
   // Counts another job and returns its epoch.
   std::uint32_t count_in() noexcept;
   // `count` jobs have completed. Any thread.

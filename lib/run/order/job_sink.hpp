@@ -2,7 +2,9 @@
 // Ordering and submission of jobs: the interface of a context for streams, events and graphs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/combining_mutex.hpp"
 #include "run/job/job_home.hpp"
@@ -36,6 +38,8 @@ class job_sink : public job_home {
   virtual void submit_children(const ref<job> &parent, const submission_order &order, const graph_program &program) = 0;
   // Frees a buffer on the service thread once every job submitted so far has completed.
   virtual void free_when_unused(device_buffer &released) noexcept = 0;
+
+  std::atomic<std::int64_t> buffer_bytes{0};  // of device buffers
 
   // Serializes the order of submissions. Completions take it only to free memory.
   combining_mutex &submission_lock() noexcept { return submission_lock_; }

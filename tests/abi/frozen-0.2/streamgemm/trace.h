@@ -53,7 +53,7 @@ typedef struct sg_trace_options {
 #define SG_TRACE_OPTIONS_INIT {sizeof(sg_trace_options), 0}
 
 /**
- * Figures of the trace of one context. Times of several lanes of one kind are those in which at least one of them worked, so
+ * Figures of the trace of one context, or of one stream of it. Times of several lanes of one kind are those in which at least one of them worked, so
  * busy time never exceeds the span. The idle times add up to span_seconds - compute_seconds.
  */
 typedef struct sg_trace_metrics {
@@ -141,6 +141,13 @@ SG_API sg_status sg_trace_export(sg_trace *trace, sg_trace_format format, void *
  * Since 0.2.
  */
 SG_API sg_status sg_trace_get_metrics(sg_trace *trace, sg_context *context, sg_trace_metrics *out_metrics);
+
+/**
+ * Figures of the jobs of one stream. The span, and the idle times, are those in which the stream's own commands did not run.
+ * @param[in,out] out_metrics As in sg_trace_get_metrics.
+ * @return As sg_trace_get_metrics. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_trace_get_stream_metrics(sg_trace *trace, sg_stream *stream, sg_trace_metrics *out_metrics);
 
 /**
  * For how long two jobs ran side by side: the time in which commands of both ran, 0 if the trace saw none of them.

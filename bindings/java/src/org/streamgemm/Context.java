@@ -107,6 +107,19 @@ public final class Context extends NativeObject {
   }
 
   /**
+   * Its counters.
+   *
+   * @return as they are now
+   */
+  public ContextMetrics metrics() {
+    try {
+      return ContextMetrics.from(struct -> Native.sg_context_get_metrics(handle(), struct));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
    * Waits until everything submitted so far has completed in the library, successfully or not. Futures follow on the executor.
    */
   public void synchronize() {

@@ -109,6 +109,18 @@ public final class Job<T> extends Stage<T> {
   }
 
   /**
+   * The fraction of its commands that have completed.
+   *
+   * @return 1 exactly if it has succeeded; 0 before it starts, and after it has failed
+   */
+  public double progress() {
+    synchronized (this) {
+      if (handle != 0) return Double.longBitsToDouble(Native.sg_job_progress(handle));
+    }
+    return status == Status.OK ? 1 : 0;
+  }
+
+  /**
    * The statistics of the completed job.
    *
    * @return empty unless {@link Submit#statistics()} requested them and the job has completed

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.streamgemm;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -42,6 +44,23 @@ public final class StreamGemm {
       all.add(BackendInfo.from(struct -> Native.sg_backend_describe(index, struct)));
     }
     return Collections.unmodifiableList(all);
+  }
+
+  /**
+   * The counters of all contexts of the process as OpenMetrics text: what an HTTP server answers a scraper with.
+   *
+   * @return the text
+   */
+  public static String metricsText() {
+    ByteBuffer text = ByteBuffer.allocateDirect(0);
+    long needed = Native.sg_metrics_text(0, 0);
+    while (needed > text.capacity()) { // the next text may be longer
+      text = ByteBuffer.allocateDirect(Math.toIntExact(needed));
+      needed = Native.sg_metrics_text(Native.address(text), text.capacity());
+    }
+    byte[] bytes = new byte[(int) needed - 1]; // without the NUL
+    text.get(bytes);
+    return new String(bytes, StandardCharsets.UTF_8);
   }
 
   /**

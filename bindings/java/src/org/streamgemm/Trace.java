@@ -104,6 +104,21 @@ public final class Trace extends NativeObject {
   }
 
   /**
+   * Figures of the jobs of one stream.
+   *
+   * @param stream whose
+   * @return the figures
+   */
+  public TraceMetrics metrics(Stream stream) {
+    try {
+      return TraceMetrics.from(struct -> Native.sg_trace_get_stream_metrics(handle(), stream.handle(), struct));
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(stream);
+    }
+  }
+
+  /**
    * For how long jobs of two streams ran side by side.
    *
    * @param first a stream

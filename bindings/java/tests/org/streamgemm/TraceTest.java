@@ -47,6 +47,13 @@ public class TraceTest {
       assertEquals(0, figures.droppedEvents());
       assertTrue(figures.computeSeconds() > 0);
       assertTrue(figures.busySeconds() <= figures.spanSeconds());
+      assertEquals(1, trace.metrics(one).jobs());
+      assertEquals(1, first.progress(), 0);
+      context.synchronize();
+      assertEquals(2, context.metrics().jobsCompleted());
+      String text = StreamGemm.metricsText();
+      assertTrue(text, text.contains("streamgemm_jobs_submitted_total{context="));
+      assertTrue(text, text.endsWith("# EOF\n"));
       assertTrue(trace.overlap(one, one) > 0);
       assertTrue(trace.overlap(one, other) <= trace.overlap(one, one));
       trace.write(file);

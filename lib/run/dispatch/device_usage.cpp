@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/dispatch/device_usage.hpp"
+
+#include <algorithm>
+
+#include "ops/copy.hpp"
+#include "run/job/job.hpp"
+#include "run/program/inflight_command.hpp"
+
+namespace sg {
+
+void device_usage::count(lane_kind where, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t bytes) noexcept {
+  if (where == lane_kind::staging || end_ns == 0) return;  // not the device's, or it did not run
+  lane &of = lanes_[static_cast<std::size_t>(where)];
+  of.commands.fetch_add(1, std::memory_order_relaxed);
+  if (bytes != 0) of.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  // By union: only what lies beyond the latest end is new.
+  std::int64_t latest = of.latest_end_ns.load(std::memory_order_relaxed);
+  while (latest < end_ns && !of.latest_end_ns.compare_exchange_weak(latest, end_ns, std::memory_order_relaxed)) {
+  }
+  if (const std::int64_t fresh = end_ns - std::max(start_ns, latest); fresh > 0)
+    of.busy_ns.fetch_add(fresh, std::memory_order_relaxed);
+}
+
+void device_usage::count_single(const inflight_command &f) noexcept {
+  const job &owner = *f.owner;
+  lane_kind where = lane_kind::compute;
+  std::uint64_t bytes = 0;
+  if (owner.kind == work_kind::copy) {
+    const bool to = owner.copy.dst_space.kind == SG_MEMORY_DEVICE, from = owner.copy.src_space.kind == SG_MEMORY_DEVICE;
+    if (to != from) where = to ? lane_kind::copy_in : lane_kind::copy_out;
+    if (to != from)
+      bytes = static_cast<std::uint64_t>(owner.copy.width) * static_cast<std::uint64_t>(owner.copy.height);
+  } else if (owner.kind == work_kind::lane_marker || owner.kind == work_kind::marker) {
+    return;
+  }
+  count(where, f.start_ns, f.end_ns, bytes);
+}
+
+void device_usage::count_of_run(const inflight_command &f) noexcept {
+  const schedule &s = *f.owner->program->schedule;
+  const command &c = s.commands[f.index];
+  const bool copies = c.is<ops::copy_in>() || c.is<ops::copy_out>();
+  count(c.where.kind, f.start_ns, f.end_ns, copies ? static_cast<std::uint64_t>(bytes_of_copy(s.buffers, c)) : 0);
+}
+
+void device_usage::read(context_counters &out) const noexcept {
+  for (std::size_t i = 0; i < counted_lanes; ++i) {
+    out.lanes[i].commands += lanes_[i].commands.load(std::memory_order_relaxed);
+    out.lanes[i].bytes += lanes_[i].bytes.load(std::memory_order_relaxed);
+    out.lanes[i].busy_ns += lanes_[i].busy_ns.load(std::memory_order_relaxed);
+    out.queued[i] += queued_[i].load(std::memory_order_relaxed);
+  }
+}
+
+std::int64_t device_usage::latest_end_ns() const noexcept {
+  std::int64_t latest = 0;
+  for (const lane &each : lanes_) latest = std::max(latest, each.latest_end_ns.load(std::memory_order_relaxed));
+  return latest;
+}
+
+}  // namespace sg
