@@ -221,6 +221,11 @@ std::int64_t context::expected_end_ns() const noexcept {
 
 void context::synchronize() noexcept {
   const trace::timed_event waiting(trace::event_kind::wait, number());
+  wait_for_epochs();
+  for (const device_room &each : rooms_) host_has_seen(each.executor.usage().latest_end_ns());
+}
+
+void context::wait_for_epochs() noexcept {
   const auto holds = [this](auto &&condition) {
     bool result = false;
     submission_lock_.run([&] { result = condition(); });
@@ -298,6 +303,11 @@ void context::free_unused_buffers() noexcept {
     released_count_.fetch_sub(1, std::memory_order_acq_rel);
     free_now = next;
   }
+}
+
+void context::record_name() const noexcept {
+  job_home::record_name();
+  trace::note_model(number(), model());
 }
 
 context_counters context::counters() noexcept {

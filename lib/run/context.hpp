@@ -87,6 +87,7 @@ class context final : public job_sink {
   void free_when_unused(device_buffer &released) noexcept override;
   void free_unused_buffers() noexcept override;
   context_counters counters() noexcept override;
+  void record_name() const noexcept override;
 
  private:
   context(std::shared_ptr<device> opened, machine_model machine, const context_settings &settings);
@@ -98,6 +99,7 @@ class context final : public job_sink {
   void trace_child(job &child) noexcept;          // of a graph's run
   std::int64_t expected_end_ns() const noexcept;  // of the latest command of any device, on CLOCK_MONOTONIC
   bool count_completions(std::uint32_t epoch, std::int64_t count) noexcept override;
+  void wait_for_epochs() noexcept;  // for all until now
   void compute_here(job &work, ref<job> *kept) noexcept;
   void follow_native(stream &in);  // orders the stream's next job after the caller's own work in the native stream
   // Returns a reference to be released without the submission lock.

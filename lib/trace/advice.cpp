@@ -2,139 +2,15 @@
 #include "trace/advice.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <map>
-#include <utility>
-
-#include "base/error.hpp"
-#include "plan/planner.hpp"
 
 namespace sg::trace {
 
-namespace {
-
-constexpr double least_gain = 0.03;                  // of the predicted time
-constexpr std::size_t most_schedules_examined = 64;  // each is planned some times, which may take 10 ms
-
-// Jobs with one schedule.
-struct group {
-  const recorded_schedule *first = nullptr;
-  std::uint64_t jobs = 0;
-  std::int64_t measured_ns = 0;  // of all
-};
-
-struct alternative {
-  const char *title;
-  std::vector<problem> problems;
-  plan_request request;
-};
-
-template <class Change>
-std::vector<problem> changed(const std::vector<problem> &problems, Change &&change) {
-  std::vector<problem> made = problems;
-  for (problem &each : made) {
-    each.downcast_to_bf16 = false;  // the planner's own
-    change(each);
-  }
-  return made;
-}
-
-template <class Condition>
-bool any_operand(const std::vector<problem> &problems, Condition &&holds) {
-  return std::any_of(problems.begin(), problems.end(), [&](const problem &p) {
-    return holds(p.a) || holds(p.b) || holds(p.c) || (p.has_bias() && holds(p.bias));
-  });
-}
-
-void place(problem &p, sg_memory_kind from, memory_space to) {
-  for (operand *each : {&p.a, &p.b, &p.c, &p.bias})
-    if (each->space.kind() == from || (from == SG_MEMORY_AUTO && each->space.kind() != SG_MEMORY_DEVICE))
-      each->space = to;
-}
-
-bool is_restricted(const plan_request &request) noexcept {
-  plan_request free;
-  free.device = request.device;
-  free.latency = request.latency;
-  free.by_rows = request.by_rows;
-  free.memory_limit = request.memory_limit;
-  return !(request == free);
-}
-
-std::vector<alternative> alternatives_to(const recorded_schedule &now) {
-  std::vector<alternative> all;
-  if (is_restricted(now.request)) {
-    plan_request free = now.request;
-    free.split = split_kind::automatic;
-    free.parts = free.streams = 0;
-    free.tile_m = free.tile_n = free.tile_k = 0;
-    all.push_back({"leave the split and the tiles to the planner", changed(now.problems, [](problem &) {}), free});
-  }
-  if (any_operand(now.problems, [](const operand &x) { return x.space == SG_MEMORY_PAGEABLE; }))
-    all.push_back({"pin the operands (sg_host_alloc, sg_host_register)",
-                   changed(now.problems, [](problem &p) { place(p, SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED); }),
-                   now.request});
-  const bool is_exact_f32 = std::all_of(now.problems.begin(), now.problems.end(), [](const problem &p) {
-    return p.a.type == SG_DTYPE_F32 && p.compute == SG_COMPUTE_EXACT;
-  });
-  if (is_exact_f32) {
-    all.push_back({"allow tf32, if 3 decimal digits are enough (SG_COMPUTE_TF32)",
-                   changed(now.problems, [](problem &p) { p.compute = SG_COMPUTE_TF32; }), now.request});
-    all.push_back({"allow 3xtf32, with the accuracy of f32 (SG_COMPUTE_3XTF32)",
-                   changed(now.problems, [](problem &p) { p.compute = SG_COMPUTE_3XTF32; }), now.request});
-  }
-  if (any_operand(now.problems, [](const operand &x) { return x.space.kind() != SG_MEMORY_DEVICE; }))
-    all.push_back({"keep the operands in device memory between jobs (sg_buffer_create)",
-                   changed(now.problems, [](problem &p) { place(p, SG_MEMORY_AUTO, SG_MEMORY_DEVICE); }), now.request});
-  return all;
-}
-
-std::string shape_text(const recorded_schedule &of) {
-  const problem &p = of.problems.front();
-  char text[160];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld%s, %s", static_cast<long long>(p.m), static_cast<long long>(p.n),
-                static_cast<long long>(p.k), of.problems.size() > 1 ? " and others" : "", of.runs->strategy.c_str());
-  return text;
-}
-
-void add_advice(std::vector<advice> &to, const group &jobs) {
-  const recorded_schedule &now = *jobs.first;
-  const double now_seconds = now.runs->predicted_seconds;
-  for (const alternative &each : alternatives_to(now)) {
-    double seconds = 0;
-    try {
-      seconds = make_plan(each.problems, *now.model, each.request)->predicted_seconds;
-    } catch (const error &) {
-      continue;  // the device cannot do that
-    }
-    if (now_seconds - seconds < least_gain * now_seconds) continue;
-    char evidence[400];
-    std::snprintf(evidence, sizeof evidence, "%llu jobs of %s took %s, predicted %s each; %s each then",
-                  static_cast<unsigned long long>(jobs.jobs), shape_text(now).c_str(),
-                  ns_text(jobs.measured_ns).c_str(), ns_text(static_cast<std::int64_t>(now_seconds * 1e9)).c_str(),
-                  ns_text(static_cast<std::int64_t>(seconds * 1e9)).c_str());
-    to.push_back({each.title, evidence, (now_seconds - seconds) * double(jobs.jobs)});
-  }
-}
-
-}  // namespace
-
 std::vector<advice> advice_of(const recording &from, const history &measured) {
-  std::map<std::pair<std::uint32_t, const schedule *>, group> groups;
-  for (const recorded_schedule &each : from.schedules) {
-    const traced_job *job = measured.job(each.job);
-    if (each.problems.empty() || !job || job->ended_ns < 0) continue;
-    if (groups.size() >= most_schedules_examined && !groups.count({each.context, each.runs.get()})) continue;
-    group &of = groups[{each.context, each.runs.get()}];
-    of.first = &each;
-    ++of.jobs;
-    of.measured_ns += job->ended_ns - job->started_ns;
-  }
-  std::vector<advice> made;
-  for (const auto &[key, jobs] : groups) add_advice(made, jobs);
-  std::stable_sort(made.begin(), made.end(),
+  std::vector<advice> all = advice_by_plan(from, measured);
+  for (advice &each : advice_by_pattern(from, measured)) all.push_back(std::move(each));
+  std::stable_sort(all.begin(), all.end(),
                    [](const advice &x, const advice &y) { return x.gain_seconds > y.gain_seconds; });
-  return made;
+  return all;
 }
 
 }  // namespace sg::trace

@@ -186,22 +186,40 @@ void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, cons
   }
 }
 
-void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
-                   const std::vector<problem> &problems, const plan_request &request,
-                   const device_model &model) noexcept {
+namespace {
+
+// What is noted under the collector's lock; `note(recording)` may throw std::bad_alloc.
+template <class Note>
+void with_recording(Note &&note) noexcept {
   collector *const known = g_collector.load(std::memory_order_acquire);
   if (!known) return;
   const std::lock_guard held(known->lock);
-  if (!known->into || known->into->schedules.size() >= most_schedules) return;
-  auto &all = known->into->schedules;
-  const auto number = static_cast<std::uint32_t>(context);
+  if (!known->into) return;
   try {
-    const auto of_context =
-        std::find_if(all.begin(), all.end(), [&](const auto &each) { return each.context == number; });
-    auto kept = of_context == all.end() ? std::make_shared<const device_model>(model) : of_context->model;
-    all.push_back({job, number, runs, problems, request, std::move(kept)});
+    note(*known->into);
   } catch (const std::bad_alloc &) {
   }
+}
+
+}  // namespace
+
+void note_model(std::uint64_t context, const device_model &model) noexcept {
+  with_recording([&](recording &into) {
+    const auto number = static_cast<std::uint32_t>(context);
+    for (const recorded_model &each : into.models)
+      if (each.context == number) return;
+    into.models.push_back({number, std::make_shared<const device_model>(model)});
+  });
+}
+
+void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
+                   const std::vector<problem> &problems, const plan_request &request) noexcept {
+  with_recording([&](recording &into) {
+    if (into.schedules.size() >= most_schedules) return;
+    for (const recorded_model &each : into.models)
+      if (each.context == static_cast<std::uint32_t>(context))
+        return into.schedules.push_back({job, each.context, runs, problems, request, each.model});
+  });
 }
 
 void timed_event::begin(std::uint64_t context) noexcept {

@@ -28,12 +28,14 @@ void record(const event &happened) noexcept;
 void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, const char *text,
                  std::uint8_t detail = 0) noexcept;
 
-// The schedule that a job runs, what it was planned for, and the model of its device. Of the first `most_schedules`
-// jobs of a recording.
+// The model of a context's device.
+void note_model(std::uint64_t context, const device_model &model) noexcept;
+
+// The schedule that a job runs, and what it was planned for. Of the first `most_schedules` jobs of a recording, in
+// contexts whose models are noted.
 inline constexpr std::size_t most_schedules = 1024;
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
-                   const std::vector<problem> &problems, const plan_request &request,
-                   const device_model &model) noexcept;
+                   const std::vector<problem> &problems, const plan_request &request) noexcept;
 
 // Records an event of the time in which it exists.
 class timed_event {

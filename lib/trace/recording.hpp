@@ -26,7 +26,12 @@ struct recorded_schedule {
   std::shared_ptr<const schedule> runs;
   std::vector<problem> problems;  // that it computes, as they were planned
   plan_request request;
-  std::shared_ptr<const device_model> model;  // shared by those of one context
+  std::shared_ptr<const device_model> model;
+};
+
+struct recorded_model {
+  std::uint32_t context = 0;
+  std::shared_ptr<const device_model> model;
 };
 
 struct recording {
@@ -34,6 +39,7 @@ struct recording {
   std::vector<event> events;              // each thread's in order
   std::vector<recorded_thread> threads;
   std::vector<recorded_schedule> schedules;
+  std::vector<recorded_model> models;
   std::uint64_t dropped = 0;  // events for which a ring, or the recording, had no room
 };
 

@@ -127,6 +127,58 @@ class Traces(DeviceTest):
         self.assertEqual(1, len(promised), advice)
         self.assertAlmostEqual(1, (forced - exact) / promised[0], delta=0.2)
 
+    def advice_of(self, run):
+        """The figures of a context that ran so, and the advice by title; GEMMs of `run(context)` skip the arithmetic."""
+        with sg.Context(DEVICE + "?timing-only") as context:
+            work = run(context)
+            with sg.Trace() as trace:
+                work()
+                context.synchronize()
+            figures = trace.metrics(context)
+            advice = json.loads(trace.export("json"))["otherData"]["advice"]
+            trace.close()
+        return figures, {each["title"]: each["gain_seconds"] for each in advice}
+
+    def check_gain(self, title, now, better):
+        """What `now` would gain by the advice that begins with `title` is what `better` gains."""
+        before, advice = self.advice_of(now)
+        promised = [gain for name, gain in advice.items() if name.startswith(title)]
+        self.assertEqual(1, len(promised), advice)
+        after, left = self.advice_of(better)
+        self.assertFalse([name for name in left if name.startswith(title)], "the advice was followed")
+        gained = before.span_seconds - after.span_seconds
+        self.assertAlmostEqual(1, gained / promised[0], delta=0.2, msg=(title, gained, promised))
+
+    @unittest.skipUnless(DEVICE.startswith("sim"), "gains are those of a simulated device")
+    def test_advice_on_sizes(self):
+        def padded(gap):
+            def prepare(context):
+                a = context.pinned_empty((32768, 256 + gap), "f32")
+                c = context.pinned_empty((256, 256), "f32")
+                a[:] = 1
+                return lambda: context.gemm_async(a[:, :256], a[:, :256], c, op_a="T")
+            return prepare
+
+        self.check_gain("store the operands without gaps", padded(128), padded(0))
+
+        def sized(n, streams=1, jobs=1):
+            def prepare(context):
+                matrices = [context.buffer(2 * n * n).matrix((n, n), "bf16") for _ in range(2 + jobs)]
+                on = [context.stream() for _ in range(streams)]
+
+                def work():
+                    for i in range(jobs):
+                        context.gemm_async(*matrices[:2], matrices[2 + i], stream=on[i % streams])
+                return work
+            return prepare
+
+        self.check_gain("choose sizes", sized(4100), sized(4096))
+        many, advice = self.advice_of(sized(4096, streams=4, jobs=8))
+        self.assertEqual([0], [gain for name, gain in advice.items() if name.startswith("use fewer streams")], advice)
+        one, advice = self.advice_of(sized(4096, streams=1, jobs=8))
+        self.assertFalse([name for name in advice if name.startswith("use fewer streams")])
+        self.assertAlmostEqual(1, one.span_seconds / many.span_seconds, delta=0.05)
+
     def test_one_at_a_time(self):
         with sg.Trace() as trace:
             with self.assertRaises(sg.Busy):

@@ -47,9 +47,7 @@ bool engine::start_run(job &ready) noexcept {
   }
   running.push_back(&ready);
   ready.begins(ready.program->schedule->commands.size());
-  if (ready.trace_number != 0 && trace::recording_is_on())
-    trace::note_schedule(ready.trace_number, ready.owner().number(), ready.program->schedule, ready.program->problems,
-                         ready.program->request, model_);
+  trace_schedule(ready);
   const std::int64_t predicted_ns = ready.program->predicted_ns(), end_ns = monotonic_ns() + predicted_ns;
   expected_end_ns_.store(end_ns, std::memory_order_relaxed);
   ready.expect_end(end_ns, predicted_ns);

@@ -2,6 +2,7 @@
 // Ready jobs: assigns them to lanes.
 #include "base/error.hpp"
 #include "run/dispatch/engine.hpp"
+#include "run/dispatch/traced_commands.hpp"
 
 namespace sg {
 
@@ -68,6 +69,7 @@ bool engine::start_front(ready_jobs &from, work_class what) noexcept {
 
 void engine::start_single(job &ready, lane_slot &slot) noexcept {
   ready.plain = false;
+  trace_schedule(ready);
   inflight_command &f = ready.single;
   f.begin(this, ready, 0, &slot, 2);
   const command *c = ready.kind == work_kind::schedule ? ready.program->schedule->commands.data() : nullptr;

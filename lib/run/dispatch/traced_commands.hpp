@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of a trace for what the engine has run. Each is called where recording_is_on(), for a job with a trace number.
+// Events of a trace for what the engine has run. All but trace_schedule() are called where
+// recording_is_on(), for a job with a trace number.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 
 namespace sg {
 
+// The schedule of a job that starts; of short ones nothing.
+void trace_schedule(const job &starting) noexcept;
 // The one command of a job.
 void trace_single(const inflight_command &f) noexcept;
 // A command of a run, or a batch of them; what it waited for had completed at `not_before_ns`.

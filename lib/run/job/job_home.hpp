@@ -96,7 +96,7 @@ class job_home : public object {
   }
 
   std::uint64_t number() const noexcept { return number_; }  // no other of the process has it
-  void record_name() const noexcept;                         // in the trace
+  virtual void record_name() const noexcept;                 // in the trace
 
   job_home *next_registered = nullptr, *previous_registered = nullptr;  // process.cpp's list
 

@@ -12,7 +12,7 @@ namespace sg {
 // Sleeps until shortly before the predicted completion of the job, then polls the device. A completion that comes
 // before or after that wakes the thread.
 bool job::wait(const deadline &until) noexcept {
-  trace::timed_event waiting(trace::event_kind::wait, owner_->number(), !done());
+  trace::timed_event waiting(trace::event_kind::wait, owner_->number(), until.is_forever() || !done());
   if (waiting.is_on()) waiting.concerns(trace_number);
   // Not with a timeout: first use of a buffer's pages could delay this thread beyond it.
   if (until.is_forever() && may_help && !done()) owner_->help(*this);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/schedule/merged.hpp"
+
+#include <algorithm>
+
+namespace sg {
+
+void merged_schedule::append(const schedule &next, bool follows) {
+  const auto buffers_before = static_cast<std::int32_t>(whole_.buffers.size());
+  const auto commands_before = static_cast<std::uint32_t>(whole_.commands.size());
+  whole_.buffers.insert(whole_.buffers.end(), next.buffers.begin(), next.buffers.end());
+  for (command each : next.commands) {
+    for (accessed_view &view : each.views)
+      if (view.exists()) view.buffer += buffers_before;
+    const auto first = static_cast<std::uint32_t>(whole_.waits.size());
+    for (std::uint32_t w = 0; w < each.waits; ++w)
+      whole_.waits.push_back(next.waits[each.first_wait + w] + commands_before);
+    if (each.waits == 0 && follows && commands_before > 0) {
+      whole_.waits.push_back(commands_before - 1);
+      each.waits = 1;
+    }
+    each.first_wait = first;
+    whole_.commands.push_back(each);
+  }
+  for (int kind = 0; kind < lane_kinds; ++kind) whole_.lanes[kind] = std::max(whole_.lanes[kind], next.lanes[kind]);
+  whole_.problems = 1;
+}
+
+}  // namespace sg

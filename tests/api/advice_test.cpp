@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice of traces on the order of jobs: following it gains what it promises, in virtual time.
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t n = 768;
+constexpr std::size_t gemms = 8;
+
+class advice_of_traces : public testing::Test {
+ protected:
+  void SetUp() override {
+    context_ = open_context("sim:h200?timing-only");
+    for (void *&each : host_) ASSERT_OK(sg_host_alloc(context_, bytes, &each));
+    for (stream &each : streams_) ASSERT_OK(sg_stream_create(context_, 0, each.out()));
+  }
+  void TearDown() override {
+    for (void *each : host_) EXPECT_OK(sg_host_free(context_, each));
+  }
+
+  // The span of what `run` does, in seconds. `at_once`: no job starts before the last one is submitted; otherwise early
+  // ones may end before, and later ones get their memory.
+  double record(const std::function<void()> &run, bool at_once) {
+    std::optional<gated_job> gate;
+    if (at_once) gate.emplace(context_);
+    before_ = at_once ? gate->get() : nullptr;
+    trace recorded;
+    EXPECT_OK(sg_trace_start(nullptr, recorded.out()));
+    run();
+    if (gate) gate->open();
+    EXPECT_OK(sg_context_synchronize(context_));
+    kept_.clear();
+    sg_trace_metrics m = SG_TRACE_METRICS_INIT;
+    EXPECT_OK(sg_trace_get_metrics(recorded, context_, &m));
+    std::uint64_t needed = 0;
+    EXPECT_OK(sg_trace_export(recorded, SG_TRACE_JSON, nullptr, 0, &needed));
+    exported_.assign(needed, '\0');
+    EXPECT_OK(sg_trace_export(recorded, SG_TRACE_JSON, exported_.data(), needed, nullptr));
+    return m.span_seconds;
+  }
+  // Gain that the latest recording promises for the advice whose title begins so; -1: it does not give it.
+  double promised(const char *title) const {
+    const std::size_t at = exported_.find(std::string("\"title\": \"") + title);
+    if (at == std::string::npos) return -1;
+    const char *const key = "\"gain_seconds\": ";
+    return std::stod(exported_.substr(exported_.find(key, at) + std::strlen(key)));
+  }
+  void check(const char *title, const std::function<void()> &now, const std::function<void()> &better) {
+    const double before = record(now, false);
+    const double gain = promised(title);
+    ASSERT_GT(gain, 0) << title << ": " << exported_.substr(exported_.find("\"advice\""), 2000);
+    // How the library's threads meet decides how dense the virtual timeline is: the densest of some counts.
+    double after = before;
+    for (int i = 0; i < 20 && (before - after) / gain < 0.8; ++i) {
+      const double again = record(better, true);
+      if (again < after && promised(title) < 0) after = again;
+    }
+    EXPECT_NEAR(1, (before - after) / gain, 0.2) << title << ": " << before << " s, then " << after;
+  }
+
+  sg_submit submit_on(sg_stream *stream) const {
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.stream = stream;
+    if (before_) {
+      submit.after = &before_;
+      submit.after_count = 1;
+    }
+    return submit;
+  }
+  // C = A * B of f32 in pinned memory.
+  void gemm(std::size_t c, sg_stream *on) {
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = {host_[0], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    desc.b = {host_[1], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    desc.c = {host_[2 + c], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+    const sg_submit submit = submit_on(on);
+    kept_.emplace_back();
+    ASSERT_OK(sg_gemm_async(context_, &desc, &submit, kept_.back().out()));
+  }
+  void gemms_side_by_side() {
+    for (std::size_t i = 0; i < gemms; ++i) gemm(i, streams_[i]);
+  }
+
+  static constexpr std::uint64_t bytes = n * n * sizeof(float);
+  context context_;
+  void *host_[2 + gemms] = {};
+  stream streams_[gemms];
+  std::vector<job> kept_;
+  sg_job *before_ = nullptr;  // all jobs run after it
+  std::string exported_;
+};
+
+TEST_F(advice_of_traces, submit_several_jobs_before_waiting) {
+  check(
+      "submit several jobs",
+      [&] {
+        for (std::size_t i = 0; i < gemms; ++i) {
+          gemm(i, nullptr);
+          ASSERT_OK(sg_job_wait(kept_.back(), SG_FOREVER));
+        }
+      },
+      [&] { gemms_side_by_side(); });
+}
+
+TEST_F(advice_of_traces, several_streams_instead_of_one) {
+  check(
+      "put jobs that do not need each other",
+      [&] {
+        for (std::size_t i = 0; i < gemms; ++i) gemm(i, streams_[0]);
+      },
+      [&] { gemms_side_by_side(); });
+}
+
+TEST_F(advice_of_traces, memory_of_its_own_for_each_stream) {
+  check(
+      "let the streams run side by side",
+      [&] {
+        for (std::size_t i = 0; i < gemms; ++i) gemm(0, streams_[i]);
+      },
+      [&] { gemms_side_by_side(); });
+}
+
+TEST_F(advice_of_traces, larger_copies) {
+  owned<sg_buffer, sg_buffer_release> buffer;
+  ASSERT_OK(sg_buffer_create(context_, bytes, buffer.out()));
+  void *data = nullptr;
+  ASSERT_OK(sg_buffer_data(buffer, &data));
+  for (const bool in : {true, false}) {
+    const auto copies = [&](std::uint64_t pieces) {
+      return [&, pieces] {
+        for (std::uint64_t i = 0; i < pieces; ++i) {
+          char *const device = static_cast<char *>(data) + i * (bytes / pieces);
+          char *const host = static_cast<char *>(host_[0]) + i * (bytes / pieces);
+          const sg_submit submit = submit_on(nullptr);
+          ASSERT_OK(sg_copy_async(context_, in ? device : host, in ? host : device, bytes / pieces, &submit, nullptr));
+        }
+      };
+    };
+    check("copy more at a time", copies(256), copies(1));
+  }
+}
+
+// Chains of a copy to the device, a GEMM there and a copy back, on one stream and on several.
+TEST_F(advice_of_traces, chains_on_several_streams) {
+  std::vector<owned<sg_buffer, sg_buffer_release>> buffers(3 * gemms);
+  std::vector<void *> data(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    ASSERT_OK(sg_buffer_create(context_, bytes, buffers[i].out()));
+    ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
+  }
+  const auto chains = [&](bool one_stream) {
+    return [&, one_stream] {
+      for (std::size_t i = 0; i < gemms; ++i) {
+        const sg_submit submit = submit_on(streams_[one_stream ? 0 : i]);
+        ASSERT_OK(sg_copy_async(context_, data[3 * i], host_[0], bytes, &submit, nullptr));
+        ASSERT_OK(sg_copy_async(context_, data[3 * i + 1], host_[1], bytes, &submit, nullptr));
+        sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+        desc.a = {data[3 * i], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+        desc.b = {data[3 * i + 1], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+        desc.c = {data[3 * i + 2], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+        ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+        ASSERT_OK(sg_copy_async(context_, host_[2 + i], data[3 * i + 2], bytes, &submit, nullptr));
+      }
+    };
+  };
+  check("put jobs that do not need each other", chains(true), chains(false));
+}
+
+}  // namespace
+}  // namespace sg_test
