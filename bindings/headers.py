@@ -12,6 +12,7 @@ enum or handle comes to every language by itself:
 - an array of structs in one is called SOMETHINGs, and its entries
   are counted by SOMETHING_count                                     SG_STRUCT_ARRAY(sg_x, struct, somethings, something)
 - a parameter called out_... that points to a number is an output    %apply T *OUTPUT { T *out_... }
+- and so is an enum called out_kind or out_class                      %apply int32_t *OUTPUT { T *out_... }
 - a function that takes an sg_..._callback is for C alone,
   and so is the former name of a function (@deprecated)              %ignore
 - a comment that says "Never blocks." means it                       SG_QUICK(f), else SG_BLOCKS(f)
@@ -56,6 +57,8 @@ def rules_of(text):
         yield f"SG_STRUCT({name}, {name.upper()}_INIT, {' '.join(f'free((void *)self->{s});' for s in strings)})"
     for kind, name in sorted(set(re.findall(r"\b((?:u?int\d+_t|double)) \*(out_\w+)", code))):
         yield f"%apply {kind} *OUTPUT {{ {kind} *{name} }};"
+    for enum, name in sorted(set(re.findall(r"\b(sg_\w+) \*(out_(?:kind|class))\b", code))):
+        yield f"%apply int32_t *OUTPUT {{ {enum} *{name} }};"
     for comment, name, parameters in re.findall(
         r"/\*\*((?:(?!\*/).)*)\*/\s*SG_API [\w ]*?\*?(sg_\w+)\(([^;]*)\);", text, flags=re.S
     ):

@@ -4,7 +4,7 @@
  * |x - y|^2 = |x|^2 + |y|^2 - 2 x.y, and all the x.y are one matrix product, X * X^T. It is submitted in blocks of
  * rows, a job each; as soon as a block is complete its digits are classified on the host, while the next blocks are
  * multiplied and copied. The accuracies must be the known ones (data/README.md). Usage: 07_nearest_neighbour
- * data/digits.csv [device] */
+ * data/digits.csv [device ...] */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 #include <time.h>
@@ -126,7 +126,8 @@ static void report_overlap(sg_job **jobs, const char *device) {
          busy * 1e3, 1e-6 * (double)(end - start), busy * 1e9 / (double)(end - start));
 }
 
-int main(int argc, char **argv) {
+/* Returns whether the accuracies are the known ones. */
+static int classify_on(int argc, char **argv) {
   sg_device_info info = SG_DEVICE_INFO_INIT;
   struct score leave_one_out = {0, 0}, split = {0, 0};
   sg_context *context;
@@ -137,9 +138,7 @@ int main(int argc, char **argv) {
   int done, right;
   double started;
 
-  expect(argc > 1, "usage: 07_nearest_neighbour data/digits.csv [device]");
-  load(argv[1]);
-  context = open_context(argc - 1, argv + 1);
+  context = open_context(argc, argv);
   check(sg_context_device(context, &info), "sg_context_device");
   check(sg_queue_create(context, &queue), "sg_queue_create");
   check(sg_buffer_create(context, sizeof digits.pixel, &buffer), "sg_buffer_create");
@@ -168,5 +167,15 @@ int main(int argc, char **argv) {
   sg_buffer_release(buffer);
   sg_queue_release(queue);
   sg_context_release(context);
+  return right;
+}
+
+int main(int argc, char **argv) {
+  int right = 1, i = 2;
+  expect(argc > 1, "usage: 07_nearest_neighbour data/digits.csv [device ...]");
+  load(argv[1]);
+  do { /* open_context() takes the device from argv[1] */
+    right &= classify_on(argc > i ? 2 : 1, argv + i - 1);
+  } while (++i < argc);
   return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -49,7 +49,7 @@
 %typemap(argout) void **SG_OUT_ADDRESS "if (result >= 0) $result = (jlong)(intptr_t)made$argnum;"
 
 %define SG_OUT_NUMBER(TYPE, AS_LONG)
-%typemap(in, numinputs=0) TYPE *OUTPUT (TYPE value = 0) "$1 = &value;"
+%typemap(in, numinputs=0) TYPE *OUTPUT (TYPE value = 0) "$1 = ($1_ltype)&value;"
 %typemap(argout) TYPE *OUTPUT "if (result >= 0) $result = AS_LONG(value$argnum);"
 %enddef
 SG_OUT_NUMBER(int32_t, (jlong))

@@ -43,6 +43,16 @@ SG_API sg_status sg_host_register(sg_context *context, void *memory, uint64_t by
 SG_API sg_status sg_host_unregister(sg_context *context, void *memory);
 
 /**
+ * The memory space of an address, as operands and copies there are treated: is it pinned?
+ * @param memory The first byte.
+ * @param bytes Its size; > 0. The whole range must be in one space to be pinned or of a device.
+ * @param[out] out_kind Never SG_MEMORY_AUTO on success. On a device that uses host memory itself (cpu) always
+ * SG_MEMORY_DEVICE.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_context_memory_kind(sg_context *context, const void *memory, uint64_t bytes, sg_memory_kind *out_kind);
+
+/**
  * Allocates device memory, aligned to 256 bytes, uninitialised.
  * @param bytes Size; > 0.
  * @param[out] out_buffer One reference, to be released by sg_buffer_release; NULL on failure. The memory is

@@ -73,6 +73,20 @@ using sg::guarded;
 using sg::object_type;
 using sg::ref;
 
+sg_status sg_context_memory_kind(sg_context *handle, const void *memory, uint64_t bytes, sg_memory_kind *out_kind) {
+  if (out_kind) *out_kind = SG_MEMORY_AUTO;
+  return guarded([&] {
+    const auto context = sg::context_of(handle);
+    sg::require(memory, "memory");
+    sg::require(out_kind, "out_kind");
+    const auto first = reinterpret_cast<std::uintptr_t>(memory);
+    if (bytes == 0 || bytes > UINTPTR_MAX - first)
+      throw sg::error(SG_STATUS_INVALID_ARGUMENT, "bytes is %llu; it must be above 0, and end within memory",
+                      static_cast<unsigned long long>(bytes));
+    *out_kind = context->memory().of(memory, bytes).kind();
+  });
+}
+
 sg_status sg_host_alloc(sg_context *context, uint64_t bytes, void **out_memory) {
   if (out_memory) *out_memory = nullptr;
   return guarded([&] {

@@ -57,7 +57,9 @@ int colour_of_activity(const history &what, const activity &a) noexcept {
 
 class script {
  public:
-  explicit script(const history &what) : what_(what), metrics_(metrics_of(what)) {}
+  // `predicted`: nullptr, or the prediction that it is shown with.
+  explicit script(const history &what, const history *predicted = nullptr)
+      : what_(what), predicted_(predicted), metrics_(metrics_of(what)) {}
 
   std::string write() {
     out_ = "{\"span\":";
@@ -153,6 +155,11 @@ class script {
     put(out_, of.context == no_context ? -1 : static_cast<std::int64_t>(of.context));
     out_ += ",\"lane\":";
     put(out_, of.kind == track_kind::device_lane ? static_cast<std::int64_t>(of.lane) : -1);
+    std::int64_t compared_ns = 0;
+    for (const activity &each : all)
+      if (predicted_ && predicted_->job(each.job)) compared_ns += each.end_ns - each.start_ns;
+    out_ += ",\"compared\":";
+    put(out_, compared_ns);
     std::int64_t latest = 0;
     list(all, "s", [&](const activity &a) { return a.start_ns - std::exchange(latest, a.start_ns); });
     list(all, "d", [](const activity &a) { return a.end_ns - a.start_ns; });
@@ -181,6 +188,7 @@ class script {
   }
 
   const history &what_;
+  const history *const predicted_;
   const std::vector<context_metrics> metrics_;
   std::string out_;
   std::vector<std::string> names_;
@@ -193,7 +201,7 @@ std::string html(const history &what, const history *predicted) {
   constexpr std::string_view whole(page), trace_place = "/*TRACE*/null", predicted_place = "/*PREDICTED*/null";
   const std::size_t first = whole.find(trace_place), second = whole.find(predicted_place);
   std::string out(whole.substr(0, first));
-  out += script(what).write();
+  out += script(what, predicted).write();
   out += whole.substr(first + trace_place.size(), second - first - trace_place.size());
   out += predicted ? script(*predicted).write() : "null";
   out += whole.substr(second + predicted_place.size());

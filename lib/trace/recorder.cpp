@@ -188,6 +188,8 @@ void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, cons
 
 namespace {
 
+std::atomic<std::size_t> g_noted{0};  // schedules: read without the lock
+
 // What is noted under the collector's lock; `note(recording)` may throw std::bad_alloc.
 template <class Note>
 void with_recording(Note &&note) noexcept {
@@ -214,8 +216,10 @@ void note_model(std::uint64_t context, const device_model &model) noexcept {
 
 void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_ptr<const schedule> &runs,
                    const std::vector<problem> &problems, const plan_request &request) noexcept {
+  if (g_noted.load(std::memory_order_relaxed) >= most_schedules) return;
   with_recording([&](recording &into) {
     if (into.schedules.size() >= most_schedules) return;
+    g_noted.store(into.schedules.size() + 1, std::memory_order_relaxed);
     for (const recorded_model &each : into.models)
       if (each.context == static_cast<std::uint32_t>(context))
         return into.schedules.push_back({job, each.context, runs, problems, request, each.model});
@@ -254,6 +258,7 @@ void start_recording(std::uint64_t most_events) {
   here.worker = thread("sg-trace", [&here] { here.work(); });
   fresh->start_ns = monotonic_ns();
   here.into = std::move(fresh);
+  g_noted.store(0, std::memory_order_relaxed);
   g_recording.store(true, std::memory_order_release);
 }
 

@@ -20,6 +20,18 @@ class Demo(unittest.TestCase):
         done = run("--built", BUILT, "--device", "sim:h200")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("== on sim:h200", done.stdout)
+        page = done.stdout.splitlines()[-1].strip()
+        self.assertTrue(page.endswith("digits.html"), done.stdout)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("sim:h200", file.read())
+
+    def test_the_page_has_the_measured_and_the_predicted_timeline(self):
+        done = run("--built", BUILT, "--device", "cpu")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(done.stdout.splitlines()[-1].strip(), encoding="utf-8") as file:
+            page = file.read()
+        for device in ("cpu", "sim:h200"):
+            self.assertIn(device, page)
         self.assertIn("known 0.", done.stdout)
 
     def test_devices_that_are_not_there(self):

@@ -54,6 +54,14 @@ std::string peer_text(const json &peer) {
   return peer["bytes_per_second"] > 0 ? text + ", " + format_rate(peer["bytes_per_second"], "B/s") : text;
 }
 
+// What can run at the same time.
+const char *overlap_of(const sg_device_info &info) {
+  if (info.unified_memory) return "no copies: the device computes in host memory";
+  if (info.copy_engines <= 0) return "none: a copy and a GEMM run one after the other";
+  return info.copy_engines == 1 ? "copies of one direction at a time beside GEMMs"
+                                : "copies in both directions beside GEMMs";
+}
+
 json to_json(const sg_device_info &info) {
   return {{"name", info.name},
           {"description", info.description},
@@ -62,6 +70,7 @@ json to_json(const sg_device_info &info) {
           {"compute_units", info.compute_units},
           {"compute_lanes", info.compute_lanes},
           {"copy_engines", info.copy_engines},
+          {"overlap", overlap_of(info)},
           {"priorities", info.priorities},
           {"link_in_bytes_per_second", info.link_in_bytes_per_second},
           {"link_out_bytes_per_second", info.link_out_bytes_per_second},
@@ -119,7 +128,7 @@ void print_info_text(const json &all) {
       std::printf(", %d copy engines, link in %s, out %s", device["copy_engines"].get<int>(),
                   format_rate(device["link_in_bytes_per_second"], "B/s").c_str(),
                   format_rate(device["link_out_bytes_per_second"], "B/s").c_str());
-    std::printf("\n");
+    std::printf("\n        overlap: %s\n", device["overlap"].get<std::string>().c_str());
     if (const std::string mig = device["mig"]; !mig.empty()) {
       const int links = device["nvlinks"];
       std::printf("        MIG %s, %s NVLinks", mig.c_str(), links < 0 ? "unknown" : std::to_string(links).c_str());

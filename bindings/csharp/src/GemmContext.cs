@@ -49,6 +49,15 @@ namespace StreamGemm {
       }
     }
 
+    /// <summary>The memory space of a matrix as the device sees it: is it pinned? Pageable for a matrix in an array; on the cpu otherwise always Device.</summary>
+    public MemoryKind MemoryKindOf(in Matrix matrix) {
+      if (matrix.Address == 0) return MemoryKind.Pageable;
+      int kind;
+      Raw.sg_context_memory_kind(handle.Token, matrix.Address, (ulong)Math.Max(1, matrix.Rows * matrix.Cols), out kind);
+      GC.KeepAlive(this);
+      return (MemoryKind)kind;
+    }
+
     /// <summary>Its counters now.</summary>
     public ContextMetrics Metrics {
       get {

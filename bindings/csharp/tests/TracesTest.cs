@@ -28,6 +28,7 @@ static class TracesTest {
         Expect.True(figures.BusySeconds <= figures.SpanSeconds, "busy time");
         Expect.Equal(1L, trace.Metrics(one).Jobs, "jobs of a stream");
         Expect.True(first.Progress == 1, "progress");
+        Expect.True(context.MemoryKindOf(Matrix.Of(a)) == MemoryKind.Pageable, "memory of an array");
         context.Synchronize();
         ContextMetrics counters = context.Metrics;
         Expect.Equal(counters.JobsSubmitted, counters.JobsCompleted, "completed jobs");

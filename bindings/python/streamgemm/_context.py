@@ -4,10 +4,10 @@
 import itertools
 
 from . import _raw
-from ._enums import WhenFull, integer, set_field, value_of
+from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
-from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, _place_of
+from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, Matrix, _place_of, bounds_of
 from ._memory import Buffer, Pinned, pinned_empty
 from ._plan import Plan
 from ._gemm import GemmMethods
@@ -120,6 +120,12 @@ class Context(Handle, GemmMethods):
         shape: its extents. dtype: "f32", "f64", "bf16", ... order: "C", or "F" for matrices that are column-major.
         """
         return pinned_empty(self, shape, dtype, order)
+
+    def memory_kind(self, array):
+        """The MemoryKind of an `array`'s memory as its device sees it: PINNED, PAGEABLE, DEVICE (on the cpu always) or PEER."""
+        view = Matrix(array)
+        first, last = bounds_of(view)
+        return MemoryKind(_raw.sg_context_memory_kind(self._open(), first, last - first))
 
     def pin(self, array):
         """Pins the caller's `array` until the result is closed: `with context.pin(array):`."""

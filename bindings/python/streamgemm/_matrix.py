@@ -33,6 +33,15 @@ def strides_of(shape, size, order):
     return tuple(strides)
 
 
+def bounds_of(matrix):
+    """The addresses of its first byte, and after its last one; of an empty one a byte."""
+    spans = [(extent - 1) * stride for extent, stride in zip(matrix.shape, matrix.strides)]
+    if not all(matrix.shape):
+        spans = []
+    first = matrix.address + sum(span for span in spans if span < 0)
+    return first, matrix.address + sum(span for span in spans if span > 0) + _dtype_size(matrix.dtype)
+
+
 class Matrix(Uncopied, _raw.MatrixBase):
     """A matrix (or vector, or stack of matrices) in another object's memory, which it keeps alive.
 

@@ -67,6 +67,11 @@ class Traces(DeviceTest):
         text = sg.metrics_text()
         self.assertTrue(text.endswith("# EOF\n"))
         self.assertIn(f'device="{self.context.device.name}"}} {after.jobs_submitted}', text)
+        pinned = self.context.pinned_empty((4, 4))
+        unified = self.context.device.unified_memory
+        for array, kind in ((pinned, "PINNED"), (pinned[::-1, 1:], "PINNED"), (a, "PAGEABLE"),
+                            (self.context.buffer(64).matrix((4, 4)), "DEVICE")):  # fmt: skip
+            self.assertEqual(sg.MemoryKind.DEVICE if unified else sg.MemoryKind[kind], self.context.memory_kind(array))
         with self.context.trace() as trace:
             self.context.gemm_async(a, a).result(300)
         self.assertEqual(1, trace.metrics(self.context).jobs)

@@ -42,10 +42,8 @@ bool alike(const schedule &s, std::uint32_t x, std::uint32_t y) noexcept {
 }  // namespace
 
 void trace_schedule(const job &starting) noexcept {
-  constexpr std::int64_t shortest_ns = 20'000;  // noting takes a lock
   if (starting.trace_number == 0 || !trace::recording_is_on() || starting.kind != work_kind::schedule) return;
   const program &what = *starting.program;
-  if (!starting.run && what.predicted_ns() < shortest_ns) return;
   trace::note_schedule(starting.trace_number, starting.owner().number(), what.schedule, what.problems, what.request);
 }
 

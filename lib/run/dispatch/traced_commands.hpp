@@ -11,7 +11,7 @@
 
 namespace sg {
 
-// The schedule of a job that starts; of short ones nothing.
+// The schedule of a job that starts; of a batch's members nothing.
 void trace_schedule(const job &starting) noexcept;
 // The one command of a job.
 void trace_single(const inflight_command &f) noexcept;

@@ -107,6 +107,23 @@ public final class Context extends NativeObject {
   }
 
   /**
+   * The memory space of a matrix, as the device sees it: is it pinned?
+   *
+   * @param matrix the matrix
+   * @return PAGEABLE for a matrix in an array; on the cpu otherwise always DEVICE
+   */
+  public MemoryKind memoryKind(Matrix matrix) {
+    if (matrix.address() == 0) return MemoryKind.PAGEABLE;
+    try {
+      long bytes = Math.max(1, matrix.rows() * matrix.cols());
+      return MemoryKind.of((int) Native.sg_context_memory_kind(handle(), matrix.address(), bytes));
+    } finally {
+      reachabilityFence(this);
+      reachabilityFence(matrix);
+    }
+  }
+
+  /**
    * Its counters.
    *
    * @return as they are now

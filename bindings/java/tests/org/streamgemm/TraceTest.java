@@ -51,6 +51,10 @@ public class TraceTest {
       assertEquals(1, first.progress(), 0);
       context.synchronize();
       assertEquals(2, context.metrics().jobsCompleted());
+      Matrix heap = Matrix.of(new float[4], 2, 2);
+      assertEquals(MemoryKind.PAGEABLE, context.memoryKind(heap));
+      MemoryKind expected = device.equals("cpu") ? MemoryKind.DEVICE : MemoryKind.PAGEABLE;
+      assertEquals(expected, context.memoryKind(Matrix.of(Support.directNan(4), 2, 2)));
       String text = StreamGemm.metricsText();
       assertTrue(text, text.contains("streamgemm_jobs_submitted_total{context="));
       assertTrue(text, text.endsWith("# EOF\n"));
