@@ -19,6 +19,7 @@
 #include "run/objects/partitions.hpp"
 #include "run/objects/stream.hpp"
 #include "run/program/calibration.hpp"
+#include "trace/profiler_ranges.hpp"
 
 namespace sg {
 
@@ -97,6 +98,8 @@ void context::trace_submission(trace::timed_event &call, job &work, const submis
   work.trace_number = trace::new_job_number();
   call.concerns(work.trace_number, order.on ? order.on->number() + 1 : 0, static_cast<std::uint8_t>(work.priority + 1));
   if (*work.label()) trace::record_text(trace::event_kind::label, number(), work.trace_number, work.label());
+  if (trace::profiler_is_on() && work.trace_number != 0)
+    work.profiler_range = trace::start_range(*work.label() ? work.label() : "job");
 }
 
 void context::trace_child(job &child) noexcept {

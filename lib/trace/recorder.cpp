@@ -16,10 +16,11 @@
 #include "base/error.hpp"
 #include "base/thread.hpp"
 #include "base/thread_owned.hpp"
+#include "trace/profiler_ranges.hpp"
 
 namespace sg::trace {
 
-constinit std::atomic<bool> g_recording{false};
+constinit std::atomic<std::uint8_t> g_recording{0};
 
 namespace {
 
@@ -157,6 +158,7 @@ std::uint64_t new_job_number() noexcept {
 }
 
 void record(const event &happened) noexcept {
+  if ((g_recording.load(std::memory_order_relaxed) & into_rings) == 0) return;
   ring *const own = own_ring();
   if (!own) return;
   const std::uint64_t at = own->written.load(std::memory_order_relaxed);
@@ -226,21 +228,38 @@ void note_schedule(std::uint64_t job, std::uint64_t context, const std::shared_p
   });
 }
 
+static const char *name_of(event_kind kind) noexcept {
+  switch (kind) {
+    case event_kind::submission: return "submit";
+    case event_kind::planning: return "plan";
+    case event_kind::wait: return "wait";
+    case event_kind::replan: return "plan for less memory";
+    default: return "event";
+  }
+}
+
 void timed_event::begin(std::uint64_t context) noexcept {
   context_ = context;
   job_ = 0;
   count_ = 0;
   detail_ = 0;
+  in_profiler_ = profiler_is_on();
+  if (in_profiler_) push_range(name_of(kind_));
   start_ns_ = monotonic_ns();
 }
 
 void timed_event::finish() const noexcept {
+  if (in_profiler_) pop_range();
   event made(kind_, context_, job_);
   made.detail = detail_;
   made.body.start_ns = start_ns_;
   made.body.end_ns = monotonic_ns();
   made.body.count = count_;
   record(made);
+}
+
+void start_for_profiler() noexcept {
+  if (!profiler_is_on() && profiler_listens()) g_recording.fetch_or(into_profiler, std::memory_order_release);
 }
 
 void start_recording(std::uint64_t most_events) {
@@ -259,7 +278,7 @@ void start_recording(std::uint64_t most_events) {
   fresh->start_ns = monotonic_ns();
   here.into = std::move(fresh);
   g_noted.store(0, std::memory_order_relaxed);
-  g_recording.store(true, std::memory_order_release);
+  g_recording.fetch_or(into_rings, std::memory_order_release);
 }
 
 std::shared_ptr<recording> stop_recording() noexcept {
@@ -267,7 +286,7 @@ std::shared_ptr<recording> stop_recording() noexcept {
   if (!here) return nullptr;
   std::unique_lock held(here->lock);
   if (!here->into || here->stops) return nullptr;
-  g_recording.store(false, std::memory_order_release);
+  g_recording.fetch_and(static_cast<std::uint8_t>(~into_rings), std::memory_order_release);
   here->stops = true;
   here->stopped.notify_all();
   held.unlock();
@@ -281,7 +300,7 @@ std::shared_ptr<recording> stop_recording() noexcept {
 }
 
 void forget_recording() noexcept {
-  g_recording.store(false, std::memory_order_relaxed);
+  g_recording.store(0, std::memory_order_relaxed);
   g_collector.store(nullptr, std::memory_order_relaxed);
 }
 

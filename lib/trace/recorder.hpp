@@ -13,10 +13,13 @@
 
 namespace sg::trace {
 
-extern std::atomic<bool> g_recording;
+extern std::atomic<std::uint8_t> g_recording;
+inline constexpr std::uint8_t into_rings = 1, into_profiler = 2;  // its bits
 
-// One relaxed load and a branch where nothing is recorded. Call it before an event is prepared.
-inline bool recording_is_on() noexcept { return g_recording.load(std::memory_order_relaxed); }
+// By a recording or a profiler. One relaxed load and a branch where nothing is recorded. Call it before an event is
+// prepared.
+inline bool recording_is_on() noexcept { return g_recording.load(std::memory_order_relaxed) != 0; }
+inline bool profiler_is_on() noexcept { return (g_recording.load(std::memory_order_relaxed) & into_profiler) != 0; }
 
 // A number for a job, which no other job of the process has; 0 where there is no memory for the thread's ring.
 std::uint64_t new_job_number() noexcept;
@@ -69,6 +72,7 @@ class timed_event {
   std::uint64_t context_, job_;  // what follows is set by begin()
   std::uint32_t count_;
   std::uint8_t detail_;
+  bool in_profiler_;
 };
 
 inline constexpr std::uint64_t default_events = 1'000'000;
@@ -77,6 +81,9 @@ inline constexpr std::uint64_t default_events = 1'000'000;
 // SG_STATUS_OUT_OF_MEMORY. Ends it, and returns what was recorded; nullptr where none was on, or in a forked child.
 void start_recording(std::uint64_t most_events);
 std::shared_ptr<recording> stop_recording() noexcept;
+
+// Records for a profiler from now on, if one listens.
+void start_for_profiler() noexcept;
 
 // In the child of a fork, where the collector is gone.
 void forget_recording() noexcept;

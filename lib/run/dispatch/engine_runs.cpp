@@ -11,6 +11,7 @@
 #include "run/dispatch/engine.hpp"
 #include "run/dispatch/traced_commands.hpp"
 #include "run/job/job_home.hpp"
+#include "trace/profiler_ranges.hpp"
 #include "trace/recorder.hpp"
 
 namespace sg {
@@ -273,6 +274,8 @@ void engine::stage(inflight_command &f) noexcept {
   sg_status status = SG_STATUS_OK;
   const char *message = nullptr;
   if (f.owner->failed()) return complete_calls(f, SG_STATUS_OK, nullptr, 0, 0, 1);
+  const bool in_profiler = trace::profiler_is_on();
+  if (in_profiler) trace::push_range("stage");
   const std::int64_t traced_ns = f.owner->trace_number != 0 && trace::recording_is_on() ? monotonic_ns() : 0;
   try {
     const schedule &s = *f.owner->program->schedule;
@@ -297,6 +300,7 @@ void engine::stage(inflight_command &f) noexcept {
     status = SG_STATUS_OUT_OF_MEMORY;
     message = "out of host memory while staging";
   }
+  if (in_profiler) trace::pop_range();
   if (traced_ns != 0) trace_staging(f, traced_ns);
   complete_calls(f, status, message, 0, 0, 1);
 }

@@ -178,7 +178,7 @@ class alignas(64) job final : public object {
   }
   void record_failure() noexcept;
   void log_failure() const noexcept;
-  void record_completion() const noexcept;
+  void record_completion() noexcept;
   void release_start() noexcept;
   void release_completion() noexcept;
   bool looks_plain() const noexcept;
@@ -255,6 +255,7 @@ class alignas(64) job final : public object {
   std::shared_ptr<const recorded_graph> graph;
   job *next_completion = nullptr;  // in its completion queue
   std::int32_t child_index = 0;
+  std::uint64_t profiler_range = 0;  // from the submission to the completion; 0: none
   sg_backend_copy copy{};
 
  private:

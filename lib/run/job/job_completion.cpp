@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/linked_list.hpp"
@@ -12,6 +13,7 @@
 #include "run/job/job_home.hpp"
 #include "run/program/device_graph.hpp"
 #include "run/program/program_run.hpp"
+#include "trace/profiler_ranges.hpp"
 #include "trace/recorder.hpp"
 
 namespace sg {
@@ -74,7 +76,8 @@ void job::mark_observed() const noexcept {
   if (status_ != SG_STATUS_OK) owner_->unobserved().observed(cause());
 }
 
-void job::record_completion() const noexcept {
+void job::record_completion() noexcept {
+  if (profiler_range != 0) trace::end_range(std::exchange(profiler_range, 0));
   if (!trace::recording_is_on()) return;
   trace::event e(trace::event_kind::completion, owner_->number(), trace_number);
   e.body.start_ns = start_ns_ == unset ? 0 : start_ns_;

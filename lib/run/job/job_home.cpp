@@ -28,6 +28,7 @@ void job_home::open() {
   registered_ = true;
   service_ = service::start(*this);
   trace::start_by_variable();
+  trace::start_for_profiler();
   if (trace::recording_is_on()) record_name();
 }
 
