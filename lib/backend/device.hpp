@@ -67,6 +67,9 @@ class device {
   memory_space space_of(const void *memory, std::uint64_t bytes) const noexcept;  // unified: always the device's
   void begin_at(sg_backend_stream *stream, std::int64_t device_ns) const;
   void drain() const noexcept;
+  void time_commands(bool on) const noexcept {
+    if (ops_.time_commands) ops_.time_commands(handle_, on);
+  }
   sg_backend_facts facts() const noexcept;
   std::optional<std::uint64_t> free_memory() const noexcept;  // bytes on the device; empty: unknown
 

@@ -190,6 +190,7 @@ void record_text(event_kind kind, std::uint64_t context, std::uint64_t job, cons
 
 namespace {
 
+std::atomic<bool> g_device_times{false};
 std::atomic<std::size_t> g_noted{0};  // schedules: read without the lock
 
 // What is noted under the collector's lock; `note(recording)` may throw std::bad_alloc.
@@ -262,7 +263,9 @@ void start_for_profiler() noexcept {
   if (!profiler_is_on() && profiler_listens()) g_recording.fetch_or(into_profiler, std::memory_order_release);
 }
 
-void start_recording(std::uint64_t most_events) {
+bool wants_device_times() noexcept { return g_device_times.load(std::memory_order_relaxed); }
+
+void start_recording(std::uint64_t most_events, bool device_times) {
   collector &here = the_collector();
   const std::lock_guard held(here.lock);
   if (here.into) throw error(SG_STATUS_BUSY, "a trace is being recorded; a process records one at a time");
@@ -278,6 +281,7 @@ void start_recording(std::uint64_t most_events) {
   fresh->start_ns = monotonic_ns();
   here.into = std::move(fresh);
   g_noted.store(0, std::memory_order_relaxed);
+  g_device_times.store(device_times, std::memory_order_relaxed);
   g_recording.fetch_or(into_rings, std::memory_order_release);
 }
 
@@ -287,6 +291,7 @@ std::shared_ptr<recording> stop_recording() noexcept {
   std::unique_lock held(here->lock);
   if (!here->into || here->stops) return nullptr;
   g_recording.fetch_and(static_cast<std::uint8_t>(~into_rings), std::memory_order_release);
+  g_device_times.store(false, std::memory_order_relaxed);
   here->stops = true;
   here->stopped.notify_all();
   held.unlock();

@@ -79,7 +79,9 @@ inline constexpr std::uint64_t default_events = 1'000'000;
 
 // Begins a recording that keeps `most_events` at most; throws sg::error(SG_STATUS_BUSY) while there is one, or
 // SG_STATUS_OUT_OF_MEMORY. Ends it, and returns what was recorded; nullptr where none was on, or in a forked child.
-void start_recording(std::uint64_t most_events);
+// `device_times`: devices are to time each command.
+void start_recording(std::uint64_t most_events, bool device_times = false);
+bool wants_device_times() noexcept;  // the recording that is on
 std::shared_ptr<recording> stop_recording() noexcept;
 
 // Records for a profiler from now on, if one listens.

@@ -94,7 +94,8 @@ void start_by_variable() noexcept {
   if (!value) return;
   try {
     format_of_name(value);
-    start_recording(default_events);
+    const char *const times = secure_getenv("SG_TRACE_DEVICE_TIMES");
+    start_recording(default_events, times && std::strcmp(times, "1") == 0);
     g_by_variable.store(2);
   } catch (const std::exception &why) {
     report(value, why.what());

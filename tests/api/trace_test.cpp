@@ -104,6 +104,30 @@ TEST_P(trace_recordings, hold_the_jobs_of_the_context) {
   EXPECT_NE(std::string::npos, exported(recorded, SG_TRACE_TEXT).find(GetParam()));
 }
 
+TEST_P(trace_recordings, time_each_command_on_the_device) {
+  sg_trace_options options = SG_TRACE_OPTIONS_INIT;
+  options.flags = SG_TRACE_DEVICE_TIMES;
+  trace recorded;
+  ASSERT_OK(sg_trace_start(&options, recorded.out()));
+  job first, second;
+  run_two(first, second);
+  ASSERT_OK(sg_trace_stop(recorded));
+  const sg_trace_metrics m = metrics_of(recorded);
+  EXPECT_EQ(2u, m.jobs);
+  EXPECT_GT(m.compute_seconds, 0);
+  EXPECT_LE(m.busy_seconds, m.span_seconds);
+  // Of jobs on streams, also where one waits for copies of another stream.
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(sg_job_get_statistics(second, &stats));
+  EXPECT_GE(stats.end_ns, stats.start_ns);
+  options.flags = 2;
+  trace refused;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_start(&options, refused.out()));
+  options.flags = 0;
+  options.reserved = 1;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_trace_start(&options, refused.out()));
+}
+
 TEST_P(trace_recordings, know_nothing_of_what_was_before_and_after) {
   job first, second;
   run_two(first, second);

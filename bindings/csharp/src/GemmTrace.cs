@@ -14,10 +14,12 @@ namespace StreamGemm {
     /// <summary>Starts recording.</summary>
     /// <param name="maxEvents">Events to keep at most, 64 bytes each; 0: 1,000,000. Later ones are dropped and counted.</param>
     /// <exception cref="BusyException">A trace is being recorded.</exception>
-    public GemmTrace(ulong maxEvents = 0) {
+    /// <param name="deviceTimes">A GPU times each command itself, which then takes some us longer.</param>
+    public GemmTrace(ulong maxEvents = 0, bool deviceTimes = false) {
       long token;
       using (var options = new sg_trace_options()) {
         options.max_events = maxEvents;
+        options.flags = deviceTimes ? 1u : 0u;  // SG_TRACE_DEVICE_TIMES
         Raw.sg_trace_start(options, out token);
       }
       handle = new Handle(token, release, "GemmTrace");

@@ -70,10 +70,10 @@ class Context(Handle, GemmMethods):
         """Its counters now: ContextMetrics."""
         return ContextMetrics._read(_raw.sg_context_get_metrics, self._open())
 
-    def trace(self, path=None, *, max_events=0):
-        """Starts recording, as Trace(path, max_events=max_events): `with context.trace("run.html"):`. The recording has all
+    def trace(self, path=None, **options):
+        """Starts recording, as Trace(path, **options): `with context.trace("run.html"):`. The recording has all
         contexts of the process."""
-        return Trace(path, max_events=max_events)
+        return Trace(path, **options)
 
     def synchronize(self):
         """Waits until every job submitted before has completed, successfully or not."""

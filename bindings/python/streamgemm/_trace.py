@@ -23,13 +23,15 @@ class Trace(Handle):
     In a notebook it shows itself as a picture.
     """
 
-    def __init__(self, path=None, *, max_events=0):
+    def __init__(self, path=None, *, max_events=0, device_times=False):
         """Starts recording. path: written when a `with` block ends; its format follows from the name (.json, .pftrace, .html,
-        .svg, .txt). max_events: how many events to keep, 64 bytes each; 0: 1,000,000."""
+        .svg, .txt). max_events: how many events to keep, 64 bytes each; 0: 1,000,000. device_times: a GPU times each command itself,
+        which then takes some us longer."""
         if path is not None:
             path = os.fspath(path)
         options = _raw.sg_trace_options()
         options.max_events = integer(max_events, "max_events", 0, 1 << 32)
+        options.flags = _raw.SG_TRACE_DEVICE_TIMES if device_times else _raw.SG_TRACE_DEFAULT
         self._path = path
         self._own(_raw.sg_trace_start(options), _raw.sg_trace_release)
 

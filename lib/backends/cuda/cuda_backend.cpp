@@ -215,6 +215,7 @@ void facts(sg_backend_device *x, sg_backend_facts *out) noexcept {
 
 std::int32_t compute_units(sg_backend_device *x) noexcept { return of(x).facts().multiProcessorCount; }
 sg_status tune(sg_backend_device *x) noexcept { return of(x).tune(); }
+void time_commands(sg_backend_device *x, std::int32_t on) noexcept { of(x).time_commands(on != 0); }
 
 constexpr sg_backend_ops table = {
     .abi_version = SG_BACKEND_ABI_VERSION,
@@ -258,6 +259,7 @@ constexpr sg_backend_ops table = {
     .event_query = event_query,
     .facts = facts,
     .stream_create_within = stream_create_within,
+    .time_commands = time_commands,
 };
 
 }  // namespace

@@ -37,6 +37,9 @@ class device {
   const char *model() const noexcept { return model_.c_str(); }
   const cudaDeviceProp &facts() const noexcept { return facts_; }
   bool timed() const noexcept { return timed_; }
+  // Each command is to be timed by events, for a trace. Any thread.
+  void time_commands(bool on) noexcept { times_commands_.store(on, std::memory_order_relaxed); }
+  bool times_commands() const noexcept { return timed_ && times_commands_.load(std::memory_order_relaxed); }
 
   // Turns on the timing of kernels, once for each shape. Call before the first command.
   sg_status tune() noexcept;
@@ -83,7 +86,7 @@ class device {
   bool timed_ = true;
   std::unique_ptr<choices> tuned_;
 
-  std::atomic<bool> dead_{false}, draining_{false};
+  std::atomic<bool> dead_{false}, draining_{false}, times_commands_{false};
   std::atomic<std::int64_t> polled_ns_{0};
   std::mutex lock_;  // guards the members below
   char death_[SG_BACKEND_MESSAGE_SIZE] = "";

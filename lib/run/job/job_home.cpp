@@ -33,6 +33,7 @@ void job_home::open() {
 }
 
 void job_home::record_name() const noexcept {
+  if (trace::wants_device_times()) device_->time_commands(true);
   trace::record_text(trace::event_kind::context, number_, 0, device_->name().c_str(),
                      virtual_clock_ ? trace::virtual_clock_bit : 0);
 }

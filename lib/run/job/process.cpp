@@ -89,6 +89,11 @@ void record_names_of_homes() noexcept {
   for (const job_home *c = g_homes.first; c; c = c->next_registered) c->record_name();
 }
 
+void end_recording_of_homes() noexcept {
+  const std::lock_guard lock(g_homes.lock);
+  for (const job_home *c = g_homes.first; c; c = c->next_registered) c->on().time_commands(false);
+}
+
 std::vector<context_counters> counters_of_homes() {
   std::vector<context_counters> all;
   {

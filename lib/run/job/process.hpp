@@ -20,8 +20,9 @@ inline bool process_exits() noexcept { return g_process_exits.load(std::memory_o
 void register_home(job_home &created);
 void unregister_home(job_home &retired) noexcept;
 
-// Records the names of all contexts in the trace.
+// What contexts do when a recording begins: their names in the trace, and their devices' times; and when it has ended.
 void record_names_of_homes() noexcept;
+void end_recording_of_homes() noexcept;
 
 // The counters of all contexts, the oldest first. Throws std::bad_alloc.
 std::vector<context_counters> counters_of_homes();

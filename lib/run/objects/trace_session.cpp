@@ -6,8 +6,8 @@
 
 namespace sg {
 
-trace_session::trace_session(std::uint64_t max_events) : object(object_type::trace) {
-  trace::start_recording(max_events);
+trace_session::trace_session(std::uint64_t max_events, bool device_times) : object(object_type::trace) {
+  trace::start_recording(max_events, device_times);
   record_names_of_homes();
 }
 
@@ -17,7 +17,9 @@ void trace_session::stop() noexcept {
   const std::lock_guard held(lock_);
   if (stopped_) return;
   stopped_ = true;
+  const bool device_times = trace::wants_device_times();
   recording_ = trace::stop_recording();
+  if (device_times) end_recording_of_homes();
 }
 
 const trace::recording &trace_session::recorded() {

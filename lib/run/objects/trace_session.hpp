@@ -15,7 +15,7 @@ namespace sg {
 // Any thread.
 class trace_session final : public object {
  public:
-  explicit trace_session(std::uint64_t max_events);  // begins the recording. Throws sg::error.
+  trace_session(std::uint64_t max_events, bool device_times);  // begins the recording. Throws sg::error.
   ~trace_session() override;
 
   void stop() noexcept;  // once

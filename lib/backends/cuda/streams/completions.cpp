@@ -82,6 +82,7 @@ completions::~completions() {
 }
 
 void completions::destroy_events(const completion &x) noexcept {
+  if (x.begin != nullptr) cudaEventDestroy(x.begin);
   if (x.end != nullptr) cudaEventDestroy(x.end);
   if (x.untimed_end != nullptr) cudaEventDestroy(x.untimed_end);
 }
@@ -94,6 +95,7 @@ completion *completions::acquire() noexcept {
     if (completion *x = free_) {
       free_ = x->next;
       x->alone = alone;
+      x->begun = false;
       return x;
     }
   }
@@ -109,6 +111,14 @@ completion *completions::acquire() noexcept {
   destroy_events(*x);
   delete x;
   return nullptr;
+}
+
+bool completions::mark_begin(completion &x) noexcept {
+  cudaError_t error = x.begin ? cudaSuccess : cudaEventCreateWithFlags(&x.begin, cudaEventDefault);
+  if (error == cudaSuccess) error = cudaEventRecord(x.begin, stream_);
+  x.begun = error == cudaSuccess;
+  if (!x.begun) cudaGetLastError();
+  return x.begun;
 }
 
 void completions::unused(completion *x) noexcept {
@@ -269,7 +279,8 @@ void completions::notify(completion &x) noexcept {
   } else if (owner_.timed()) {
     // Monotonic: a command timed by the host seems to end later than it does.
     result.end_ns = std::max(x.timed ? owner_.time_of(x.end) : now_ns(), latest_end_ns_);
-    result.start_ns = std::min(std::max(x.start_ns, latest_end_ns_), result.end_ns);
+    const std::int64_t start_ns = x.begun ? owner_.time_of(x.begin) : x.start_ns;
+    result.start_ns = std::min(std::max(start_ns, latest_end_ns_), result.end_ns);
     latest_end_ns_ = result.end_ns;
   }
   if (result.status == SG_STATUS_OK) result.message = x.reason;

@@ -35,7 +35,8 @@ struct completion {
   bool completed = false;  // `outcome` is valid
   cudaError_t outcome = cudaSuccess;
   char *reason = nullptr;  // the reason that GEMMs of this group failed alone; allocated by malloc
-  cudaEvent_t end = nullptr, untimed_end = nullptr;
+  cudaEvent_t begin = nullptr, end = nullptr, untimed_end = nullptr;
+  bool begun = false;         // `begin` is recorded: before the command, behind what the stream waited for
   bool alone = false;         // the stream was empty when the record was acquired
   bool timed = true;          // `end` is recorded; otherwise `untimed_end`, and the host's time is used
   std::int64_t start_ns = 0;  // time of the enqueue call
@@ -54,6 +55,7 @@ class completions {
   // An unused record; nullptr, with this thread's text set: out of memory. Return it by put() or unused().
   completion *acquire() noexcept;
   static cudaEvent_t end_of(const completion &x) noexcept { return x.timed ? x.end : x.untimed_end; }
+  bool mark_begin(completion &x) noexcept;  // false: it cannot be
   void unused(completion *x) noexcept;
   void put(completion *x) noexcept;  // its command is enqueued; if `marked`, its end event is recorded
   // Waits until all commands so far are notified; returns at once on the notifying thread.

@@ -367,6 +367,9 @@ typedef struct sg_backend_ops {
    *  command, with that command's `done`, and stops it with SG_STATUS_CANCELLED if the result is not 0. Called once, before
    *  the first command. `stopped` may be called from any thread, does not block and does not call the backend. */
   void (*stop_when)(sg_backend_device *device, int32_t (*stopped)(const sg_backend_done *done));
+  /** Optional: if NULL, no difference. While `on` is 1 the device itself times the start and the end of each command, also
+   *  where that costs time. Never fails. Any thread. */
+  void (*time_commands)(sg_backend_device *device, int32_t on);
 } sg_backend_ops;
 
 /** The one symbol of a plugin: returns its table, which lives as long as the process. */

@@ -14,7 +14,7 @@
  * Times. Submissions, waits and staging are timed on CLOCK_MONOTONIC. Commands of cpu and cuda devices are on that clock too;
  * those of a simulated device (sim) are in virtual time, which begins with the device's first command. A GPU times long
  * commands by itself, and of others the host's time of their completion is taken, as in sg_job_statistics: it may be 10 to
- * 100 us late.
+ * 100 us late. With SG_TRACE_DEVICE_TIMES, or SG_TRACE_DEVICE_TIMES=1 in the environment beside SG_TRACE, it times all.
  *
  * Advice. Exports say what to change and what that would gain: each recorded GEMM of several commands is planned again from
  * pinned memory, from device memory, in tf32 or 3xtf32, or without its restrictions, on the model of its device. The gain is
@@ -43,14 +43,23 @@ typedef enum sg_trace_format {
   SG_TRACE_TEXT = 5      /**< Rows of characters, the figures of each context, and advice. */
 } sg_trace_format;
 
+/** What to record. */
+typedef enum sg_trace_flags {
+  SG_TRACE_DEFAULT = 0,     /**< None. */
+  SG_TRACE_DEVICE_TIMES = 1 /**< A GPU times the start and the end of each command itself. Each then takes some us longer, and copies
+                                 some percent. */
+} sg_trace_flags;
+
 /** How to record. */
 typedef struct sg_trace_options {
   size_t struct_size;   /**< sizeof(sg_trace_options), set by SG_TRACE_OPTIONS_INIT. */
   uint64_t max_events;  /**< Events to keep at most, 64 bytes each; 0: 1,000,000. Later ones are dropped and counted. */
+  uint32_t flags;       /**< sg_trace_flags. */
+  uint32_t reserved;    /**< 0. */
 } sg_trace_options;
 
 /** Initial value of an sg_trace_options. */
-#define SG_TRACE_OPTIONS_INIT {sizeof(sg_trace_options), 0}
+#define SG_TRACE_OPTIONS_INIT {sizeof(sg_trace_options), 0, 0, 0}
 
 /**
  * Figures of the trace of one context, or of one stream of it. Times of several lanes of one kind are those in which at least one of them worked, so
