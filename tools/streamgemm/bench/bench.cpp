@@ -20,10 +20,11 @@ namespace {
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
 const std::pair<std::string, suite_fn> suites[] = {
-    {"accuracy", run_accuracy_suite},   {"calls", run_calls_suite},       {"cpu", run_cpu_suite},
-    {"graph", run_graph_suite},         {"heads", run_heads_suite},       {"host", run_host_suite},
-    {"outofcore", run_outofcore_suite}, {"priority", run_priority_suite}, {"resident", run_resident_suite},
-    {"small", run_small_suite},         {"split", run_split_suite}};
+    {"accuracy", run_accuracy_suite},   {"calls", run_calls_suite},     {"cpu", run_cpu_suite},
+    {"graph", run_graph_suite},         {"heads", run_heads_suite},     {"host", run_host_suite},
+    {"outofcore", run_outofcore_suite}, {"overlap", run_overlap_suite}, {"priority", run_priority_suite},
+    {"resident", run_resident_suite},   {"small", run_small_suite},     {"split", run_split_suite},
+    {"streams", run_streams_suite}};
 
 json to_json(const bench_row &row) {
   json all = {{"case", row.name},
@@ -36,9 +37,19 @@ json to_json(const bench_row &row) {
               {"bytes_in", row.bytes_in},
               {"bytes_out", row.bytes_out},
               {"bound_seconds", row.bound_seconds > 0 ? json(row.bound_seconds) : json()}};
+  if (!row.all.empty()) all["all_seconds"] = row.all;
+  if (!row.baseline.empty()) all["baseline"] = row.baseline;
   if (row.products > 1) all["products"] = row.products;
   for (const auto &[key, value] : row.more) all[key] = value;
   return all;
+}
+
+// The version of NVIDIA's kernel module; "" without one.
+std::string nvidia_driver() {
+  std::ifstream in("/proc/driver/nvidia/version");
+  for (std::string word; in >> word;)
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  return "";
 }
 
 std::string utc_now() {
@@ -72,10 +83,13 @@ class recorder : public suite_run {
     if (show_) print(rows);
   }
 
-  json record(const std::string &suite) const {
-    return {{"schema", bench_schema},  {"suite", suite},        {"version", sg_version_string()},
-            {"commit", SG_COMMIT},     {"date", utc_now()},     {"device", device_},
-            {"quick", request_.quick}, {"left_out", left_out_}, {"rows", rows_}};
+  json record(const std::string &suite, const std::string &command) const {
+    json device = device_;
+    if (device.value("device", "").starts_with("cuda") && !nvidia_driver().empty()) device["driver"] = nvidia_driver();
+    return {{"schema", bench_schema}, {"suite", suite},          {"version", sg_version_string()},
+            {"commit", SG_COMMIT},    {"date", utc_now()},       {"command", command},
+            {"device", device},       {"quick", request_.quick}, {"left_out", left_out_},
+            {"rows", rows_}};
   }
 
  private:
@@ -90,10 +104,17 @@ class recorder : public suite_run {
     std::printf("%s\n", rows.front().name.c_str());
     if (rows.front().bound_seconds > 0)
       std::printf("  %-36s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
+    double baseline = 0;
+    for (const bench_row &row : rows)
+      if (row.variant == row.baseline) baseline = row.seconds;
+    if (baseline > 0) std::printf("  baseline: %s\n", rows.front().baseline.c_str());
     for (const bench_row &row : rows) {
+      const std::string rate = row.flops > 0 ? format_rate(row.flops / row.seconds, "flop/s") : "";
       std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
-                  format_rate(row.flops / row.seconds, "flop/s").c_str(), format_seconds(row.min).c_str(),
-                  format_seconds(row.max).c_str(), row.samples);
+                  rate.c_str(), format_seconds(row.min).c_str(), format_seconds(row.max).c_str(), row.samples);
+      if (baseline > 0) std::printf("  %s of baseline", format_fixed(row.seconds / baseline, 3).c_str());
+      if (row.bound_seconds > 0)
+        std::printf("  bound %s%%", format_fixed(100 * row.bound_seconds / row.seconds, 1).c_str());
       if (row.products > 1) std::printf("  each %s", format_seconds(row.seconds / row.products).c_str());
       for (const auto &[key, value] : row.more) std::printf("  %s %s", key.c_str(), text_of(key, value).c_str());
       std::printf("\n");
@@ -109,7 +130,7 @@ class recorder : public suite_run {
 };
 
 struct bench_arguments {
-  std::string suite, file;
+  std::string suite, file, command;
   suite_request request;
 };
 
@@ -124,7 +145,7 @@ void run(const bench_arguments &given, bool as_json) {
   recorder out(given.request, !to_stdout);
   for (const auto &[name, suite] : suites)
     if (name == given.suite) suite(given.request, out);
-  const json record = out.record(given.suite);
+  const json record = out.record(given.suite, given.command);
   if (record["rows"].empty())
     throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
   if (to_stdout) print_json(record);
@@ -133,8 +154,9 @@ void run(const bench_arguments &given, bool as_json) {
 
 }  // namespace
 
-void add_bench(CLI::App &app) {
+void add_bench(CLI::App &app, const std::string &command) {
   auto given = std::make_shared<bench_arguments>();
+  given->command = command;
   CLI::App *verb = app.add_subcommand("bench", "Measure this library beside others and record the figures");
   std::vector<std::string> names;
   for (const auto &[name, suite] : suites) names.push_back(name);
