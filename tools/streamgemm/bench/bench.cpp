@@ -11,6 +11,7 @@
 #include "../progress.hpp"
 #include "../verbs.hpp"
 #include "commit.hpp"
+#include "subverbs.hpp"
 #include "suite.hpp"
 
 namespace sg::cli {
@@ -134,12 +135,6 @@ struct bench_arguments {
   suite_request request;
 };
 
-void write(const std::string &path, const json &record) {
-  std::ofstream out(path);
-  out << record.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
-  if (!out.flush()) throw failure(exit_code::failed, path + ": cannot be written");
-}
-
 void run(const bench_arguments &given, bool as_json) {
   const bool to_stdout = as_json && given.file.empty();
   recorder out(given.request, !to_stdout);
@@ -149,10 +144,16 @@ void run(const bench_arguments &given, bool as_json) {
   if (record["rows"].empty())
     throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
   if (to_stdout) print_json(record);
-  if (as_json && !to_stdout) write(given.file, record);
+  if (as_json && !to_stdout) write_json(given.file, record);
 }
 
 }  // namespace
+
+void write_json(const std::string &path, const json &value) {
+  std::ofstream out(path);
+  out << value.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  if (!out.flush()) throw failure(exit_code::failed, path + ": cannot be written");
+}
 
 void add_bench(CLI::App &app, const std::string &command) {
   auto given = std::make_shared<bench_arguments>();
@@ -160,7 +161,7 @@ void add_bench(CLI::App &app, const std::string &command) {
   CLI::App *verb = app.add_subcommand("bench", "Measure this library beside others and record the figures");
   std::vector<std::string> names;
   for (const auto &[name, suite] : suites) names.push_back(name);
-  verb->add_option("SUITE", given->suite, "What to measure")->required()->check(CLI::IsMember(names));
+  verb->add_option("SUITE", given->suite, "What to measure")->check(CLI::IsMember(names));
   CLI::Option *as_json =
       verb->add_option("--json", given->file, "Write the record as JSON to this file; to stdout without one")
           ->expected(0, 1)
@@ -171,7 +172,13 @@ void add_bench(CLI::App &app, const std::string &command) {
   verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
-  verb->callback([given, as_json] { run(*given, as_json->count() > 0); });
+  add_compare(*verb, command);
+  verb->require_subcommand(0, 1);
+  verb->callback([verb, given, as_json] {
+    if (!verb->get_subcommands().empty()) return;
+    if (given->suite.empty()) throw CLI::RequiredError("SUITE");
+    run(*given, as_json->count() > 0);
+  });
 }
 
 }  // namespace sg::cli

@@ -159,7 +159,8 @@ void run_overlap_suite(const suite_request &request, suite_run &run) {
   const auto cases = [&]() -> std::vector<std::pair<shape, int>> {
     switch (device.size()) {
       case case_size::quick: return {{{128, 128, 128}, 4}};
-      case case_size::host: return {{{1024, 1024, 1024}, 4}, {{512, 512, 512}, 8}, {{128, 128, 128}, 32}};
+      case case_size::simulated: return {{{256, 256, 256}, 8}, {{128, 128, 128}, 16}};
+      case case_size::cpu: return {{{1024, 1024, 1024}, 4}, {{512, 512, 512}, 8}, {{128, 128, 128}, 32}};
       default: return {{{4096, 4096, 4096}, 8}, {{2048, 2048, 2048}, 16}, {{512, 512, 512}, 64}};
     }
   }();

@@ -53,7 +53,8 @@ round_device::round_device(const suite_request &request, suite_run &out, int lan
   const std::string_view device = info.name;
   virtual_time_ = device.starts_with("sim");
   computes_ = request.device.find("timing-only") == std::string::npos;
-  if (!request.quick) size_ = info.unified_memory || (virtual_time_ && computes_) ? case_size::host : case_size::gpu;
+  if (!request.quick)
+    size_ = virtual_time_ && computes_ ? case_size::simulated : info.unified_memory ? case_size::cpu : case_size::gpu;
   out_.note("device", info.name);
   out_.note("description", info.description);
   out_.note("compute_lanes", info.compute_lanes);

@@ -38,8 +38,8 @@ class device_round {
 using round_work = std::function<void(device_round &)>;
 using stream_set = std::vector<stream_handle>;
 
-// Sizes of the cases: for a functional test, for GEMMs that a host computes, for a GPU.
-enum class case_size { quick, host, gpu };
+// Sizes of the cases: for a functional test, for the arithmetic of simulated devices (which is slow), a CPU, a GPU.
+enum class case_size { quick, simulated, cpu, gpu };
 
 class round_device {
  public:

@@ -57,7 +57,8 @@ class streams_suite {
   case_sizes sizes() const {
     switch (device_.size()) {
       case case_size::quick: return {{256, 256, 256}, {{64, 64, 64}, 8}, {{32, 32, 32}, 16}};
-      case case_size::host: return {{2048, 2048, 2048}, {{512, 512, 512}, 16}, {{128, 128, 128}, 128}};
+      case case_size::simulated: return {{512, 512, 512}, {{256, 256, 256}, 8}, {{64, 64, 64}, 64}};
+      case case_size::cpu: return {{2048, 2048, 2048}, {{512, 512, 512}, 16}, {{128, 128, 128}, 128}};
       default: return {{8192, 8192, 8192}, {{1024, 1024, 1024}, 32}, {{256, 256, 256}, 256}};
     }
   }
