@@ -40,6 +40,7 @@ json to_json(const bench_row &row) {
               {"bound_seconds", row.bound_seconds > 0 ? json(row.bound_seconds) : json()}};
   if (!row.all.empty()) all["all_seconds"] = row.all;
   if (!row.baseline.empty()) all["baseline"] = row.baseline;
+  if (row.part) all["part"] = true;
   if (row.products > 1) all["products"] = row.products;
   for (const auto &[key, value] : row.more) all[key] = value;
   return all;
@@ -104,14 +105,14 @@ class recorder : public suite_run {
   static void print(const std::vector<bench_row> &rows) {
     std::printf("%s\n", rows.front().name.c_str());
     if (rows.front().bound_seconds > 0)
-      std::printf("  %-36s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
+      std::printf("  %-42s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
     double baseline = 0;
     for (const bench_row &row : rows)
       if (row.variant == row.baseline) baseline = row.seconds;
     if (baseline > 0) std::printf("  baseline: %s\n", rows.front().baseline.c_str());
     for (const bench_row &row : rows) {
       const std::string rate = row.flops > 0 ? format_rate(row.flops / row.seconds, "flop/s") : "";
-      std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
+      std::printf("  %-42s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
                   rate.c_str(), format_seconds(row.min).c_str(), format_seconds(row.max).c_str(), row.samples);
       if (baseline > 0) std::printf("  %s of baseline", format_fixed(row.seconds / baseline, 3).c_str());
       if (row.bound_seconds > 0)

@@ -185,7 +185,7 @@ class comparison {
         std::printf("\n%s: %s\n", x.suite.c_str(), x.name.c_str());
       const std::string interval =
           x.low > 0 ? "[" + format_fixed(x.low, 3) + ", " + format_fixed(x.high, 3) + "]" : "no interval";
-      std::printf("  %-36s %10s %10s  %6s %-16s  %s\n", x.variant.c_str(), format_seconds(x.a_seconds).c_str(),
+      std::printf("  %-42s %10s %10s  %6s %-16s  %s\n", x.variant.c_str(), format_seconds(x.a_seconds).c_str(),
                   format_seconds(x.b_seconds).c_str(), format_fixed(x.ratio, 3).c_str(), interval.c_str(),
                   x.verdict.c_str());
       before = &x;

@@ -139,6 +139,7 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .bound_seconds = what.bound_seconds,
                     .products = what.products,
                     .baseline = what.baseline,
+                    .part = what.variants[v].part,
                     .more = {}});
     if (what.variants[v].more) rows.back().more = what.variants[v].more();
   }

@@ -10,7 +10,7 @@ namespace sg::cli {
 
 namespace {
 
-constexpr const char *in_sequence = "in sequence, 1 stream";
+constexpr const char *in_sequence = "streamgemm, in sequence on 1 stream";
 
 // One GEMM with its copies.
 struct transferred_gemm {
@@ -132,12 +132,12 @@ void measure_overlap(round_device &device, const shape &size, int gemms) {
   device.add(what, set, in_sequence, gemm_by_gemm(list, device.streams(1)));
   constexpr int counts[] = {2, 4, 8};
   for (const int count : counts)
-    device.add(what, set, "GEMM by GEMM, " + std::to_string(count) + " streams",
+    device.add(what, set, "streamgemm, GEMM by GEMM, " + std::to_string(count) + " streams",
                gemm_by_gemm(list, device.streams(count)));
   for (const int count : counts)
-    device.add(what, set, "grouped by kind, " + std::to_string(count) + " streams",
+    device.add(what, set, "streamgemm, grouped by kind, " + std::to_string(count) + " streams",
                by_kind(list, device.streams(count)));
-  device.add(what, set, "grouped by kind, a stream each",
+  device.add(what, set, "streamgemm, grouped by kind, a stream each",
              by_kind_with_events(device.context(), list, device.streams(3)));
 
   device.add_part(what, "copies in alone", false, [list](device_round &round) {

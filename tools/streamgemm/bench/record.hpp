@@ -22,6 +22,7 @@ struct bench_row {
   double bound_seconds = 0;                          // 0: no bound is known
   int products = 1;                                  // of one run
   std::string baseline;                              // the variant that this one is compared with; "": none of its own
+  bool part = false;                                 // a part of the work alone
   std::vector<std::pair<std::string, double>> more;  // further keys
 };
 

@@ -12,7 +12,9 @@ namespace {
 constexpr int stream_counts[] = {1, 2, 4, 8, 16};
 constexpr int most_streams = 16;
 
-std::string on_streams(int count) { return std::to_string(count) + (count == 1 ? " stream" : " streams"); }
+std::string on_streams(int count) {
+  return "streamgemm, " + std::to_string(count) + (count == 1 ? " stream" : " streams");
+}
 
 sg_matrix rows_of(const sg_matrix &x, std::int64_t first, std::int64_t end) {
   sg_matrix part = x;

@@ -19,7 +19,7 @@ namespace {
   throw failure(exit_code::usage, path + ": " + why);
 }
 
-// The values of one row or record; each error names the file and the place in it.
+// The values of one row or record, which must outlive it; each error names the file and the place in it.
 class reader {
  public:
   reader(const json &from, std::string path, std::string place)
@@ -72,7 +72,7 @@ class reader {
 
 std::string place_of(std::size_t row) { return "row " + std::to_string(row) + ": "; }
 
-const json &rows_of(const std::string &path, const json &content) {
+const json &row_array(const std::string &path, const json &content) {
   if (!content.contains("rows") || !content.at("rows").is_array()) refuse_record(path, "has no array 'rows'");
   return content.at("rows");
 }
@@ -92,6 +92,7 @@ bench_row row_of(const json &from, const reader &in) {
   row.bound_seconds = in.number_or("bound_seconds", 0);
   row.products = in.count_or("products", 1);
   row.baseline = in.text_or("baseline", "");
+  row.part = from.contains("part") && from.at("part") == true;
   for (const auto &[key, value] : from.items()) {
     static const char *const known[] = {"seconds",  "samples",   "min",           "max",     "flops",
                                         "bytes_in", "bytes_out", "bound_seconds", "products"};
@@ -129,7 +130,7 @@ bench_record bench_record_of(const std::string &path, const json &content) {
                       .rows = {}};
   if (!record.device.is_object()) refuse_record(path, "'device' is no object");
   std::size_t index = 0;
-  for (const json &row : rows_of(path, content)) record.rows.push_back(row_of(row, {row, path, place_of(index++)}));
+  for (const json &row : row_array(path, content)) record.rows.push_back(row_of(row, {row, path, place_of(index++)}));
   return record;
 }
 
@@ -144,14 +145,18 @@ comparison_record comparison_record_of(const std::string &path, const json &cont
                            .command = in.text_or("command", ""),
                            .rows = {}};
   std::size_t index = 0;
-  for (const json &each : rows_of(path, content)) {
+  for (const json &each : row_array(path, content)) {
     const std::string place = place_of(index++);
     const reader row(each, path, place);
     compared_row one{
         .suite = row.text("suite"), .name = row.text("case"), .variant = row.text("variant"), .verdict = {}};
     one.ratio = row.seconds("ratio");
     if (older) {
-      const reader before(each.value("before", json()), path, place), after(each.value("after", json()), path, place);
+      static const json nothing;
+      const auto side_of = [&](const char *name) -> const json & {
+        return each.contains(name) ? each.at(name) : nothing;
+      };
+      const reader before(side_of("before"), path, place), after(side_of("after"), path, place);
       one.a_seconds = before.seconds("seconds"), one.a_samples = before.count_or("turns", 1);
       one.b_seconds = after.seconds("seconds"), one.b_samples = after.count_or("turns", 1);
       one.verdict = each.value("slower", false) ? "slower" : "";
@@ -198,7 +203,6 @@ std::string device_line(const json &device) {
   append("processor", "", "");
   append("cores", "", " cores");
   append("driver", "driver ", "");
-  append("driver_cuda", "driver's CUDA version ", "");
   append("machine", "", "");
   return line;
 }
