@@ -77,7 +77,7 @@ const json &row_array(const std::string &path, const json &content) {
   return content.at("rows");
 }
 
-bench_row row_of(const json &from, const reader &in) {
+bench_row bench_row_of(const json &from, const reader &in) {
   bench_row row;
   row.name = in.text("case");
   row.variant = in.text("variant");
@@ -130,7 +130,8 @@ bench_record bench_record_of(const std::string &path, const json &content) {
                       .rows = {}};
   if (!record.device.is_object()) refuse_record(path, "'device' is no object");
   std::size_t index = 0;
-  for (const json &row : row_array(path, content)) record.rows.push_back(row_of(row, {row, path, place_of(index++)}));
+  for (const json &row : row_array(path, content))
+    record.rows.push_back(bench_row_of(row, {row, path, place_of(index++)}));
   return record;
 }
 
