@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include "../format.hpp"
 #include "../outcome.hpp"
@@ -27,7 +28,9 @@ struct compare_arguments {
 
 struct row_key {
   std::string suite, name, variant;
-  auto operator<=>(const row_key &) const = default;
+  bool operator<(const row_key &other) const {
+    return std::tie(suite, name, variant) < std::tie(other.suite, other.name, other.variant);
+  }
 };
 
 // What one side knows of a row. With several records, each is a run of its own.
@@ -101,11 +104,11 @@ compared_row compare_row(const row_key &key, const row_samples &a, const row_sam
     row.ratio = median_ratio(x, y);
     if (const auto found = interval_of_ratio(x, y, given.confidence)) row.low = found->low, row.high = found->high;
   };
-  if (std::min(a.medians.size(), b.medians.size()) >= enough_runs) {
-    use(a.medians, b.medians);
-  } else if (!a.all.empty() && !b.all.empty()) {
+  const bool single = a.medians.size() == 1 && b.medians.size() == 1;
+  const bool enough = std::min(a.medians.size(), b.medians.size()) >= enough_runs;
+  if (!enough && !a.all.empty() && !b.all.empty()) {
     use(a.all, b.all);
-  } else if (a.medians.size() == 1 && b.medians.size() == 1) {
+  } else if (single) {
     row.a_samples = std::max(a.samples, 1), row.b_samples = std::max(b.samples, 1);
     if (a.min > 0 && b.min > 0 && extremes_are_interval(a.samples, b.samples, given.confidence))
       row.low = b.min / a.max, row.high = b.max / a.min;
@@ -123,7 +126,8 @@ compared_row compare_row(const row_key &key, const row_samples &a, const row_sam
 
 class comparison {
  public:
-  comparison(const compare_arguments &given) : given_(given), a_(given.a, given.skipped), b_(given.b, given.skipped) {
+  explicit comparison(const compare_arguments &given)
+      : given_(given), a_(given.a, given.skipped), b_(given.b, given.skipped) {
     for (const row_key &key : a_.order()) {
       const row_samples *other = b_.find(key);
       if (!other)
@@ -164,8 +168,8 @@ class comparison {
             {"a_records", a_.count()},
             {"b_records", b_.count()},
             {"date", b_.first().date},
-            {"device", device_line(b_.first().device)},
-            {"a_device", device_line(a_.first().device)},
+            {"device", device_line(*b_.first().device)},
+            {"a_device", device_line(*a_.first().device)},
             {"command", given_.command},
             {"confidence", given_.confidence},
             {"tolerance", given_.tolerance},
@@ -202,7 +206,7 @@ class comparison {
  private:
   static void print_side(const char *name, const std::string &path, const side &x) {
     std::printf("%s: %s, commit %s, %s; %s", name, path.c_str(), x.first().commit.c_str(), x.first().date.c_str(),
-                device_line(x.first().device).c_str());
+                device_line(*x.first().device).c_str());
     if (x.count() > 1) std::printf("; %zu records", x.count());
     std::printf("\n");
   }

@@ -70,7 +70,7 @@ round_device::round_device(const suite_request &request, suite_run &out, int lan
 }
 
 std::shared_ptr<stream_set> round_device::streams(int count) const {
-  const auto all = std::make_shared<stream_set>();
+  auto all = std::make_shared<stream_set>();
   for (int i = 0; i < count; ++i) {
     sg_stream *made = nullptr;
     check(sg_stream_create(context(), 0, &made), "sg_stream_create");

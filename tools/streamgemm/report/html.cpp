@@ -126,8 +126,8 @@ std::string body_of(const bench_summary &summary, std::size_t index) {
         escaped(one.name) + (bound > 0 ? " <span class=\"faint\">bound " + format_seconds(bound) + "</span>" : "");
     const std::string plot = streams_plot(one);
     const std::string content = (plot.empty() ? "" : "<div class=\"wide\">" + plot + "</div>\n") + case_table(one);
-    all += open ? "<h3>" + title + "</h3>\n" + content
-                : "<details><summary>" + title + "</summary>\n" + content + "</details>\n";
+    all.append(open ? "<h3>" : "<details><summary>").append(title).append(open ? "</h3>\n" : "</summary>\n");
+    all.append(content).append(open ? "" : "</details>\n");
   }
   return all;
 }

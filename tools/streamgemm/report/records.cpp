@@ -126,9 +126,9 @@ bench_record bench_record_of(const std::string &path, const json &content) {
                       .commit = in.text_or("commit", ""),
                       .date = in.text_or("date", ""),
                       .command = in.text_or("command", ""),
-                      .device = content.value("device", json::object()),
+                      .device = std::make_shared<const json>(content.value("device", json::object())),
                       .rows = {}};
-  if (!record.device.is_object()) refuse_record(path, "'device' is no object");
+  if (!record.device->is_object()) refuse_record(path, "'device' is no object");
   std::size_t index = 0;
   for (const json &row : row_array(path, content))
     record.rows.push_back(bench_row_of(row, {row, path, place_of(index++)}));

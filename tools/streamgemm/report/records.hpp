@@ -2,6 +2,7 @@
 // Records of benchmark runs, read and checked. Every error names the file, and the row by its index.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ inline constexpr const char *before_after_schema = "streamgemm-before-after/1"; 
 
 struct bench_record {
   std::string path, suite, version, commit, date, command;
-  json device;  // an object
+  std::shared_ptr<const json> device;  // an object
   std::vector<bench_row> rows;
 };
 

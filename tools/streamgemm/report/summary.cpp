@@ -63,8 +63,8 @@ json to_json(const bench_summary &summary) {
     cases.push_back({{"case", one.name}, {"baseline", one.baseline()}, {"variants", variants}});
   }
   const bench_record &record = summary.record;
-  return {{"suite", record.suite},   {"commit", record.commit},   {"date", record.date},
-          {"device", record.device}, {"command", record.command}, {"cases", cases}};
+  return {{"suite", record.suite},    {"commit", record.commit},   {"date", record.date},
+          {"device", *record.device}, {"command", record.command}, {"cases", cases}};
 }
 
 json to_json(const comparison_record &comparison) {
@@ -100,12 +100,12 @@ facts facts_of(const bench_summary &summary) {
   const bench_record &record = summary.record;
   const auto text_of = [](const json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); };
   std::string driver, properties;
-  for (const auto &[key, value] : record.device.items()) {
+  for (const auto &[key, value] : record.device->items()) {
     if (key == "driver") driver = text_of(value);
     if (key == "driver_cuda" && driver.empty()) driver = "CUDA " + cuda_version(text_of(value));
     properties += (properties.empty() ? "" : "; ") + key + " " + text_of(value);
   }
-  return {{"Device", known(device_line(record.device))},
+  return {{"Device", known(device_line(*record.device))},
           {"Driver", known(driver)},
           {"Commit", known(record.commit) + (record.version.empty() ? "" : " (version " + record.version + ")")},
           {"Command", known(record.command)},
@@ -174,7 +174,8 @@ std::string more_of(const bench_row &row) {
                                                       : number;
     std::string name = key.substr(0, key.rfind("_seconds"));
     std::replace(name.begin(), name.end(), '_', ' ');
-    all += (all.empty() ? "" : ", ") + name + " " + text;
+    all += all.empty() ? "" : ", ";
+    all.append(name).append(" ").append(text);
   }
   return all;
 }

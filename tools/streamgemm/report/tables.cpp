@@ -25,7 +25,7 @@ std::string prefixed(const char *word, const std::string &text) { return text.em
 std::string terminal_text(const bench_summary &summary) {
   const bench_record &record = summary.record;
   std::string all = "suite " + record.suite + ", commit " + record.commit + ", " + record.date + "\n" +
-                    record.device.dump() + "\n" + (record.command.empty() ? "" : record.command + "\n") +
+                    record.device->dump() + "\n" + (record.command.empty() ? "" : record.command + "\n") +
                     "ratio: a variant's time by StreamGEMM's; above 1, StreamGEMM is faster\n";
   for (const summary_case &one : summary.cases) {
     all += "\n" + one.name + "\n";
