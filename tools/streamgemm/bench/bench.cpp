@@ -115,7 +115,7 @@ class recorder : public suite_run {
       std::printf("  %-42s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
                   rate.c_str(), format_seconds(row.min).c_str(), format_seconds(row.max).c_str(), row.samples);
       if (baseline > 0) std::printf("  %s of baseline", format_fixed(row.seconds / baseline, 3).c_str());
-      if (row.bound_seconds > 0)
+      if (row.bound_seconds > 0 && !row.part)
         std::printf("  bound %s%%", format_fixed(100 * row.bound_seconds / row.seconds, 1).c_str());
       if (row.products > 1) std::printf("  each %s", format_seconds(row.seconds / row.products).c_str());
       for (const auto &[key, value] : row.more) std::printf("  %s %s", key.c_str(), text_of(key, value).c_str());

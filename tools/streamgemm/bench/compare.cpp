@@ -230,6 +230,7 @@ void compare(const compare_arguments &given, bool as_json) {
   if (!as_json || !given.file.empty()) result.print();
   if (as_json && given.file.empty()) print_json(result.record());
   if (as_json && !given.file.empty()) write_json(given.file, result.record());
+  std::fflush(stdout);  // before the message
   if (const int slower = result.count("slower"))
     throw failure(exit_code::failed, given.b + ": " + std::to_string(slower) + " of " + std::to_string(result.size()) +
                                          (slower == 1 ? " rows is slower than in " : " rows are slower than in ") +

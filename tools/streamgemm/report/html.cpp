@@ -115,9 +115,8 @@ std::string body_of(const bench_summary &summary, std::size_t index) {
   std::string all = html_heading(title_of(summary), facts_of(summary), index);
   if (const auto groups = ratios_by_variant(summary); !groups.empty())
     all +=
-        "<h3>All cases: a variant's time / StreamGEMM's</h3>\n<p class=\"faint\">Right of 1, StreamGEMM is faster. A "
-        "dot "
-        "is a case, the red mark the geometric mean.</p>\n<div class=\"wide\">" +
+        "<h3>All cases: a variant's time / StreamGEMM's</h3>\n<p class=\"faint\">Right of 1, StreamGEMM is faster. "
+        "A dot is a case, the red mark the geometric mean.</p>\n<div class=\"wide\">" +
         ratios_plot(groups) + "</div>\n";
   const bool open = summary.cases.size() <= most_open_cases;
   for (const summary_case &one : summary.cases) {

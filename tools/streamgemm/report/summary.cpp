@@ -31,7 +31,7 @@ bench_summary summary_of(bench_record record) {
       const double baseline = x.row.baseline.empty() ? 0 : seconds_of(x.row.baseline);
       if (own > 0) x.ratio = x.row.seconds / own;
       if (baseline > 0) x.ratio_to_baseline = x.row.seconds / baseline;
-      if (x.row.bound_seconds > 0) x.ratio_to_bound = x.row.seconds / x.row.bound_seconds;
+      if (x.row.bound_seconds > 0 && !x.row.part) x.ratio_to_bound = x.row.seconds / x.row.bound_seconds;
     }
   }
   return summary;

@@ -15,7 +15,7 @@ struct summary_row {
   bench_row row;
   std::optional<double> ratio;              // its seconds by this library's: above 1, this library is faster
   std::optional<double> ratio_to_baseline;  // its seconds by the baseline's: below 1, it is faster
-  std::optional<double> ratio_to_bound;
+  std::optional<double> ratio_to_bound;     // not of a part of the work alone
 };
 
 struct summary_case {
