@@ -149,8 +149,8 @@ double arithmetic(const gpu_gemm &p) {
   char *a = g.memory(bytes.all());
   if (a == nullptr) return -1;
   char *b = a + footprints::padded(bytes.a), *c = b + footprints::padded(bytes.b);
-  CHECK(cudaMemcpyAsync(a, p.a, bytes.a, cudaMemcpyHostToDevice, g.stream));
-  CHECK(cudaMemcpyAsync(b, p.b, bytes.b, cudaMemcpyHostToDevice, g.stream));
+  CHECK(cudaMemcpyAsync(a, p.a, bytes.a, cudaMemcpyDefault, g.stream));
+  CHECK(cudaMemcpyAsync(b, p.b, bytes.b, cudaMemcpyDefault, g.stream));
   g.multiply(p, t, a, b, c);
   std::vector<double> seconds;
   for (int i = 0; i < 5; ++i) seconds.push_back(g.by_events([&] { g.multiply(p, t, a, b, c); }));

@@ -6,7 +6,7 @@ set -u
 out=$1
 here=$(dirname "$0")
 mkdir -p "$out"
-for suite in ${SUITES:-host outofcore resident accuracy split small heads priority graph}; do
+for suite in ${SUITES:-host outofcore resident accuracy split small heads priority graph streams overlap}; do
   case $suite in
     host) seconds=0.6 ;;
     outofcore | accuracy) seconds=1 ;;

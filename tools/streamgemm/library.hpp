@@ -22,6 +22,7 @@ struct releaser {
 using context_handle = std::unique_ptr<sg_context, releaser<sg_context_release>>;
 using job_handle = std::unique_ptr<sg_job, releaser<sg_job_release>>;
 using plan_handle = std::unique_ptr<sg_plan, releaser<sg_plan_release>>;
+using event_handle = std::unique_ptr<sg_event, releaser<sg_event_release>>;
 using queue_handle = std::unique_ptr<sg_queue, releaser<sg_queue_release>>;
 using stream_handle = std::unique_ptr<sg_stream, releaser<sg_stream_release>>;
 using trace_handle = std::unique_ptr<sg_trace, releaser<sg_trace_release>>;

@@ -24,6 +24,19 @@ static trace_handle start_trace() {
   return trace_handle(made);
 }
 
+// The command line as one would type it again. Of an absolute path the last part remains: the rest says nothing
+// elsewhere.
+static std::string command_of(int argc, char **argv) {
+  std::string all = "streamgemm";
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word.starts_with('/')) word = std::filesystem::path(word).filename();
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`&|;<>()*?[]#~!{}") == std::string::npos;
+    all += plain ? " " + word : " '" + word + "'";
+  }
+  return all;
+}
+
 static exit_code run(int argc, char **argv) {
   CLI::App app{"Asynchronous matrix multiplication on the CPU and on GPUs, real and simulated."};
   app.name("streamgemm");
@@ -46,7 +59,7 @@ static exit_code run(int argc, char **argv) {
   add_info(app);
   add_gemm(app);
   add_plan(app);
-  add_bench(app);
+  add_bench(app, command_of(argc, argv));
   add_report(app);
   add_explain(app);
   add_calibrate(app);

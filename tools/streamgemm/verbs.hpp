@@ -13,7 +13,7 @@ using json = nlohmann::ordered_json;
 void add_info(CLI::App &app);
 void add_gemm(CLI::App &app);
 void add_plan(CLI::App &app);
-void add_bench(CLI::App &app);
+void add_bench(CLI::App &app, const std::string &command);  // the whole command, for the record
 void add_calibrate(CLI::App &app);
 void add_report(CLI::App &app);
 void add_explain(CLI::App &app);

@@ -11,6 +11,7 @@
 #include "../progress.hpp"
 #include "../verbs.hpp"
 #include "commit.hpp"
+#include "subverbs.hpp"
 #include "suite.hpp"
 
 namespace sg::cli {
@@ -20,10 +21,11 @@ namespace {
 using suite_fn = void (*)(const suite_request &, suite_run &);
 
 const std::pair<std::string, suite_fn> suites[] = {
-    {"accuracy", run_accuracy_suite},   {"calls", run_calls_suite},       {"cpu", run_cpu_suite},
-    {"graph", run_graph_suite},         {"heads", run_heads_suite},       {"host", run_host_suite},
-    {"outofcore", run_outofcore_suite}, {"priority", run_priority_suite}, {"resident", run_resident_suite},
-    {"small", run_small_suite},         {"split", run_split_suite}};
+    {"accuracy", run_accuracy_suite},   {"calls", run_calls_suite},     {"cpu", run_cpu_suite},
+    {"graph", run_graph_suite},         {"heads", run_heads_suite},     {"host", run_host_suite},
+    {"outofcore", run_outofcore_suite}, {"overlap", run_overlap_suite}, {"priority", run_priority_suite},
+    {"resident", run_resident_suite},   {"small", run_small_suite},     {"split", run_split_suite},
+    {"streams", run_streams_suite}};
 
 json to_json(const bench_row &row) {
   json all = {{"case", row.name},
@@ -36,9 +38,20 @@ json to_json(const bench_row &row) {
               {"bytes_in", row.bytes_in},
               {"bytes_out", row.bytes_out},
               {"bound_seconds", row.bound_seconds > 0 ? json(row.bound_seconds) : json()}};
+  if (!row.all.empty()) all["all_seconds"] = row.all;
+  if (!row.baseline.empty()) all["baseline"] = row.baseline;
+  if (row.part) all["part"] = true;
   if (row.products > 1) all["products"] = row.products;
   for (const auto &[key, value] : row.more) all[key] = value;
   return all;
+}
+
+// The version of NVIDIA's kernel module; "" without one.
+std::string nvidia_driver() {
+  std::ifstream in("/proc/driver/nvidia/version");
+  for (std::string word; in >> word;)
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  return "";
 }
 
 std::string utc_now() {
@@ -72,10 +85,13 @@ class recorder : public suite_run {
     if (show_) print(rows);
   }
 
-  json record(const std::string &suite) const {
-    return {{"schema", bench_schema},  {"suite", suite},        {"version", sg_version_string()},
-            {"commit", SG_COMMIT},     {"date", utc_now()},     {"device", device_},
-            {"quick", request_.quick}, {"left_out", left_out_}, {"rows", rows_}};
+  json record(const std::string &suite, const std::string &command) const {
+    json device = device_;
+    if (device.value("device", "").starts_with("cuda") && !nvidia_driver().empty()) device["driver"] = nvidia_driver();
+    return {{"schema", bench_schema}, {"suite", suite},          {"version", sg_version_string()},
+            {"commit", SG_COMMIT},    {"date", utc_now()},       {"command", command},
+            {"device", device},       {"quick", request_.quick}, {"left_out", left_out_},
+            {"rows", rows_}};
   }
 
  private:
@@ -89,11 +105,18 @@ class recorder : public suite_run {
   static void print(const std::vector<bench_row> &rows) {
     std::printf("%s\n", rows.front().name.c_str());
     if (rows.front().bound_seconds > 0)
-      std::printf("  %-36s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
+      std::printf("  %-42s %10s\n", "bound", format_seconds(rows.front().bound_seconds).c_str());
+    double baseline = 0;
+    for (const bench_row &row : rows)
+      if (row.variant == row.baseline) baseline = row.seconds;
+    if (baseline > 0) std::printf("  baseline: %s\n", rows.front().baseline.c_str());
     for (const bench_row &row : rows) {
-      std::printf("  %-36s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
-                  format_rate(row.flops / row.seconds, "flop/s").c_str(), format_seconds(row.min).c_str(),
-                  format_seconds(row.max).c_str(), row.samples);
+      const std::string rate = row.flops > 0 ? format_rate(row.flops / row.seconds, "flop/s") : "";
+      std::printf("  %-42s %10s  %12s  (%s to %s, %d runs)", row.variant.c_str(), format_seconds(row.seconds).c_str(),
+                  rate.c_str(), format_seconds(row.min).c_str(), format_seconds(row.max).c_str(), row.samples);
+      if (baseline > 0) std::printf("  %s of baseline", format_fixed(row.seconds / baseline, 3).c_str());
+      if (row.bound_seconds > 0 && !row.part)
+        std::printf("  bound %s%%", format_fixed(100 * row.bound_seconds / row.seconds, 1).c_str());
       if (row.products > 1) std::printf("  each %s", format_seconds(row.seconds / row.products).c_str());
       for (const auto &[key, value] : row.more) std::printf("  %s %s", key.c_str(), text_of(key, value).c_str());
       std::printf("\n");
@@ -109,36 +132,37 @@ class recorder : public suite_run {
 };
 
 struct bench_arguments {
-  std::string suite, file;
+  std::string suite, file, command;
   suite_request request;
 };
-
-void write(const std::string &path, const json &record) {
-  std::ofstream out(path);
-  out << record.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
-  if (!out.flush()) throw failure(exit_code::failed, path + ": cannot be written");
-}
 
 void run(const bench_arguments &given, bool as_json) {
   const bool to_stdout = as_json && given.file.empty();
   recorder out(given.request, !to_stdout);
   for (const auto &[name, suite] : suites)
     if (name == given.suite) suite(given.request, out);
-  const json record = out.record(given.suite);
+  const json record = out.record(given.suite, given.command);
   if (record["rows"].empty())
     throw failure(exit_code::usage, "no case of the suite has '" + given.request.only + "' in its name");
   if (to_stdout) print_json(record);
-  if (as_json && !to_stdout) write(given.file, record);
+  if (as_json && !to_stdout) write_json(given.file, record);
 }
 
 }  // namespace
 
-void add_bench(CLI::App &app) {
+void write_json(const std::string &path, const json &value) {
+  std::ofstream out(path);
+  out << value.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  if (!out.flush()) throw failure(exit_code::failed, path + ": cannot be written");
+}
+
+void add_bench(CLI::App &app, const std::string &command) {
   auto given = std::make_shared<bench_arguments>();
+  given->command = command;
   CLI::App *verb = app.add_subcommand("bench", "Measure this library beside others and record the figures");
   std::vector<std::string> names;
   for (const auto &[name, suite] : suites) names.push_back(name);
-  verb->add_option("SUITE", given->suite, "What to measure")->required()->check(CLI::IsMember(names));
+  verb->add_option("SUITE", given->suite, "What to measure")->check(CLI::IsMember(names));
   CLI::Option *as_json =
       verb->add_option("--json", given->file, "Write the record as JSON to this file; to stdout without one")
           ->expected(0, 1)
@@ -149,7 +173,13 @@ void add_bench(CLI::App &app) {
   verb->add_option("--seconds", given->request.seconds, "Time for a case, roughly (default 20)")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--quick", given->request.quick, "Small sizes and few samples: to see that it works");
-  verb->callback([given, as_json] { run(*given, as_json->count() > 0); });
+  add_compare(*verb, command);
+  verb->require_subcommand(0, 1);
+  verb->callback([verb, given, as_json] {
+    if (!verb->get_subcommands().empty()) return;
+    if (given->suite.empty()) throw CLI::RequiredError("SUITE");
+    run(*given, as_json->count() > 0);
+  });
 }
 
 }  // namespace sg::cli

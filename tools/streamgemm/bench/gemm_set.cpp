@@ -50,11 +50,16 @@ gemm_set::gemm_set(sg_context *context, std::vector<shape> shapes, const gemm_ki
     at_[i].c = kind_.one_sum && i > 0 ? begin_c_ : place(shapes_[i].m * shapes_[i].n, kind_.out);
   bytes_c_ = end - begin_c_;
 
-  sg_buffer *made = nullptr;
-  check(sg_buffer_create(context_, std::uint64_t(end), &made), "device memory");
-  buffer_.reset(made);
   void *memory = nullptr;
-  check(sg_buffer_data(made, &memory), "device memory");
+  if (kind_.pinned) {
+    check(sg_host_alloc(context_, std::uint64_t(end), &memory), "pinned memory");
+    pinned_ = std::shared_ptr<void>(memory, [context](void *block) { sg_host_free(context, block); });
+  } else {
+    sg_buffer *made = nullptr;
+    check(sg_buffer_create(context_, std::uint64_t(end), &made), "device memory");
+    buffer_.reset(made);
+    check(sg_buffer_data(made, &memory), "device memory");
+  }
   data_ = static_cast<std::byte *>(memory);
 
   const std::int64_t size = sg_dtype_size(kind_.in);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs whose operands are in device memory, described as submissions, and their expected results.
+// GEMMs whose operands are in device memory or in pinned host memory, described as submissions, and their expected
+// results.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@ struct gemm_kind {
   sg_dtype in = SG_DTYPE_F32, out = SG_DTYPE_F32;
   sg_op op_b = SG_OP_N;
   bool one_sum = false;  // all GEMMs are added up in one C, one after another
+  bool pinned = false;   // the operands are in pinned host memory, not on the device
 };
 
 // Row-major and tight. The operands are small integers, so that every way of computing the GEMMs gives the same bits.
@@ -26,6 +28,9 @@ class gemm_set {
   gemm_set(sg_context *context, std::vector<shape> shapes, const gemm_kind &kind = {});
 
   int count() const { return int(shapes_.size()); }
+  // The operands' memory, from that of the first A to the end of the last C.
+  std::byte *data() const { return data_; }
+  std::int64_t bytes() const { return begin_c_ + bytes_c_; }
   double flops() const;
   submissions one_by_one() const;
   // GEMMs first, first + step, ... as one submission; they have one shape.
@@ -49,7 +54,8 @@ class gemm_set {
   std::vector<shape> shapes_;
   gemm_kind kind_;
   std::vector<offsets> at_;
-  std::unique_ptr<sg_buffer, releaser<sg_buffer_release>> buffer_;
+  buffer_handle buffer_;          // the operands' memory on the device,
+  std::shared_ptr<void> pinned_;  // or in the host's
   std::byte *data_ = nullptr;
   std::int64_t begin_c_ = 0, bytes_c_ = 0;
   std::vector<std::byte> first_;

@@ -62,7 +62,8 @@ struct gpu_peer_table {
   // Operands on the device. `way` 0: cublasGemmEx; from 1 on: cublasLt's candidates, best first. Seconds of one of
   // `times` GEMMs in a row, or negative if there is no such candidate.
   double (*resident)(std::int32_t way, const gpu_gemm *what, std::int32_t times);
-  // The arithmetic alone of a GEMM whose operands are on the host; negative if they do not fit the device.
+  // The arithmetic alone of a GEMM whose operands are on the host or the device; negative if they do not fit the device
+  // once more.
   double (*arithmetic)(const gpu_gemm *what);
   // Many GEMMs, prepared once and run many times. Preparation creates the objects that a careful user would keep: a
   // handle with a workspace for each stream, arrays of pointers on the device, an instantiated graph. nullptr if they

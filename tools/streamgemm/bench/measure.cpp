@@ -77,6 +77,19 @@ void warm_up(const bench_variant &variant, double seconds) {
   } while (stopwatch::now() < end);
 }
 
+// If parts of the work were measured alone, the bound of a case is the slowest of them; its baseline runs them one
+// after another.
+void bound_by_parts(const bench_case &what, std::vector<bench_row> &rows) {
+  double slowest = 0, sum = 0;
+  for (std::size_t v = 0; v < rows.size(); ++v)
+    if (what.variants[v].part) slowest = std::max(slowest, rows[v].seconds), sum += rows[v].seconds;
+  if (slowest == 0) return;
+  for (bench_row &row : rows) {
+    row.bound_seconds = slowest;
+    if (row.variant == what.baseline) row.more.emplace_back("sum_of_parts", sum);
+  }
+}
+
 }  // namespace
 
 std::vector<double> timed_calls(int count, const std::function<void(int)> &call) {
@@ -119,14 +132,18 @@ std::vector<bench_row> measure(const bench_case &what, const measure_limits &lim
                     .samples = samples,
                     .min = *least,
                     .max = *most,
-                    .flops = what.flops,
+                    .all = seconds[v],
+                    .flops = what.variants[v].has_flops ? what.flops : 0,
                     .bytes_in = what.bytes_in,
                     .bytes_out = what.bytes_out,
                     .bound_seconds = what.bound_seconds,
                     .products = what.products,
+                    .baseline = what.baseline,
+                    .part = what.variants[v].part,
                     .more = {}});
     if (what.variants[v].more) rows.back().more = what.variants[v].more();
   }
+  bound_by_parts(what, rows);
   if (what.own)
     rows.front().more = {{"predicted_seconds", what.own->predicted_seconds},
                          {"device_seconds", what.own->device_seconds}};

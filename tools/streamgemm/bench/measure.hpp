@@ -24,6 +24,8 @@ struct bench_variant {
   std::string name;
   std::function<double()> run;  // does the work once and returns the measured seconds
   std::function<std::vector<std::pair<std::string, double>>()> more = nullptr;  // further keys, requested last
+  bool part = false;      // a part of the work alone, all of which must run: none is faster than the slowest part
+  bool has_flops = true;  // false: copies only
 };
 
 struct bench_case {
@@ -33,6 +35,7 @@ struct bench_case {
   double bytes_in = 0, bytes_out = 0;  // over the link, of one run
   double bound_seconds = 0;            // 0: no bound is known
   int products = 1;                    // of one run; its seconds are those of all of them
+  std::string baseline;                // a variant that the others are also compared with; "": none
   const prediction *own = nullptr;     // of the first variant, this library's, from its latest run; nullptr: none
 };
 

@@ -17,9 +17,12 @@ struct bench_row {
   double seconds = 0;         // the median
   int samples = 0;
   double min = 0, max = 0;
-  double flops = 0, bytes_in = 0, bytes_out = 0;     // of one run
+  std::vector<double> all;                           // the samples in the order of their measurement; empty: not kept
+  double flops = 0, bytes_in = 0, bytes_out = 0;     // of one run; no flops: copies only
   double bound_seconds = 0;                          // 0: no bound is known
   int products = 1;                                  // of one run
+  std::string baseline;                              // the variant that this one is compared with; "": none of its own
+  bool part = false;                                 // a part of the work alone
   std::vector<std::pair<std::string, double>> more;  // further keys
 };
 

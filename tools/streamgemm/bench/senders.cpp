@@ -61,8 +61,6 @@ class crew {
   std::vector<std::thread> threads_;
 };
 
-using stream_handle = std::unique_ptr<sg_stream, releaser<sg_stream_release>>;
-
 }  // namespace
 
 round_fn send_one_by_one(sg_context *context, submissions all, std::uint32_t flags) {

@@ -36,9 +36,11 @@ void run_graph_suite(const suite_request &request, suite_run &run);
 void run_heads_suite(const suite_request &request, suite_run &run);
 void run_host_suite(const suite_request &request, suite_run &run);
 void run_outofcore_suite(const suite_request &request, suite_run &run);
+void run_overlap_suite(const suite_request &request, suite_run &run);
 void run_priority_suite(const suite_request &request, suite_run &run);
 void run_resident_suite(const suite_request &request, suite_run &run);
 void run_small_suite(const suite_request &request, suite_run &run);
 void run_split_suite(const suite_request &request, suite_run &run);
+void run_streams_suite(const suite_request &request, suite_run &run);
 
 }  // namespace sg::cli
