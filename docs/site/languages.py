@@ -84,13 +84,14 @@ def run_c(blocks, settings):
         for block in blocks:
             header = block.markers.get("needs")
             text = with_setup(block)
-            program = text if re.search(r"^int main\(", text, re.MULTILINE) else C_PROGRAM.format(body=text)
+            program = text if "#include" in text else C_PROGRAM.format(body=text)
             file = pathlib.Path(folder, re.sub(r"\W", "_", block.name) + ".c")
             file.write_text(program)
             if header and not execute([*settings["cc"], "-E", "-include", header, "-xc", "/dev/null"], folder)[0]:
                 yield block, f"(not compiled: no {header})", True, ""
                 continue
-            ok, text = execute([*compiler, str(file), "-o", "program", *([] if not header else ["-c"]), *link], folder)
+            command = [*settings["cc"], "-c", str(file)] if header else [*compiler, str(file), "-o", "program", *link]
+            ok, text = execute(command, folder)
             if not ok or header:
                 yield block, "compiled", ok, text
                 continue

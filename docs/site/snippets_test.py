@@ -106,7 +106,7 @@ def main():
         failed += not ok
         print(f"{'ok    ' if ok else 'FAILED'} {block.name} {device}")
         if not ok:
-            print(printed)
+            print(*printed.splitlines()[:60], sep="\n")
     print(f"{len(chosen)} blocks, {failed} failures")
     return 1 if failed or not chosen else 0
 
