@@ -6,7 +6,7 @@ A marker is an HTML comment on the line before a block, invisible on a code host
     <!-- test: same as PATH -->     the block is that file without its licence line; the file is a test of its own
     <!-- test: with CODE -->        CODE comes before the block when it is tested
     <!-- test: needs NAME -->       run where the Python module, or compiled where the C header, is installed
-    <!-- test: output -->           a `text` block: what the tested block before it prints; a line `...` is any number of lines
+    <!-- test: output -->           a `text` block: what the tested block before it prints; `...` is any text
     <!-- test: not run: REASON -->  the block is not tested
 """
 import dataclasses

@@ -46,16 +46,43 @@ def missing_statuses(root):
             yield f"docs/troubleshooting.md: no row for {status}"
 
 
-def missing_records(root):
-    """Rows of the decision table that name no record, or one that is not there."""
-    records = pathlib.Path(root, "bench/results")
+UNITS = {"us": 1e6, "ms": 1e3, "s": 1}
+
+
+def wrong_figures(root):
+    """Figures of the decision tables that are not those of the records that their rows name."""
+    columns = "| if | use | time | instead of | time | record, case |"
+    in_table = False
     for number, line in enumerate(pathlib.Path(root, "docs/choosing.md").read_text().split("\n"), 1):
-        if not line.startswith("| ") or line.startswith("| if "):
+        where = f"docs/choosing.md:{number}"
+        if line.startswith("| if "):
+            in_table = True
+            if line != columns:
+                yield f"{where}: the columns are not {columns}"
+        elif not line.startswith("|"):
+            in_table = False
+        elif in_table and not line.startswith("|---"):
+            yield from (f"{where}: {complaint}" for complaint in wrong_row(root, line))
+
+
+def wrong_row(root, line):
+    _, _, use, time, other, other_time, source, _ = (cell.strip() for cell in line.split("|"))
+    record, *cases = re.findall(r"`([^`]+)`", source) or [""]
+    file = pathlib.Path(root, "bench/results", record)
+    if not record.endswith(".json") or not file.is_file():
+        yield f"the last column names no record under bench/results/: {source}"
+        return
+    rows = json.loads(file.read_text())["rows"]
+    for form, figure, case in ((use, time, cases[0]), (other, other_time, cases[-1])):
+        variant = re.findall(r"`([^`]+)`", form)[-1]
+        found = [row for row in rows if row["case"] == case and row["variant"] == variant]
+        if not found:
+            yield f"{record} has no row '{case}', '{variant}'"
             continue
-        named = re.findall(r"`(\w+\.json)`", line)
-        if not named and re.search(r"\d", line):
-            yield f"docs/choosing.md:{number}: the row names no record"
-        yield from (f"docs/choosing.md:{number}: there is no {records / name}" for name in named if not (records / name).is_file())
+        number, unit = figure.split()
+        measured = found[0]["seconds"] / (found[0].get("products") or 1) * UNITS[unit]
+        if f"{measured:.3g}" != number:
+            yield f"'{variant}' of '{case}' takes {measured:.3g} {unit}, not {figure}"
 
 
 def check_all(root):
@@ -64,7 +91,7 @@ def check_all(root):
         why = untestable(block, root)
         if why:
             complaints.append(f"{block.name}: {why}")
-    complaints += [*missing_statuses(root), *missing_records(root)]
+    complaints += [*missing_statuses(root), *wrong_figures(root)]
     ran = sum("not run" not in block.markers for block in blocks)
     print(f"{len(blocks)} blocks, {ran} of them tested; {len(complaints)} complaints", *complaints, sep="\n")
     return 1 if complaints else 0
@@ -84,7 +111,7 @@ def outputs(blocks):
 
 
 def matches(wanted, printed):
-    """`...` on a line of its own is any number of lines; spaces at the ends of lines do not count."""
+    """`...` is any text; spaces at the ends of lines do not count."""
     def strip(text):
         return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
     pattern = re.escape(strip(wanted)).replace(r"\.\.\.", "(.*?)")
