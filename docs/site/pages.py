@@ -62,7 +62,7 @@ def parse(page, text):
         elif marker:
             markers = {**markers, marker[1].rstrip(":"): marker[2]}
             continue
-        elif "<!-- test:" in line:
+        elif line.lstrip().startswith("<!-- test"):
             complaints.append(f"{page}:{index}: not a marker: {line.strip()}")
         elif line.startswith("    ") and previous_blank and not in_list:
             complaints.append(f"{page}:{index}: an indented code block cannot be tested: use a fence and name the language")
