@@ -42,7 +42,6 @@ using System.Threading.Tasks;
 {usings}
 static class Block {{
   static async Task Run() {{
-    await Task.Yield();
 {body}
   }}
   static void Main() {{
