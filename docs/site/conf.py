@@ -11,6 +11,7 @@ source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # the anchors of a code host
 suppress_warnings = ["myst.header"]
 highlight_language = "text"
+smartquotes = False
 
 breathe_default_project = "c"
 breathe_domain_by_extension = {"h": "c"}

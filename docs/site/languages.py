@@ -159,9 +159,8 @@ def run_java(blocks, settings):
         path = f"{settings['jar']}:{folder}/classes"
         ok, text = execute([settings["javac"], "-encoding", "UTF-8", "-Xlint:all,-try", "-Werror", "-d", f"{folder}/classes", "-cp", settings["jar"], *files], folder)
         if not ok:
-            for block, file in zip(blocks, files):
-                broken = pathlib.Path(file).parent.name + "/" in text
-                yield block, "compiled", not broken, f"-- {file} is {block.name}\n{text}"
+            broken = [block for number, block in enumerate(blocks) if f"/block{number}/" in text]
+            yield from ((block, "compiled", False, text) for block in broken or blocks)
             return
         for number, block in enumerate(blocks):
             yield block, "cpu", *execute([settings["java"], "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-ea", "-cp", path, f"block{number}.{java_name(block)}"], folder, "cpu")

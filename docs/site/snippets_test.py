@@ -21,6 +21,8 @@ REASON = 15  # a reason not to run a block has at least so many characters
 def untestable(block, root):
     """Why a block has no way to be tested; None if it has one."""
     markers = block.markers
+    if not block.language:
+        return "the block names no language"
     if "not run" in markers:
         return None if len(markers["not run"]) >= REASON else "`not run` needs a reason"
     if "same as" in markers:
