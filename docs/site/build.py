@@ -79,7 +79,7 @@ def undocumented(settings, output):
 
 
 def build(settings, output):
-    root, work = pathlib.Path(settings["root"]), pathlib.Path(settings["build"]) / "site-work"
+    root, work = pathlib.Path(settings["root"]), output.with_name(output.name + "-work")
     for folder in (work, output):
         shutil.rmtree(folder, ignore_errors=True)
     complaints = []
@@ -96,7 +96,8 @@ def build(settings, output):
     split_parameters(work / "c/xml")
     sphinx = start([settings["python"], "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", "-c", HERE, "-d", work / "doctrees",
                     "-D", f"version={settings['version']}", "-D", f"release={settings['version']}",
-                    "-D", f"breathe_projects.c={work / 'c/xml'}", work / "pages", output], PYTHONPATH=settings["python_path"], SG_DEVICE="cpu")
+                    "-D", f"breathe_projects.c={work / 'c/xml'}", work / "pages", output], PYTHONPATH=settings["python_path"], SG_DEVICE="cpu",
+                   PYTHONWARNINGS="ignore")  # of Sphinx about its extensions' future
     finish("Sphinx", sphinx, complaints)
     finish("Doxygen, C#", in_csharp, complaints)
     finish("Javadoc", in_java, complaints)
@@ -114,7 +115,7 @@ def main():
     if absent:
         print("the site is not built; missing:", *absent, sep="\n  ")
         return 77 if "--test" in sys.argv else 1
-    output = pathlib.Path(arguments[1] if len(arguments) > 1 else settings["build"] + "/site")
+    output = pathlib.Path(arguments[1] if len(arguments) > 1 else settings["build"] + "/site").resolve()
     begin = time.monotonic()
     complaints = build(settings, output)
     print(*complaints, f"{output}/index.html: {len(complaints)} complaints, {time.monotonic() - begin:.0f} s", sep="\n")

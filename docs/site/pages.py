@@ -8,10 +8,13 @@ A marker is an HTML comment on the line before a block, invisible on a code host
     <!-- test: needs NAME -->       run where the Python module, or compiled where the C header, is installed
     <!-- test: output -->           a `text` block: what the tested block before it prints; `...` is any text
     <!-- test: not run: REASON -->  the block is not tested
+
+usage: pages.py ROOT     prints the paths of all pages
 """
 import dataclasses
 import pathlib
 import re
+import sys
 
 FOLDERS = ("docs", "lib", "bindings", "bench", "examples")
 MARKER = re.compile(r"^\s*<!-- test: (same as|with|needs|output|not run:)\s*(.*?)\s*-->$")
@@ -85,3 +88,7 @@ def all_blocks(root):
         blocks += found
         complaints += wrong
     return blocks, complaints
+
+
+if __name__ == "__main__":
+    print(*(pathlib.Path(sys.argv[1], page) for page in find(sys.argv[1])), sep="\n")

@@ -82,13 +82,14 @@ class Links(unittest.TestCase):
         (root / "docs").mkdir(parents=True)
         (root / "include/streamgemm").mkdir(parents=True)
         (root / "include/streamgemm/job.h").touch()
-        (root / "README.md").write_text("[a](docs/a.md#x) [gone](docs/gone.md) [h](include/streamgemm/job.h) [d](include) ![p](p.png)\n```sh\n[x](y)\n```\n")
+        (root / "LICENSE").touch()
+        (root / "README.md").write_text("[a](docs/a.md#x) [gone](docs/gone.md) [h](include/streamgemm/job.h) [L](LICENSE) [d](include) ![p](p.png)\n```sh\n[x](y)\n```\n")
         (root / "docs/a.md").write_text("[up](../README.md)\n")
         stager = stage.Stager(root, self.folder / "staged")
         for page in sorted(stager.pages):
             stager.page(page)
         self.assertEqual(stager.complaints, ["README.md: there is no docs/gone.md", "README.md: there is no p.png"])
-        self.assertIn("[h](api/c/job.md) `d`", (self.folder / "staged/README.md").read_text())
+        self.assertIn("[h](api/c/job.md) {download}`L <LICENSE>` `d`", (self.folder / "staged/README.md").read_text())
 
 
 if __name__ == "__main__":

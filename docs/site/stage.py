@@ -42,6 +42,7 @@ class Stager:
                 return text if text.startswith("`") else f"`{text}`"
         elif file not in self.pages:
             self.copy(page, path)
+            return f"{{download}}`{text.strip('`')} <{path}>`"
         return f"[{text}]({relative(file, page)}{hash_sign}{anchor})"
 
     def copy(self, page, path):
