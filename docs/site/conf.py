@@ -11,7 +11,7 @@ source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # the anchors of a code host
 suppress_warnings = ["myst.header"]
 highlight_language = "text"
-smartquotes = False
+smartquotes_action = "D"  # dashes between a name and its meaning; quotes stay as written
 
 breathe_default_project = "c"
 breathe_domain_by_extension = {"h": "c"}
