@@ -86,13 +86,14 @@ def build(settings, output):
     headers = sorted((root / "include/streamgemm").glob("*.h"))
     in_c = doxygen(settings, work / "c", "C", headers, OPTIMIZE_OUTPUT_FOR_C="YES", TYPEDEF_HIDES_STRUCT="YES", GENERATE_HTML="NO", GENERATE_XML="YES",
                    ALIASES='"deprecated=@attention Deprecated."')
-    in_csharp = doxygen(settings, work / "csharp", "C#", [root / "bindings/csharp/src", settings["csharp_declarations"], HERE / "csharp.dox"], FILE_PATTERNS="*.cs *.dox",
-                        OPTIMIZE_OUTPUT_JAVA="YES", WARN_IF_UNDOCUMENTED="NO", SHOW_FILES="NO", DISABLE_INDEX="NO", HIDE_UNDOC_CLASSES="YES",
+    csharp = [root / "bindings/csharp/src", settings["csharp_declarations"], HERE / "csharp.dox"]
+    in_csharp = doxygen(settings, work / "csharp", "C#", csharp, FILE_PATTERNS="*.cs *.dox", OPTIMIZE_OUTPUT_JAVA="YES", WARN_IF_UNDOCUMENTED="NO", SHOW_FILES="NO", DISABLE_INDEX="NO", HIDE_UNDOC_CLASSES="YES",
                         HIDE_UNDOC_MEMBERS="YES", EXCLUDE_SYMBOLS="StreamGemm.Internal*", VERBATIM_HEADERS="NO")
     complaints += stage.stage(root, work / "pages", headers)
     finish("Doxygen, C", in_c, complaints)
-    in_java = start([settings["javadoc"], "-quiet", "-Xdoclint:all", "-Werror", "-public", "-notimestamp", "-header", '<a href="{@docRoot}/../index.html">StreamGEMM</a>', "-sourcepath", settings["java_sources"],
-                     "-d", work / "java", "org.streamgemm"])
+    back = '<a href="{@docRoot}/../index.html">StreamGEMM</a>'
+    in_java = start([settings["javadoc"], "-quiet", "-Xdoclint:all", "-Werror", "-public", "-notimestamp", "-header", back,
+                     "-sourcepath", settings["java_sources"], "-d", work / "java", "org.streamgemm"])
     split_parameters(work / "c/xml")
     sphinx = start([settings["python"], "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", "-c", HERE, "-d", work / "doctrees",
                     "-D", f"version={settings['version']}", "-D", f"release={settings['version']}",

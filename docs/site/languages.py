@@ -157,13 +157,15 @@ def run_java(blocks, settings):
             file.write_text(f"package block{number}; {text}")
             files.append(str(file))
         path = f"{settings['jar']}:{folder}/classes"
-        ok, text = execute([settings["javac"], "-encoding", "UTF-8", "-Xlint:all,-try", "-Werror", "-d", f"{folder}/classes", "-cp", settings["jar"], *files], folder)
+        compiler = [settings["javac"], "-encoding", "UTF-8", "-Xlint:all,-try", "-Werror", "-d", f"{folder}/classes", "-cp", settings["jar"]]
+        ok, text = execute([*compiler, *files], folder)
         if not ok:
             broken = [block for number, block in enumerate(blocks) if f"/block{number}/" in text]
             yield from ((block, "compiled", False, text) for block in broken or blocks)
             return
+        machine = [settings["java"], "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-ea", "-cp", path]
         for number, block in enumerate(blocks):
-            yield block, "cpu", *execute([settings["java"], "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-ea", "-cp", path, f"block{number}.{java_name(block)}"], folder, "cpu")
+            yield block, "cpu", *execute([*machine, f"block{number}.{java_name(block)}"], folder, "cpu")
 
 
 def run_csharp(blocks, settings):

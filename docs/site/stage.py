@@ -81,7 +81,8 @@ def reference_of_c(folder, headers):
         (folder / f"{header.stem}.md").write_text(f"({header.stem}_8h)=\n# {header.name}\n\n```{{doxygenfile}} {header.name}\n:project: c\n```\n")
     rows = "\n".join(f"| [{x.name}]({x.stem}.md) | {brief(x)} |" for x in headers)
     listed = "\n".join(names)
-    (folder / "index.md").write_text(f"# C\n\n`#include <streamgemm/streamgemm.h>` includes all but `backend.h`, which is for backends outside this project.\n\n"
+    (folder / "index.md").write_text("# C\n\n`#include <streamgemm/streamgemm.h>` includes all but `backend.h`, which is for backends outside this "
+                                     "project.\n\n"
                                      f"| header | contents |\n|---|---|\n{rows}\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n")
 
 
