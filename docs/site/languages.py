@@ -13,6 +13,9 @@ import tempfile
 DEVICES = ("cpu", "sim:h200")
 LIMIT = 300  # seconds for one block
 
+# Programs of Mono 6.8 that await twice inside `using` rarely end so, also without this library (some of 400 starts).
+MONO_DEFECT = "An attempt was made to transition a task to a final state when it had already completed"
+
 C_PROGRAM = """#include "check.h"
 #include <string.h>
 int main(void) {{
@@ -181,7 +184,12 @@ def run_csharp(blocks, settings):
             pathlib.Path(folder, "Hello.cs").write_text(text)
             page = pathlib.Path(settings["root"], "docs/csharp.md").read_text()
             line = re.search(r"^(mcs .*)$", page, re.MULTILINE)[1]
-            return block, "cpu", *execute(["sh", "-c", line], folder, "cpu", STREAMGEMM_CSHARP=settings["csharp_library"])
+            ok, printed = execute(["sh", "-c", line], folder, "cpu", STREAMGEMM_CSHARP=settings["csharp_library"])
+            for _ in range(3):
+                if ok or MONO_DEFECT not in printed:
+                    break
+                ok, printed = execute(["mono", "Hello.exe"], folder, "cpu", STREAMGEMM_CSHARP=settings["csharp_library"])
+            return block, "cpu", ok, printed
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         yield from pool.map(one, blocks)
 
