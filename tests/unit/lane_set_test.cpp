@@ -258,5 +258,68 @@ TEST_F(small_on_a_device, fill_it_a_whole_number_of_times) {
   EXPECT_EQ(5u, lanes_.in_whole_waves(5, 1)) << "each fills it";
 }
 
+// Which event a stream waits for behind copies.
+class copy_marks_of_lanes : public testing::Test {
+ protected:
+  static sg_backend_ops recording_ops() {
+    sg_backend_ops ops = *find_backend("sim")->ops;
+    ops.stream_begin_at = nullptr;
+    ops.event_record = [](sg_backend_event *event, sg_backend_stream *) {
+      recorded.push_back(event);
+      return SG_STATUS_OK;
+    };
+    ops.stream_wait = [](sg_backend_stream *, sg_backend_event *event) {
+      awaited.push_back(event);
+      return SG_STATUS_OK;
+    };
+    return ops;
+  }
+  void SetUp() override {
+    recorded.clear();
+    awaited.clear();
+    ASSERT_NE(nullptr, in_);
+    ASSERT_NE(in_, compute_);
+    lanes_.entered(*in_, 0);
+  }
+  static constexpr std::int64_t large = 1 << 24, small = 4096;
+  inline static std::vector<sg_backend_event *> recorded, awaited;
+  const sg_backend_ops ops_ = recording_ops();
+  const device device_{ops_, {"sim", "h200"}};
+  lane_set lanes_{device_, first_device, device_.model(), 0};
+  lane_slot *const in_ = lanes_.find(lane_demand{.what = to_device});
+  lane_slot *const compute_ = lanes_.find(lane_demand{});
+};
+
+TEST_F(copy_marks_of_lanes, a_follower_does_not_wait_for_later_copies) {
+  const copy_marks first = lanes_.mark_copy(*in_, large), second = lanes_.mark_copy(*in_, large);
+  ASSERT_EQ(2u, recorded.size());
+  ASSERT_NE(recorded[0], recorded[1]);
+  lanes_.follow(*compute_, bit_of_lane(in_->index), first);
+  EXPECT_EQ(std::vector{recorded[0]}, awaited);
+  lanes_.follow(*compute_, bit_of_lane(in_->index), second);
+  EXPECT_EQ((std::vector{recorded[0], recorded[1]}), awaited);
+}
+
+TEST_F(copy_marks_of_lanes, a_follower_of_a_small_copy_waits_for_all_that_are_present) {
+  const copy_marks unmarked = lanes_.mark_copy(*in_, small);
+  EXPECT_TRUE(recorded.empty());
+  for (const copy_marks behind : {unmarked, copy_marks::all(), copy_marks()}) {
+    awaited.clear();
+    lanes_.follow(*compute_, bit_of_lane(in_->index), behind);
+    EXPECT_EQ(std::vector{in_->tail}, awaited);
+  }
+  EXPECT_EQ(0u, lanes_.mark_copy(*compute_, large).in) << "only lanes of copies have marks";
+}
+
+TEST_F(copy_marks_of_lanes, marks_of_commands_in_flight_are_not_reused) {
+  std::vector<copy_marks> all;
+  for (std::size_t i = 0; i < lane_slot::most_marks; ++i) all.push_back(lanes_.mark_copy(*in_, large));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    awaited.clear();
+    lanes_.follow(*compute_, bit_of_lane(in_->index), all[i]);
+    EXPECT_EQ(std::vector{recorded[i]}, awaited);
+  }
+}
+
 }  // namespace
 }  // namespace sg

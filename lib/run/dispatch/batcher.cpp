@@ -148,7 +148,7 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
   lanes_.entered(slot, 0);
   bool enqueued = false, threw = false;
   try {
-    lanes_.follow(slot, behind);
+    lanes_.follow(slot, behind, copy_marks::all());
     device_.begin_at(slot.stream, ready_ns);
     enqueued = launcher_.launch(b, {batch_completed, &b});
   } catch (...) {
@@ -163,7 +163,7 @@ void engine::launch_batch(batch &b, lane_bits behind, lane_slot &slot) noexcept 
       b.inflight.predicted_ns = predicted_ns;
       for (job *member : b.members) {
         member->expect_end(end_ns, predicted_ns);
-        member->issued(bit_of_lane(slot.index));
+        member->issued(bit_of_lane(slot.index), {});
       }
     }
     return release_batch(b);

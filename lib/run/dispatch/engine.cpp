@@ -250,7 +250,7 @@ bool engine::complete_unrun(job &ready) noexcept {
   else if (ready.kind != work_kind::marker)
     return false;
   else if (ready.follows_on_device && !has_children)
-    ready.issued(ready.behind());
+    ready.issued(ready.behind(), ready.behind_marks());
   ready.work_completed();
   return true;
 }

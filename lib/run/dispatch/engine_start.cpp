@@ -77,7 +77,7 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
   lanes_.entered(slot, f.share);
   bool enqueued = false;
   try {
-    lanes_.follow(slot, ready.behind());
+    lanes_.follow(slot, ready.behind(), ready.behind_marks());
     device_.begin_at(slot.stream, ready.ready_ns());
     enqueued = launcher_.launch(f, c, c ? lanes_.units_for(ready.priority, f.share, ready.units) : 0);
   } catch (...) {
@@ -89,7 +89,9 @@ void engine::start_single(job &ready, lane_slot &slot) noexcept {
     const std::int64_t end_ns = lanes_.expect(slot, f.predicted_ns);
     expected_end_ns_.store(end_ns, std::memory_order_relaxed);
     ready.expect_end(end_ns, f.predicted_ns);
-    ready.issued(bit_of_lane(slot.index));
+    const bool copies = ready.kind == work_kind::copy;
+    ready.issued(bit_of_lane(slot.index),
+                 copies ? lanes_.mark_copy(slot, ready.copy.width * ready.copy.height) : copy_marks());
   }
   if (ready.native) ready.announce_issued();
   // This function's own count: the job cannot complete before it is issued.

@@ -16,6 +16,9 @@ namespace {
 constexpr std::int32_t device_depth = 12;
 // Copies of chunks, of some 40 us each, that keep a copy engine busy until the host observes the first completion.
 constexpr std::int32_t copies_ahead = 3;
+// A copy over the link takes 20 us or more: an event behind it costs nothing that matters.
+constexpr std::int64_t long_copy_bytes = 1 << 20;
+static_assert(device_depth < lane_slot::most_marks);
 // After this time without a GEMM of high priority, none is expected.
 constexpr std::int64_t urgent_for_ns = 100'000'000;
 constexpr std::int32_t most_device_lanes = 16;
@@ -72,6 +75,8 @@ void lane_set::destroy() noexcept {
     for (const auto &slot : *list) {
       if (slot->stream) ops_.stream_destroy(slot->stream);
       if (slot->tail) ops_.event_destroy(slot->tail);
+      for (sg_backend_event *mark : slot->marks)
+        if (mark) ops_.event_destroy(mark);
     }
   }
 }
@@ -152,12 +157,28 @@ const lane_slot *lane_set::at(std::size_t index) const noexcept {
   return index < compute_.size() ? compute_[index].get() : others_[index - compute_.size()].get();
 }
 
-void lane_set::follow(const lane_slot &slot, lane_bits behind) const {
+copy_marks lane_set::mark_copy(lane_slot &slot, std::int64_t bytes) noexcept {
+  if (&slot != copy_in_ && &slot != copy_out_) return {};
+  std::uint64_t mark = copy_marks::all_present;
+  if (device_ordered_ && !ops_.stream_begin_at && bytes >= long_copy_bytes) {
+    sg_backend_event *&event = slot.marks[(slot.marked + 1) % lane_slot::most_marks];
+    const bool made = event || ops_.event_create(device_.handle(), &event) == SG_STATUS_OK;
+    if (made && ops_.event_record(event, slot.stream) == SG_STATUS_OK) mark = ++slot.marked;
+  }
+  return &slot == copy_in_ ? copy_marks{mark, 0} : copy_marks{0, mark};
+}
+
+void lane_set::follow(const lane_slot &slot, lane_bits behind, copy_marks marks) const {
   for (lane_bits left = behind; left; left &= left - 1) {
     const lane_slot *other = at(static_cast<std::size_t>(std::countr_zero(left)));
     if (!other || other == &slot || other->in_flight.load(std::memory_order_acquire) == 0) continue;
-    device_.check(ops_.event_record(other->tail, other->stream), "recording an event");
-    device_.check(ops_.stream_wait(slot.stream, other->tail), "waiting for an event");
+    const std::uint64_t mark = other == copy_in_ ? marks.in : other == copy_out_ ? marks.out : copy_marks::all_present;
+    sg_backend_event *until = other->tail;
+    if (mark != 0 && mark != copy_marks::all_present)
+      until = other->marks[mark % lane_slot::most_marks];
+    else
+      device_.check(ops_.event_record(until, other->stream), "recording an event");
+    device_.check(ops_.stream_wait(slot.stream, until), "waiting for an event");
   }
 }
 

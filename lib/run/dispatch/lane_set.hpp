@@ -83,8 +83,11 @@ class lane_set {
   // Whether a device's lane of copies in would soon be idle.
   bool copies_in_run_dry() const noexcept;
 
-  // Makes the next command enqueued in `slot` follow the present commands of the lanes `behind`. Throws sg::error.
-  void follow(const lane_slot &slot, lane_bits behind) const;
+  // Makes the next command enqueued in `slot` follow the present commands of the lanes `behind`; of the lanes of
+  // stand-alone copies those up to the marks. Throws sg::error.
+  void follow(const lane_slot &slot, lane_bits behind, copy_marks marks) const;
+  // Marks the copy that was enqueued just now, of that size: what follows it need not wait for later ones.
+  copy_marks mark_copy(lane_slot &slot, std::int64_t bytes) noexcept;
 
   // Adds a dedicated lane, which find() never returns. False: no lane is left.
   bool admit(lane_slot &dedicated) noexcept;

@@ -36,6 +36,8 @@ void job::begin() noexcept {
   blockers_.store(1, std::memory_order_relaxed);  // the submitter's own hold
   dependency_count_ = 0;
   behind_.store(0, std::memory_order_relaxed);
+  behind_in_.store(0, std::memory_order_relaxed);
+  behind_out_.store(0, std::memory_order_relaxed);
   ready_ns_.store(0, std::memory_order_relaxed);
   expected_ns_.store(0, std::memory_order_relaxed);
   const std::uint16_t incarnation = incarnation_.load(std::memory_order_relaxed);
@@ -85,7 +87,8 @@ bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_succe
     if (dependency_count_ < inline_dependencies) ++dependency_count_;
     if (result == pushed::yes || !node->follows) return true;
     // Another incarnation's lanes are read only if `before` has completed meanwhile: then any lane is right.
-    behind_.fetch_or(before.issued_lanes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    follow(before.issued_lanes_.load(std::memory_order_relaxed),
+           {before.issued_in_.load(std::memory_order_relaxed), before.issued_out_.load(std::memory_order_relaxed)});
   } else {
     if (node->follows) holds_.fetch_sub(1, std::memory_order_relaxed);  // the work's own hold still stands
     follows_completed(before, tag_of_before);
@@ -131,12 +134,25 @@ void job::release_completion() noexcept {
   if (holds_.load(std::memory_order_acquire) == 1 || holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
 }
 
-void job::issued(lane_bits lanes) noexcept {
+void job::follow(lane_bits lanes, copy_marks marks) noexcept {
+  const auto raise = [](std::atomic<std::uint64_t> &to, std::uint64_t mark) {
+    std::uint64_t now = to.load(std::memory_order_relaxed);
+    while (now < mark && !to.compare_exchange_weak(now, mark, std::memory_order_relaxed)) {
+    }
+  };
+  raise(behind_in_, marks.in);
+  raise(behind_out_, marks.out);
+  behind_.fetch_or(lanes, std::memory_order_relaxed);
+}
+
+void job::issued(lane_bits lanes, copy_marks marks) noexcept {
+  issued_in_.store(marks.in, std::memory_order_relaxed);
+  issued_out_.store(marks.out, std::memory_order_relaxed);
   issued_lanes_.store(lanes, std::memory_order_relaxed);
   for (dependency *node = successors_.mark(); node;) {
     dependency *next = node->next;
     if (node->follows) {
-      node->successor->behind_.fetch_or(lanes, std::memory_order_relaxed);
+      node->successor->follow(lanes, marks);
       node->successor->release_start();
     }
     node = next;

@@ -100,12 +100,15 @@ class alignas(64) job final : public object {
   bool failed() const noexcept { return failure_.load(std::memory_order_acquire) != SG_STATUS_OK; }
   // The job's one command, or for a marker its predecessors, are in these lanes: successors may follow it there. Before
   // work_completed().
-  void issued(lane_bits lanes) noexcept;
+  void issued(lane_bits lanes, copy_marks marks) noexcept;
   // Wakes threads that wait until a job in a native lane is enqueued or has failed, or a long job's end is predicted.
   void announce_issued() noexcept;
   // Sets the expected end, on CLOCK_MONOTONIC, and the predicted duration. Wakes threads that wait for a long job.
   void expect_end(std::int64_t at_ns, std::int64_t predicted_ns) noexcept;
   lane_bits behind() const noexcept { return behind_.load(std::memory_order_relaxed); }
+  copy_marks behind_marks() const noexcept {
+    return {behind_in_.load(std::memory_order_relaxed), behind_out_.load(std::memory_order_relaxed)};
+  }
   // The job completes once the predecessors that it follows on the device have.
   void work_completed() noexcept { release_completion(); }
   bool cancel_requested() const noexcept {
@@ -180,6 +183,7 @@ class alignas(64) job final : public object {
   void log_failure() const noexcept;
   void record_completion() noexcept;
   void release_start() noexcept;
+  void follow(lane_bits lanes, copy_marks marks) noexcept;
   void release_completion() noexcept;
   bool looks_plain() const noexcept;
   void complete_in_full(sg_status status) noexcept;
@@ -235,7 +239,9 @@ class alignas(64) job final : public object {
 
  private:
   std::atomic<lane_bits> behind_{0};
-  std::atomic<lane_bits> issued_lanes_{0};  // of this incarnation or of an earlier one
+  std::atomic<std::uint64_t> behind_in_{0}, behind_out_{0};  // marks of these lanes
+  std::atomic<lane_bits> issued_lanes_{0};                   // of this incarnation or of an earlier one, as the marks
+  std::atomic<std::uint64_t> issued_in_{0}, issued_out_{0};
   std::atomic<std::int64_t> ready_ns_{0};
   std::atomic<std::int64_t> expected_ns_{0};  // expected end on CLOCK_MONOTONIC; 0: unknown
   closing_list<callback_request> callbacks_;

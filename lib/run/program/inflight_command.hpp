@@ -4,6 +4,7 @@
 
 #include <streamgemm/backend.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -18,6 +19,14 @@ struct batch;
 // A bit for each lane of an engine.
 using lane_bits = std::uint64_t;
 inline lane_bits bit_of_lane(std::uint32_t index) noexcept { return lane_bits{1} << index; }
+
+// Which commands of the two lanes of stand-alone copies, to the device and from it, are to be followed: up to that mark
+// of the lane; 0: none, `all_present`: all that are in the lane then.
+struct copy_marks {
+  static constexpr std::uint64_t all_present = UINT64_MAX;
+  std::uint64_t in = 0, out = 0;
+  static constexpr copy_marks all() noexcept { return {all_present, all_present}; }
+};
 
 // Use of a lane: shared by all commands, or dedicated to commands that name it.
 enum class lane_use : std::uint8_t {
@@ -38,6 +47,10 @@ struct lane_slot {
   std::atomic<std::int32_t> of_runs{0};    // of these, commands of schedules' runs
   // Expected duration of the commands in flight, and when the first of them began, on CLOCK_MONOTONIC.
   std::atomic<std::int64_t> begun_ns{0}, predicted_ns{0};
+  // A lane of stand-alone copies: events behind its latest long ones, in turn; a lane never holds as many commands.
+  static constexpr std::size_t most_marks = 16;
+  std::array<sg_backend_event *, most_marks> marks{};
+  std::uint64_t marked = 0;  // so many were recorded
 };
 
 struct inflight_command {
