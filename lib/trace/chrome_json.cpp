@@ -69,6 +69,15 @@ class writer {
       for (std::size_t cause = 0; cause < idle_causes; ++cause)
         json_.member(name_of(static_cast<idle_cause>(cause)), seconds(m.idle_ns[cause]));
       json_.end();
+      json_.begin_list("longest_gaps");
+      for (const idle_gap &each : m.gaps) {
+        json_.begin_item();
+        json_.member("cause", name_of(each.cause));
+        json_.member("start_us", us(each.start_ns));
+        json_.member("seconds", seconds(each.end_ns - each.start_ns));
+        json_.end();
+      }
+      json_.end_list();
       json_.end();
     }
     json_.end_list();

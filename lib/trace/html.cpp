@@ -142,7 +142,18 @@ class script {
              share(m.idle_ns[cause], m.span_ns));
     figure("job latency, median", ns_text(m.of_jobs.p50_ns));
     figure("job latency, 99%", ns_text(m.of_jobs.p99_ns));
-    out_ += "}}";
+    out_ += "},\"gaps\":[";
+    for (const idle_gap &each : m.gaps) {
+      separate();
+      out_ += '[';
+      put(out_, each.start_ns);
+      out_ += ',';
+      put(out_, each.end_ns - each.start_ns);
+      out_ += ',';
+      put(out_, name_of(each.cause));
+      out_ += ']';
+    }
+    out_ += "]}";
   }
 
   void add_track(std::size_t index) {

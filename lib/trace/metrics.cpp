@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <utility>
 
 #include "ops/command.hpp"
 
@@ -39,14 +40,22 @@ latency latency_of(std::vector<std::int64_t> all) {
 }
 
 // Gives each instant of `idle` to the first cause that holds.
-void explain(std::array<std::int64_t, idle_causes> &out, interval_set idle,
-             const std::array<interval_set, idle_causes> &causes) {
+void explain(context_metrics &out, interval_set idle, const std::array<interval_set, idle_causes> &causes) {
+  const auto add = [&](idle_cause cause, const interval_set &times) {
+    out.idle_ns[static_cast<std::size_t>(cause)] = times.length_ns();
+    for (const time_interval &each : times.intervals()) out.gaps.push_back({each.start_ns, each.end_ns, cause});
+  };
   for (const idle_cause cause : {idle_cause::link, idle_cause::staging, idle_cause::submission, idle_cause::dispatch}) {
-    const auto index = static_cast<std::size_t>(cause);
-    out[index] = idle.and_also(causes[index]).length_ns();
-    idle = idle.without(causes[index]);
+    const interval_set &times = causes[static_cast<std::size_t>(cause)];
+    add(cause, idle.and_also(times));
+    idle = idle.without(times);
   }
-  out[static_cast<std::size_t>(idle_cause::no_work)] = idle.length_ns();
+  add(idle_cause::no_work, idle);
+  const auto last = out.gaps.begin() + static_cast<std::ptrdiff_t>(std::min(out.gaps.size(), most_gaps));
+  std::partial_sort(out.gaps.begin(), last, out.gaps.end(), [](const idle_gap &x, const idle_gap &y) {
+    return std::pair(y.end_ns - y.start_ns, x.start_ns) < std::pair(x.end_ns - x.start_ns, y.start_ns);
+  });
+  out.gaps.erase(last, out.gaps.end());
 }
 
 // Times of commands of a device, by kind of lane.
@@ -159,7 +168,7 @@ context_metrics metrics_of_context(const history &from, std::size_t context, std
         on_host([](event_kind kind) { return kind == event_kind::submission || kind == event_kind::planning; });
     cause(idle_cause::dispatch) = interval_set(std::move(in_flight));
   }
-  explain(m.idle_ns, span.without(compute), causes);
+  explain(m, span.without(compute), causes);
   return m;
 }
 

@@ -22,6 +22,13 @@ enum class idle_cause : std::uint8_t {
 inline constexpr std::size_t idle_causes = 5;
 const char *name_of(idle_cause cause) noexcept;
 
+// A time in which no compute lane worked, all of it for one cause.
+struct idle_gap {
+  std::int64_t start_ns = 0, end_ns = 0;
+  idle_cause cause = idle_cause::no_work;
+};
+inline constexpr std::size_t most_gaps = 20;
+
 struct latency {
   std::int64_t p50_ns = 0, p90_ns = 0, p99_ns = 0, max_ns = 0;
 };
@@ -38,6 +45,7 @@ struct context_metrics {
   std::uint64_t bytes_in = 0, bytes_out = 0;
   std::uint64_t commands = 0, jobs = 0, failed_jobs = 0;
   std::array<std::int64_t, idle_causes> idle_ns{};  // of the compute lanes; their sum is span_ns - compute_ns
+  std::vector<idle_gap> gaps;                       // the longest ones, the longest first
   latency of_jobs;                                  // from submission to completion
 
   // The share of the transfers that was hidden behind arithmetic; 1 where nothing was transferred.

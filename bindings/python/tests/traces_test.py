@@ -53,6 +53,19 @@ class Traces(DeviceTest):
         with self.assertRaisesRegex(TypeError, "two Jobs, or two Streams"):
             trace.overlap(jobs[0], streams[0])
 
+    def test_gaps_have_causes(self):
+        trace, _, _ = self.record()
+        (context,) = json.loads(trace.export("json"))["otherData"]["contexts"]
+        gaps, idle = context["longest_gaps"], context["idle_seconds"]
+        self.assertTrue(gaps)
+        self.assertEqual(sorted(gaps, key=lambda gap: -gap["seconds"]), gaps)
+        for cause, seconds in idle.items():
+            of_cause = sum(gap["seconds"] for gap in gaps if gap["cause"] == cause)
+            self.assertLessEqual(of_cause, seconds + 1e-9)
+            if len(gaps) < 20:
+                self.assertAlmostEqual(seconds, of_cause)
+        self.assertAlmostEqual(context["span_seconds"] - context["compute_seconds"], sum(idle.values()))
+
     def test_counters(self):
         before = self.context.metrics
         a = np.ones((64, 64))
