@@ -37,6 +37,8 @@ public final class Job<T> extends Stage<T> {
 
   // Guarded by this.
   private long handle;
+  /** The handle of a job that completed while a trace was recorded, as long as this object lives. */
+  private long kept;
   private boolean ended;
   private boolean settled;
   private CompletableFuture<Void> released;
@@ -161,7 +163,14 @@ public final class Job<T> extends Stage<T> {
     }
     if (held != 0) {
       if (wantsStatistics) statistics = JobStatistics.from(struct -> Native.sg_job_get_statistics(held, struct));
-      Native.sg_job_release(held);
+      if (Trace.isRecorded()) {
+        NativeObject.CLEANER.register(this, () -> Native.sg_job_release(held));
+        synchronized (this) {
+          kept = held;
+        }
+      } else {
+        Native.sg_job_release(held);
+      }
     }
     try {
       executor.execute(() -> settle(how, message));
@@ -188,6 +197,15 @@ public final class Job<T> extends Stage<T> {
     }
     finish(result, failure);
     if (done != null) done.complete(null);
+  }
+
+  /** A reference to the native job for a trace, to be released; 0 when no trace saw it. */
+  long traced() {
+    synchronized (this) {
+      long found = handle != 0 ? handle : kept;
+      if (found != 0) Native.sg_job_retain(found);
+      return found;
+    }
   }
 
   /**

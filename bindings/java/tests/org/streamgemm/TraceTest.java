@@ -59,6 +59,8 @@ public class TraceTest {
       assertTrue(text, text.contains("streamgemm_jobs_submitted_total{context="));
       assertTrue(text, text.endsWith("# EOF\n"));
       assertTrue(trace.overlap(one, one) > 0);
+      assertEquals(trace.overlap(one, one), trace.overlap(first, first), 0);
+      assertEquals(trace.overlap(one, other), trace.overlap(first, second), 0);
       assertTrue(trace.overlap(one, other) <= trace.overlap(one, one));
       trace.write(file);
       String written = new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
