@@ -228,7 +228,7 @@ SG_API sg_status sg_job_stats(sg_job *job, sg_job_statistics *out_statistics);
 /**
  * Progress of a job.
  * @param[out] out_fraction Number of its commands that have completed, divided by the number of its commands; of a graph's run,
- * the same of its submissions. 0 before it has started, 1 exactly if it has succeeded, below 1 if it has failed.
+ * the same of its submissions, unless the device runs the graph as one command. 0 before it has started, 1 exactly if it has succeeded, below 1 if it has failed.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_ARGUMENT; SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_job_progress(sg_job *job, double *out_fraction);

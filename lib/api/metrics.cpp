@@ -16,7 +16,7 @@ sg_context_metrics metrics_from(const context_counters &from) {
              &out = from.lanes[static_cast<std::size_t>(lane_kind::copy_out)],
              &compute = from.lanes[static_cast<std::size_t>(lane_kind::compute)];
   m.jobs_submitted = from.submitted;
-  m.jobs_completed = from.submitted - from.in_flight;
+  m.jobs_completed = from.succeeded + from.failed + from.cancelled;
   m.jobs_failed = from.failed;
   m.jobs_cancelled = from.cancelled;
   m.jobs_in_flight = from.in_flight;

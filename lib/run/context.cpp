@@ -324,11 +324,16 @@ context_counters context::counters() noexcept {
   submission_lock_.run([&] {
     now.submitted = static_cast<std::uint64_t>(in_flight_.total());
     now.in_flight = static_cast<std::uint64_t>(std::max<std::int64_t>(0, in_flight_.count()));
+    // Jobs are counted as failed before they are counted as completed; what was reported never decreases.
+    const std::uint64_t completed = now.submitted - now.in_flight;
+    const auto grown = [](std::uint64_t &reported, std::uint64_t present) {
+      return reported = std::max(reported, present);
+    };
+    now.failed = grown(reported_.failed, std::min(failed_.load(std::memory_order_relaxed), completed));
+    now.cancelled =
+        grown(reported_.cancelled, std::min(cancelled_.load(std::memory_order_relaxed), completed - now.failed));
+    now.succeeded = grown(reported_.succeeded, completed - std::min(completed, now.failed + now.cancelled));
   });
-  // Jobs are counted as failed before they are counted as completed.
-  const std::uint64_t completed = now.submitted - now.in_flight;
-  now.failed = std::min(failed_.load(std::memory_order_relaxed), completed);
-  now.cancelled = std::min(cancelled_.load(std::memory_order_relaxed), completed - now.failed);
   now.elapsed_ns = virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns() - created_ns_;
   for (device_room &each : rooms_) {
     each.executor.usage().read(now);

@@ -114,6 +114,9 @@ class context final : public job_sink {
   const device_array<device_room> rooms_;  // one today: that of `device_`
   program_cache plans_;
   tracker tracker_;
+  struct {
+    std::uint64_t succeeded = 0, failed = 0, cancelled = 0;
+  } reported_;                         // by counters(); guarded by the submission lock
   epochs in_flight_;                   // guarded by the submission lock, except for completions
   device_buffer *released_ = nullptr;  // buffers to free; guarded by the submission lock
   std::atomic<std::int32_t> released_count_{0};

@@ -86,6 +86,8 @@ class patterns {
         const double tiles = double((each.m + model_.tile_m - 1) / model_.tile_m) *
                              double((each.n + model_.tile_n - 1) / model_.tile_n) * double(each.count);
         work.fills_device = work.fills_device && tiles >= double(model_.units);
+      } else if (lane == lane_kind::compute) {
+        work.fills_device = false;  // unknown
       }
     }
     std::erase_if(works_, [](const job_work &each) { return !each.job || each.job->submitted_ns < 0; });
@@ -256,6 +258,7 @@ class patterns {
     if (streams.size() < 3 || times.size() < min_jobs || model_.lanes_are_cores) return;
     const std::size_t count = times.size();
     const interval_set busy(std::move(times));
+    if (busy.intervals().empty()) return;
     const std::int64_t span_ns = busy.intervals().back().end_ns - busy.intervals().front().start_ns;
     if (double(busy.length_ns()) < 0.9 * double(span_ns)) return;  // then streams may fill the gaps
     add("use fewer streams for these GEMMs: each fills the device",

@@ -154,6 +154,42 @@ TEST_P(context_counters, follow_the_submissions_of_a_graph) {
   ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
   ASSERT_OK(sg_job_wait(run, SG_FOREVER));
   EXPECT_EQ(1, progress_of(run));
+  // Also of a graph that the device runs as one command.
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(sg_job_get_statistics(run, &stats));
+  EXPECT_EQ(2, stats.commands_run);
+  const bool on_cuda = std::strncmp(GetParam(), "cuda", 4) == 0;
+  if (on_cuda && std::strcmp(stats.strategy, "graph of the device") == 0) {
+    EXPECT_GT(stats.start_ns, 0);
+    EXPECT_GE(stats.end_ns, stats.start_ns);
+  }
+}
+
+// A device graph needs operands on the device.
+TEST_P(context_counters, have_the_times_of_graphs_of_the_device) {
+  owned<sg_buffer, sg_buffer_release> buffers[2];
+  void *data[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(sg_buffer_create(context_, 64 * 64 * sizeof(double), buffers[i].out()));
+    ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
+  }
+  owned<sg_graph, sg_graph_release> graph;
+  ASSERT_OK(sg_graph_create(context_, graph.out()));
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.graph = graph;
+  const sg_gemm_desc desc = make_gemm(static_cast<double *>(data[0]), static_cast<double *>(data[0]),
+                                      static_cast<double *>(data[1]), 64, 64, 64);
+  ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+  ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
+  job run;
+  ASSERT_OK(sg_graph_run_async(graph, nullptr, run.out()));
+  ASSERT_OK(sg_job_wait(run, SG_FOREVER));
+  sg_job_statistics stats = SG_JOB_STATISTICS_INIT;
+  ASSERT_OK(sg_job_get_statistics(run, &stats));
+  if (std::strcmp(stats.strategy, "graph of the device") != 0) GTEST_SKIP() << "the library replays it";
+  EXPECT_GT(stats.start_ns, 0);
+  EXPECT_GE(stats.end_ns, stats.start_ns);
+  EXPECT_GT(metrics_of(context_).commands, 0u);
 }
 
 TEST_P(context_counters, refuse_bad_input) {

@@ -196,7 +196,9 @@ void engine::release_batch(batch &b) noexcept {
   const auto keep = ref<job_home>::share(&b.members.front()->owner());
   lanes_.awake(b.inflight.lane);
   lanes_.left(*b.inflight.lane, 0, b.inflight.predicted_ns);
-  usage_.count(lane_kind::compute, b.inflight.start_ns, b.inflight.end_ns, 0);
+  std::int64_t ready_ns = 0;
+  for (const job *member : b.members) ready_ns = std::max(ready_ns, member->ready_ns());
+  usage_.count(lane_kind::compute, std::max(b.inflight.start_ns, ready_ns), b.inflight.end_ns, 0);
   complete_members(b, *keep);
   batches_.release(b);
   on_lane_notified();

@@ -10,16 +10,38 @@
 namespace sg {
 
 void device_usage::count(lane_kind where, std::int64_t start_ns, std::int64_t end_ns, std::uint64_t bytes) noexcept {
-  if (where == lane_kind::staging || end_ns == 0) return;  // not the device's, or it did not run
+  if (where == lane_kind::staging || end_ns == 0 || (start_ns == 0 && !begins_at_zero_)) return;  // not timed
   lane &of = lanes_[static_cast<std::size_t>(where)];
   of.commands.fetch_add(1, std::memory_order_relaxed);
   if (bytes != 0) of.bytes.fetch_add(bytes, std::memory_order_relaxed);
-  // By union: only what lies beyond the latest end is new.
-  std::int64_t latest = of.latest_end_ns.load(std::memory_order_relaxed);
-  while (latest < end_ns && !of.latest_end_ns.compare_exchange_weak(latest, end_ns, std::memory_order_relaxed)) {
+  const std::lock_guard held(of.lock);
+  of.busy_ns.store(of.busy_ns.load(std::memory_order_relaxed) + of.fresh_ns(start_ns, std::max(start_ns, end_ns)),
+                   std::memory_order_relaxed);
+}
+
+// Commands of one kind may be reported in another order than that of their ends: the latest idle times are remembered.
+std::int64_t device_usage::lane::fresh_ns(std::int64_t start_ns, std::int64_t end_ns) noexcept {
+  std::int64_t fresh = 0;
+  const std::int64_t latest = latest_end_ns.load(std::memory_order_relaxed);
+  for (gap &each : gaps) {
+    const std::int64_t from = std::max(each.start_ns, start_ns), to = std::min(each.end_ns, end_ns);
+    if (from >= to) continue;
+    fresh += to - from;
+    const gap rest{to, each.end_ns};
+    each.end_ns = from;
+    if (rest.start_ns < rest.end_ns) remember(rest);
   }
-  if (const std::int64_t fresh = end_ns - std::max(start_ns, latest); fresh > 0)
-    of.busy_ns.fetch_add(fresh, std::memory_order_relaxed);
+  if (end_ns <= latest) return fresh;
+  if (latest != 0 && start_ns > latest) remember({latest, start_ns});
+  latest_end_ns.store(end_ns, std::memory_order_relaxed);
+  return fresh + end_ns - std::max(start_ns, latest);
+}
+
+void device_usage::lane::remember(const gap &idle) noexcept {
+  gap *const shortest = std::min_element(gaps.begin(), gaps.end(), [](const gap &x, const gap &y) {
+    return x.end_ns - x.start_ns < y.end_ns - y.start_ns;
+  });
+  if (idle.end_ns - idle.start_ns > shortest->end_ns - shortest->start_ns) *shortest = idle;
 }
 
 void device_usage::count_single(const inflight_command &f) noexcept {
@@ -34,14 +56,15 @@ void device_usage::count_single(const inflight_command &f) noexcept {
   } else if (owner.kind == work_kind::lane_marker || owner.kind == work_kind::marker) {
     return;
   }
-  count(where, f.start_ns, f.end_ns, bytes);
+  count(where, std::max(f.start_ns, owner.ready_ns()), f.end_ns, bytes);
 }
 
-void device_usage::count_of_run(const inflight_command &f) noexcept {
+void device_usage::count_of_run(const inflight_command &f, std::int64_t not_before_ns) noexcept {
   const schedule &s = *f.owner->program->schedule;
   const command &c = s.commands[f.index];
   const bool copies = c.is<ops::copy_in>() || c.is<ops::copy_out>();
-  count(c.where.kind, f.start_ns, f.end_ns, copies ? static_cast<std::uint64_t>(bytes_of_copy(s.buffers, c)) : 0);
+  count(c.where.kind, std::max(f.start_ns, not_before_ns), f.end_ns,
+        copies ? static_cast<std::uint64_t>(bytes_of_copy(s.buffers, c)) : 0);
 }
 
 void device_usage::read(context_counters &out) const noexcept {

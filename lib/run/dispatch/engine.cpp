@@ -43,6 +43,7 @@ engine::engine(const device_model &model, const settings &how, arena_pool &devic
       coalesce_(how.coalesce && device_.has_batches()),
       device_memory_(device_memory),
       staging_memory_(staging_memory),
+      usage_(ops_.stream_begin_at != nullptr),
       lanes_(device_, device_memory.index(), model, how.most_in_flight),
       launcher_(device_),
       stager_(std::max(1, model.staging_workers), [this](inflight_command &f) { stage(f); }),

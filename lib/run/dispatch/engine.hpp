@@ -116,7 +116,7 @@ class engine {
   void record_end(job &running, std::uint32_t command, const lane_slot &slot);
   void wait_for_other_lanes(job &running, std::uint32_t command, const lane_slot &slot);
   void command_completed(inflight_command &f) noexcept;
-  static void add_time(job &running, std::uint32_t command) noexcept;
+  void add_time(job &running, std::uint32_t command) noexcept;
   void end_run(job &running) noexcept;
   void stage(inflight_command &f) noexcept;
 

@@ -226,9 +226,9 @@ void engine::command_completed(inflight_command &f) noexcept {
   else
     completed(f.index);
   if (f.end_ns != 0 || !running.failed()) running.ran(f);
-  usage_.count_of_run(f);
   if (f.batch) {
     running.add_time(f, running.ready_ns());
+    usage_.count_of_run(f, running.ready_ns());
     if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(f, running.ready_ns());
     return batches_.release(*f.batch);
   }
@@ -249,6 +249,7 @@ void engine::add_time(job &running, std::uint32_t index) noexcept {
     dependencies_end_ns = std::max(dependencies_end_ns, run.inflight[before].end_ns);
   }
   running.add_time(run.inflight[index], dependencies_end_ns);
+  usage_.count_of_run(run.inflight[index], dependencies_end_ns);
   if (running.trace_number != 0 && trace::recording_is_on()) trace_of_run(run.inflight[index], dependencies_end_ns);
 }
 

@@ -173,11 +173,12 @@ void lane_set::follow(const lane_slot &slot, lane_bits behind, copy_marks marks)
     const lane_slot *other = at(static_cast<std::size_t>(std::countr_zero(left)));
     if (!other || other == &slot || other->in_flight.load(std::memory_order_acquire) == 0) continue;
     const std::uint64_t mark = other == copy_in_ ? marks.in : other == copy_out_ ? marks.out : copy_marks::all_present;
-    sg_backend_event *until = other->tail;
-    if (mark != 0 && mark != copy_marks::all_present)
-      until = other->marks[mark % lane_slot::most_marks];
-    else
+    const bool has_mark = mark != 0 && mark != copy_marks::all_present;
+    sg_backend_event *until = has_mark ? other->marks[mark % lane_slot::most_marks] : nullptr;
+    if (!until) {
+      until = other->tail;
       device_.check(ops_.event_record(until, other->stream), "recording an event");
+    }
     device_.check(ops_.stream_wait(slot.stream, until), "waiting for an event");
   }
 }

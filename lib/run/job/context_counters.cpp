@@ -62,7 +62,7 @@ std::string open_metrics_text(std::span<const context_counters> all) {
               [](const context_counters &c, auto &&add) { add("", double(c.submitted)); });
   made.family("jobs_completed", "counter", "", "Jobs that have completed, by outcome.",
               [](const context_counters &c, auto &&add) {
-                add("outcome=\"succeeded\"", double(c.submitted - c.in_flight - c.failed - c.cancelled));
+                add("outcome=\"succeeded\"", double(c.succeeded));
                 add("outcome=\"failed\"", double(c.failed));
                 add("outcome=\"cancelled\"", double(c.cancelled));
               });

@@ -15,8 +15,8 @@ inline constexpr std::size_t counted_lanes = 3;
 struct context_counters {
   std::uint64_t number = 0;  // of the context
   std::string device;
-  std::uint64_t submitted = 0, in_flight = 0, failed = 0, cancelled = 0;  // jobs
-  std::array<std::uint64_t, 3> queued{};                                  // jobs, by priority, low first
+  std::uint64_t submitted = 0, in_flight = 0, succeeded = 0, failed = 0, cancelled = 0;  // jobs
+  std::array<std::uint64_t, 3> queued{};                                                 // jobs, by priority, low first
   struct lane {
     std::uint64_t commands = 0, bytes = 0;
     std::int64_t busy_ns = 0;

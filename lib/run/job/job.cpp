@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "plan/schedule/schedule.hpp"
@@ -10,6 +11,7 @@
 #include "run/job/job_home.hpp"
 #include "run/program/device_graph.hpp"
 #include "run/program/program_run.hpp"
+#include "trace/profiler_ranges.hpp"
 
 namespace sg {
 
@@ -64,6 +66,7 @@ void job::clear_rest() noexcept {
   commands_run_.store(0, std::memory_order_relaxed);
   commands_.store(0, std::memory_order_relaxed);
   more_dependencies_.clear();
+  if (profiler_range != 0) trace::end_range(std::exchange(profiler_range, 0));  // it was not submitted
 }
 
 bool job::order_after(job &before, std::uint16_t tag_of_before, bool needs_success) {

@@ -30,6 +30,7 @@ void job_home::open() {
   trace::start_by_variable();
   trace::start_for_profiler();
   if (trace::recording_is_on()) record_name();
+  device_->time_commands(trace::wants_device_times());  // the recording may have ended meanwhile
 }
 
 void job_home::record_name() const noexcept {

@@ -91,7 +91,7 @@ void record_names_of_homes() noexcept {
 
 void end_recording_of_homes() noexcept {
   const std::lock_guard lock(g_homes.lock);
-  for (const job_home *c = g_homes.first; c; c = c->next_registered) c->on().time_commands(false);
+  for (const job_home *c = g_homes.first; c; c = c->next_registered) c->on().time_commands(trace::wants_device_times());
 }
 
 std::vector<context_counters> counters_of_homes() {

@@ -34,7 +34,7 @@ void arena_pool::record_size() const noexcept {
   if (!trace::recording_is_on()) return;
   trace::event e(trace::event_kind::memory, context_, 0);
   e.body.start_ns = e.body.end_ns = monotonic_ns();
-  e.body.value = static_cast<std::uint64_t>(held_);
+  e.body.value = static_cast<std::uint64_t>(held());
   e.body.lane = kind_ == memory::device ? 0 : 1;
   trace::record(e);
 }
@@ -58,11 +58,11 @@ char *arena_pool::acquire(std::int64_t bytes) {
   const std::lock_guard lock(lock_);
   block *best = best_kept(bytes);
   if (!best) {
-    if (held_ + bytes > limit_) free_kept();
-    if (held_ + bytes > limit_)
+    if (held() + bytes > limit_) free_kept();
+    if (held() + bytes > limit_)
       throw error(SG_STATUS_OUT_OF_MEMORY, "%lld bytes of %s memory are needed; %lld of %lld are in use",
                   static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
-                  static_cast<long long>(held_), static_cast<long long>(limit_));
+                  static_cast<long long>(held()), static_cast<long long>(limit_));
     const auto allocate = [&] {
       const auto size = static_cast<std::uint64_t>(bytes);
       return static_cast<char *>(kind_ == memory::device ? device_.mem_alloc(size) : device_.host_alloc(size));
@@ -77,7 +77,7 @@ char *arena_pool::acquire(std::int64_t bytes) {
         log_message(log_level::info, log_area::memory,
                     "%s has no %lld bytes of %s memory: %lld that were kept are freed first", device_.name().c_str(),
                     static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned",
-                    static_cast<long long>(held_ - in_use_));
+                    static_cast<long long>(held() - in_use_));
       free_kept();
       start = allocate();
     }
@@ -87,7 +87,7 @@ char *arena_pool::acquire(std::int64_t bytes) {
     if (logs(log_level::debug, log_area::memory))
       log_message(log_level::debug, log_area::memory, "%lld bytes of %s memory allocated on %s, %lld in all",
                   static_cast<long long>(bytes), kind_ == memory::device ? "device" : "pinned", device_.name().c_str(),
-                  static_cast<long long>(held_));
+                  static_cast<long long>(held()));
   }
   best->taken = true;
   in_use_ += best->bytes;
@@ -107,11 +107,6 @@ void arena_pool::release(char *start) noexcept {
 bool arena_pool::idle() noexcept {
   const std::lock_guard lock(lock_);
   return in_use_ == 0;
-}
-
-std::int64_t arena_pool::held() noexcept {
-  const std::lock_guard lock(lock_);
-  return held_;
 }
 
 void arena_pool::trim() noexcept {

@@ -3,6 +3,7 @@
 // one takes longer than many a GEMM.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -34,7 +35,7 @@ class arena_pool {
   bool keeps(std::int64_t bytes) noexcept;  // acquire(bytes) would not allocate
   bool idle() noexcept;                     // no block is in use
   void trim() noexcept;                     // frees the kept blocks
-  std::int64_t held() noexcept;             // bytes, of all blocks
+  std::int64_t held() const noexcept { return held_.load(std::memory_order_relaxed); }  // bytes, of all blocks
 
  private:
   struct block {
@@ -52,7 +53,8 @@ class arena_pool {
   const memory kind_;
   const std::int64_t limit_;
   const std::uint64_t context_;
-  std::int64_t held_ = 0, in_use_ = 0;  // bytes, of all blocks and of those in use
+  std::atomic<std::int64_t> held_{0};  // bytes, of all blocks; written under the lock
+  std::int64_t in_use_ = 0;            // of those in use
   std::vector<block> blocks_;
   std::mutex lock_;
 };

@@ -16,17 +16,18 @@ SG_BEGIN_DECLS
 
 /**
  * Counters of one context. Busy times are on the device's clock: the time in which at least one lane of that kind worked.
- * A command that is reported after a later one of its kind counts as far as it ended later, so busy times never exceed the
- * time that has passed, and may miss some of it. GEMMs that a blocking call computes on its own thread are jobs, and no commands.
+ * Of idle times in which a command turns out to have run, because it is reported late, the longest 16 are remembered: busy times
+ * never exceed the time that has passed, and may miss some of it. GEMMs that a blocking call computes on its own thread are jobs, and no commands.
  */
 typedef struct sg_context_metrics {
   size_t struct_size;            /**< sizeof(sg_context_metrics), set by SG_CONTEXT_METRICS_INIT. */
-  uint64_t jobs_submitted;       /**< Jobs, with the children of graphs' runs. */
+  uint64_t jobs_submitted;       /**< Jobs, with the children of graphs' runs, and the library's own that order others. */
   uint64_t jobs_completed;       /**< Of these, those that have completed. */
   uint64_t jobs_failed;          /**< Of the completed ones, those that failed. */
   uint64_t jobs_cancelled;       /**< Likewise, those that were cancelled, or whose deadline passed. */
   uint64_t jobs_in_flight;       /**< Present value: submitted and not completed. */
-  uint64_t queued_high;          /**< Present value: jobs of high priority that are ready and wait for a lane. */
+  uint64_t queued_high;          /**< Present value: jobs of high priority that are ready and wait for a lane, not counting those of
+                                      streams with compute units of their own. */
   uint64_t queued_normal;        /**< Present value: of normal priority. */
   uint64_t queued_low;           /**< Present value: of low priority. */
   uint64_t commands;             /**< Commands that the device has run; a batch of small GEMMs is one. */
@@ -60,7 +61,7 @@ SG_API sg_status sg_context_get_metrics(sg_context *context, sg_context_metrics 
  * @param[out] out_size Bytes that the whole text needs with its NUL; may be NULL. The next text may be longer: numbers
  * grow, and contexts appear.
  * @return SG_STATUS_OK (also if the text was truncated: compare *out_size), SG_STATUS_INVALID_ARGUMENT,
- * SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ * SG_STATUS_OUT_OF_MEMORY. May block, while a trace is written as the process exits. Any thread. Since 0.2.
  */
 SG_API sg_status sg_metrics_text(char *text, uint64_t size, uint64_t *out_size);
 
