@@ -46,8 +46,7 @@ std::size_t bytes_of(std::int64_t elements, std::int64_t size) noexcept {
   return static_cast<std::size_t>(elements) * static_cast<std::size_t>(size);
 }
 
-// Of contiguous rows. `body(row, i)` computes row i in place, in the accumulator's type; rows of f32 and f64 in Y
-// itself.
+// Of contiguous rows. `body(to, from, i)` computes row i in the accumulator's type; rows of f32 and f64 from X to Y.
 template <class Body>
 sg_status each_contiguous_row(const row_operands &p, workspace &space, Body &&body) noexcept {
   const std::int64_t size = element_size(p.type), wide = element_size(sum_type_of(p.type));
@@ -62,11 +61,10 @@ sg_status each_contiguous_row(const row_operands &p, workspace &space, Body &&bo
     char *y = static_cast<char *>(p.y) + i * p.y_row * size;
     if (scratch != nullptr) {
       widen(scratch, x, p.type, p.cols);
-      body(scratch, i);
+      body(scratch, scratch, i);
       narrow(y, p.type, scratch, p.cols);
     } else {
-      if (x != y) std::memcpy(y, x, bytes_of(p.cols, size));
-      body(y, i);
+      body(y, x, i);
     }
     if (end.stops(p.cols)) return SG_STATUS_CANCELLED;
   }
@@ -106,7 +104,7 @@ sg_status each_strided_row(const row_operands &p, workspace &space, Body &&body)
     });
     for (std::int64_t i = 0; i < count; ++i) {
       widen(row, tile + i * p.cols * size, p.type, p.cols);
-      body(row, first + i);
+      body(row, row, first + i);
       narrow(tile + i * p.cols * size, p.type, row, p.cols);
     }
     with_size(size, [&]<class T>(T) {
@@ -128,22 +126,30 @@ sg_status each_row(const row_operands &p, workspace &space, Body &&body) noexcep
 sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) noexcept {
   const sg_dtype type = sum_type_of(what.type);
   const std::int64_t size = element_size(what.type);
-  constexpr std::int64_t step = 512;  // elements of a column, which stay in the first-level cache
-  alignas(64) char values[step * 8], second[step * 8];
+  constexpr std::int64_t step = 2048;  // elements of a column, which stay in the first-level cache
+  alignas(64) float first[step], second[step];
   poll end(space);
+  const auto at = [size](const void *of, std::int64_t element) {
+    return static_cast<const char *>(of) + element * size;
+  };
   for (std::int64_t j = 0; j < what.n; ++j)
     for (std::int64_t i = 0; i < what.m; i += step) {
       const std::int64_t count = std::min(step, what.m - i);
-      widen(values, static_cast<const char *>(what.a) + (i + j * what.lda) * size, what.type, count);
-      if (what.b != nullptr)
-        widen(second, static_cast<const char *>(what.b) + (i + j * what.ldb) * size, what.type, count);
+      const void *a = at(what.a, i + j * what.lda), *b = what.b ? at(what.b, i + j * what.ldb) : nullptr;
+      void *const c = static_cast<char *>(what.c) + (i + j * what.ldc) * size;
+      void *to = c;
+      if (type != what.type) {
+        widen(first, a, what.type, count);
+        if (b != nullptr) widen(second, b, what.type, count);
+        a = to = first, b = second;
+      }
       if (what.function == SG_FUNCTION_ADD)
-        simd().add(type, values, second, count);
+        simd().layers->add(type, to, a, b, count);
       else if (what.function == SG_FUNCTION_MULTIPLY)
-        simd().layers->multiply(type, values, second, count);
+        simd().layers->multiply(type, to, a, b, count);
       else
-        simd().layers->unary(type, what.function, values, count);
-      narrow(static_cast<char *>(what.c) + (i + j * what.ldc) * size, what.type, values, count);
+        simd().layers->unary(type, what.function, to, a, count);
+      if (to != c) narrow(c, what.type, to, count);
       if (end.stops(count)) return SG_STATUS_CANCELLED;
     }
   return SG_STATUS_OK;
@@ -153,11 +159,11 @@ sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) 
 sg_status run_softmax(const sg_backend_softmax &what, workspace &space) noexcept {
   const sg_dtype type = sum_type_of(what.type);
   const std::int64_t size = element_size(type);
-  return each_row(operands_of(what), space, [&](char *row, std::int64_t i) {
+  return each_row(operands_of(what), space, [&](char *to, const char *from, std::int64_t i) {
     std::int64_t visible = what.cols;
     if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(i + what.mask_offset + 1, 0, what.cols);
-    if (visible > 0) simd().layers->softmax(type, row, visible);
-    std::memset(row + visible * size, 0, bytes_of(what.cols - visible, size));
+    if (visible > 0) simd().layers->softmax(type, to, from, visible);
+    std::memset(to + visible * size, 0, bytes_of(what.cols - visible, size));
   });
 }
 
@@ -176,8 +182,8 @@ sg_status run_norm(const sg_backend_norm &what, workspace &space) noexcept {
     gamma = widened(what.gamma, wide);
     beta = widened(what.beta, wide + what.cols * size);
   }
-  return each_row(operands_of(what), space, [&](char *row, std::int64_t) {
-    simd().layers->norm(type, what.kind, row, gamma, beta, what.epsilon, what.cols);
+  return each_row(operands_of(what), space, [&](char *to, const char *from, std::int64_t) {
+    simd().layers->norm(type, what.kind, to, from, gamma, beta, what.epsilon, what.cols);
   });
 }
 

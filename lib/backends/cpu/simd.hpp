@@ -11,14 +11,16 @@ namespace sg::cpu {
 
 struct gemm_args;
 
-// The operations of layers.h on n contiguous elements of f32 or f64, in place.
+// The operations of layers.h from n contiguous elements of f32 or f64 to as many, which may be the same.
 struct simd_layer_ops {
-  void (*unary)(sg_dtype type, sg_function function, void *y, std::int64_t n);
-  void (*multiply)(sg_dtype type, void *y, const void *x, std::int64_t n);  // y = y * x
-  void (*softmax)(sg_dtype type, void *row, std::int64_t n);
+  void (*unary)(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n);
+  // y = a + b, y = a * b
+  void (*add)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
+  void (*multiply)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
+  void (*softmax)(sg_dtype type, void *y, const void *x, std::int64_t n);
   // gamma, beta: of the same type; NULL: ones, zeros.
-  void (*norm)(sg_dtype type, sg_norm_kind kind, void *row, const void *gamma, const void *beta, double epsilon,
-               std::int64_t n);
+  void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
+               double epsilon, std::int64_t n);
 };
 
 // Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.
