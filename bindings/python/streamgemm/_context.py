@@ -72,7 +72,7 @@ class Context(Handle, GemmMethods, LayerMethods):
         return ContextMetrics._read(_raw.sg_context_get_metrics, self._open())
 
     def trace(self, path=None, **options):
-        """Starts recording, as Trace(path, **options): `with context.trace("run.html"):`. The recording has all
+        """Starts recording, as `Trace(path, **options)`: `with context.trace("run.html"):`. The recording has all
         contexts of the process."""
         return Trace(path, **options)
 

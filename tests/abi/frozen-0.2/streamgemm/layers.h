@@ -115,7 +115,8 @@ SG_API sg_status sg_elementwise(sg_context *context, const sg_elementwise_desc *
 
 /**
  * Submits a softmax and returns at once.
- * @param context,desc,submit,out_job As in sg_elementwise_async.
+ * @param context,desc As in sg_elementwise_async.
+ * @param submit,out_job As in sg_elementwise_async.
  * @return As sg_elementwise_async.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */
@@ -130,7 +131,8 @@ SG_API sg_status sg_softmax(sg_context *context, const sg_softmax_desc *desc, co
 
 /**
  * Submits a layer norm or an RMS norm and returns at once.
- * @param context,desc,submit,out_job As in sg_elementwise_async.
+ * @param context,desc As in sg_elementwise_async.
+ * @param submit,out_job As in sg_elementwise_async.
  * @return As sg_elementwise_async.
  * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
  */
