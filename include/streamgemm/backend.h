@@ -66,7 +66,10 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_COPY = 2,   /**< sg_backend_copy. */
   SG_BACKEND_GEMM = 3,   /**< sg_backend_gemm. */
   SG_BACKEND_REDUCE = 4, /**< sg_backend_reduce. */
-  SG_BACKEND_AXPBY = 5   /**< sg_backend_axpby. */
+  SG_BACKEND_AXPBY = 5,  /**< sg_backend_axpby. */
+  SG_BACKEND_ELEMENTWISE = 6, /**< sg_backend_elementwise. */
+  SG_BACKEND_SOFTMAX = 7,     /**< sg_backend_softmax. */
+  SG_BACKEND_NORM = 8         /**< sg_backend_norm. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -143,6 +146,57 @@ typedef struct sg_backend_axpby {
   void *c;                   /**< The result; does not overlap A. */
   int64_t ldc;               /**< In elements. */
 } sg_backend_axpby;
+
+/** C = function(A) or function(A, B), element by element; column major. The functions of layers.h: f64, f32, f16 or bf16,
+ * computed in f64 or f32 and rounded once. C may be A or B itself. */
+typedef struct sg_backend_elementwise {
+  sg_backend_command header; /**< SG_BACKEND_ELEMENTWISE. */
+  int64_t m;                 /**< Rows of A, B and C. */
+  int64_t n;                 /**< Their columns. */
+  sg_dtype type;             /**< Of A, B and C. */
+  sg_function function;      /**< See types.h. */
+  const void *a;             /**< Read. */
+  int64_t lda;               /**< In elements. */
+  const void *b;             /**< NULL with functions of one operand. */
+  int64_t ldb;               /**< In elements. */
+  void *c;                   /**< The result. */
+  int64_t ldc;               /**< In elements. */
+} sg_backend_elementwise;
+
+/** The softmax of each row, as sg_softmax_desc describes it. Element (i, j) of X is at i * x_row + j * x_col, in elements; one
+ * of the two strides is 1. Y may be X itself. */
+typedef struct sg_backend_softmax {
+  sg_backend_command header; /**< SG_BACKEND_SOFTMAX. */
+  int64_t rows;              /**< Rows of X and Y. */
+  int64_t cols;              /**< Their columns. */
+  sg_dtype type;             /**< Of X and Y: f64, f32, f16 or bf16. */
+  sg_mask mask;              /**< NONE or CAUSAL. */
+  int64_t mask_offset;       /**< Row i has the columns j <= i + mask_offset. */
+  const void *x;             /**< Read. */
+  int64_t x_row;             /**< From row to row of X. */
+  int64_t x_col;             /**< From column to column of X. */
+  void *y;                   /**< The result. */
+  int64_t y_row;             /**< From row to row of Y. */
+  int64_t y_col;             /**< From column to column of Y; 1 if and only if x_col is, or X has one row or column. */
+} sg_backend_softmax;
+
+/** The normalization of each row, as sg_norm_desc describes it; strides as in sg_backend_softmax. Y may be X itself. */
+typedef struct sg_backend_norm {
+  sg_backend_command header; /**< SG_BACKEND_NORM. */
+  int64_t rows;              /**< Rows of X and Y. */
+  int64_t cols;              /**< Their columns. */
+  sg_dtype type;             /**< Of all operands: f64, f32, f16 or bf16. */
+  sg_norm_kind kind;         /**< LAYER or RMS. */
+  double epsilon;            /**< >= 0. */
+  const void *x;             /**< Read. */
+  int64_t x_row;             /**< As in sg_backend_softmax. */
+  int64_t x_col;             /**< As in sg_backend_softmax. */
+  void *y;                   /**< The result. */
+  int64_t y_row;             /**< As in sg_backend_softmax. */
+  int64_t y_col;             /**< As in sg_backend_softmax. */
+  const void *gamma;         /**< One for each column, contiguous; NULL: ones. */
+  const void *beta;          /**< Likewise; NULL: zeros. NULL with RMS. */
+} sg_backend_norm;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

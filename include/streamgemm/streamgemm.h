@@ -12,6 +12,7 @@
 #include <streamgemm/gemm.h>
 #include <streamgemm/graph.h>
 #include <streamgemm/job.h>
+#include <streamgemm/layers.h>
 #include <streamgemm/memory.h>
 #include <streamgemm/metrics.h>
 #include <streamgemm/plan.h>

@@ -123,6 +123,30 @@ typedef enum sg_activation {
   SG_ACTIVATION_GELU = 2  /**< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), as cuBLASLt's. Real results. */
 } sg_activation;
 
+/** Function of elements, of sg_elementwise_desc. A NaN stays a NaN; at minus infinity they have their limits. Since 0.2. */
+typedef enum sg_function {
+  SG_FUNCTION_RELU = 1,     /**< max(a, 0). */
+  SG_FUNCTION_GELU = 2,     /**< a/2 * (1 + tanh(sqrt(2/pi) * (a + 0.044715 a^3))), as SG_ACTIVATION_GELU. */
+  SG_FUNCTION_GELU_ERF = 3, /**< a/2 * (1 + erf(a / sqrt(2))). */
+  SG_FUNCTION_SILU = 4,     /**< a / (1 + e^-a). */
+  SG_FUNCTION_SIGMOID = 5,  /**< 1 / (1 + e^-a). */
+  SG_FUNCTION_TANH = 6,     /**< tanh(a). */
+  SG_FUNCTION_ADD = 7,      /**< a + b: two operands. */
+  SG_FUNCTION_MULTIPLY = 8  /**< a * b: two operands. */
+} sg_function;
+
+/** Which elements a softmax leaves out. Since 0.2. */
+typedef enum sg_mask {
+  SG_MASK_NONE = 0,  /**< None. */
+  SG_MASK_CAUSAL = 1 /**< In row i those behind column i + mask_offset. */
+} sg_mask;
+
+/** Kind of a normalization. Since 0.2. */
+typedef enum sg_norm_kind {
+  SG_NORM_LAYER = 0, /**< By mean and variance. */
+  SG_NORM_RMS = 1    /**< By the root of the mean square. */
+} sg_norm_kind;
+
 /** Which elements of a result share a value of its bias. */
 typedef enum sg_bias {
   SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C, n in total: the bias of a layer x * W + b. */

@@ -26,6 +26,9 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_GEMM: return "a GEMM";
     case SG_OPERATION_COPY: return "a copy";
     case SG_OPERATION_AXPBY: return "a scale-and-add";
+    case SG_OPERATION_ELEMENTWISE: return "an elementwise function";
+    case SG_OPERATION_SOFTMAX: return "a softmax";
+    case SG_OPERATION_NORM: return "a norm";
   }
   return "no operation";
 }
@@ -80,7 +83,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_AXPBY)
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_NORM)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -92,8 +95,19 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
   checked_submit order(on, std::move(in), index, was);
   if (desc.operation == SG_OPERATION_GEMM) return update_gemm(on, desc, was, index, gemm_name, order);
   if (desc.operation == SG_OPERATION_COPY) return update_copy(on, desc, was, index, order);
-  require(desc.axpby, "desc->axpby");
-  submit_axpby(on, options_of(desc.axpby, SG_AXPBY_DESC_INIT, "desc->axpby"), "desc->axpby", order, nullptr);
+  const auto with = [&]<class Desc>(const Desc *given, const Desc &defaults, const char *name, auto &&submit) {
+    require(given, name);
+    submit(on, options_of(given, defaults, name), name, order, nullptr);
+  };
+  switch (desc.operation) {
+    case SG_OPERATION_ELEMENTWISE:
+      return with(desc.elementwise, sg_elementwise_desc(SG_ELEMENTWISE_DESC_INIT), "desc->elementwise",
+                  submit_elementwise);
+    case SG_OPERATION_SOFTMAX:
+      return with(desc.softmax, sg_softmax_desc(SG_SOFTMAX_DESC_INIT), "desc->softmax", submit_softmax);
+    case SG_OPERATION_NORM: return with(desc.norm, sg_norm_desc(SG_NORM_DESC_INIT), "desc->norm", submit_norm);
+    default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
+  }
 }
 
 }  // namespace

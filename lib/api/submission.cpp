@@ -63,6 +63,7 @@ checked_submit::checked_submit(context &to, ref<graph> changed, std::int32_t ind
   here.records = std::move(changed);
   here.index = index;
   here.were = was.shapes;
+  here.before = was.program;
   here.request = was.request;
 }
 

@@ -27,8 +27,9 @@ struct named_in_submit {
   sg_operation operation = SG_OPERATION_MARKER;
   std::vector<problem> shapes;
   plan_request request;
-  std::int32_t index = -1;    // in the graph; -1: at its end
-  std::vector<problem> were;  // of an update: the shapes that it must keep
+  std::int32_t index = -1;                // in the graph; -1: at its end
+  std::vector<problem> were;              // of an update: the shapes that it must keep
+  std::shared_ptr<const program> before;  // of an update: the recorded program
 };
 
 class checked_submit {
@@ -68,6 +69,11 @@ class checked_submit {
   // problem differs from the recorded one; `name` is the descriptor's name in messages.
   void note_operation(sg_operation operation) noexcept { named_->operation = operation; }
   void note_shape(const problem &shape, const char *name);
+  // Of an update: the recorded schedule, NULL if there was nothing to do, and its index.
+  const schedule *recorded_schedule() const noexcept {
+    return named_->before ? named_->before->schedule.get() : nullptr;
+  }
+  std::int32_t recorded_index() const noexcept { return named_->index; }
   void note_request(const plan_request &request) noexcept { named_->request = request; }
   // Submits a graph's run.
   void go(graph &what, const ref<job> &parent, sg_job **out_job);
@@ -105,6 +111,13 @@ void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, co
 
 // Submits a scale-and-add. `name`: the descriptor's name in messages.
 void submit_axpby(context &on, const sg_axpby_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits operations of layers.h. `name`: as above.
+void submit_elementwise(context &on, const sg_elementwise_desc &desc, const char *name, checked_submit &order,
+                        sg_job **out_job);
+void submit_softmax(context &on, const sg_softmax_desc &desc, const char *name, checked_submit &order,
+                    sg_job **out_job);
+void submit_norm(context &on, const sg_norm_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 
 // Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,

@@ -29,7 +29,7 @@ from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
-from ._enums import Activation, Compute, LinkClass, MemoryKind, Op, PlanFormat, Split, Status, TraceFormat, WhenFull  # noqa: E402
+from ._enums import Activation, Compute, Function, LinkClass, Mask, MemoryKind, Op, PlanFormat, Split, Status, TraceFormat, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
     Busy,
@@ -99,12 +99,14 @@ __all__ = [
     "DevicePeer",
     "Error",
     "Event",
+    "Function",
     "Graph",
     "Internal",
     "InvalidArgument",
     "InvalidHandle",
     "Job",
     "LinkClass",
+    "Mask",
     "Matrix",
     "MemoryKind",
     "NoDevice",

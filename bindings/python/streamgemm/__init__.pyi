@@ -98,6 +98,20 @@ class Activation(enum.IntEnum):
     RELU = 1
     GELU = 2
 
+class Function(enum.IntEnum):
+    RELU = 1
+    GELU = 2
+    GELU_ERF = 3
+    SILU = 4
+    SIGMOID = 5
+    TANH = 6
+    ADD = 7
+    MULTIPLY = 8
+
+class Mask(enum.IntEnum):
+    NONE = 0
+    CAUSAL = 1
+
 class Split(enum.IntEnum):
     AUTO = 0
     NONE = 1
@@ -614,6 +628,48 @@ class Context(_Handle):
         self, dst: _C, src: _Source, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
         priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> _C: ...
+    def elementwise_async(
+        self, function: Function | str, x: _Source, b: _Source | None = ..., out: _Source | None = ..., *,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def elementwise(
+        self, function: Function | str, x: _Source, b: _Source | None = ..., out: _Source | None = ..., *,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def softmax_async(
+        self, x: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ..., mask_offset: int = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def softmax(
+        self, x: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ..., mask_offset: int = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def layer_norm_async(
+        self, x: _Source, gamma: _Source | None = ..., beta: _Source | None = ...,
+        out: _Source | None = ..., *, epsilon: float = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def layer_norm(
+        self, x: _Source, gamma: _Source | None = ..., beta: _Source | None = ...,
+        out: _Source | None = ..., *, epsilon: float = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def rms_norm_async(
+        self, x: _Source, gamma: _Source | None = ..., out: _Source | None = ..., *, epsilon: float = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def rms_norm(
+        self, x: _Source, gamma: _Source | None = ..., out: _Source | None = ..., *, epsilon: float = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
+        untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
     def plan(
         self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,

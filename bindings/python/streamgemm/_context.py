@@ -7,6 +7,7 @@ from . import _raw
 from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
+from ._layers import LayerMethods
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, Matrix, _place_of, bounds_of
 from ._memory import Buffer, Pinned, pinned_empty
 from ._plan import Plan
@@ -19,7 +20,7 @@ _numbers = itertools.count(1)
 _FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
 
 
-class Context(Handle, GemmMethods):
+class Context(Handle, GemmMethods, LayerMethods):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):

@@ -6,6 +6,7 @@
 #include "axpby.hpp"
 #include "elementwise.hpp"
 #include "gemm.hpp"
+#include "layers.hpp"
 #include "select.hpp"
 
 namespace sg::cpu {
@@ -46,6 +47,23 @@ sg_status axpby(const sg_backend_command &what, workspace &space) noexcept {
   return run_axpby(as<sg_backend_axpby>(what), space);
 }
 
+bool supports_elementwise(const sg_backend_command &what) noexcept {
+  return is_layer_type(as<sg_backend_elementwise>(what).type);
+}
+sg_status elementwise(const sg_backend_command &what, workspace &space) noexcept {
+  return run_elementwise(as<sg_backend_elementwise>(what), space);
+}
+bool supports_softmax(const sg_backend_command &what) noexcept {
+  return is_layer_type(as<sg_backend_softmax>(what).type);
+}
+sg_status softmax(const sg_backend_command &what, workspace &space) noexcept {
+  return run_softmax(as<sg_backend_softmax>(what), space);
+}
+bool supports_norm(const sg_backend_command &what) noexcept { return is_layer_type(as<sg_backend_norm>(what).type); }
+sg_status norm(const sg_backend_command &what, workspace &space) noexcept {
+  return run_norm(as<sg_backend_norm>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -54,6 +72,9 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_gemm), supports_gemm, gemm},
     {sizeof(sg_backend_reduce), supports_reduce, reduce},
     {sizeof(sg_backend_axpby), supports_axpby, axpby},
+    {sizeof(sg_backend_elementwise), supports_elementwise, elementwise},
+    {sizeof(sg_backend_softmax), supports_softmax, softmax},
+    {sizeof(sg_backend_norm), supports_norm, norm},
 };
 
 constexpr bool fit() noexcept {

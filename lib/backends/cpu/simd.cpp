@@ -3,11 +3,10 @@
 // headers: the linker keeps one copy of those, possibly compiled for instructions that this processor lacks.
 #include "simd.hpp"
 
+#include "simd_exponential.hpp"
+
 namespace sg::cpu::SG_CPU_LEVEL {
 namespace {
-
-float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
-std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 
 // binary16's exponent and fraction, moved to binary32's positions, give a value too small by 2^112, subnormals
 // included.
@@ -170,36 +169,6 @@ void scaled_add(sg_dtype type, void *y, sg_scalar alpha, const void *x, sg_scala
   });
 }
 
-// e^x, with an error of at most two units in the last place: 2^n * e^r with integer n and small r. Adding 1.5 * 2^(bits
-// of the fraction) leaves n in the low bits of a sum. Infinite where e^x, and with it 2^n, would overflow.
-float exponential(float x) {
-  constexpr float magic = 12582912.0f, least = -87.0f, most = 88.0f;
-  float y = x < least ? least : x;
-  y = y > most ? most : y;
-  const float shifted = y * 1.44269504f + magic, n = shifted - magic;
-  const float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
-  constexpr float terms[] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
-  float sum = 0;
-  for (const float each : terms) sum = sum * r + each;
-  const float power = float_of((bits_of(shifted) << 23) + 0x3f800000u);
-  return x > most ? __builtin_huge_valf() : sum * power;
-}
-double exponential(double x) {
-  constexpr double magic = 6755399441055744.0, least = -708.0, most = 709.0;
-  double y = x < least ? least : x;
-  y = y > most ? most : y;
-  const double shifted = y * 1.4426950408889634 + magic, n = shifted - magic;
-  const double r = (y - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
-  constexpr double terms[] = {
-      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
-      1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
-  double sum = 0;
-  for (const double each : terms) sum = sum * r + each;
-  const double power =
-      __builtin_bit_cast(double, (__builtin_bit_cast(std::uint64_t, shifted) << 52) + 0x3ff0000000000000u);
-  return x > most ? __builtin_huge_val() : sum * power;
-}
-
 // Half of x times 1 + tanh(u) is x / (1 + e^-2u), which is accurate where tanh(u) is near -1.
 template <class R>
 R gelu(R x) {
@@ -289,10 +258,11 @@ void multiply_small(const gemm_args &p) noexcept;  // small_avx512.cpp
 constexpr void (*multiply_small)(const gemm_args &p) noexcept = nullptr;
 #endif
 
+extern const simd_layer_ops layer_ops;  // simd_layers.cpp
 extern const simd_ops ops;
 const simd_ops ops = {
-    vector_bytes,   fused,          f32_from_f16, f32_from_bf16, f32_from_i8,   f32_from_e4m3, f32_from_e5m2,
-    bf16_from_e4m3, bf16_from_e5m2, f16_from_f32, bf16_from_f32, i32_add_f32,   scale,         add,
-    scaled,         scaled_add,     finish,       multiply,      multiply_small};
+    vector_bytes,   fused,          f32_from_f16, f32_from_bf16, f32_from_i8,    f32_from_e4m3, f32_from_e5m2,
+    bf16_from_e4m3, bf16_from_e5m2, f16_from_f32, bf16_from_f32, i32_add_f32,    scale,         add,
+    scaled,         scaled_add,     finish,       multiply,      multiply_small, &layer_ops};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

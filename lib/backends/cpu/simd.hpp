@@ -11,6 +11,18 @@ namespace sg::cpu {
 
 struct gemm_args;
 
+// The operations of layers.h from n contiguous elements of f32 or f64 to as many, which may be the same.
+struct simd_layer_ops {
+  void (*unary)(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n);
+  // y = a + b, y = a * b
+  void (*add)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
+  void (*multiply)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
+  void (*softmax)(sg_dtype type, void *y, const void *x, std::int64_t n);
+  // gamma, beta: of the same type; NULL: ones, zeros.
+  void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
+               double epsilon, std::int64_t n);
+};
+
 // Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.
 struct simd_ops {
   std::int32_t vector_bytes;
@@ -42,6 +54,8 @@ struct simd_ops {
 
   // A small GEMM of f32 with op_a N, any scalars, on unpacked operands. NULL: not at this width.
   void (*multiply_small)(const gemm_args &p) noexcept;
+
+  const simd_layer_ops *layers;
 };
 
 const simd_ops &simd() noexcept;

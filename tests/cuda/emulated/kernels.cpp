@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "backends/cuda/kernels/axpby.hpp"
+#include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/element.hpp"
+#include "backends/sim/layers.hpp"
 #include "gpu.hpp"
 
 namespace sg::cuda {
@@ -48,6 +50,20 @@ cudaError_t launch_reduce(const sg_backend_reduce &what, cudaStream_t in) noexce
 
 cudaError_t launch_axpby(const sg_backend_axpby &what, cudaStream_t in) noexcept {
   return launch(in, {what.a, what.c}, [what] { sim::run_axpby(what, at(what.a), at(what.c)); });
+}
+
+cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept {
+  return launch(in, {what.a, what.b, what.c},
+                [what] { sim::run_elementwise(what, at(what.a), at(what.b), at(what.c)); });
+}
+
+cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {
+  return launch(in, {what.x, what.y}, [what] { sim::run_softmax(what, at(what.x), at(what.y)); });
+}
+
+cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept {
+  return launch(in, {what.x, what.y, what.gamma, what.beta},
+                [what] { sim::run_norm(what, at(what.x), at(what.y), at(what.gamma), at(what.beta)); });
 }
 
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {

@@ -5,6 +5,7 @@
 #include "backends/cuda/gemm/gemm.hpp"
 #include "backends/cuda/kernels/axpby.hpp"
 #include "backends/cuda/kernels/kernels.hpp"
+#include "backends/cuda/kernels/layers.hpp"
 #include "backends/cuda/memory/copy.hpp"
 #include "backends/cuda/streams/stream.hpp"
 
@@ -13,6 +14,10 @@ namespace {
 
 // Whether elements of that type are their own accumulators.
 bool is_accumulated(sg_dtype type) noexcept { return type != SG_DTYPE_I8 && !is_f8(type); }
+
+bool is_layer_type(sg_dtype type) noexcept {
+  return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
+}
 
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
@@ -30,6 +35,9 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_COPY: return true;
     case SG_BACKEND_REDUCE: return is_accumulated(as<sg_backend_reduce>(what).out_type);
     case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
+    case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
+    case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(what).type);
+    case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(what).type);
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -44,6 +52,13 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_reduce(as<sg_backend_reduce>(what), in.native()), "starting a reduction");
     case SG_BACKEND_AXPBY:
       return in.owner().check(launch_axpby(as<sg_backend_axpby>(what), in.native()), "starting a scale-and-add");
+    case SG_BACKEND_ELEMENTWISE:
+      return in.owner().check(launch_elementwise(as<sg_backend_elementwise>(what), in.native()),
+                              "starting an elementwise function");
+    case SG_BACKEND_SOFTMAX:
+      return in.owner().check(launch_softmax(as<sg_backend_softmax>(what), in.native()), "starting a softmax");
+    case SG_BACKEND_NORM:
+      return in.owner().check(launch_norm(as<sg_backend_norm>(what), in.native()), "starting a norm");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }

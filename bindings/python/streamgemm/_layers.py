@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of layers.h. Each public function lists all of its parameters."""
+
+from . import _raw
+from ._enums import Function, Mask, integer, value_of
+from ._job import Job, finished
+
+_NOTHING = ()
+_ELEMENTWISE, _SOFTMAX, _CAUSAL_SOFTMAX, _LAYER_NORM, _RMS_NORM = range(5)
+
+
+# fmt: off
+class LayerMethods:
+    """The operations of deep networks of a Context, which has _target."""
+
+    def _layer(self, kind, x, second, third, out, epsilon, number, stream, after, priority, untracked, timeout, label):
+        return _raw.submit_layer(
+            Job, self._target or self._open_target(), kind, x, second, third, out, epsilon, number, stream, after,
+            priority, untracked, timeout, label,
+        )
+
+    def elementwise_async(
+        self, function, x, b=None, out=None, *, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None,
+        label=None,
+    ):
+        """Submits out = function(x), or function(x, b), element by element, and returns its Job at once.
+
+        function: "relu", "gelu" (by tanh), "gelu_erf", "silu", "sigmoid", "tanh", or of two operands "add", "multiply".
+        x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
+        out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return self._layer(
+            _ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, after, priority,
+            untracked, timeout, label,
+        )
+
+    def elementwise(
+        self, function, x, b=None, out=None, *, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None,
+        label=None,
+    ):
+        """Computes out = function(x), or function(x, b), element by element, waits, and returns out.
+
+        function, x, b, out, stream, after, priority, untracked, timeout, label: as for elementwise_async.
+        """
+        return finished(self.elementwise_async(
+            function, x, b, out, stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout,
+            label=label,
+        ))
+
+    def softmax_async(
+        self, x, out=None, *, mask=None, mask_offset=0, stream=None, after=_NOTHING, priority=0, untracked=False,
+        timeout=None, label=None,
+    ):
+        """Submits the softmax of each row of x, that is over its last dimension, and returns its Job at once.
+
+        x, out: as for elementwise_async.
+        mask: None or "causal": row i of a matrix has the columns j <= i + mask_offset, and 0 in the others.
+        mask_offset: of a causal mask: the number of keys before the first query's own.
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return self._layer(
+            _CAUSAL_SOFTMAX if causal else _SOFTMAX, x, None, None, out, 0.0,
+            integer(mask_offset, "mask_offset", -(1 << 61), 1 << 61), stream, after, priority, untracked, timeout, label,
+        )
+
+    def softmax(
+        self, x, out=None, *, mask=None, mask_offset=0, stream=None, after=_NOTHING, priority=0, untracked=False,
+        timeout=None, label=None,
+    ):
+        """Computes the softmax of each row of x, waits, and returns out.
+
+        x, out, mask, mask_offset, stream, after, priority, untracked, timeout, label: as for softmax_async.
+        """
+        return finished(self.softmax_async(
+            x, out, mask=mask, mask_offset=mask_offset, stream=stream, after=after, priority=priority,
+            untracked=untracked, timeout=timeout, label=label,
+        ))
+
+    def layer_norm_async(
+        self, x, gamma=None, beta=None, out=None, *, epsilon=1e-5, stream=None, after=_NOTHING, priority=0,
+        untracked=False, timeout=None, label=None,
+    ):
+        """Submits (x - mean) / sqrt(variance + epsilon) * gamma + beta for each row of x, and returns its Job at once.
+
+        x, out: as for elementwise_async. gamma, beta: vectors of x's type with a value for each column; None: ones, zeros.
+        epsilon: added to the variance. stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return self._layer(
+            _LAYER_NORM, x, gamma, beta, out, epsilon, 0, stream, after, priority, untracked, timeout, label,
+        )
+
+    def layer_norm(
+        self, x, gamma=None, beta=None, out=None, *, epsilon=1e-5, stream=None, after=_NOTHING, priority=0,
+        untracked=False, timeout=None, label=None,
+    ):
+        """Computes the layer norm of each row of x, waits, and returns out.
+
+        x, gamma, beta, out, epsilon, stream, after, priority, untracked, timeout, label: as for layer_norm_async.
+        """
+        return finished(self.layer_norm_async(
+            x, gamma, beta, out, epsilon=epsilon, stream=stream, after=after, priority=priority, untracked=untracked,
+            timeout=timeout, label=label,
+        ))
+
+    def rms_norm_async(
+        self, x, gamma=None, out=None, *, epsilon=1e-5, stream=None, after=_NOTHING, priority=0, untracked=False,
+        timeout=None, label=None,
+    ):
+        """Submits x / sqrt(mean of x^2 + epsilon) * gamma for each row of x, and returns its Job at once.
+
+        x, out: as for elementwise_async. gamma, epsilon: as for layer_norm_async.
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return self._layer(
+            _RMS_NORM, x, gamma, None, out, epsilon, 0, stream, after, priority, untracked, timeout, label,
+        )
+
+    def rms_norm(
+        self, x, gamma=None, out=None, *, epsilon=1e-5, stream=None, after=_NOTHING, priority=0, untracked=False,
+        timeout=None, label=None,
+    ):
+        """Computes the RMS norm of each row of x, waits, and returns out.
+
+        x, gamma, out, epsilon, stream, after, priority, untracked, timeout, label: as for rms_norm_async.
+        """
+        return finished(self.rms_norm_async(
+            x, gamma, out, epsilon=epsilon, stream=stream, after=after, priority=priority, untracked=untracked,
+            timeout=timeout, label=label,
+        ))
+# fmt: on

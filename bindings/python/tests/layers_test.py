@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of layers.h against NumPy."""
+
+import math
+import os
+import unittest
+
+import numpy as np
+import streamgemm as sg
+
+DEVICE = os.environ.get("SG_TEST_DEVICE", "cpu")
+FUNCTIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "gelu_erf": lambda x: x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+}
+TOLERANCES = {np.float64: 1e-13, np.float32: 1e-5, np.float16: 2e-3}
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+class Layers(unittest.TestCase):
+    def setUp(self):
+        self.context = sg.Context(DEVICE)
+        self.random = np.random.default_rng(3)
+
+    def tearDown(self):
+        self.context.close()
+
+    def place(self, array):
+        """The array where the device computes."""
+        if DEVICE == "cpu":
+            return array
+        names = {"float64": "f64", "float32": "f32", "float16": "f16"}
+        made = self.context.buffer(max(array.nbytes, 1)).matrix(array.shape, names[array.dtype.name])
+        self.context.copy(made, np.ascontiguousarray(array))
+        return made
+
+    def fetch(self, result, like):
+        if DEVICE == "cpu":
+            return result
+        made = np.empty_like(like)
+        self.context.copy(made, result)
+        return made
+
+    def check(self, wanted, result, like):
+        found = self.fetch(result, like)
+        np.testing.assert_allclose(found.astype(np.float64), wanted, rtol=TOLERANCES[like.dtype.type], atol=TOLERANCES[like.dtype.type])
+
+    def arrays(self):
+        for dtype in TOLERANCES:
+            for shape in [(5,), (1, 1), (3, 7), (4, 3, 8), (600, 300)]:
+                with self.subTest(dtype=dtype.__name__, shape=shape):
+                    yield (self.random.standard_normal(shape) * 3).astype(dtype)
+
+    def test_functions(self):
+        for x in self.arrays():
+            for name, reference in FUNCTIONS.items():
+                out = self.place(np.zeros_like(x))
+                result = self.context.elementwise(name, self.place(x), out=out)
+                self.assertIs(out, result)
+                self.check(reference(x.astype(np.float64)), result, x)
+
+    def test_functions_of_two_operands(self):
+        for x in self.arrays():
+            b, out = self.place(x[..., ::-1].copy()), self.place(np.zeros_like(x))
+            wide = x.astype(np.float64)
+            self.check(wide + wide[..., ::-1], self.context.elementwise("add", self.place(x), b, out), x)
+            self.check(wide * wide[..., ::-1], self.context.elementwise(sg.Function.MULTIPLY, self.place(x), b, out), x)
+
+    def test_softmax(self):
+        for x in self.arrays():
+            out = self.place(np.zeros_like(x))
+            self.check(softmax(x.astype(np.float64)), self.context.softmax(self.place(x), out), x)
+
+    def test_causal_softmax_in_place(self):
+        for offset in (0, 2, -1):
+            x = self.random.standard_normal((4, 6))
+            hidden = np.arange(6)[None, :] > np.arange(4)[:, None] + offset
+            wanted = np.where(hidden.all(axis=1, keepdims=True), 0, softmax(np.where(hidden, -1e300, x)))
+            placed = self.place(x.copy())
+            self.check(wanted, self.context.softmax(placed, placed, mask="causal", mask_offset=offset), x)
+
+    def test_norms(self):
+        for x in self.arrays():
+            gamma, beta = x.reshape(-1, x.shape[-1])[0].copy(), x.reshape(-1, x.shape[-1])[-1].copy()
+            wide, g, b = x.astype(np.float64), gamma.astype(np.float64), beta.astype(np.float64)
+            scaled = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3)
+            at, gamma, beta, out = self.place(x), self.place(gamma), self.place(beta), self.place(np.zeros_like(x))
+            self.check(scaled * g + b, self.context.layer_norm(at, gamma, beta, out, epsilon=1e-3), x)
+            self.check(scaled, self.context.layer_norm(at, out=out, epsilon=1e-3), x)
+            root = np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-3)
+            self.check(wide / root * g, self.context.rms_norm(at, gamma, out, epsilon=1e-3), x)
+
+    @unittest.skipUnless(DEVICE == "cpu", "new results are in host memory")
+    def test_results_are_made(self):
+        x = self.random.standard_normal((3, 4)).astype(np.float32)
+        for result in (self.context.softmax(x), self.context.elementwise("relu", x), self.context.rms_norm(x)):
+            self.assertEqual((x.shape, x.dtype), (result.shape, result.dtype))
+
+    @unittest.skipUnless(DEVICE == "cpu", "operands in host memory")
+    def test_attention_in_order(self):
+        q, k, v = (self.random.standard_normal((32, 16)) for _ in range(3))
+        scores = np.empty((32, 32))
+        job = self.context.gemm_async(q, k, scores, op_b="T", alpha=0.25)
+        job = self.context.softmax_async(job, scores, mask="causal")
+        result = self.context.gemm_async(job, v).result()
+        hidden = np.arange(32)[None, :] > np.arange(32)[:, None]
+        np.testing.assert_allclose(result, softmax(np.where(hidden, -np.inf, q @ k.T / 4)) @ v, rtol=1e-12)
+
+    def test_bad_arguments(self):
+        x = self.place(np.ones((2, 3)))
+        short = self.place(np.ones(2))
+        for call, text in [
+            (lambda: self.context.elementwise("sine", x, out=x), "function is 'sine'"),
+            (lambda: self.context.elementwise("add", x, out=x), "b is None; this function has a second operand"),
+            (lambda: self.context.elementwise("relu", x, x, x), "this function has one operand only"),
+            (lambda: self.context.softmax(x, short), r"out has shape \(2,\) and x has shape \(2, 3\)"),
+            (lambda: self.context.softmax(x, x, mask="upper"), "mask is 'upper'"),
+            (lambda: self.context.softmax(x, x, mask_offset=1), "mask_offset is 1"),
+            (lambda: self.context.layer_norm(x, short, out=x), r"gamma has shape \(2,\); x has rows of 3 values"),
+            (lambda: self.context.layer_norm(x, out=x, epsilon=-1.0), "epsilon is -1"),
+        ]:
+            with self.assertRaisesRegex(sg.InvalidArgument, text):
+                call()
+        if DEVICE != "cpu":
+            with self.assertRaisesRegex(sg.Unsupported, "host memory"):
+                self.context.softmax(np.ones((2, 3)), x)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/layer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "api/entry.hpp"
+#include "api/operand_bytes.hpp"
+#include "ops/operation.hpp"
+#include "plan/schedule/hazard.hpp"
+
+namespace sg {
+
+namespace {
+
+constexpr operand_name all_operands[] = {operand_name::a, operand_name::b, operand_name::c, operand_name::bias};
+// On cores, work on fewer bytes of the result is not split: waking another worker costs about as much.
+constexpr std::int64_t least_bytes_of_part = 256 << 10;
+
+// Part `index` of `count` of the command, between columns or rows of the result as stored.
+command part_of(const command &whole, const layer &x, bool by_columns, std::int64_t index, std::int64_t count) {
+  const operand &c = x.at(operand_name::c).stored;
+  const std::int64_t size = by_columns ? c.cols : c.rows;
+  const std::int64_t first = size * index / count, end = size * (index + 1) / count;
+  command part = whole;
+  for (accessed_view &v : part.views) {
+    if (!v.exists() || v.rows != c.rows || v.cols != c.cols) continue;  // gamma and beta serve all rows
+    v.offset = first * (by_columns ? v.ld : 1) * size_of(c.type);
+    (by_columns ? v.cols : v.rows) = end - first;
+  }
+  if (auto *softmax = part.as<ops::softmax>()) softmax->mask_offset += first;
+  part.where = lane(lane_kind::compute, static_cast<std::uint16_t>(index));
+  return part;
+}
+
+std::int64_t parts_of(const layer &x, const device_model &model, std::int32_t most_lanes, bool &by_columns) {
+  const operand &c = x.at(operand_name::c).stored;
+  by_columns = x.splits_both ? c.cols >= c.rows || c.cols >= model.compute_lanes : x.splits_columns;
+  if (!model.lanes_are_cores) return 1;
+  const std::int64_t lanes = most_lanes > 0 ? std::min(most_lanes, model.compute_lanes) : model.compute_lanes;
+  const std::int64_t bytes = c.rows * c.cols * size_of(c.type);
+  return std::max<std::int64_t>(1, std::min({lanes, by_columns ? c.cols : c.rows, bytes / least_bytes_of_part}));
+}
+
+std::shared_ptr<schedule> schedule_of(const layer &x, const device_model &model, std::int32_t most_lanes) {
+  auto made = std::make_shared<schedule>();
+  made->strategy = x.strategy;
+  const operand &c = x.at(operand_name::c).stored;
+  command whole;
+  whole.what = x.what;
+  double passes = 0;
+  for (const operand_name name : all_operands) {
+    const layer::entry &each = x.at(name);
+    const int slot = static_cast<int>(name);
+    made->buffers.push_back({buffer_kind::operand, c.type, false, SG_MEMORY_DEVICE, 0, 0,
+                             each.given ? total_bytes(each.stored, 1, "an operand") : 0});
+    if (!each.given) continue;
+    whole.views[each.view] = view{slot, 0, 1, 0, each.stored.ld, each.stored.rows, each.stored.cols};
+    passes += each.stored.rows == c.rows && each.stored.cols == c.cols;
+  }
+  set_access_modes(whole);
+  bool by_columns = true;
+  const std::int64_t parts = parts_of(x, model, most_lanes, by_columns);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    made->commands.push_back(parts == 1 ? whole : part_of(whole, x, by_columns, i, parts));
+    const command_cost cost = operation_of(whole).cost(model, made->buffers, made->commands.back());
+    made->predicted_seconds = std::max(made->predicted_seconds, cost.delay_idle + cost.amount);
+  }
+  if (parts > 1) made->strategy += " x" + std::to_string(parts);
+  const double elements = double(c.rows) * double(c.cols);
+  made->flops = elements * x.flops_per_element;
+  made->bound_seconds = elements * double(size_of(c.type)) * passes / model.memory_rate;
+  made->lanes[int(lane_kind::compute)] = static_cast<std::uint16_t>(parts);
+  return made;
+}
+
+bool same_views(const schedule &was, const schedule &now) {
+  if (was.commands.size() != now.commands.size()) return false;
+  for (std::size_t i = 0; i < now.commands.size(); ++i)
+    for (std::size_t v = 0; v < command::most_views; ++v) {
+      const view &a = was.commands[i].views[v], &b = now.commands[i].views[v];
+      if (a.buffer != b.buffer || a.offset != b.offset || a.ld != b.ld || a.rows != b.rows || a.cols != b.cols)
+        return false;
+      if (b.exists() && type_of(was.buffers, a) != type_of(now.buffers, b)) return false;
+    }
+  return true;
+}
+
+template <class Operation>
+bool same_payload(const command &was, const command &now) {
+  return !now.is<Operation>() || (was.is<Operation>() && *was.as<Operation>() == *now.as<Operation>());
+}
+
+// An update must keep everything except for addresses.
+void require_as_recorded(const checked_submit &order, const schedule *now, const char *desc) {
+  const schedule *was = order.recorded_schedule();
+  const char *what = nullptr;
+  if (!was != !now || (now && !same_views(*was, *now)))
+    what = "shape, type, leading dimensions or vectors";
+  else if (now && !(same_payload<ops::elementwise>(was->commands[0], now->commands[0]) &&
+                    same_payload<ops::softmax>(was->commands[0], now->commands[0]) &&
+                    same_payload<ops::norm>(was->commands[0], now->commands[0])))
+    what = "function, mask, kind, epsilon or layout";
+  if (what)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", desc,
+                order.recorded_index(), what);
+}
+
+bool is_same_matrix(const layer::entry &x, const layer::entry &result) {
+  return x.bytes == result.bytes && x.stored.rows == result.stored.rows &&
+         (x.stored.ld == result.stored.ld || x.stored.cols <= 1);
+}
+
+}  // namespace
+
+void require_layer_type(const given_operand &result) {
+  const sg_dtype type = result.view.dtype;
+  if (type != SG_DTYPE_F64 && type != SG_DTYPE_F32 && type != SG_DTYPE_F16 && type != SG_DTYPE_BF16)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be f64, f32, f16 or bf16", result.desc, result.name,
+                name_of(type));
+}
+
+void require_same_form(const given_operand &x, const given_operand &result) {
+  using long_long = long long;
+  const sg_matrix &a = x.view, &c = result.view;
+  if (a.rows != c.rows || a.cols != c.cols)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld and %s->%s is %lld x %lld; they must be equal",
+                x.desc, x.name, long_long{a.rows}, long_long{a.cols}, x.desc, result.name, long_long{c.rows},
+                long_long{c.cols});
+  if (a.dtype != c.dtype)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->%s.dtype is %s; they must be equal", x.desc,
+                x.name, name_of(a.dtype), x.desc, result.name, name_of(c.dtype));
+  if (a.layout != c.layout)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d and %s->%s.layout is %d; they must be equal", x.desc,
+                x.name, int{a.layout}, x.desc, result.name, int{c.layout});
+}
+
+void require_reserved_zero(std::uint32_t reserved, const char *desc) {
+  if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", desc, reserved);
+}
+
+void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view) {
+  layer::entry &made = to.at(name);
+  made.given = &given;
+  made.view = view;
+  made.stored = stored(given, 1);
+  total_bytes(made.stored, 1, "the size of an operand");
+}
+
+void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, const char *operation) {
+  layer::entry &result = x.at(operand_name::c);
+  x.is_empty = result.stored.rows == 0 || result.stored.cols == 0;
+  if (x.is_empty) return;
+  const char *device = on.on().name().c_str();
+  if (!on.on().supports(wanted))
+    throw error(SG_STATUS_UNSUPPORTED, "device %.64s has no %s of %s", device, operation, name_of(result.stored.type));
+  std::vector<std::vector<char *>> unused;
+  for (const operand_name name : all_operands) {
+    layer::entry &each = x.at(name);
+    if (!each.given) continue;
+    const given_operand &given = *each.given;
+    operand_address &at = x.where.operands[static_cast<int>(name)];
+    bind_operand(given, each.stored, 1, true, at, unused);
+    const memory_space space = space_of(on.memory(), given, each.stored, 1, at, SG_MEMORY_AUTO, true);
+    if (space != SG_MEMORY_DEVICE)
+      throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", given.desc,
+                  given.name, space == SG_MEMORY_PEER ? "peer" : "host", device);
+    each.bytes = footprint_of(each.stored, 1, at);
+  }
+  for (const operand_name name : all_operands) {
+    const layer::entry &each = x.at(name);
+    if (!each.given || name == operand_name::c || !overlap(each.bytes, result.bytes)) continue;
+    const given_operand &given = *each.given, &written = *result.given;
+    const bool is_vector = *given.data == '\0';
+    if (is_vector || !is_same_matrix(each, result))
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap%s", given.desc, given.name,
+                  given.view.data, given.desc, written.name, written.view.data,
+                  is_vector ? "" : "; they must be separate, or the same matrix with the same ld");
+    x.in_place = true;
+  }
+}
+
+void submit_layer(context &on, layer &x, sg_operation operation, const char *desc, checked_submit &order,
+                  sg_job **out_job) {
+  if (order.records()) order.note_operation(operation);
+  const std::shared_ptr<schedule> plan = x.is_empty ? nullptr : schedule_of(x, on.model(), order.most_lanes());
+  if (order.updates()) require_as_recorded(order, plan.get(), desc);
+  ref<job> work = on.new_job();
+  if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
+  if (on.checks_hazards()) require_no_hazards(*plan);
+  const layer::entry &result = x.at(operand_name::c);
+  access accesses[operands_of_problem] = {{result.bytes, true, x.in_place}};
+  std::size_t count = 1;
+  for (const operand_name name : all_operands) {
+    const layer::entry &each = x.at(name);
+    if (!each.given || name == operand_name::c || overlap(each.bytes, result.bytes)) continue;
+    accesses[count++] = {each.bytes, false, true};
+  }
+  work->give_schedule(std::make_shared<program>(std::vector<problem>(1), plan_request(), plan, on.model()));
+  work->follows_on_device = on.on().orders_commands() && work->program->is_single();
+  work->operands.first = x.where;
+  order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
+}
+
+}  // namespace sg

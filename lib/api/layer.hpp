@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operation of layers.h: its checked operands, its schedule, its submission.
+#pragma once
+
+#include <streamgemm/layers.h>
+
+#include <cstdint>
+#include <string>
+
+#include "api/given_operand.hpp"
+#include "api/submission.hpp"
+#include "ops/binding.hpp"
+#include "ops/command.hpp"
+
+namespace sg {
+
+// Operands by operand_name: the result is C, a vector beside B is the bias.
+struct layer {
+  payload what;
+  std::string strategy;
+  double flops_per_element = 0;
+  bool splits_columns = true;  // work may be split between columns as stored; otherwise between rows
+  bool splits_both = false;    // or between either
+  struct entry {
+    const given_operand *given = nullptr;  // NULL: there is none
+    std::size_t view = 0;                  // its view of the command
+    operand stored;
+    footprint bytes;
+  };
+  entry operands[operands_of_problem];
+  problem_binding where;
+  bool is_empty = false, in_place = false;
+
+  entry &at(operand_name name) noexcept { return operands[static_cast<int>(name)]; }
+  const entry &at(operand_name name) const noexcept { return operands[static_cast<int>(name)]; }
+};
+
+// These throw sg::error naming the field. The given operands must outlive the layer.
+void require_layer_type(const given_operand &result);
+void require_same_form(const given_operand &x, const given_operand &result);
+void require_reserved_zero(std::uint32_t reserved, const char *desc);
+// Adds an operand that has passed check_view.
+void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view);
+
+// Binds the operands, checks their memory and that none overlaps the result, except for a matrix that is the result
+// itself. `operation`: its name in messages; `wanted`: what the device must support.
+void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, const char *operation);
+
+// Submits or records it. `desc`: the descriptor's name in messages.
+void submit_layer(context &on, layer &x, sg_operation operation, const char *desc, checked_submit &order,
+                  sg_job **out_job);
+
+}  // namespace sg

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// C = function(A) or function(A, B).
+#include <cmath>
+#include <cstdint>
+
+#include "arithmetic.cuh"
+#include "layers.hpp"
+#include "pack.cuh"
+
+namespace sg::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+inline __device__ float complementary(float x) { return erfcf(x); }
+inline __device__ double complementary(double x) { return erfc(x); }
+inline __device__ float hyperbolic(float x) { return tanhf(x); }
+inline __device__ double hyperbolic(double x) { return tanh(x); }
+
+// A times the sigmoid of x, without overflow; 0 for A at minus infinity.
+template <class Real>
+__device__ Real times_sigmoid(Real a, Real x) {
+  const Real e = exponential(x < 0 ? x : -x);
+  const Real product = a * ((x < 0 ? e : Real(1)) / (1 + e));
+  return a == -Real(INFINITY) ? Real(0) : product;
+}
+
+template <class Real>
+__device__ Real value_of(sg_function function, Real a, Real b) {
+  switch (function) {
+    case SG_FUNCTION_RELU: return a < 0 ? Real(0) : a;
+    case SG_FUNCTION_GELU: return times_sigmoid(a, a * (Real(1.5957691216057308) + Real(0.071354816272600249) * a * a));
+    case SG_FUNCTION_GELU_ERF:
+      return a == -Real(INFINITY) ? Real(0) : Real(0.5) * a * complementary(a * Real(-0.70710678118654752));
+    case SG_FUNCTION_SILU: return times_sigmoid(a, a);
+    case SG_FUNCTION_SIGMOID: return times_sigmoid(Real(1), a);
+    case SG_FUNCTION_TANH: return hyperbolic(a);
+    case SG_FUNCTION_ADD: return a + b;
+    case SG_FUNCTION_MULTIPLY: return a * b;
+  }
+  return a;
+}
+
+// A thread computes `count` neighbours of a column at a time; fewer at its end.
+template <class T, int count>
+__global__ void elementwise_kernel(sg_backend_elementwise what) {
+  using ops = arithmetic<T>;
+  using real = typename ops::sum;
+  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y) {
+    const T *a = static_cast<const T *>(what.a) + j * what.lda;
+    const T *b = what.b == nullptr ? nullptr : static_cast<const T *>(what.b) + j * what.ldb;
+    T *c = static_cast<T *>(what.c) + j * what.ldc;
+    const auto value = [&](T x, T y) {
+      return ops::rounded(value_of<real>(what.function, ops::widened(x), ops::widened(y)));
+    };
+    for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
+         i += std::int64_t(gridDim.x) * threads * count) {
+      if (i + count <= what.m) {
+        const pack<T, count> x = load_pack<count>(a + i), y = b == nullptr ? x : load_pack<count>(b + i);
+        pack<T, count> out;
+#pragma unroll
+        for (int v = 0; v < count; ++v) out.at[v] = value(x.at[v], y.at[v]);
+        store_pack(c + i, out);
+      } else {
+        for (std::int64_t at = i; at < what.m; ++at) c[at] = value(a[at], b == nullptr ? a[at] : b[at]);
+      }
+    }
+  }
+}
+
+template <class T, int count>
+cudaError_t launch_packs(const sg_backend_elementwise &what, cudaStream_t in) {
+  const auto blocks = [](std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); };
+  const std::int64_t run = std::int64_t(threads) * count;
+  const dim3 grid(blocks((what.m + run - 1) / run, 1 << 16), blocks(what.n, 4096));
+  elementwise_kernel<T, count><<<grid, threads, 0, in>>>(what);
+  return cudaGetLastError();
+}
+
+template <class T>
+cudaError_t launch_typed(sg_backend_elementwise what, cudaStream_t in) {
+  if (what.lda == what.m && what.ldc == what.m && (what.b == nullptr || what.ldb == what.m)) {  // one column
+    what.m *= what.n;
+    what.n = 1;
+  }
+  const bool aligned = is_aligned(static_cast<const T *>(what.a), what.n, what.lda) &&
+                       is_aligned(static_cast<const T *>(what.c), what.n, what.ldc) &&
+                       (what.b == nullptr || is_aligned(static_cast<const T *>(what.b), what.n, what.ldb));
+  return aligned ? launch_packs<T, whole_pack<T>>(what, in) : launch_packs<T, 1>(what, in);
+}
+
+}  // namespace
+
+cudaError_t launch_elementwise(const sg_backend_elementwise &what, cudaStream_t in) noexcept {
+  switch (what.type) {
+    case SG_DTYPE_F64: return launch_typed<double>(what, in);
+    case SG_DTYPE_F32: return launch_typed<float>(what, in);
+    case SG_DTYPE_F16: return launch_typed<__half>(what, in);
+    case SG_DTYPE_BF16: return launch_typed<__nv_bfloat16>(what, in);
+    default: return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on rows: a row belongs to a warp or a block, which keeps it in registers if it fits, or, if its elements
+// are apart, to some threads of a block that serves neighbouring rows.
+//
+// An algorithm is a struct with `limit(i, cols)`, the number of columns of row i that it uses, and `run(row)`. A row
+// has each(f), which calls f(value) for the thread's own elements; combined(value, plus), over its threads; and
+// write(f), which calls f.load<count>(col) and then f(v, value) for elements col + v. Where `keeps` is true, a change
+// of `value` in each stays. Elements from the limit on become 0.
+#pragma once
+
+#include <cstdint>
+
+#include "arithmetic.cuh"
+#include "pack.cuh"
+
+namespace sg::cuda {
+
+struct row_operands {
+  std::int64_t rows, cols;
+  const void *x;
+  std::int64_t x_row, x_col;
+  void *y;
+  std::int64_t y_row, y_col;
+};
+
+template <class Command>
+row_operands operands_of(const Command &c) {
+  return {c.rows, c.cols, c.x, c.x_row, c.x_col, c.y, c.y_row, c.y_col};
+}
+
+template <class Real, class Plus>
+__device__ Real combined_in_warp(Real value, Plus plus) {
+  for (int distance = 16; distance > 0; distance /= 2)
+    value = plus(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  return value;
+}
+
+// Over the threads of a row: a warp, or the block.
+template <int threads, class Real, class Plus>
+__device__ Real combined_over(Real value, Plus plus) {
+  value = combined_in_warp(value, plus);
+  if (threads == 32) return value;
+  __shared__ Real of_warps[32];
+  const int warps = threads / 32;
+  __syncthreads();  // the results of the previous call have been read
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
+  __syncthreads();
+  Real total = of_warps[0];
+  for (int i = 1; i < warps; ++i) total = plus(total, of_warps[i]);
+  return total;
+}
+
+// A contiguous row in registers: `held` elements of each thread, read `count` at a time.
+template <class T, int count, int threads, int held>
+struct held_row {
+  using element = T;
+  using ops = arithmetic<T>;
+  using real = typename ops::sum;
+  static constexpr bool keeps = true;
+
+  const T *x;
+  T *y;
+  std::int64_t cols, limit;
+  int thread;
+  real values[held];
+
+  __device__ std::int64_t column(int chunk) const { return (std::int64_t(chunk) * threads + thread) * count; }
+  __device__ void load() {
+#pragma unroll
+    for (int chunk = 0; chunk < held / count; ++chunk)
+      if (column(chunk) < limit) {
+        const pack<T, count> from = load_pack<count>(x + column(chunk));
+#pragma unroll
+        for (int v = 0; v < count; ++v) values[chunk * count + v] = ops::widened(from.at[v]);
+      }
+  }
+  template <class F>
+  __device__ void each(F f) {
+#pragma unroll
+    for (int chunk = 0; chunk < held / count; ++chunk)
+#pragma unroll
+      for (int v = 0; v < count; ++v)
+        if (column(chunk) + v < limit) f(values[chunk * count + v]);
+  }
+  template <class Plus>
+  __device__ real combined(real value, Plus plus) const {
+    return combined_over<threads>(value, plus);
+  }
+  template <class F>
+  __device__ void write(F f) const {
+#pragma unroll
+    for (int chunk = 0; chunk < held / count; ++chunk)
+      if (column(chunk) < cols) {
+        pack<T, count> out;
+        f.template load<count>(column(chunk));
+#pragma unroll
+        for (int v = 0; v < count; ++v)
+          out.at[v] = ops::rounded(column(chunk) + v < limit ? f(v, values[chunk * count + v]) : real(0));
+        store_pack(y + column(chunk), out);
+      }
+  }
+};
+
+// A contiguous row of any length, which is read anew for each pass.
+template <class T, int count, int threads>
+struct streamed_row {
+  using element = T;
+  using ops = arithmetic<T>;
+  using real = typename ops::sum;
+  static constexpr bool keeps = false;
+
+  const T *x;
+  T *y;
+  std::int64_t cols, limit;
+  int thread;
+
+  __device__ void load() {}
+  template <class F>
+  __device__ void each(F f) {
+    for (std::int64_t col = std::int64_t(thread) * count; col < limit; col += threads * count) {
+      const pack<T, count> from = load_pack<count>(x + col);
+#pragma unroll
+      for (int v = 0; v < count; ++v) {
+        real value = ops::widened(from.at[v]);
+        if (col + v < limit) f(value);
+      }
+    }
+  }
+  template <class Plus>
+  __device__ real combined(real value, Plus plus) const {
+    return combined_over<threads>(value, plus);
+  }
+  template <class F>
+  __device__ void write(F f) const {
+    for (std::int64_t col = std::int64_t(thread) * count; col < cols; col += threads * count) {
+      const pack<T, count> from = load_pack<count>(x + col);
+      pack<T, count> out;
+      f.template load<count>(col);
+#pragma unroll
+      for (int v = 0; v < count; ++v)
+        out.at[v] = ops::rounded(col + v < limit ? f(v, ops::widened(from.at[v])) : real(0));
+      store_pack(y + col, out);
+    }
+  }
+};
+
+// A row whose elements are apart, beside its neighbours: 32 rows by 8 threads for each.
+template <class T>
+struct apart_row {
+  using element = T;
+  using ops = arithmetic<T>;
+  using real = typename ops::sum;
+  static constexpr bool keeps = false;
+  static constexpr int neighbours = 32, threads = 8;
+
+  const T *x;
+  T *y;
+  std::int64_t x_col, y_col, cols, limit;
+
+  template <class F>
+  __device__ void each(F f) {
+    for (std::int64_t col = threadIdx.y; col < limit; col += threads) {
+      real value = ops::widened(x[col * x_col]);
+      f(value);
+    }
+  }
+  template <class Plus>
+  __device__ real combined(real value, Plus plus) const {
+    __shared__ real of_threads[threads][neighbours + 1];
+    __syncthreads();
+    of_threads[threadIdx.y][threadIdx.x] = value;
+    __syncthreads();
+    real total = of_threads[0][threadIdx.x];
+    for (int i = 1; i < threads; ++i) total = plus(total, of_threads[i][threadIdx.x]);
+    return total;
+  }
+  template <class F>
+  __device__ void write(F f) const {
+    for (std::int64_t col = threadIdx.y; col < cols; col += threads) {
+      f.template load<1>(col);
+      y[col * y_col] = ops::rounded(col < limit ? f(0, ops::widened(x[col * x_col])) : real(0));
+    }
+  }
+};
+
+constexpr int block_threads = 256;
+
+// Rows in turn for each group of `threads` threads.
+template <class Row, int threads, class T, class Algorithm>
+__global__ void __launch_bounds__(block_threads) rows_kernel(row_operands p, Algorithm algorithm) {
+  const int rows_of_block = block_threads / threads;
+  const int group = int(threadIdx.x) / threads;
+  for (std::int64_t i = std::int64_t(blockIdx.x) * rows_of_block + group; i < p.rows;
+       i += std::int64_t(gridDim.x) * rows_of_block) {
+    Row row;
+    row.x = static_cast<const T *>(p.x) + i * p.x_row;
+    row.y = static_cast<T *>(p.y) + i * p.y_row;
+    row.cols = p.cols;
+    row.limit = algorithm.limit(i, p.cols);
+    row.thread = int(threadIdx.x) % threads;
+    row.load();
+    algorithm.run(row);
+  }
+}
+
+template <class T, class Algorithm>
+__global__ void __launch_bounds__(block_threads) apart_rows_kernel(row_operands p, Algorithm algorithm) {
+  using row_type = apart_row<T>;
+  for (std::int64_t first = std::int64_t(blockIdx.x) * row_type::neighbours; first < p.rows;
+       first += std::int64_t(gridDim.x) * row_type::neighbours) {
+    const std::int64_t i = first + threadIdx.x;
+    const bool exists = i < p.rows;  // a thread without a row takes part in the barriers
+    row_type row;
+    row.x = static_cast<const T *>(p.x) + i * p.x_row;
+    row.y = static_cast<T *>(p.y) + i * p.y_row;
+    row.x_col = p.x_col;
+    row.y_col = p.y_col;
+    row.cols = exists ? p.cols : 0;
+    row.limit = exists ? algorithm.limit(i, p.cols) : 0;
+    algorithm.run(row);
+  }
+}
+
+inline unsigned blocks_for(std::int64_t wanted) { return unsigned(wanted < (1 << 20) ? wanted : 1 << 20); }
+
+template <class T, int count, class Algorithm>
+cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm, cudaStream_t in) {
+  constexpr int warps = block_threads / 32;
+  const unsigned by_warps = blocks_for((p.rows + warps - 1) / warps), by_blocks = blocks_for(p.rows);
+  if (p.cols <= 32 * 8)
+    rows_kernel<held_row<T, count, 32, 8>, 32, T><<<by_warps, block_threads, 0, in>>>(p, algorithm);
+  else if (p.cols <= 32 * 32)
+    rows_kernel<held_row<T, count, 32, 32>, 32, T><<<by_warps, block_threads, 0, in>>>(p, algorithm);
+  else if (p.cols <= block_threads * 32)
+    rows_kernel<held_row<T, count, block_threads, 32>, block_threads, T>
+        <<<by_blocks, block_threads, 0, in>>>(p, algorithm);
+  else
+    rows_kernel<streamed_row<T, count, block_threads>, block_threads, T>
+        <<<by_blocks, block_threads, 0, in>>>(p, algorithm);
+  return cudaGetLastError();
+}
+
+// `vectors_are_aligned`: those that the algorithm reads by packs.
+template <class T, class Algorithm>
+cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, bool vectors_are_aligned, cudaStream_t in) {
+  if (p.cols > 1 && (p.x_col != 1 || p.y_col != 1)) {
+    const dim3 block(apart_row<T>::neighbours, apart_row<T>::threads);
+    const unsigned grid = blocks_for((p.rows + block.x - 1) / block.x);
+    apart_rows_kernel<T><<<grid, block, 0, in>>>(p, algorithm);
+    return cudaGetLastError();
+  }
+  constexpr int count = whole_pack<T>;
+  const bool aligned = vectors_are_aligned && p.cols % count == 0 &&
+                       is_aligned(static_cast<const T *>(p.x), p.rows, p.x_row) &&
+                       is_aligned(static_cast<const T *>(p.y), p.rows, p.y_row);
+  return aligned ? launch_contiguous<T, count>(p, algorithm, in) : launch_contiguous<T, 1>(p, algorithm, in);
+}
+
+}  // namespace sg::cuda

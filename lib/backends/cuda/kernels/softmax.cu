@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The softmax of each row.
+#include <cmath>
+#include <cstdint>
+
+#include "layers.hpp"
+#include "rows.cuh"
+
+namespace sg::cuda {
+namespace {
+
+// From exponentials, or from the row's own values.
+template <class Real, bool keeps>
+struct softmax_values {
+  Real most, inverse;
+
+  template <int count>
+  __device__ void load(std::int64_t) {}
+  __device__ Real operator()(int, Real value) const { return (keeps ? value : exponential(value - most)) * inverse; }
+};
+
+struct softmax_rows {
+  bool causal;
+  std::int64_t offset;
+
+  __device__ std::int64_t limit(std::int64_t i, std::int64_t cols) const {
+    const std::int64_t visible = i + offset + 1;
+    return !causal || visible > cols ? cols : visible < 0 ? 0 : visible;
+  }
+
+  // A maximum of minus infinity is replaced by 0: the exponentials, unless there is a NaN, are then all 0.
+  template <class Row>
+  __device__ void run(Row &row) const {
+    using real = typename Row::real;
+    real most = -real(INFINITY), sum = 0;
+    row.each([&](real &value) { most = value > most ? value : most; });
+    most = row.combined(most, [](real a, real b) { return b > a ? b : a; });
+    if (most == -real(INFINITY)) most = 0;
+    row.each([&](real &value) {
+      value = exponential(value - most);
+      sum += value;
+    });
+    sum = row.combined(sum, [](real a, real b) { return a + b; });
+    row.write(softmax_values<real, Row::keeps>{most, sum == 0 ? real(0) : 1 / sum});
+  }
+};
+
+}  // namespace
+
+cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {
+  const row_operands p = operands_of(what);
+  const softmax_rows rows{what.mask == SG_MASK_CAUSAL, what.mask_offset};
+  switch (what.type) {
+    case SG_DTYPE_F64: return launch_rows<double>(p, rows, true, in);
+    case SG_DTYPE_F32: return launch_rows<float>(p, rows, true, in);
+    case SG_DTYPE_F16: return launch_rows<__half>(p, rows, true, in);
+    case SG_DTYPE_BF16: return launch_rows<__nv_bfloat16>(p, rows, true, in);
+    default: return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of layers.h, in double precision with one rounding.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "address_space.hpp"
+#include "element.hpp"
+
+namespace sg::sim {
+
+inline bool is_layer_type(sg_dtype type) noexcept {
+  return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
+}
+
+// A times the sigmoid of x; 0 for A at minus infinity.
+inline double times_sigmoid(double a, double x) noexcept {
+  const double e = std::exp(-std::fabs(x));
+  return a == -INFINITY ? 0 : a * ((x < 0 ? e : 1) / (1 + e));
+}
+
+inline double value_of(sg_function function, double a, double b) noexcept {
+  switch (function) {
+    case SG_FUNCTION_RELU: return a < 0 ? 0 : a;
+    case SG_FUNCTION_GELU: return times_sigmoid(a, a * (1.5957691216057308 + 0.071354816272600249 * a * a));
+    case SG_FUNCTION_GELU_ERF: return a == -INFINITY ? 0 : 0.5 * a * std::erfc(a * -0.70710678118654752);
+    case SG_FUNCTION_SILU: return times_sigmoid(a, a);
+    case SG_FUNCTION_SIGMOID: return times_sigmoid(1, a);
+    case SG_FUNCTION_TANH: return std::tanh(a);
+    case SG_FUNCTION_ADD: return a + b;
+    case SG_FUNCTION_MULTIPLY: return a * b;
+  }
+  return 0;
+}
+
+// Calls body<traits>() for a type of layers.h.
+template <class Body>
+void with_layer_type(sg_dtype type, Body &&body) {
+  switch (type) {
+    case SG_DTYPE_F64: return body.template operator()<element<SG_DTYPE_F64>>();
+    case SG_DTYPE_F16: return body.template operator()<element<SG_DTYPE_F16>>();
+    case SG_DTYPE_BF16: return body.template operator()<element<SG_DTYPE_BF16>>();
+    default: return body.template operator()<element<SG_DTYPE_F32>>();
+  }
+}
+
+template <class Traits>
+const typename Traits::stored *stored_at(const std::byte *at) noexcept {
+  return reinterpret_cast<const typename Traits::stored *>(at);
+}
+template <class Traits>
+typename Traits::stored *stored_at(std::byte *at) noexcept {
+  return reinterpret_cast<typename Traits::stored *>(at);
+}
+
+// `b` may be NULL. The commands' own pointers are not used here and below.
+inline void run_elementwise(const sg_backend_elementwise &what, const std::byte *a, const std::byte *b, std::byte *c) {
+  with_layer_type(what.type, [&]<class Traits>() {
+    for (std::int64_t j = 0; j < what.n; ++j)
+      for (std::int64_t i = 0; i < what.m; ++i) {
+        const double x = Traits::load(stored_at<Traits>(a)[i + j * what.lda]);
+        const double y = b ? Traits::load(stored_at<Traits>(b)[i + j * what.ldb]) : 0;
+        stored_at<Traits>(c)[i + j * what.ldc] = Traits::store(value_of(what.function, x, y));
+      }
+  });
+}
+
+inline void softmax_row(std::vector<double> &row, std::size_t visible) {
+  double most = -INFINITY, sum = 0;
+  for (std::size_t j = 0; j < visible; ++j) most = std::max(most, row[j]);  // passes over a NaN
+  if (most == -INFINITY) most = 0;
+  for (std::size_t j = 0; j < visible; ++j) sum += row[j] = std::exp(row[j] - most);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j < visible && sum != 0 ? row[j] / sum : 0;
+}
+
+// Reads each row as doubles, calls body(row, i), and stores it.
+template <class Command, class Body>
+void each_row(const Command &what, const std::byte *x, std::byte *y, Body &&body) {
+  with_layer_type(what.type, [&]<class Traits>() {
+    std::vector<double> row(static_cast<std::size_t>(what.cols));
+    for (std::int64_t i = 0; i < what.rows; ++i) {
+      for (std::int64_t j = 0; j < what.cols; ++j)
+        row[static_cast<std::size_t>(j)] = Traits::load(stored_at<Traits>(x)[i * what.x_row + j * what.x_col]);
+      body(row, i);
+      for (std::int64_t j = 0; j < what.cols; ++j)
+        stored_at<Traits>(y)[i * what.y_row + j * what.y_col] = Traits::store(row[static_cast<std::size_t>(j)]);
+    }
+  });
+}
+
+inline void run_softmax(const sg_backend_softmax &what, const std::byte *x, std::byte *y) {
+  each_row(what, x, y, [&](std::vector<double> &row, std::int64_t i) {
+    std::int64_t visible = what.cols;
+    if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(i + what.mask_offset + 1, 0, what.cols);
+    softmax_row(row, static_cast<std::size_t>(visible));
+  });
+}
+
+// `gamma` and `beta` may be NULL.
+inline void run_norm(const sg_backend_norm &what, const std::byte *x, std::byte *y, const std::byte *gamma,
+                     const std::byte *beta) {
+  std::vector<double> factors(static_cast<std::size_t>(what.cols), 1.0), addends(factors.size(), 0.0);
+  with_layer_type(what.type, [&]<class Traits>() {
+    for (std::size_t j = 0; j < factors.size(); ++j) {
+      if (gamma) factors[j] = Traits::load(stored_at<Traits>(gamma)[j]);
+      if (beta) addends[j] = Traits::load(stored_at<Traits>(beta)[j]);
+    }
+  });
+  each_row(what, x, y, [&](std::vector<double> &row, std::int64_t) {
+    const auto count = static_cast<double>(row.size());
+    double mean = 0, squares = 0;
+    if (what.kind == SG_NORM_LAYER) {
+      for (const double value : row) mean += value;
+      mean /= count;
+    }
+    for (const double value : row) squares += (value - mean) * (value - mean);
+    const double factor = 1 / std::sqrt(squares / count + what.epsilon);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = (row[j] - mean) * factor * factors[j] + addends[j];
+  });
+}
+
+// Bytes from the first to the last element of a matrix with any strides.
+inline std::uint64_t strided_extent(std::int64_t rows, std::int64_t row, std::int64_t cols, std::int64_t col,
+                                    sg_dtype type) noexcept {
+  return static_cast<std::uint64_t>(((rows - 1) * row + (cols - 1) * col + 1) * bytes_of(type));
+}
+
+// The command's task, with its operands resolved in the device's memory. Throws if they are not there.
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_elementwise &what) {
+  const auto extent = [&](std::int64_t ld) { return strided_extent(what.m, 1, what.n, ld, what.type); };
+  const std::byte *a = memory.device_bytes(what.a, extent(what.lda), "A of an elementwise function");
+  const std::byte *b = what.b ? memory.device_bytes(what.b, extent(what.ldb), "B of an elementwise function") : nullptr;
+  std::byte *c = memory.device_bytes(what.c, extent(what.ldc), "C of an elementwise function");
+  return [what, a, b, c] { run_elementwise(what, a, b, c); };
+}
+
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_softmax &what) {
+  const std::byte *x = memory.device_bytes(
+      what.x, strided_extent(what.rows, what.x_row, what.cols, what.x_col, what.type), "X of a softmax");
+  std::byte *y = memory.device_bytes(what.y, strided_extent(what.rows, what.y_row, what.cols, what.y_col, what.type),
+                                     "Y of a softmax");
+  return [what, x, y] { run_softmax(what, x, y); };
+}
+
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_norm &what) {
+  const std::byte *x = memory.device_bytes(
+      what.x, strided_extent(what.rows, what.x_row, what.cols, what.x_col, what.type), "X of a norm");
+  std::byte *y = memory.device_bytes(what.y, strided_extent(what.rows, what.y_row, what.cols, what.y_col, what.type),
+                                     "Y of a norm");
+  const auto vector = [&](const void *at, const char *name) -> const std::byte * {
+    return at ? memory.device_bytes(at, strided_extent(1, 0, what.cols, 1, what.type), name) : nullptr;
+  };
+  const std::byte *gamma = vector(what.gamma, "gamma of a norm"), *beta = vector(what.beta, "beta of a norm");
+  return [what, x, y, gamma, beta] { run_norm(what, x, y, gamma, beta); };
+}
+
+}  // namespace sg::sim

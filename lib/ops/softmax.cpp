@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/softmax.hpp"
+
+#include "ops/binding.hpp"
+#include "ops/describe.hpp"
+#include "ops/memory_bound.hpp"
+#include "ops/operation.hpp"
+
+namespace sg {
+
+namespace {
+
+using ops::softmax;
+
+access_mode access(const command &, std::size_t view) {
+  return view == softmax::y ? access_mode::write : access_mode::read;
+}
+
+const char *defect(const buffer_list &buffers, const command &command) {
+  const view &y = command.views[softmax::y];
+  if (!y.exists()) return "a softmax has a result";
+  if (y.items != 1) return "a softmax has one item";
+  return fits(buffers, command.views[softmax::x], y) ? nullptr : "X and Y of a softmax differ in shape or type";
+}
+
+// X is read once, Y is written once: a row stays in registers or caches between its passes.
+command_cost cost(const device_model &model, const buffer_list &buffers, const command &command) {
+  return memory_bound_cost(model, buffers, command, 2);
+}
+
+std::string describe(const buffer_list &, const command &c) {
+  return (c.as<softmax>()->mask == SG_MASK_CAUSAL ? "softmax causal" : "softmax") + shape_text(c.views[softmax::y]);
+}
+
+void lower(const buffer_list &buffers, const command &command, const binding &where, backend_commands &out) {
+  const softmax &from = *command.as<softmax>();
+  const view &y = command.views[softmax::y], &x = command.views[softmax::x];
+  auto made = backend_command<sg_backend_softmax>();
+  made.rows = from.by_rows ? y.cols : y.rows;
+  made.cols = from.by_rows ? y.rows : y.cols;
+  made.type = type_of(buffers, y);
+  made.mask = from.mask;
+  made.mask_offset = from.mask_offset;
+  made.x = address_of(buffers, x, where, x.item);
+  made.x_row = from.by_rows ? x.ld : 1;
+  made.x_col = from.by_rows ? 1 : x.ld;
+  made.y = address_of(buffers, y, where, y.item);
+  made.y_row = from.by_rows ? y.ld : 1;
+  made.y_col = from.by_rows ? 1 : y.ld;
+  out.add(made);
+}
+
+double seconds(const device_model &model, const sg_backend_command &command, bool) {
+  const auto &x = as_backend<sg_backend_softmax>(command);
+  return model.launch_gap + memory_bound_kernel(model, double(x.rows) * double(x.cols), x.type, 2).seconds;
+}
+
+}  // namespace
+
+constinit const operation ops::softmax::entry{"softmax",          access, defect, cost, describe, lower,
+                                              SG_BACKEND_SOFTMAX, seconds};
+
+}  // namespace sg

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The softmax of each row of the caller's matrix. Y may be X itself.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/backend_commands.hpp"
+#include "ops/view.hpp"
+
+namespace sg {
+
+struct operation;
+
+namespace ops {
+
+struct softmax {
+  enum : std::size_t { y, x };
+  bool by_rows = true;  // the caller's matrix is row major: its rows are the columns of the views
+  sg_mask mask = SG_MASK_NONE;
+  std::int64_t mask_offset = 0;  // of the view's first row
+  bool operator==(const softmax &) const = default;
+  static const operation entry;
+};
+
+}  // namespace ops
+
+template <>
+struct backend_kind<sg_backend_softmax> : kind_constant<SG_BACKEND_SOFTMAX> {};
+
+}  // namespace sg

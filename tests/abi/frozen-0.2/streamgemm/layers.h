@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file layers.h
+ * @brief Operations of deep networks beside GEMMs: functions of elements, softmax, layer norm and RMS norm.
+ *
+ * The type is f64, f32, f16 or bf16, the same for all operands. Arithmetic is in f64 for f64 and in f32 for the other types;
+ * each element of the result is rounded once, to nearest. An exponential that would be subnormal may be 0. All matrices of a call have the same shape and layout; each has its
+ * own leading dimension. Gaps between columns or rows are never accessed.
+ *
+ * In place: the result may be an operand itself, that is the same address and leading dimension. Operands that overlap the
+ * result in another way are refused.
+ *
+ * All operands are in the device's own memory; with unified memory (cpu) anywhere. Host memory on another device is refused
+ * with SG_STATUS_UNSUPPORTED: sg_copy_async brings it there. Order, tracking, priorities, cancellation and deadlines are those
+ * of sg_gemm_async, so that a GEMM, its softmax and the next GEMM need no waits between them. The caller owns the operands;
+ * job.h states their lifetime. A stream's limit of compute units confines them only on the cpu, or if it is a partition. A
+ * graph with one of them is replayed job by job.
+ *
+ * A refused call accesses nothing. A matrix without elements succeeds.
+ */
+#ifndef STREAMGEMM_LAYERS_H
+#define STREAMGEMM_LAYERS_H
+
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Descriptor of C = function(A), or C = function(A, B), element by element. Since 0.2. */
+typedef struct sg_elementwise_desc {
+  size_t struct_size;   /**< sizeof(sg_elementwise_desc), set by SG_ELEMENTWISE_DESC_INIT. */
+  sg_matrix a;          /**< A; read only. */
+  sg_matrix b;          /**< B; read only. Not used by functions of one operand. */
+  sg_matrix c;          /**< The result; may be A or B. */
+  sg_function function; /**< The function; 0 is refused. */
+  uint32_t reserved;    /**< 0. */
+} sg_elementwise_desc;
+
+/** Initial value of an sg_elementwise_desc: no function. */
+#define SG_ELEMENTWISE_DESC_INIT                                                                                      \
+  {                                                                                                                   \
+    sizeof(sg_elementwise_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                  \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
+        (sg_function)0, 0                                                                                             \
+  }
+
+/**
+ * Descriptor of a softmax of each row: y[i][j] = e^(x[i][j] - m) / sum over k of e^(x[i][k] - m), where m is the row's maximum.
+ *
+ * With a causal mask row i has the columns j <= i + mask_offset only: the other elements of x, NaN too, have no effect, and y
+ * becomes 0 there. A row
+ * without columns, and one of minus infinity alone, becomes 0. A row with a NaN or plus infinity becomes NaN in all its
+ * columns (0 where it is masked). Since 0.2.
+ */
+typedef struct sg_softmax_desc {
+  size_t struct_size;  /**< sizeof(sg_softmax_desc), set by SG_SOFTMAX_DESC_INIT. */
+  sg_matrix x;         /**< X; read only. */
+  sg_matrix y;         /**< The result; may be X. */
+  sg_mask mask;        /**< Default: none. */
+  uint32_t reserved;   /**< 0. */
+  int64_t mask_offset; /**< Of a causal mask, in columns: 0 for as many keys as queries, and the number of earlier keys if there
+                            are more. May be negative; without a mask it is 0. */
+} sg_softmax_desc;
+
+/** Initial value of an sg_softmax_desc: no mask. */
+#define SG_SOFTMAX_DESC_INIT                                                                                          \
+  {                                                                                                                   \
+    sizeof(sg_softmax_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_MASK_NONE, 0, 0                                        \
+  }
+
+/**
+ * Descriptor of a normalization of each row, of n columns.
+ * Layer norm: y[i][j] = (x[i][j] - mean) / sqrt(variance + epsilon) * gamma[j] + beta[j], with the variance as the mean of the
+ * squared differences. RMS norm: y[i][j] = x[i][j] / sqrt(mean of x[i][k]^2 + epsilon) * gamma[j]. Sums of squares that exceed
+ * the arithmetic's range are infinite. Since 0.2.
+ */
+typedef struct sg_norm_desc {
+  size_t struct_size; /**< sizeof(sg_norm_desc), set by SG_NORM_DESC_INIT. */
+  sg_matrix x;        /**< X; read only. */
+  sg_matrix y;        /**< The result; may be X. */
+  const void *gamma;  /**< n contiguous values of X's type; may not overlap Y; NULL: ones. */
+  const void *beta;   /**< Likewise; NULL: zeros. Layer norm only. */
+  double epsilon;     /**< >= 0, finite. SG_NORM_DESC_INIT sets 1e-5. */
+  sg_norm_kind kind;  /**< Default: layer norm. */
+  uint32_t reserved;  /**< 0. */
+} sg_norm_desc;
+
+/** Initial value of an sg_norm_desc: a layer norm without gamma and beta, epsilon 1e-5. */
+#define SG_NORM_DESC_INIT                                                                                             \
+  {                                                                                                                   \
+    sizeof(sg_norm_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                         \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, NULL, 1e-5, SG_NORM_LAYER, 0                        \
+  }
+
+/**
+ * Submits a function of elements and returns at once.
+ * @param context The context that runs it.
+ * @param desc The matrices and the function; read during the call only.
+ * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
+ * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
+ * on a device with memory of its own, types, unequal layouts), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
+ * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_elementwise_async(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit,
+                                      sg_job **out_job);
+
+/**
+ * Submits a function of elements and waits for it: sg_elementwise_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_elementwise(sg_context *context, const sg_elementwise_desc *desc, const sg_submit *submit);
+
+/**
+ * Submits a softmax and returns at once.
+ * @param context,desc As in sg_elementwise_async.
+ * @param submit,out_job As in sg_elementwise_async.
+ * @return As sg_elementwise_async.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_softmax_async(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit,
+                                  sg_job **out_job);
+
+/**
+ * Submits a softmax and waits for it: sg_softmax_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_softmax(sg_context *context, const sg_softmax_desc *desc, const sg_submit *submit);
+
+/**
+ * Submits a layer norm or an RMS norm and returns at once.
+ * @param context,desc As in sg_elementwise_async.
+ * @param submit,out_job As in sg_elementwise_async.
+ * @return As sg_elementwise_async.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_norm_async(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit,
+                               sg_job **out_job);
+
+/**
+ * Submits a layer norm or an RMS norm and waits for it: sg_norm_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_LAYERS_H */

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random chains of the operations of layers.h and GEMMs on overlapping views of a few matrices, submitted without waits
+// between them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where
+// it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
+#include <streamgemm/streamgemm.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/numbers.hpp"
+
+namespace sg_test {
+namespace {
+
+constexpr std::int64_t side = 48, elements = side * side;
+constexpr int matrices = 3;
+constexpr double epsilon = 0.25;  // so large that errors of earlier steps do not grow
+
+std::uint64_t current_seed = 0;
+
+[[noreturn]] void stop(const std::string &why) {
+  std::fprintf(stderr, "--seed %llu: %s (%s)\n", static_cast<unsigned long long>(current_seed), why.c_str(),
+               sg_last_error_message());
+  std::exit(1);
+}
+void require_ok(sg_status status, const char *what) {
+  if (status != SG_STATUS_OK) stop(std::string(what) + ": " + sg_status_name(status));
+}
+
+// A part of one of the matrices, whose leading dimension it has.
+struct part {
+  int matrix;
+  std::int64_t start, rows, cols;
+  sg_layout layout;
+
+  std::int64_t at(std::int64_t i, std::int64_t j) const {
+    return start + (layout == SG_LAYOUT_ROW_MAJOR ? i * side + j : i + j * side);
+  }
+  bool operator==(const part &) const = default;
+};
+
+bool share(const part &x, const part &y) {
+  if (x.matrix != y.matrix) return false;
+  std::vector<bool> of_x(elements);
+  for (std::int64_t i = 0; i < x.rows; ++i)
+    for (std::int64_t j = 0; j < x.cols; ++j) of_x[std::size_t(x.at(i, j))] = true;
+  for (std::int64_t i = 0; i < y.rows; ++i)
+    for (std::int64_t j = 0; j < y.cols; ++j)
+      if (of_x[std::size_t(y.at(i, j))]) return true;
+  return false;
+}
+
+double value_of(sg_function function, double a, double b) {
+  switch (function) {
+    case SG_FUNCTION_RELU: return a < 0 ? 0 : a;
+    case SG_FUNCTION_GELU: return a / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (a + 0.044715 * a * a * a)));
+    case SG_FUNCTION_GELU_ERF: return a / 2 * std::erfc(-a / std::sqrt(2.0));
+    case SG_FUNCTION_SILU: return a / (1 + std::exp(-a));
+    case SG_FUNCTION_SIGMOID: return 1 / (1 + std::exp(-a));
+    case SG_FUNCTION_TANH: return std::tanh(a);
+    case SG_FUNCTION_ADD: return a + b;
+    case SG_FUNCTION_MULTIPLY: return a * b;
+  }
+  return 0;
+}
+
+class chain {
+ public:
+  chain(sg_context *context, const std::vector<sg_stream *> &streams, double *const *data, std::uint64_t seed)
+      : context_(context), streams_(streams), data_(data), random_(seed) {}
+
+  void run() {
+    std::vector<double> whole(elements);
+    for (int m = 0; m < matrices; ++m) {
+      for (double &each : whole) each = random_.real();
+      host_.push_back(whole);
+      require_ok(sg_copy(context_, data_[m], whole.data(), elements * sizeof(double), nullptr), "sg_copy");
+    }
+    const bool records = random_.below(4) == 0;
+    if (records) require_ok(sg_graph_create(context_, &submit_.graph), "sg_graph_create");
+    for (int steps = 1 + random_.below(12); steps > 0; --steps) {
+      submit_.stream = streams_[std::size_t(random_.below(int(streams_.size())))];
+      one_step();
+    }
+    if (records) {
+      require_ok(sg_graph_run_async(submit_.graph, nullptr, nullptr), "sg_graph_run_async");
+      require_ok(sg_graph_release(submit_.graph), "sg_graph_release");
+    }
+    for (int m = 0; m < matrices; ++m) {
+      require_ok(sg_copy(context_, whole.data(), data_[m], elements * sizeof(double), nullptr), "sg_copy");
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        if (const double wanted = host_[std::size_t(m)][i];
+            !(std::fabs(whole[i] - wanted) <= 1e-9 * (1 + std::fabs(wanted))))
+          stop(log_ + "element " + std::to_string(i) + " of matrix " + std::to_string(m) + " is " +
+               std::to_string(whole[i]) + " instead of " + std::to_string(wanted));
+    }
+  }
+
+ private:
+  part any_part(std::int64_t rows, std::int64_t cols, sg_layout layout) {
+    const bool by_rows = layout == SG_LAYOUT_ROW_MAJOR;
+    const int outer = int(side - (by_rows ? rows : cols)), inner = int(side - (by_rows ? cols : rows));
+    return {random_.below(matrices), random_.below(outer + 1) * side + random_.below(inner + 1), rows, cols, layout};
+  }
+  sg_matrix view(const part &p) const {
+    return {data_[p.matrix] + p.start, p.rows, p.cols, side, SG_DTYPE_F64, p.layout};
+  }
+  double &host(const part &p, std::int64_t i, std::int64_t j) {
+    return host_[std::size_t(p.matrix)][std::size_t(p.at(i, j))];
+  }
+  std::vector<double> read(const part &p) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < p.rows; ++i)
+      for (std::int64_t j = 0; j < p.cols; ++j) values.push_back(host(p, i, j));
+    return values;
+  }
+  void write(const part &p, const std::vector<double> &values) {
+    for (std::int64_t i = 0; i < p.rows; ++i)
+      for (std::int64_t j = 0; j < p.cols; ++j) host(p, i, j) = values[std::size_t(i * p.cols + j)];
+  }
+  void note(const char *what, const part &out) {
+    char line[120];
+    std::snprintf(line, sizeof line, "%s to %lld x %lld at %lld of matrix %d\n", what, (long long)out.rows,
+                  (long long)out.cols, (long long)out.start, out.matrix);
+    log_ += line;
+  }
+  // Whether it was accepted, which `overlaps` must allow.
+  bool accepted(sg_status status, bool overlaps) {
+    if (status == SG_STATUS_OK && !overlaps) return true;
+    if (status == SG_STATUS_INVALID_ARGUMENT && overlaps && std::strstr(sg_last_error_message(), "overlap"))
+      return false;
+    stop(log_ + "an operation that " + (overlaps ? "overlaps" : "does not overlap") + ": " + sg_status_name(status));
+  }
+  static bool bad(const part &in, const part &out) { return !(in == out) && share(in, out); }
+
+  void one_step() {
+    const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
+    const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
+    const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
+    switch (random_.below(4)) {
+      case 0: return elementwise(in, out);
+      case 1: return softmax(in, out);
+      case 2: return norm(in, out);
+      default: return gemm(out);
+    }
+  }
+
+  void elementwise(const part &a, const part &c) {
+    sg_elementwise_desc desc = SG_ELEMENTWISE_DESC_INIT;
+    desc.function = sg_function(1 + random_.below(8));
+    const bool two = desc.function >= SG_FUNCTION_ADD;
+    const part b = random_.below(3) ? any_part(c.rows, c.cols, c.layout) : c;
+    desc.a = view(a), desc.b = view(b), desc.c = view(c);
+    note("elementwise", c);
+    if (!accepted(sg_elementwise_async(context_, &desc, &submit_, nullptr), bad(a, c) || (two && bad(b, c)))) return;
+    std::vector<double> values = read(a);
+    const std::vector<double> second = read(b);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(desc.function, values[i], second[i]);
+    write(c, values);
+  }
+
+  void softmax(const part &x, const part &y) {
+    sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
+    desc.x = view(x), desc.y = view(y);
+    if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    note("softmax", y);
+    if (!accepted(sg_softmax_async(context_, &desc, &submit_, nullptr), bad(x, y))) return;
+    std::vector<double> values = read(x);
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+      double *const row = values.data() + i * x.cols, most = -INFINITY, sum = 0;
+      const std::int64_t limit = i + desc.mask_offset + 1;
+      const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(limit, 0, x.cols) : x.cols;
+      for (std::int64_t j = 0; j < visible; ++j) most = std::max(most, row[j]);
+      for (std::int64_t j = 0; j < visible; ++j) sum += std::exp(row[j] - most);
+      for (std::int64_t j = 0; j < x.cols; ++j) row[j] = j < visible ? std::exp(row[j] - most) / sum : 0;
+    }
+    write(y, values);
+  }
+
+  void norm(const part &x, const part &y) {
+    sg_norm_desc desc = SG_NORM_DESC_INIT;
+    desc.x = view(x), desc.y = view(y), desc.epsilon = epsilon;
+    desc.kind = random_.below(2) ? SG_NORM_LAYER : SG_NORM_RMS;
+    const part gamma = any_part(1, x.cols, SG_LAYOUT_ROW_MAJOR), beta = any_part(1, x.cols, SG_LAYOUT_ROW_MAJOR);
+    const bool has_gamma = random_.below(2) != 0, has_beta = desc.kind == SG_NORM_LAYER && random_.below(2) != 0;
+    if (has_gamma) desc.gamma = view(gamma).data;
+    if (has_beta) desc.beta = view(beta).data;
+    note("norm", y);
+    const bool overlaps = bad(x, y) || (has_gamma && share(gamma, y)) || (has_beta && share(beta, y));
+    if (!accepted(sg_norm_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    std::vector<double> values = read(x);
+    const std::vector<double> factors = read(gamma), addends = read(beta);
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+      double *const row = values.data() + i * x.cols, mean = 0, squares = 0;
+      for (std::int64_t j = 0; j < x.cols && desc.kind == SG_NORM_LAYER; ++j) mean += row[j] / double(x.cols);
+      for (std::int64_t j = 0; j < x.cols; ++j) squares += (row[j] - mean) * (row[j] - mean) / double(x.cols);
+      for (std::int64_t j = 0; j < x.cols; ++j)
+        row[j] = (row[j] - mean) / std::sqrt(squares + epsilon) * (has_gamma ? factors[std::size_t(j)] : 1) +
+                 (has_beta ? addends[std::size_t(j)] : 0);
+    }
+    write(y, values);
+  }
+
+  void gemm(const part &c) {
+    const std::int64_t k = 1 + random_.below(side);
+    const part a = any_part(c.rows, k, SG_LAYOUT_ROW_MAJOR), b = any_part(k, c.cols, SG_LAYOUT_COLUMN_MAJOR);
+    sg_gemm_desc desc = SG_GEMM_DESC_INIT;
+    desc.a = view(a), desc.b = view(b), desc.c = view(c), desc.alpha.re = 1.0 / double(k);
+    note("gemm", c);
+    if (!accepted(sg_gemm_async(context_, &desc, &submit_, nullptr), share(a, c) || share(b, c))) return;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < c.rows; ++i)
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < k; ++l) sum += host(a, i, l) * host(b, l, j);
+        values.push_back(sum * desc.alpha.re);
+      }
+    write(c, values);
+  }
+
+  sg_context *context_;
+  const std::vector<sg_stream *> &streams_;
+  double *const *data_;
+  random_source random_;
+  std::vector<std::vector<double>> host_;
+  sg_submit submit_ = SG_SUBMIT_INIT;
+  std::string log_;
+};
+
+int run_all(const char *device, double seconds, std::uint64_t seed) {
+  sg_context_options options = SG_CONTEXT_OPTIONS_INIT;
+  options.device = device;
+  options.flags = SG_CONTEXT_CHECK_HAZARDS;
+  sg_context *context = nullptr;
+  require_ok(sg_context_create(&options, &context), device);
+  std::vector<sg_stream *> streams(4, nullptr);  // the first stays NULL
+  for (std::size_t i = 1; i < streams.size(); ++i)
+    require_ok(sg_stream_create(context, 0, &streams[i]), "sg_stream_create");
+  sg_buffer *buffers[matrices];
+  double *data[matrices];
+  for (int m = 0; m < matrices; ++m) {
+    void *at = nullptr;
+    require_ok(sg_buffer_create(context, elements * sizeof(double), &buffers[m]), "sg_buffer_create");
+    require_ok(sg_buffer_data(buffers[m], &at), "sg_buffer_data");
+    data[m] = static_cast<double *>(at);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  long chains = 0;
+  do {
+    current_seed = seed;
+    chain(context, streams, data, seed++).run();
+    ++chains;
+  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
+  std::printf("%ld chains\n", chains);
+  for (sg_buffer *each : buffers) sg_buffer_release(each);
+  for (sg_stream *each : streams) sg_stream_release(each);
+  sg_context_release(context);
+  return 0;
+}
+
+}  // namespace
+}  // namespace sg_test
+
+int main(int count, char **arguments) {
+  const char *device = "cpu";
+  double seconds = 5;
+  auto seed = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  for (int i = 1; i + 1 < count; i += 2) {
+    if (std::strcmp(arguments[i], "--device") == 0) device = arguments[i + 1];
+    if (std::strcmp(arguments[i], "--seconds") == 0) seconds = std::atof(arguments[i + 1]);
+    if (std::strcmp(arguments[i], "--seed") == 0) seed = std::strtoull(arguments[i + 1], nullptr, 10);
+  }
+  return sg_test::run_all(device, seconds, seed);
+}
