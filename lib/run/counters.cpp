@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counters of a context.
+#include <algorithm>
+#include <new>
+
+#include "run/context.hpp"
+
+namespace sg {
+
+context_counters context::counters() noexcept {
+  context_counters now;
+  now.number = number();
+  // The device's name is kept by the device; a counter without it is better than none.
+  try {
+    now.device = device_->name();
+  } catch (const std::bad_alloc &) {
+  }
+  submission_lock_.run([&] {
+    now.submitted = static_cast<std::uint64_t>(in_flight_.total());
+    now.in_flight = static_cast<std::uint64_t>(std::max<std::int64_t>(0, in_flight_.count()));
+    // Jobs are counted as failed before they are counted as completed; what was reported never decreases.
+    const std::uint64_t completed = now.submitted - now.in_flight;
+    const auto grown = [](std::uint64_t &reported, std::uint64_t present) {
+      return reported = std::max(reported, present);
+    };
+    now.failed = grown(reported_.failed, std::min(failed_.load(std::memory_order_relaxed), completed));
+    now.cancelled =
+        grown(reported_.cancelled, std::min(cancelled_.load(std::memory_order_relaxed), completed - now.failed));
+    now.succeeded = grown(reported_.succeeded, completed - std::min(completed, now.failed + now.cancelled));
+  });
+  now.elapsed_ns = virtual_clock_ ? host_seen_ns_.load(std::memory_order_relaxed) : monotonic_ns() - created_ns_;
+  for (device_room &each : rooms_) {
+    each.executor.usage().read(now);
+    if (virtual_clock_) now.elapsed_ns = std::max(now.elapsed_ns, each.executor.usage().latest_end_ns());
+    now.device_bytes += static_cast<std::uint64_t>(each.device_memory.held());
+    now.pinned_bytes += static_cast<std::uint64_t>(each.staging_memory.held());
+  }
+  now.device_bytes += static_cast<std::uint64_t>(buffer_bytes.load(std::memory_order_relaxed));
+  now.pinned_bytes += pinned_.allocated_bytes();
+  return now;
+}
+
+}  // namespace sg
