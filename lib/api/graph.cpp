@@ -182,6 +182,7 @@ sg_status sg_graph_run_async(sg_graph *graph, const sg_submit *submit, sg_job **
     sg::context &on = sg::context_of(what->owner());
     sg::checked_submit order(on, submit);
     if (order.records()) throw sg::error(SG_STATUS_INVALID_ARGUMENT, "submit->graph is given; a run is not recorded");
-    order.go(*what, on.new_job(), out_job);
+    order.go_with(on.new_job(), out_job,
+                  [&](const ref<sg::job> &parent, const sg::submission_order &in) { what->run(parent, in); });
   });
 }

@@ -163,21 +163,6 @@ submission_order checked_submit::settle(job &work) {
   return order;
 }
 
-// Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.
-template <class Submit>
-void checked_submit::hand_out(job &work, sg_job **out_job, Submit &&submit) {
-  if (!out_job) return submit();
-  work.add_ref_unshared();
-  const handle_bits handle = make_handle(ref<object>::adopt(&work));
-  try {
-    submit();
-  } catch (...) {
-    release_handle(handle, object_type::job);
-    throw;
-  }
-  *out_job = handle_of<sg_job>(handle);
-}
-
 void checked_submit::go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job) {
   if (records()) return record(work, accesses, access_count);
   const submission_order order = settle(*work);
@@ -187,11 +172,6 @@ void checked_submit::go(ref<job> work, const access *accesses, std::size_t acces
     if (pending_) *pending_ = work;
     to_.submit(std::move(work), order, accesses, access_count);
   });
-}
-
-void checked_submit::go(graph &what, const ref<job> &parent, sg_job **out_job) {
-  const submission_order order = settle(*parent);
-  hand_out(*parent, out_job, [&] { what.run(parent, order); });
 }
 
 namespace {

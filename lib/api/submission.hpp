@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/context_of.hpp"
+#include "api/entry.hpp"
 #include "api/problem_of.hpp"
 #include "run/job/completion_queue.hpp"
 #include "run/objects/graph.hpp"
@@ -75,16 +76,32 @@ class checked_submit {
   }
   std::int32_t recorded_index() const noexcept { return named_->index; }
   void note_request(const plan_request &request) noexcept { named_->request = request; }
-  // Submits a graph's run.
-  void go(graph &what, const ref<job> &parent, sg_job **out_job);
+  // Submits a job with children by `run(parent, order)`.
+  template <class Run>
+  void go_with(const ref<job> &parent, sg_job **out_job, Run &&run) {
+    const submission_order order = settle(*parent);
+    hand_out(*parent, out_job, [&] { run(parent, order); });
+  }
   // Submits or records the work, and makes a handle if the caller requests one. Call once.
   void go(ref<job> work, const access *accesses, std::size_t access_count, sg_job **out_job);
 
  private:
   [[gnu::noinline]] void look_up(const sg_submit &given);
   submission_order settle(job &work);
+  // Makes the caller's handle, if requested, before `submit()`, and releases it if that throws.
   template <class Submit>
-  void hand_out(job &work, sg_job **out_job, Submit &&submit);
+  void hand_out(job &work, sg_job **out_job, Submit &&submit) {
+    if (!out_job) return submit();
+    work.add_ref_unshared();
+    const handle_bits handle = make_handle(ref<object>::adopt(&work));
+    try {
+      submit();
+    } catch (...) {
+      release_handle(handle, object_type::job);
+      throw;
+    }
+    *out_job = handle_of<sg_job>(handle);
+  }
   void record(const ref<job> &work, const access *accesses, std::size_t access_count);
 
   context &to_;

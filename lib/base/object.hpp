@@ -9,7 +9,7 @@
 
 namespace sg {
 
-enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph, trace };
+enum class object_type : std::uint8_t { context = 1, stream, event, buffer, job, queue, plan, graph, trace, pipeline };
 
 // Base of all objects that handles refer to. Constructed with one reference.
 class object {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph's run on a device without graphs: one child job for each submission, in recording order.
+// A graph's run on a device without graphs, or a batch of a pipeline: one child job for each submission, in that order.
 #include <map>
 #include <new>
 #include <utility>
@@ -76,6 +76,7 @@ void context::submit_children(const ref<job> &parent, const submission_order &or
       }
       submission_order parent_order;
       parent_order.on = order.on;
+      parent_order.behind = order.completes_behind;
       replaced[1] = put_in_order(*parent, parent_order, nullptr, 0);
       complete = true;
     } catch (const std::bad_alloc &) {

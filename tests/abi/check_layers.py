@@ -10,7 +10,8 @@ import sys
 
 LAYERS = [
     "base", "plan/model", "ops", "plan/schedule", "plan/gemm", "plan/streaming", "plan", "trace", "backend",
-    "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run", "api",
+    "run/memory", "run/program", "run/job", "run/order", "run/dispatch", "run/objects", "run/pipeline",
+    "run", "api",
 ]
 # Headers and the number of files that may include them.
 MOST_INCLUDERS = {"run/context.hpp": 8}

@@ -12,7 +12,9 @@ std::int32_t graph::size() const noexcept {
 
 void graph::record(submission &&work) {
   const std::lock_guard lock(lock_);
-  if (has_run_) throw error(SG_STATUS_BUSY, "the graph has run; nothing more can be recorded into it");
+  if (has_run_)
+    throw error(SG_STATUS_BUSY, "the graph has run%s; nothing more can be recorded into it",
+                records_only_ ? " as a stage of a pipeline" : "");
   if (works_.size() == INT32_MAX) throw std::bad_alloc();
   works_.push_back(std::move(work));
   program_.reset();
@@ -36,17 +38,29 @@ void graph::replace(std::int32_t index, submission &&work) {
   program_.reset();
 }
 
-std::shared_ptr<const graph_program> graph::prepared() {
-  const std::lock_guard lock(lock_);
-  has_run_ = true;
-  if (program_) return program_;
+std::vector<submission> graph::copies() const {
   std::vector<submission> works;
   works.reserve(works_.size());
   for (const submission &work : works_) {
     works.push_back(work);
     works.back().operands = work.operands.copy();
   }
-  auto made = std::make_shared<graph_program>(std::move(works));
+  return works;
+}
+
+std::vector<submission> graph::finish() {
+  const std::lock_guard lock(lock_);
+  has_run_ = true;
+  return copies();
+}
+
+std::shared_ptr<const graph_program> graph::prepared() {
+  const std::lock_guard lock(lock_);
+  if (records_only_)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "graph is a stage of a pipeline, which runs it for each batch");
+  has_run_ = true;
+  if (program_) return program_;
+  auto made = std::make_shared<graph_program>(copies());
   if (owner_->on().orders_commands()) made->put_on(owner_->on());
   program_ = made;
   return made;

@@ -15,7 +15,9 @@ namespace sg {
 
 class graph final : public object {
  public:
-  explicit graph(ref<job_sink> owner) noexcept : object(object_type::graph), owner_(std::move(owner)) {}
+  // `records_only`: a pipeline runs what is recorded.
+  explicit graph(ref<job_sink> owner, bool records_only = false) noexcept
+      : object(object_type::graph), owner_(std::move(owner)), records_only_(records_only) {}
 
   job_sink &owner() const noexcept { return *owner_; }
   std::int32_t size() const noexcept;
@@ -24,13 +26,17 @@ class graph final : public object {
   // whether it is tracked.
   submission at(std::int32_t index) const;
   void replace(std::int32_t index, submission &&work);
+  // All submissions; nothing more can be recorded.
+  std::vector<submission> finish();
   // Submits a run; `parent` completes after all of its children. Throws as job_sink::submit does.
   void run(const ref<job> &parent, submission_order order);
 
  private:
   std::shared_ptr<const graph_program> prepared();
+  std::vector<submission> copies() const;  // with pointer arrays of their own
 
   const ref<job_sink> owner_;
+  const bool records_only_;
   mutable std::mutex lock_;
   std::vector<submission> works_;
   std::shared_ptr<const graph_program> program_;  // of works_; empty after a change

@@ -26,7 +26,8 @@ bool conflict(const submission &earlier, const submission &later) noexcept {
   return false;
 }
 
-// For each submission, its predecessors without transitive ones.
+}  // namespace
+
 std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &works) {
   const std::size_t count = works.size();
   std::vector<std::vector<bool>> after(count);  // transitively
@@ -46,6 +47,8 @@ std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &w
   }
   return before;
 }
+
+namespace {
 
 // Submissions that go to the device as one command.
 struct step {

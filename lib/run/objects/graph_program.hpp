@@ -25,4 +25,7 @@ struct graph_program : recorded_graph {
   void put_on(const sg::device &on);
 };
 
+// For each submission, its predecessors by streams and memory, without transitive ones.
+std::vector<std::vector<std::int32_t>> order_of(const std::vector<submission> &works);
+
 }  // namespace sg

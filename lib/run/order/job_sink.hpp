@@ -20,6 +20,8 @@ class stream;
 struct submission_order {
   stream *on = nullptr;
   job *behind = nullptr;  // runs after this job, whether or not it succeeds
+  // Of a run with children: it completes after this job, whether or not that succeeds; its children may run before.
+  job *completes_behind = nullptr;
   const ref<job> *after = nullptr;
   std::size_t after_count = 0;
   bool untracked = false;

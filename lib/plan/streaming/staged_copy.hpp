@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A copy between pageable memory and device memory, in chunks through pinned slots that host workers fill or empty: the
+// device's own copy of pageable memory is several times slower.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/model/device_model.hpp"
+#include "plan/schedule/schedule.hpp"
+
+namespace sg {
+
+// From operand A to operand C of problem 0, both of `bytes` contiguous bytes.
+schedule staged_copy(std::int64_t bytes, bool to_device, const device_model &model);
+
+}  // namespace sg

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/pipeline/batch.hpp"
+
+#include "base/checked.hpp"
+#include "ops/backend_commands.hpp"
+#include "plan/streaming/staged_copy.hpp"
+#include "run/pipeline/moved.hpp"
+
+namespace sg {
+
+batch_buffers batch_sizes::at(char *begin) const noexcept {
+  batch_buffers made;
+  made.input = begin;
+  made.outputs[0] = made.input + input;
+  made.outputs[1] = made.outputs[0] + outputs[0];
+  made.workspace = made.outputs[1] + outputs[1];
+  return made;
+}
+
+submission batch_maker::copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
+                             std::string label) {
+  submission made;
+  made.operation = SG_OPERATION_COPY;
+  made.kind = work_kind::copy;
+  made.copy = backend_command<sg_backend_copy>();
+  made.copy.dst = to;
+  made.copy.src = from;
+  made.copy.width = made.copy.dst_pitch = made.copy.src_pitch = bytes;
+  made.copy.height = 1;
+  made.copy.dst_space = backend_space_of(to_space);
+  made.copy.src_space = backend_space_of(from_space);
+  made.accesses = {{footprint::rectangle(to, bytes, 1, bytes), true, false},
+                   {footprint::rectangle(from, bytes, 1, bytes), false, true}};
+  made.label = std::move(label);
+  const bool is_staged = to_space == SG_MEMORY_PAGEABLE || from_space == SG_MEMORY_PAGEABLE;
+  made.follows_on_device = on_.orders_commands() && !is_staged;
+  if (!is_staged) return made;
+  const bool to_device = from_space == SG_MEMORY_PAGEABLE;
+  std::shared_ptr<const program> &staged = staged_[{bytes, to_device}];
+  if (!staged)
+    staged = std::make_shared<program>(std::vector<problem>(1), plan_request(),
+                                       std::make_shared<schedule>(staged_copy(bytes, to_device, model_)), model_);
+  made.kind = work_kind::schedule;
+  made.program = staged;
+  made.operands.first.operands[static_cast<int>(operand_name::a)].base = from;
+  made.operands.first.operands[static_cast<int>(operand_name::c)].base = to;
+  return made;
+}
+
+void batch_maker::add_weights(const pipeline_stage &stage, char *buffer, batch_works &to) {
+  for (std::size_t i = 0; i < stage.weights.size(); ++i) {
+    const pipeline_weight &weight = stage.weights[i];
+    if (weight.space == SG_MEMORY_DEVICE) continue;
+    char *const at = buffer + (stage.weight_addresses[i] - stage.weights_begin);
+    to.works.push_back(copy(at, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name));
+    to.roles.push_back(batch_role::transfer_in);
+  }
+}
+
+batch_works batch_maker::make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls) {
+  const auto at = [number](const auto &list, std::int64_t index) {
+    return list[static_cast<std::size_t>(index % static_cast<std::int64_t>(list.size()))];
+  };
+  const batch_buffers own = at(memory.batches, number);
+  std::int64_t streamed = 0;
+  for (const pipeline_stage &stage : stages_) streamed += stage.is_streamed();
+  batch_works made;
+  if (!ends.input_in_place) {
+    made.works.push_back(copy(own.input, SG_MEMORY_DEVICE, ends.input, ends.input_space, input_bytes_, "input"));
+    made.roles.push_back(batch_role::transfer_in);
+  }
+  char *input = ends.input_in_place ? ends.input : own.input;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const pipeline_stage &stage = stages_[s];
+    const bool is_last = s + 1 == stages_.size();
+    char *const output = is_last && ends.output_in_place ? ends.output : own.outputs[s % 2];
+    address_moves moves;
+    moves.add(stage.input, stage.input_bytes, input);
+    moves.add(stage.output, stage.output_bytes, output);
+    moves.add(stage.workspace, stage.workspace_bytes, own.workspace);
+    if (stage.weights_bytes > 0) {
+      char *buffer = memory.resident[s];
+      if (stage.is_streamed()) {
+        buffer = at(memory.weight_buffers, number * streamed + stage.streamed_index);
+        add_weights(stage, buffer, made);
+      }
+      moves.add(stage.weights_begin, stage.weights_bytes, buffer);
+    }
+    const auto add_work = [&](const submission &recorded) {
+      if (!moves.can_move(recorded))
+        throw error(SG_STATUS_UNSUPPORTED, "%s accesses memory beyond the ends of its buffers", stage.name.c_str());
+      made.works.push_back(moves.moved(recorded));
+      if (made.works.back().label.empty()) made.works.back().label = stage.name;
+      made.roles.push_back(batch_role::work);
+    };
+    if (stage.record && calls)
+      for (const submission &recorded : stage.record(stage, number)) add_work(recorded);
+    else
+      for (const submission &recorded : stage.works) add_work(recorded);
+    input = output;
+  }
+  if (!ends.output_in_place) {
+    made.works.push_back(
+        copy(ends.output, ends.output_space, input, SG_MEMORY_DEVICE, stages_.back().output_bytes, "result"));
+    made.roles.push_back(batch_role::transfer_out);
+  }
+  return made;
+}
+
+}  // namespace sg

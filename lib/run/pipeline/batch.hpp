@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a batch of a pipeline submits: copies of its input, of streamed weights and of its result, and each stage's
+// recorded submissions, with the addresses of the batch's buffers. What is simulated, proved free of races and run is
+// made here.
+#pragma once
+
+#include <streamgemm/pipeline.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/handle.hpp"
+#include "base/memory_space.hpp"
+#include "plan/model/device_model.hpp"
+#include "run/objects/graph.hpp"
+#include "run/pipeline/address_range.hpp"
+
+namespace sg {
+
+struct pipeline_weight {
+  char *data = nullptr;
+  std::int64_t bytes = 0;
+  memory_space space;  // the device's: used in place
+};
+
+struct pipeline_stage {
+  std::string name;
+  std::int64_t output_bytes = 0, workspace_bytes = 0;
+  std::vector<pipeline_weight> weights;
+  sg_weights_place place = SG_WEIGHTS_AUTO;
+  // Makes the submissions of one batch (-1: for planning); empty: they are recorded once.
+  std::function<std::vector<submission>(const pipeline_stage &, std::int64_t batch)> record;
+
+  // Addresses that its operations use, and those of the weights in one block.
+  std::unique_ptr<address_range> reserved;
+  char *input = nullptr, *output = nullptr, *workspace = nullptr, *weights_begin = nullptr;
+  std::int64_t input_bytes = 0, weights_bytes = 0;  // of weights that are copied
+  std::vector<char *> weight_addresses;
+  std::int32_t index = 0;
+  // Without a function: what is recorded, the caller's handle of it until the pipeline is prepared, and the result.
+  ref<graph> recorded;
+  handle_bits graph_handle = 0;
+  std::vector<submission> works;
+
+  std::int32_t streamed_index = -1;  // among the streamed stages; -1: resident, or nothing to copy
+  bool is_streamed() const noexcept { return streamed_index >= 0; }
+};
+
+// The buffers of one batch in flight. Outputs of successive stages alternate between two.
+struct batch_buffers {
+  char *input = nullptr;
+  char *outputs[2] = {nullptr, nullptr};
+  char *workspace = nullptr;
+};
+
+// Their sizes in bytes, multiples of 256; 0: none.
+struct batch_sizes {
+  std::int64_t input = 0, outputs[2] = {0, 0}, workspace = 0;
+  std::int64_t total() const noexcept { return input + outputs[0] + outputs[1] + workspace; }
+  batch_buffers at(char *begin) const noexcept;
+};
+
+struct pipeline_memory {
+  std::vector<batch_buffers> batches;
+  std::vector<char *> weight_buffers;  // of streamed weights
+  std::vector<char *> resident;        // by stage; NULL: none
+};
+
+// The input and the output of a batch.
+struct batch_ends {
+  char *input = nullptr, *output = nullptr;
+  memory_space input_space = SG_MEMORY_PINNED, output_space = SG_MEMORY_PINNED;
+  bool input_in_place = false, output_in_place = false;
+};
+
+enum class batch_role : std::uint8_t { transfer_in, work, transfer_out };
+
+struct batch_works {
+  std::vector<submission> works;
+  std::vector<batch_role> roles;  // of each
+};
+
+class batch_maker {
+ public:
+  batch_maker(const device &on, const device_model &model, const std::deque<pipeline_stage> &stages,
+              std::int64_t input_bytes)
+      : on_(on), model_(model), stages_(stages), input_bytes_(input_bytes) {}
+
+  // Batch `number` of the pipeline with these buffers; `calls`: stages with functions are asked for this batch.
+  batch_works make(const pipeline_memory &memory, std::int64_t number, const batch_ends &ends, bool calls);
+  // A copy of `bytes`.
+  submission copy(char *to, memory_space to_space, char *from, memory_space from_space, std::int64_t bytes,
+                  std::string label);
+
+ private:
+  void add_weights(const pipeline_stage &stage, char *buffer, batch_works &to);
+
+  const device &on_;
+  const device_model &model_;
+  const std::deque<pipeline_stage> &stages_;
+  const std::int64_t input_bytes_;
+  std::map<std::pair<std::int64_t, bool>, std::shared_ptr<const program>> staged_;  // by bytes, to the device
+};
+
+}  // namespace sg

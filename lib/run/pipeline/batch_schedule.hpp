@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The submissions of successive batches as one schedule, with the waits that the order of their memory gives: for the
+// hazard check and the simulator. It is not run: each submission is a job of its own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/model/device_model.hpp"
+#include "plan/schedule/schedule.hpp"
+#include "run/pipeline/batch.hpp"
+
+namespace sg {
+
+struct batch_schedule {
+  schedule whole;
+  std::vector<std::uint32_t> ends;  // of each batch: one past its last command
+};
+
+// For the simulator: the batches alternate between the compute lanes, copies of one direction share a lane.
+batch_schedule simulated_schedule(const std::vector<batch_works> &batches, const device_model &model);
+// For the hazard check: a lane for each submission, so that nothing but waits orders them; staged copies are one
+// command, as their own schedules are checked where they are made.
+batch_schedule checked_schedule(const std::vector<batch_works> &batches);
+
+}  // namespace sg

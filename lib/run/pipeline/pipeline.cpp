@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/pipeline/pipeline.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "base/log.hpp"
+#include "run/job/service.hpp"
+#include "run/objects/graph_program.hpp"
+#include "run/order/footprint.hpp"
+
+namespace sg {
+
+namespace {
+
+constexpr std::int64_t alignment_in_place = 64;  // of memory that the operations use where it is
+using long_long = long long;
+
+void log_choice(const pipeline_choice &choice) {
+  if (!logs(log_level::warn, log_area::plan)) return;
+  const double mb = 1e-6, ms = 1e3;
+  if (choice.fitting_bytes > 0)
+    log_message(log_level::warn, log_area::plan,
+                "a pipeline streams %.1f MB of weights for each batch, and all of them would fit: %.1f MB",
+                double(choice.streamed_bytes) * mb, double(choice.fitting_bytes) * mb);
+  if (choice.streamed_bytes > 0 && choice.transfer_in_seconds > choice.work_seconds)
+    log_message(log_level::warn, log_area::plan,
+                "a pipeline's weights take %.3f ms of the link for each batch, and its work %.3f ms: batches with %.1f "
+                "times the work would hide the link",
+                choice.transfer_in_seconds * ms, choice.work_seconds * ms,
+                choice.transfer_in_seconds / std::max(choice.work_seconds, 1e-9));
+}
+
+}  // namespace
+
+// One thread at a time makes batches. A stage's function, which runs in the turn, may not ask for another.
+class pipeline::pushing {
+ public:
+  explicit pushing(pipeline &of) : of_(of) {
+    if (of_.in_turn_.load() == std::this_thread::get_id())
+      throw error(SG_STATUS_DEADLOCK, "a function of a stage uses its pipeline");
+    of_.turn_.lock();
+    of_.in_turn_.store(std::this_thread::get_id());
+  }
+  ~pushing() {
+    of_.in_turn_.store({});
+    of_.turn_.unlock();
+  }
+  pushing(const pushing &) = delete;
+  pushing &operator=(const pushing &) = delete;
+
+ private:
+  pipeline &of_;
+};
+
+pipeline::pipeline(ref<job_sink> owner, const pipeline_parts &parts, const pipeline_settings &settings)
+    : object(object_type::pipeline),
+      owner_(std::move(owner)),
+      parts_(parts),
+      settings_(settings),
+      maker_(owner_->on(), parts.model, stages_, settings.input_bytes) {}
+
+pipeline::~pipeline() { release_graphs(); }
+
+void pipeline::release_graphs() noexcept {
+  for (pipeline_stage &each : stages_) {
+    if (each.graph_handle != 0) release_handle(each.graph_handle, object_type::graph);
+    each.graph_handle = 0;
+  }
+}
+
+std::size_t pipeline::size() {
+  const pushing turn(*this);
+  return stages_.size();
+}
+
+const pipeline_stage &pipeline::add(pipeline_stage &&given) {
+  const pushing turn(*this);
+  if (is_prepared_) throw error(SG_STATUS_BUSY, "the pipeline is prepared; no stage can be added");
+  pipeline_stage stage = std::move(given);
+  if (stage.name.empty()) stage.name = "stage " + std::to_string(stages_.size());
+  stage.input_bytes = stages_.empty() ? settings_.input_bytes : stages_.back().output_bytes;
+  const auto room = [](std::int64_t bytes) {
+    return round_up(bytes, 256) + 256;
+  };  // a gap, so that no two ranges touch
+  for (pipeline_weight &each : stage.weights) {
+    each.space = parts_.memory.of(each.data, static_cast<std::uint64_t>(each.bytes));
+    if (each.space != SG_MEMORY_DEVICE)
+      stage.weights_bytes = checked_add(stage.weights_bytes, round_up(each.bytes, 256), "the weights of a stage");
+  }
+  std::int64_t total = room(stage.output_bytes);
+  for (const std::int64_t more :
+       {room(stages_.empty() ? stage.input_bytes : 0), room(stage.workspace_bytes), room(stage.weights_bytes)})
+    total = checked_add(total, more, "the addresses of a stage");
+  stage.reserved = std::make_unique<address_range>(parts_.memory.known(), total, first_device);
+  char *next = stage.reserved->begin();
+  const auto take = [&](std::int64_t bytes) {
+    char *const taken = next;
+    next += room(bytes);
+    return taken;
+  };
+  stage.output = take(stage.output_bytes);
+  stage.input = stages_.empty() ? take(stage.input_bytes) : stages_.back().output;
+  if (stage.workspace_bytes > 0) stage.workspace = take(stage.workspace_bytes);
+  stage.weights_begin = next;
+  for (const pipeline_weight &each : stage.weights) {
+    stage.weight_addresses.push_back(each.space == SG_MEMORY_DEVICE ? each.data : next);
+    if (each.space != SG_MEMORY_DEVICE) next += round_up(each.bytes, 256);
+  }
+  stage.index = static_cast<std::int32_t>(stages_.size());
+  stages_.push_back(std::move(stage));
+  pipeline_stage &added = stages_.back();
+  if (added.record) return added;
+  try {
+    added.recorded = ref<graph>::adopt(new graph(owner_, true));
+    added.graph_handle = make_handle(added.recorded);
+  } catch (...) {
+    stages_.pop_back();
+    throw;
+  }
+  return added;
+}
+
+pipeline_choice pipeline::prepare() {
+  const pushing turn(*this);
+  prepare_in_turn();
+  return choice_;
+}
+
+std::string pipeline::describe() {
+  const pushing turn(*this);
+  prepare_in_turn();
+  return sg::describe(stages_, choice_, settings_);
+}
+
+void pipeline::prepare_in_turn() {
+  if (is_prepared_) return;
+  if (stages_.empty()) throw error(SG_STATUS_INVALID_ARGUMENT, "the pipeline has no stage");
+  for (pipeline_stage &each : stages_) {
+    each.works = each.record ? each.record(each, -1) : each.recorded->finish();
+    if (each.works.empty())
+      throw error(SG_STATUS_INVALID_ARGUMENT, "%s of the pipeline has no operation", each.name.c_str());
+  }
+  std::int64_t limit = settings_.memory_limit;
+  if (limit == 0)
+    limit = (parts_.model.usable_memory() - owner_->buffer_bytes.load(std::memory_order_relaxed)) / 10 * 9;
+  choice_ = choose(stages_, settings_, limit, parts_.model, parts_.memory.known(), maker_, owner_->on().unified(),
+                   parts_.checks_hazards);
+  allocate();
+  log_choice(choice_);
+  is_prepared_ = true;
+  release_graphs();
+}
+
+char *pipeline::device_memory(std::int64_t bytes) {
+  if (bytes == 0) return nullptr;
+  buffers_.push_back(ref<device_buffer>::adopt(
+      new device_buffer(owner_, parts_.memory.known(), parts_.device_memory, static_cast<std::uint64_t>(bytes))));
+  return static_cast<char *>(buffers_.back()->data());
+}
+
+void pipeline::allocate() {
+  memory_ = {};
+  buffers_.clear();
+  try {
+    for (std::int32_t i = 0; i < choice_.depth; ++i)
+      memory_.batches.push_back(choice_.batch.at(device_memory(choice_.batch.total())));
+    for (std::int32_t i = 0; i < choice_.weight_buffers; ++i)
+      memory_.weight_buffers.push_back(device_memory(choice_.weight_buffer_bytes));
+    for (const pipeline_stage &each : stages_)
+      memory_.resident.push_back(each.is_streamed() ? nullptr : device_memory(each.weights_bytes));
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const pipeline_stage &stage = stages_[s];
+      if (stage.is_streamed()) continue;
+      for (std::size_t i = 0; i < stage.weights.size(); ++i) {
+        const pipeline_weight &weight = stage.weights[i];
+        if (weight.space == SG_MEMORY_DEVICE) continue;
+        char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
+        const submission copy =
+            maker_.copy(to, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name);
+        ref<job> work = owner_->new_job();
+        if (copy.program) work->give_schedule(copy.program);
+        work->kind = copy.kind;
+        work->copy = copy.copy;
+        work->operands = copy.operands.copy();
+        work->follows_on_device = copy.follows_on_device;
+        work->set_label(copy.label.c_str());
+        owner_->submit(std::move(work), {}, copy.accesses.data(), copy.accesses.size());
+      }
+    }
+  } catch (...) {
+    buffers_.clear();  // freed once the copies in flight have completed
+    throw;
+  }
+}
+
+batch_ends pipeline::ends_of(const void *input, void *output) const {
+  const std::int64_t input_bytes = settings_.input_bytes, output_bytes = stages_.back().output_bytes;
+  const auto whole = [](const void *memory, std::int64_t bytes) {
+    return footprint::rectangle(memory, bytes, 1, bytes);
+  };
+  if (overlap(whole(input, input_bytes), whole(output, output_bytes)))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "input (%p, %lld bytes) and output (%p, %lld bytes) overlap", input,
+                long_long{input_bytes}, output, long_long{output_bytes});
+  batch_ends ends;
+  ends.input = const_cast<char *>(static_cast<const char *>(input));
+  ends.output = static_cast<char *>(output);
+  ends.input_space = parts_.memory.of(input, static_cast<std::uint64_t>(input_bytes));
+  ends.output_space = parts_.memory.of(output, static_cast<std::uint64_t>(output_bytes));
+  const auto in_place = [](memory_space space, const void *memory) {
+    return space == SG_MEMORY_DEVICE && reinterpret_cast<std::uintptr_t>(memory) % alignment_in_place == 0;
+  };
+  ends.input_in_place = in_place(ends.input_space, input);
+  ends.output_in_place = in_place(ends.output_space, output);
+  return ends;
+}
+
+// Waits, or throws, at the limit of batches in flight.
+void pipeline::require_room() {
+  const std::size_t most =
+      static_cast<std::size_t>(settings_.batches_in_flight > 0 ? settings_.batches_in_flight : 2 * choice_.depth + 2);
+  while (!in_flight_.empty() && in_flight_.front()->done()) in_flight_.pop_front();
+  while (in_flight_.size() >= most) {
+    if (settings_.refuses_when_full)
+      throw error(SG_STATUS_BUSY, "%zu batches are in flight, the pipeline's limit", in_flight_.size());
+    if (in_callback_of(*owner_))
+      throw error(SG_STATUS_DEADLOCK, "a callback of the context waits for a batch: %zu are in flight, the limit",
+                  in_flight_.size());
+    in_flight_.front()->wait(deadline(-1));
+    in_flight_.pop_front();
+  }
+}
+
+void pipeline::push(const ref<job> &parent, submission_order order, const void *input, void *output) {
+  const pushing turn(*this);
+  prepare_in_turn();
+  const batch_ends ends = ends_of(input, output);
+  require_room();
+  batch_works batch = maker_.make(memory_, next_batch_, ends, true);
+  const auto program = std::make_shared<graph_program>(std::move(batch.works));
+  parent->graph = program;
+  if (!in_flight_.empty()) order.completes_behind = in_flight_.back().get();
+  in_flight_.push_back(parent);
+  try {
+    owner_->submit_children(parent, order, *program);
+  } catch (...) {
+    in_flight_.pop_back();
+    throw;
+  }
+  ++next_batch_;
+}
+
+}  // namespace sg

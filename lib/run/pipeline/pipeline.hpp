@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline: stages, the memory of the batches in flight, and the batches themselves, each a job with children. Any
+// thread.
+#pragma once
+
+#include <streamgemm/pipeline.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/object.hpp"
+#include "run/memory/arena_pool.hpp"
+#include "run/memory/memory_kinds.hpp"
+#include "run/objects/device_buffer.hpp"
+#include "run/order/job_sink.hpp"
+#include "run/pipeline/batch.hpp"
+#include "run/pipeline/pipeline_plan.hpp"
+
+namespace sg {
+
+// Parts of the context, which the pipeline's owner keeps.
+struct pipeline_parts {
+  const device_model &model;
+  memory_kinds &memory;
+  arena_pool &device_memory;
+  bool checks_hazards;
+};
+
+class pipeline final : public object {
+ public:
+  pipeline(ref<job_sink> owner, const pipeline_parts &parts, const pipeline_settings &settings);
+
+  ~pipeline() override;
+
+  job_sink &owner() const noexcept { return *owner_; }
+  // Adds the next stage, whose description is given, and reserves its addresses. Throws SG_STATUS_BUSY once prepared.
+  // The result stays valid.
+  const pipeline_stage &add(pipeline_stage &&given);
+  // Chooses, allocates, and submits the copies of resident weights. Throws sg::error; it may then be called again.
+  pipeline_choice prepare();
+  std::string describe();
+  std::size_t size();  // number of stages
+  // Submits a batch; `parent` completes after its children. Throws as job_sink::submit does.
+  void push(const ref<job> &parent, submission_order order, const void *input, void *output);
+
+ private:
+  class pushing;  // the calling thread's turn
+
+  void prepare_in_turn();
+  void release_graphs() noexcept;
+  void allocate();
+  char *device_memory(std::int64_t bytes);
+  batch_ends ends_of(const void *input, void *output) const;
+  void require_room();
+
+  const ref<job_sink> owner_;
+  const pipeline_parts parts_;
+  const pipeline_settings settings_;
+  std::mutex turn_;  // held while a batch is made and submitted
+  std::atomic<std::thread::id> in_turn_{};
+  std::deque<pipeline_stage> stages_;
+  bool is_prepared_ = false;
+  pipeline_choice choice_;
+  batch_maker maker_;
+  pipeline_memory memory_;
+  std::vector<ref<device_buffer>> buffers_;
+  std::int64_t next_batch_ = 0;
+  std::deque<ref<job>> in_flight_;  // batches; the last one is the latest
+};
+
+}  // namespace sg

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/pipeline/pipeline_plan.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/checked.hpp"
+#include "base/log.hpp"
+#include "plan/schedule/hazard.hpp"
+#include "plan/schedule/simulate.hpp"
+#include "run/pipeline/batch_schedule.hpp"
+
+namespace sg {
+
+namespace {
+
+constexpr std::int32_t most_chosen = 4;        // of batches with buffers, and of weight buffers
+constexpr double worth_a_buffer = 0.99;        // a further buffer must shorten a batch to this
+constexpr std::size_t enough_commands = 6000;  // of a simulation
+constexpr std::size_t most_checked = 4000;     // commands of the hazard check: its memory grows with their square
+constexpr std::int64_t simulated_batches = 8;
+
+using long_long = long long;
+
+// Addresses of buffers that are not allocated, for simulations.
+class imagined_memory {
+ public:
+  imagined_memory(memory_map &known, const pipeline_choice &sizes, const std::deque<pipeline_stage> &stages,
+                  std::int32_t depth, std::int32_t weight_buffers) {
+    std::int64_t bytes = depth * sizes.batch.total() + weight_buffers * sizes.weight_buffer_bytes;
+    for (const pipeline_stage &each : stages)
+      if (each.weights_bytes > 0 && !each.is_streamed()) bytes += each.weights_bytes;
+    range_ = std::make_unique<address_range>(known, std::max<std::int64_t>(bytes, 1), first_device);
+    char *next = range_->begin();
+    const auto take = [&next](std::int64_t taken) { return next += taken, next - taken; };
+    for (std::int32_t i = 0; i < depth; ++i) memory_.batches.push_back(sizes.batch.at(take(sizes.batch.total())));
+    for (std::int32_t i = 0; i < weight_buffers; ++i) memory_.weight_buffers.push_back(take(sizes.weight_buffer_bytes));
+    for (const pipeline_stage &each : stages)
+      memory_.resident.push_back(each.weights_bytes > 0 && !each.is_streamed() ? take(each.weights_bytes) : nullptr);
+  }
+  const pipeline_memory &get() const noexcept { return memory_; }
+
+ private:
+  std::unique_ptr<address_range> range_;
+  pipeline_memory memory_;
+};
+
+class chooser {
+ public:
+  chooser(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
+          const device_model &model, memory_map &known, batch_maker &maker, bool in_place)
+      : stages_(stages),
+        settings_(settings),
+        limit_(limit),
+        model_(model),
+        known_(known),
+        maker_(maker),
+        in_place_(in_place) {}
+
+  pipeline_choice choose(bool checks) {
+    set_sizes();
+    place_weights();
+    set_counts();
+    predict_parts();
+    made_.device_bytes = bytes_with(made_.depth, made_.weight_buffers);
+    if (checks) check();
+    return made_;
+  }
+
+ private:
+  void set_sizes() {
+    made_.batch.input = round_up(settings_.input_bytes, 256);
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      std::int64_t &output = made_.batch.outputs[s % 2];
+      output = std::max(output, round_up(stages_[s].output_bytes, 256));
+      made_.batch.workspace = std::max(made_.batch.workspace, round_up(stages_[s].workspace_bytes, 256));
+    }
+  }
+
+  std::int64_t bytes_with(std::int32_t depth, std::int32_t weight_buffers) const {
+    const auto of = [](std::int64_t count, std::int64_t bytes) {
+      return checked_mul(count, bytes, "device memory of the pipeline");
+    };
+    return checked_add(checked_add(of(depth, made_.batch.total()), of(weight_buffers, made_.weight_buffer_bytes), ""),
+                       made_.resident_bytes, "device memory of the pipeline");
+  }
+
+  // Which stages are streamed: those that must be, and of the others every so many as do not fit, spread evenly.
+  void place_weights() {
+    std::int64_t all = 0, free_to_choose = 0, forced = 0, largest = 0;
+    for (const pipeline_stage &each : stages_) {
+      all = checked_add(all, each.weights_bytes, "weights");
+      largest = std::max(largest, each.weights_bytes);
+      if (each.place == SG_WEIGHTS_AUTO) free_to_choose += each.weights_bytes;
+      if (each.place == SG_WEIGHTS_RESIDENT) forced += each.weights_bytes;
+    }
+    const std::int32_t depth = settings_.depth > 0 ? settings_.depth : 2;
+    const std::int64_t batches = checked_mul(depth, made_.batch.total(), "batches");
+    const std::int64_t ring = (settings_.weight_buffers > 0 ? settings_.weight_buffers : 3) * largest;
+    const bool all_fit = all <= limit_ - batches;
+    const bool chosen_fit = forced + free_to_choose <= limit_ - batches - (has(SG_WEIGHTS_STREAMED) ? ring : 0);
+    const std::int64_t room = std::max<std::int64_t>(0, limit_ - batches - ring - forced);
+    std::int64_t seen = 0, kept = 0;
+    for (pipeline_stage &each : stages_) {
+      each.streamed_index = -1;
+      if (each.weights_bytes == 0) continue;
+      bool resident = each.place == SG_WEIGHTS_RESIDENT;
+      if (each.place == SG_WEIGHTS_AUTO) {
+        seen += each.weights_bytes;
+        const double share = double(room) / double(std::max<std::int64_t>(free_to_choose, 1));
+        resident = chosen_fit ||
+                   (double(kept + each.weights_bytes) <= share * double(seen) && kept + each.weights_bytes <= room);
+        if (resident) kept += each.weights_bytes;
+      }
+      if (resident) {
+        made_.resident_bytes += each.weights_bytes;
+      } else {
+        each.streamed_index = made_.streamed_stages++;
+        made_.streamed_bytes += each.weights_bytes;
+        made_.weight_buffer_bytes = std::max(made_.weight_buffer_bytes, each.weights_bytes);
+      }
+    }
+    if (made_.streamed_stages > 0 && all_fit) made_.fitting_bytes = all + batches;
+  }
+  bool has(sg_weights_place place) const {
+    return std::any_of(stages_.begin(), stages_.end(), [=](const pipeline_stage &each) { return each.place == place; });
+  }
+
+  void set_counts() {
+    const std::int32_t least_depth = std::max(1, settings_.depth);
+    const std::int32_t least_buffers = made_.streamed_stages == 0 ? 0 : std::max(1, settings_.weight_buffers);
+    const std::int64_t least = bytes_with(least_depth, least_buffers);
+    if (least > limit_)
+      throw error(
+          SG_STATUS_OUT_OF_MEMORY,
+          "the pipeline needs at least %lld bytes of device memory: %d batch%s of %lld, %d weight buffer%s of %lld, "
+          "%lld of resident weights; the limit is %lld",
+          long_long{least}, least_depth, least_depth == 1 ? "" : "es", long_long{made_.batch.total()}, least_buffers,
+          least_buffers == 1 ? "" : "s", long_long{made_.weight_buffer_bytes}, long_long{made_.resident_bytes},
+          long_long{limit_});
+    made_.depth = least_depth;
+    made_.weight_buffers = least_buffers;
+    made_.seconds_per_batch = simulated(made_.depth, made_.weight_buffers);
+    const bool grows_depth = settings_.depth == 0, grows_buffers = settings_.weight_buffers == 0 && least_buffers > 0;
+    // One more of one, of the other, or of both, as long as that helps.
+    for (bool helps = true; helps;) {
+      helps = false;
+      for (const auto &[more_depth, more_buffers] : {std::pair(0, 1), std::pair(1, 0), std::pair(1, 1)}) {
+        const std::int32_t depth = made_.depth + more_depth, buffers = made_.weight_buffers + more_buffers;
+        if ((more_depth && !grows_depth) || (more_buffers && !grows_buffers)) continue;
+        if (depth > std::max(most_chosen, least_depth) || buffers > std::max(most_chosen, least_buffers)) continue;
+        if (bytes_with(depth, buffers) > limit_) continue;
+        const double seconds = simulated(depth, buffers);
+        if (seconds > worth_a_buffer * made_.seconds_per_batch) continue;
+        made_.depth = depth;
+        made_.weight_buffers = buffers;
+        made_.seconds_per_batch = seconds;
+        helps = true;
+        break;
+      }
+    }
+  }
+
+  batch_ends imagined_ends(std::int64_t batch) const {
+    batch_ends ends;
+    ends.input_in_place = ends.output_in_place = in_place_;
+    if (in_place_) ends.input_space = ends.output_space = SG_MEMORY_DEVICE;
+    const std::int64_t input = round_up(settings_.input_bytes, 256);
+    const std::int64_t both = input + round_up(stages_.back().output_bytes, 256);
+    ends.input = ends_->begin() + batch * both;
+    ends.output = ends.input + input;
+    return ends;
+  }
+
+  std::vector<batch_works> batches(const imagined_memory &in, std::int64_t count) {
+    const std::int64_t both = round_up(settings_.input_bytes, 256) + round_up(stages_.back().output_bytes, 256);
+    ends_ = std::make_unique<address_range>(known_, count * both, first_device);
+    std::vector<batch_works> made;
+    for (std::int64_t i = 0; i < count; ++i) made.push_back(maker_.make(in.get(), i, imagined_ends(i), false));
+    return made;
+  }
+
+  // Seconds from the end of one batch to the end of the next, once the pipeline is full.
+  double simulated(std::int32_t depth, std::int32_t weight_buffers) {
+    const imagined_memory in(known_, made_, stages_, depth, weight_buffers);
+    const batch_schedule one = simulated_schedule(batches(in, 1), model_);
+    const std::size_t commands = std::max<std::size_t>(one.whole.commands.size(), 1);
+    const auto count = static_cast<std::int64_t>(
+        std::clamp<std::size_t>(enough_commands / commands, 3, static_cast<std::size_t>(simulated_batches)));
+    const batch_schedule all = simulated_schedule(batches(in, count), model_);
+    const timeline times = simulate(all.whole, model_);
+    const std::int64_t later = (count + 1) / 2;
+    return (end_of(all, times, count - 1) - end_of(all, times, count - 1 - later)) / double(later);
+  }
+
+  static double end_of(const batch_schedule &of, const timeline &times, std::int64_t batch) {
+    double end = 0;
+    const std::uint32_t last = of.ends[static_cast<std::size_t>(batch)];
+    for (std::uint32_t i = 0; i < last; ++i) end = std::max(end, times.commands[i].end);
+    return end;
+  }
+
+  double seconds_of(const batch_works &whole, batch_role role) const {
+    batch_works part;
+    for (std::size_t i = 0; i < whole.works.size(); ++i) {
+      if (whole.roles[i] != role) continue;
+      part.works.push_back(whole.works[i]);
+      part.roles.push_back(role);
+    }
+    return part.works.empty() ? 0 : simulate(simulated_schedule({part}, model_).whole, model_).seconds;
+  }
+
+  void predict_parts() {
+    // A buffer for each streamed stage, so that only the link orders the copies.
+    const imagined_memory in(known_, made_, stages_, 1, made_.streamed_stages);
+    const std::vector<batch_works> one = batches(in, 1);
+    made_.transfer_in_seconds = seconds_of(one[0], batch_role::transfer_in);
+    made_.transfer_out_seconds = seconds_of(one[0], batch_role::transfer_out);
+    made_.work_seconds = seconds_of(one[0], batch_role::work);
+  }
+
+  // Each buffer is used by a second batch at least.
+  void check() {
+    const imagined_memory in(known_, made_, stages_, made_.depth, made_.weight_buffers);
+    const std::int64_t count = made_.depth + 1;
+    const batch_schedule all = checked_schedule(batches(in, count));
+    if (all.whole.commands.size() <= most_checked) return require_no_hazards(all.whole);
+    if (logs(log_level::info, log_area::plan))
+      log_message(log_level::info, log_area::plan,
+                  "%lld batches of a pipeline have %zu commands, and are not checked for races: the limit is %zu",
+                  long_long{count}, all.whole.commands.size(), most_checked);
+  }
+
+  std::deque<pipeline_stage> &stages_;
+  const pipeline_settings &settings_;
+  const std::int64_t limit_;
+  const device_model &model_;
+  memory_map &known_;
+  batch_maker &maker_;
+  const bool in_place_;
+  std::unique_ptr<address_range> ends_;
+  pipeline_choice made_;
+};
+
+[[gnu::format(printf, 1, 2)]] std::string line(const char *format, ...) {
+  char text[300];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+}  // namespace
+
+pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
+                       const device_model &model, memory_map &known, batch_maker &maker, bool in_place, bool checks) {
+  return chooser(stages, settings, limit, model, known, maker, in_place).choose(checks);
+}
+
+std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,
+                     const pipeline_settings &settings) {
+  constexpr double mb = 1e6, ms = 1e3;
+  std::string text = line("%zu stage%s, %d batch%s in flight on the device, %.1f MB of device memory\n", stages.size(),
+                          stages.size() == 1 ? "" : "s", choice.depth, choice.depth == 1 ? "" : "es",
+                          double(choice.device_bytes) / mb);
+  text += line("weights: %.1f MB resident, %.1f MB streamed for each batch", double(choice.resident_bytes) / mb,
+               double(choice.streamed_bytes) / mb);
+  text += choice.streamed_stages == 0
+              ? "\n"
+              : line(" (%d stage%s) into %d buffer%s of %.1f MB\n", choice.streamed_stages,
+                     choice.streamed_stages == 1 ? "" : "s", choice.weight_buffers,
+                     choice.weight_buffers == 1 ? "" : "s", double(choice.weight_buffer_bytes) / mb);
+  if (choice.fitting_bytes > 0)
+    text += line("all weights would fit: %.1f MB of device memory\n", double(choice.fitting_bytes) / mb);
+  text += line("input %.1f MB, result %.1f MB\n", double(settings.input_bytes) / mb,
+               double(stages.back().output_bytes) / mb);
+  text += line("predicted: %.3f ms a batch; transfers in %.3f ms, work %.3f ms, transfers out %.3f ms\n",
+               choice.seconds_per_batch * ms, choice.transfer_in_seconds * ms, choice.work_seconds * ms,
+               choice.transfer_out_seconds * ms);
+  const double transfers = std::max(choice.transfer_in_seconds, choice.transfer_out_seconds);
+  if (transfers > choice.work_seconds && choice.work_seconds > 0)
+    text += line("the link is the limit: the work would hide it if a batch had %.1f times the work\n",
+                 transfers / choice.work_seconds);
+  else if (choice.work_seconds > 0)
+    text += line("the work is the limit: transfers take %.0f%% of its time\n", 100 * transfers / choice.work_seconds);
+  return text;
+}
+
+}  // namespace sg

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses which weights of a pipeline are resident, how many batches have buffers, and how many buffers streamed
+// weights have: by simulation of successive batches, within the memory limit.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "run/pipeline/batch.hpp"
+
+namespace sg {
+
+struct pipeline_settings {
+  std::int64_t input_bytes = 0, memory_limit = 0;  // limit: 0: none
+  std::int32_t depth = 0, weight_buffers = 0;      // 0: to be chosen
+  std::int32_t batches_in_flight = 0;              // 0: by the depth
+  bool refuses_when_full = false;
+};
+
+struct pipeline_choice {
+  std::int32_t depth = 0, weight_buffers = 0, streamed_stages = 0;
+  batch_sizes batch;                     // of one
+  std::int64_t weight_buffer_bytes = 0;  // of one
+  std::int64_t resident_bytes = 0, streamed_bytes = 0, device_bytes = 0;
+  std::int64_t fitting_bytes = 0;  // that all weights resident would take; 0: they do not fit, or are resident
+  double seconds_per_batch = 0, transfer_in_seconds = 0, transfer_out_seconds = 0, work_seconds = 0;
+};
+
+// Sets the stages' streamed_index. `in_place`: batches need no copies. `limit`: bytes of device memory. Throws
+// SG_STATUS_OUT_OF_MEMORY if it is too low, and SG_STATUS_INTERNAL if `checks` and batches race.
+pipeline_choice choose(std::deque<pipeline_stage> &stages, const pipeline_settings &settings, std::int64_t limit,
+                       const device_model &model, memory_map &known, batch_maker &maker, bool in_place, bool checks);
+
+// As lines of text.
+std::string describe(const std::deque<pipeline_stage> &stages, const pipeline_choice &choice,
+                     const pipeline_settings &settings);
+
+}  // namespace sg

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: Apache-2.0
+// sg_pipeline: results for every place of weights and batches, order, failures, limits, functions, predictions, refused
+// calls.
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <random>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace sg_test {
+namespace {
+
+using doubles = std::vector<double>;
+using pipeline = owned<sg_pipeline, sg_pipeline_release>;
+
+// Memory of one kind with doubles in it.
+class placed {
+ public:
+  placed(sg_context *context, sg_memory_kind kind, const doubles &values)
+      : context_(context), kind_(kind), size_(values.size()), own_(values) {
+    void *data = own_.data();
+    if (kind == SG_MEMORY_PINNED) {
+      EXPECT_OK(sg_host_alloc(context, size_ * sizeof(double), &data));
+      std::memcpy(data, values.data(), size_ * sizeof(double));
+    } else if (kind == SG_MEMORY_DEVICE) {
+      EXPECT_OK(sg_buffer_create(context, size_ * sizeof(double), memory_.out()));
+      EXPECT_OK(sg_buffer_data(memory_, &data));
+      EXPECT_OK(sg_copy(context, data, values.data(), size_ * sizeof(double), nullptr));
+    }
+    data_ = static_cast<double *>(data);
+  }
+  ~placed() {
+    if (kind_ == SG_MEMORY_PINNED) {
+      EXPECT_OK(sg_host_free(context_, data_));
+    }
+  }
+  placed(const placed &) = delete;
+  placed &operator=(const placed &) = delete;
+
+  double *data() const { return data_; }
+  std::uint64_t bytes() const { return size_ * sizeof(double); }
+  doubles values() const {
+    doubles all(size_);
+    EXPECT_OK(sg_copy(context_, all.data(), data_, bytes(), nullptr));
+    return all;
+  }
+
+ private:
+  sg_context *context_;
+  sg_memory_kind kind_;
+  std::size_t size_;
+  doubles own_;
+  buffer memory_;
+  double *data_ = nullptr;
+};
+
+// Small integers, so that every sum is exact.
+doubles integers(std::size_t count, unsigned seed) {
+  std::mt19937 draw(seed);
+  doubles all(count);
+  for (double &each : all) each = static_cast<int>(draw() % 5) - 2;
+  return all;
+}
+
+// relu(x W): x rows x in, W in x out.
+doubles layer_of(const doubles &x, const doubles &w, std::size_t rows, std::size_t in, std::size_t out) {
+  doubles y(rows * out);
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < out; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < in; ++k) sum += x[i * in + k] * w[k * out + j];
+      y[i * out + j] = sum > 0 ? sum : 0;
+    }
+  return y;
+}
+
+struct network_options {
+  sg_pipeline_options pipeline = SG_PIPELINE_OPTIONS_INIT;
+  std::vector<std::size_t> widths = {5, 7, 4, 6};
+  std::size_t rows = 3;
+  sg_memory_kind weights = SG_MEMORY_PAGEABLE;
+  sg_weights_place place = SG_WEIGHTS_AUTO;
+};
+
+// Layers relu(x W) as stages.
+class network {
+ public:
+  network(sg_context *context, const network_options &given) : context_(context), given_(given) {
+    sg_pipeline_options options = given.pipeline;
+    options.input_bytes = given.rows * given.widths[0] * sizeof(double);
+    EXPECT_OK(sg_pipeline_create(context, &options, pipeline_.out()));
+    for (std::size_t l = 0; l + 1 < given.widths.size(); ++l) {
+      const std::size_t in = given.widths[l], out = given.widths[l + 1];
+      weights_.push_back(integers(in * out, static_cast<unsigned>(l) + 1));
+      places_.push_back(std::make_unique<placed>(context, given.weights, weights_.back()));
+      const sg_stage_weight weight = {places_.back()->data(), places_.back()->bytes()};
+      sg_stage_desc desc = SG_STAGE_DESC_INIT;
+      desc.output_bytes = given.rows * out * sizeof(double);
+      desc.weights = &weight;
+      desc.weight_count = 1;
+      desc.place = given.place;
+      sg_stage stage = SG_STAGE_INIT;
+      EXPECT_OK(sg_pipeline_add_stage(pipeline_, &desc, &stage));
+      EXPECT_EQ(static_cast<std::int32_t>(l), stage.index);
+      record(stage, given.rows, in, out);
+    }
+  }
+  void record(const sg_stage &stage, std::size_t rows, std::size_t in, std::size_t out) {
+    sg_gemm_desc gemm = make_gemm(static_cast<const double *>(stage.input), static_cast<double *>(stage.weights[0]),
+                                  static_cast<double *>(stage.output), static_cast<std::int64_t>(rows),
+                                  static_cast<std::int64_t>(out), static_cast<std::int64_t>(in));
+    gemm.activation = SG_ACTIVATION_RELU;
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.graph = stage.graph;
+    EXPECT_OK(sg_gemm_async(context_, &gemm, &submit, nullptr));
+  }
+  doubles input(unsigned seed) const { return integers(given_.rows * given_.widths[0], 100 + seed); }
+  doubles expected(unsigned seed) const {
+    doubles x = input(seed);
+    for (std::size_t l = 0; l + 1 < given_.widths.size(); ++l)
+      x = layer_of(x, weights_[l], given_.rows, given_.widths[l], given_.widths[l + 1]);
+    return x;
+  }
+  std::size_t result_size() const { return given_.rows * given_.widths.back(); }
+  operator sg_pipeline *() const { return pipeline_; }
+  pipeline &handle() { return pipeline_; }
+
+ private:
+  sg_context *context_;
+  network_options given_;
+  std::vector<doubles> weights_;
+  std::vector<std::unique_ptr<placed>> places_;
+  pipeline pipeline_;
+};
+
+class pipelines : public on_each_device {
+ protected:
+  void push_and_check(const network &net, unsigned count, sg_memory_kind in, sg_memory_kind out) {
+    std::vector<std::unique_ptr<placed>> inputs, results;
+    std::vector<job> jobs(count);
+    for (unsigned i = 0; i < count; ++i) {
+      inputs.push_back(std::make_unique<placed>(context_, in, net.input(i)));
+      results.push_back(std::make_unique<placed>(context_, out, doubles(net.result_size(), -1)));
+    }
+    for (unsigned i = 0; i < count; ++i)
+      ASSERT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
+    for (unsigned i = 0; i < count; ++i) {
+      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+      EXPECT_EQ(net.expected(i), results[i]->values()) << "batch " << i;
+    }
+  }
+};
+
+TEST_P(pipelines, every_place_gives_the_same_results) {
+  for (const sg_memory_kind weights : memory_kinds)
+    for (const sg_weights_place place : {SG_WEIGHTS_AUTO, SG_WEIGHTS_RESIDENT, SG_WEIGHTS_STREAMED})
+      for (const sg_memory_kind ends : memory_kinds) {
+        SCOPED_TRACE(testing::Message() << "weights " << weights << " place " << place << " ends " << ends);
+        network_options options;
+        options.weights = weights;
+        options.place = place;
+        const network net(context_, options);
+        push_and_check(net, 5, ends, ends);
+      }
+}
+
+TEST_P(pipelines, every_number_of_buffers_gives_the_same_results) {
+  for (std::int32_t depth = 1; depth <= 4; ++depth)
+    for (std::int32_t buffers = 1; buffers <= 4; ++buffers) {
+      SCOPED_TRACE(testing::Message() << depth << " batches, " << buffers << " weight buffers");
+      network_options options;
+      options.pipeline.depth = depth;
+      options.pipeline.weight_buffers = buffers;
+      options.pipeline.batches_in_flight = 20;
+      options.place = SG_WEIGHTS_STREAMED;
+      const network net(context_, options);
+      push_and_check(net, 12, SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE);
+      sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
+      ASSERT_OK(sg_pipeline_prepare(net, &info));
+      EXPECT_EQ(depth, info.depth);
+      EXPECT_EQ(info.streamed_stages > 0 ? buffers : 0, info.weight_buffers);
+    }
+}
+
+TEST_P(pipelines, one_stage_and_many) {
+  for (const std::size_t stages : {1, 2, 9}) {
+    network_options options;
+    options.widths.assign(stages + 1, 4);
+    options.rows = 1;
+    options.place = SG_WEIGHTS_STREAMED;
+    const network net(context_, options);
+    push_and_check(net, 7, SG_MEMORY_PAGEABLE, SG_MEMORY_PINNED);
+  }
+}
+
+TEST_P(pipelines, results_at_odd_addresses_are_copied) {
+  const network net(context_, {});
+  doubles input(net.input(0)), result(net.result_size() + 1);
+  input.insert(input.begin(), 0);  // no address is a multiple of 64
+  ASSERT_OK(sg_pipeline_push(net, input.data() + 1, result.data() + 1, nullptr));
+  EXPECT_EQ(net.expected(0), doubles(result.begin() + 1, result.end()));
+}
+
+TEST_P(pipelines, results_are_complete_in_the_order_of_the_batches) {
+  network_options options;
+  options.pipeline.depth = 3;
+  const network net(context_, options);
+  queue completions;
+  ASSERT_OK(sg_queue_create(context_, completions.out()));
+  constexpr unsigned count = 30;
+  const doubles input = net.input(0);
+  std::vector<doubles> results(count, doubles(net.result_size()));
+  for (unsigned i = 0; i < count; ++i) {
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.queue = completions;
+    submit.tag = i;
+    ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[i].data(), &submit, nullptr));
+  }
+  for (unsigned i = 0; i < count;) {
+    sg_completion seen[count];
+    std::int32_t taken = 0;
+    ASSERT_OK(sg_queue_next_batch(completions, seen, count, SG_FOREVER, &taken));
+    for (std::int32_t k = 0; k < taken; ++k) EXPECT_EQ(i++, seen[k].tag);
+  }
+}
+
+// softmax(X W) X^T-like work with a workspace: scores = X W in the workspace, softmax in place, then times W again.
+TEST_P(pipelines, a_stage_has_several_operations_and_a_workspace) {
+  constexpr std::int64_t n = 3;
+  const doubles w = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = n * n * sizeof(double);
+  pipeline made;
+  ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+  const sg_stage_weight weight = {w.data(), n * n * sizeof(double)};
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.name = "attention";
+  desc.output_bytes = desc.workspace_bytes = n * n * sizeof(double);
+  desc.weights = &weight;
+  desc.weight_count = 1;
+  sg_stage stage = SG_STAGE_INIT;
+  ASSERT_OK(sg_pipeline_add_stage(made, &desc, &stage));
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.graph = stage.graph;
+  const auto *in = static_cast<const double *>(stage.input);
+  auto *scores = static_cast<double *>(stage.workspace), *out = static_cast<double *>(stage.output);
+  const auto *kept = static_cast<const double *>(stage.weights[0]);
+  const sg_gemm_desc first = make_gemm(in, kept, scores, n, n, n), last = make_gemm(scores, kept, out, n, n, n);
+  sg_softmax_desc softmax = SG_SOFTMAX_DESC_INIT;
+  softmax.x = softmax.y = first.c;
+  ASSERT_OK(sg_gemm_async(context_, &first, &submit, nullptr));
+  ASSERT_OK(sg_softmax_async(context_, &softmax, &submit, nullptr));
+  ASSERT_OK(sg_gemm_async(context_, &last, &submit, nullptr));
+  const doubles x = {0, 0, 0, 1, 1, 1, -2, -2, -2};
+  for (int i = 0; i < 4; ++i) {
+    doubles y(9);
+    ASSERT_OK(sg_pipeline_push(made, x.data(), y.data(), nullptr));
+    for (const double each : y) EXPECT_DOUBLE_EQ(1.0 / 3, each);
+  }
+}
+
+TEST_P(pipelines, a_cancelled_batch_does_not_stop_the_next) {
+  network_options options;
+  options.pipeline.depth = 1;
+  options.place = SG_WEIGHTS_STREAMED;
+  const network net(context_, options);
+  const doubles input = net.input(0);
+  std::vector<doubles> results(3, doubles(net.result_size()));
+  job jobs[3];
+  gated_job gated(context_);
+  SKIP_WITHOUT_GATE(gated);
+  sg_job *const first = gated.get();
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.after = &first;
+  submit.after_count = 1;
+  ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[0].data(), &submit, jobs[0].out()));
+  ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[1].data(), nullptr, jobs[1].out()));
+  ASSERT_OK(sg_job_cancel(jobs[0]));
+  gated.open();
+  EXPECT_STATUS(SG_STATUS_CANCELLED, sg_job_wait(jobs[0], SG_FOREVER));
+  EXPECT_OK(sg_job_wait(jobs[1], SG_FOREVER));
+  EXPECT_EQ(net.expected(0), results[1]);
+  ASSERT_OK(sg_pipeline_push(net, input.data(), results[2].data(), nullptr));
+  EXPECT_EQ(net.expected(0), results[2]);
+}
+
+TEST_P(pipelines, at_the_limit_a_push_is_refused_or_waits) {
+  for (const sg_when_full when : {SG_WHEN_FULL_REFUSE, SG_WHEN_FULL_BLOCK}) {
+    network_options options;
+    options.pipeline.batches_in_flight = 2;
+    options.pipeline.when_full = when;
+    const network net(context_, options);
+    const doubles input = net.input(0);
+    std::vector<doubles> results(3, doubles(net.result_size()));
+    gated_job gated(context_);
+    SKIP_WITHOUT_GATE(gated);
+    sg_job *const first = gated.get();
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.after = &first;
+    submit.after_count = 1;
+    ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[0].data(), &submit, nullptr));
+    ASSERT_OK(sg_pipeline_push_async(net, input.data(), results[1].data(), nullptr, nullptr));
+    if (when == SG_WHEN_FULL_REFUSE) {
+      EXPECT_STATUS(SG_STATUS_BUSY, sg_pipeline_push_async(net, input.data(), results[2].data(), nullptr, nullptr));
+      EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "2 batches are in flight")) << sg_last_error_message();
+      gated.open();
+      ASSERT_OK(sg_context_synchronize(context_));
+      EXPECT_OK(sg_pipeline_push(net, input.data(), results[2].data(), nullptr));
+    } else {
+      auto third = std::async(std::launch::async,
+                              [&] { return sg_pipeline_push(net, input.data(), results[2].data(), nullptr); });
+      EXPECT_EQ(std::future_status::timeout, third.wait_for(std::chrono::milliseconds(20)));
+      gated.open();
+      EXPECT_OK(third.get());
+    }
+    ASSERT_OK(sg_context_synchronize(context_));
+    for (const doubles &each : results) EXPECT_EQ(net.expected(0), each);
+  }
+}
+
+TEST_P(pipelines, several_threads_push) {
+  network_options options;
+  options.place = SG_WEIGHTS_STREAMED;
+  const network net(context_, options), other(context_, options);
+  constexpr unsigned threads = 4, each_pushes = 10;
+  std::vector<std::thread> pushing;
+  for (unsigned t = 0; t < threads; ++t)
+    pushing.emplace_back([&, t] {
+      const network &in = t % 2 == 0 ? net : other;
+      const doubles input = in.input(t);
+      for (unsigned i = 0; i < each_pushes; ++i) {
+        doubles result(in.result_size());
+        EXPECT_OK(sg_pipeline_push(in, input.data(), result.data(), nullptr));
+        EXPECT_EQ(in.expected(t), result);
+      }
+    });
+  for (std::thread &each : pushing) each.join();
+}
+
+TEST_P(pipelines, a_released_pipeline_finishes_its_batches) {
+  network net(context_, {});
+  const doubles input = net.input(0);
+  doubles result(net.result_size());
+  job last;
+  ASSERT_OK(sg_pipeline_push_async(net, input.data(), result.data(), nullptr, last.out()));
+  ASSERT_OK(net.handle().reset());
+  ASSERT_OK(sg_job_wait(last, SG_FOREVER));
+  EXPECT_EQ(net.expected(0), result);
+}
+
+// Doubles its input in even batches and copies it in odd ones; fails in batch 5.
+struct by_batch {
+  sg_context *context;
+  sg_pipeline *reenters = nullptr;
+  std::vector<std::int64_t> seen;
+  std::thread::id thread;
+  sg_status nested = SG_STATUS_OK;
+
+  static sg_status record(const sg_stage *stage, void *user) {
+    auto &own = *static_cast<by_batch *>(user);
+    own.seen.push_back(stage->batch);
+    own.thread = std::this_thread::get_id();
+    if (own.reenters) own.nested = sg_pipeline_push(own.reenters, &own, &own.seen, nullptr);
+    if (stage->batch == 5) return SG_STATUS_UNSUPPORTED;
+    sg_submit submit = SG_SUBMIT_INIT;
+    submit.graph = stage->graph;
+    if (stage->batch % 2 != 0)
+      return sg_copy_async(own.context, stage->output, stage->input, 2 * sizeof(double), &submit, nullptr);
+    sg_elementwise_desc add = SG_ELEMENTWISE_DESC_INIT;
+    add.function = SG_FUNCTION_ADD;
+    add.a = {const_cast<void *>(stage->input), 1, 2, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+    add.b = add.a;
+    add.c = add.a;
+    add.c.data = stage->output;
+    return sg_elementwise_async(own.context, &add, &submit, nullptr);
+  }
+};
+
+TEST_P(pipelines, a_function_records_each_batch) {
+  by_batch own{context_};
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = 2 * sizeof(double);
+  pipeline made;
+  ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.name = "odd and even";
+  desc.output_bytes = 2 * sizeof(double);
+  desc.function = by_batch::record;
+  desc.user = &own;
+  ASSERT_OK(sg_pipeline_add_stage(made, &desc, nullptr));
+  const doubles x = {3, 4};
+  for (int i = 0; i < 5; ++i) {
+    doubles y(2);
+    ASSERT_OK(sg_pipeline_push(made, x.data(), y.data(), nullptr));
+    EXPECT_EQ(i % 2 == 0 ? doubles({6, 8}) : x, y) << i;
+  }
+  EXPECT_EQ(std::this_thread::get_id(), own.thread);
+  doubles y = {7, 7};
+  job none;
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_pipeline_push_async(made, x.data(), y.data(), nullptr, none.out()));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "odd and even")) << sg_last_error_message();
+  EXPECT_EQ(nullptr, none.get());
+  EXPECT_EQ(doubles({7, 7}), y);
+  EXPECT_EQ((std::vector<std::int64_t>{-1, 0, 1, 2, 3, 4, 5}), own.seen);
+  own.seen.clear();
+  own.reenters = made;
+  EXPECT_STATUS(SG_STATUS_UNSUPPORTED, sg_pipeline_push(made, x.data(), y.data(), nullptr));
+  EXPECT_EQ(SG_STATUS_DEADLOCK, own.nested);
+}
+
+TEST_P(pipelines, weights_that_do_not_fit_are_streamed) {
+  network_options options;
+  options.widths.assign(9, 32);
+  options.rows = 2;
+  const std::uint64_t one = 32 * 32 * sizeof(double);
+  options.pipeline.memory_limit = 5 * one + 8 * 1024;  // of eight
+  const network net(context_, options);
+  sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
+  ASSERT_OK(sg_pipeline_prepare(net, &info));
+  EXPECT_EQ(8, info.stages);
+  sg_device_info device = SG_DEVICE_INFO_INIT;
+  ASSERT_OK(sg_context_device(context_, &device));
+  if (device.unified_memory) {
+    EXPECT_EQ(0, info.streamed_stages);
+    EXPECT_EQ(0u, info.resident_bytes) << "they are used where they are";
+  } else {
+    EXPECT_GT(info.streamed_stages, 3);
+    EXPECT_LT(info.streamed_stages, 8);
+    EXPECT_EQ(8 * one, info.resident_bytes + info.streamed_bytes);
+    EXPECT_LE(info.device_bytes, options.pipeline.memory_limit);
+  }
+  push_and_check(net, 6, SG_MEMORY_PINNED, SG_MEMORY_PINNED);
+  char text[1000];
+  std::uint64_t size = 0;
+  ASSERT_OK(sg_pipeline_describe(net, text, sizeof text, &size));
+  EXPECT_EQ(size, std::strlen(text) + 1);
+  EXPECT_NE(nullptr, std::strstr(text, "8 stages")) << text;
+  EXPECT_NE(nullptr, std::strstr(text, "predicted")) << text;
+}
+
+TEST_P(pipelines, a_limit_that_is_too_low_names_the_need) {
+  network_options options;
+  options.pipeline.memory_limit = 64;
+  const network net(context_, options);
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_pipeline_prepare(net, nullptr));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "needs at least")) << sg_last_error_message();
+  doubles input = net.input(0), result(net.result_size(), 7);
+  EXPECT_STATUS(SG_STATUS_OUT_OF_MEMORY, sg_pipeline_push(net, input.data(), result.data(), nullptr));
+  EXPECT_EQ(doubles(net.result_size(), 7), result);
+}
+
+TEST_P(pipelines, refuse_bad_input) {
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  pipeline made;
+  const auto refused = [&](const char *names, sg_status status, sg_status expected = SG_STATUS_INVALID_ARGUMENT) {
+    EXPECT_STREQ(sg_status_name(expected), sg_status_name(status));
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), names)) << sg_last_error_message();
+  };
+  refused("options is NULL", sg_pipeline_create(context_, nullptr, made.out()));
+  refused("options->input_bytes is 0", sg_pipeline_create(context_, &options, made.out()));
+  options.input_bytes = 16;
+  refused("out_pipeline is NULL", sg_pipeline_create(context_, &options, nullptr));
+  options.depth = -1;
+  refused("options->depth is -1", sg_pipeline_create(context_, &options, made.out()));
+  options.depth = 0;
+  options.weight_buffers = 65;
+  refused("options->weight_buffers is 65", sg_pipeline_create(context_, &options, made.out()));
+  options.weight_buffers = 0;
+  options.when_full = static_cast<sg_when_full>(2);
+  refused("options->when_full is 2", sg_pipeline_create(context_, &options, made.out()));
+  options.when_full = SG_WHEN_FULL_BLOCK;
+  ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
+  refused("has no stage", sg_pipeline_prepare(made, nullptr));
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  sg_stage stage = SG_STAGE_INIT;
+  refused("desc is NULL", sg_pipeline_add_stage(made, nullptr, &stage));
+  refused("desc->output_bytes is 0", sg_pipeline_add_stage(made, &desc, &stage));
+  desc.output_bytes = 16;
+  refused("out_stage is NULL", sg_pipeline_add_stage(made, &desc, nullptr));
+  desc.weight_count = -1;
+  refused("desc->weight_count is -1", sg_pipeline_add_stage(made, &desc, &stage));
+  desc.weight_count = 1;
+  refused("desc->weights is NULL", sg_pipeline_add_stage(made, &desc, &stage));
+  sg_stage_weight weight = {nullptr, 8};
+  desc.weights = &weight;
+  refused("desc->weights[0].data is NULL", sg_pipeline_add_stage(made, &desc, &stage));
+  weight = {&weight, 0};
+  refused("desc->weights[0].bytes is 0", sg_pipeline_add_stage(made, &desc, &stage));
+  desc.weight_count = 0;
+  desc.place = static_cast<sg_weights_place>(3);
+  refused("desc->place is 3", sg_pipeline_add_stage(made, &desc, &stage));
+  desc.place = SG_WEIGHTS_AUTO;
+  ASSERT_OK(sg_pipeline_add_stage(made, &desc, &stage));
+  refused("has no operation", sg_pipeline_prepare(made, nullptr));
+}
+
+TEST_P(pipelines, refuse_wrong_use) {
+  network net(context_, {});
+  const doubles input = net.input(0);
+  doubles result(net.result_size());
+  const auto refused = [&](const char *names, sg_status status, sg_status expected = SG_STATUS_INVALID_ARGUMENT) {
+    EXPECT_STREQ(sg_status_name(expected), sg_status_name(status));
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), names)) << sg_last_error_message();
+  };
+  refused("input is NULL", sg_pipeline_push(net, nullptr, result.data(), nullptr));
+  refused("output is NULL", sg_pipeline_push(net, input.data(), nullptr, nullptr));
+  refused("overlap", sg_pipeline_push(net, result.data(), result.data() + 1, nullptr));
+  ASSERT_OK(sg_pipeline_prepare(net, nullptr));
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  desc.output_bytes = 8;
+  sg_stage stage = SG_STAGE_INIT;
+  refused("prepared", sg_pipeline_add_stage(net, &desc, &stage), SG_STATUS_BUSY);
+  refused("pipeline", sg_pipeline_push(nullptr, input.data(), result.data(), nullptr), SG_STATUS_INVALID_HANDLE);
+
+  pipeline other;
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  options.input_bytes = 8;
+  ASSERT_OK(sg_pipeline_create(context_, &options, other.out()));
+  ASSERT_OK(sg_pipeline_add_stage(other, &desc, &stage));
+  refused("a stage of a pipeline", sg_graph_run_async(stage.graph, nullptr, nullptr));
+  // A copy of 16 bytes from a buffer of 8: it would reach into the next one.
+  sg_submit submit = SG_SUBMIT_INIT;
+  submit.graph = stage.graph;
+  double target[2];
+  const sg_status copied =
+      sg_copy_async(context_, target, static_cast<const char *>(stage.input) + 4, 8, &submit, nullptr);
+  EXPECT_EQ(SG_STATUS_OK, copied);
+  refused("beyond the ends", sg_pipeline_prepare(other, nullptr), SG_STATUS_UNSUPPORTED);
+}
+
+// The simulated device's clock is virtual: what was predicted is what it measures.
+TEST(pipelines_in_virtual_time, the_prediction_is_what_is_measured) {
+  for (const sg_memory_kind weights : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+    context on = open_context("sim:h200", 0, 0);
+    network_options options;
+    options.widths.assign(7, 256);
+    options.rows = 64;
+    options.place = SG_WEIGHTS_STREAMED;
+    options.weights = weights;
+    options.pipeline.batches_in_flight = 40;
+    const network net(on, options);
+    sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
+    ASSERT_OK(sg_pipeline_prepare(net, &info));
+    constexpr unsigned count = 24;
+    std::vector<std::unique_ptr<placed>> inputs, results;
+    for (unsigned i = 0; i < count; ++i) {
+      inputs.push_back(std::make_unique<placed>(on, SG_MEMORY_PINNED, net.input(i)));
+      results.push_back(std::make_unique<placed>(on, SG_MEMORY_PINNED, doubles(net.result_size())));
+    }
+    std::vector<job> jobs(count);
+    for (unsigned i = 0; i < count; ++i)
+      ASSERT_OK(sg_pipeline_push_async(net, inputs[i]->data(), results[i]->data(), nullptr, jobs[i].out()));
+    std::vector<double> ends;
+    for (unsigned i = 0; i < count; ++i) {
+      ASSERT_OK(sg_job_wait(jobs[i], SG_FOREVER));
+      sg_job_statistics statistics = SG_JOB_STATISTICS_INIT;
+      ASSERT_OK(sg_job_get_statistics(jobs[i], &statistics));
+      ends.push_back(double(statistics.end_ns) * 1e-9);
+    }
+    const double measured = (ends[count - 1] - ends[count / 2 - 1]) / double(count - count / 2);
+    EXPECT_NEAR(1, measured / info.seconds_per_batch, 0.1) << measured << " against " << info.seconds_per_batch;
+  }
+}
+
+ON_EACH_DEVICE(pipelines);
+
+}  // namespace
+}  // namespace sg_test
