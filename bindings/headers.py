@@ -15,6 +15,10 @@ enum or handle comes to every language by itself:
 - and so is an enum called out_kind or out_class                      %apply int32_t *OUTPUT { T *out_... }
 - a function that takes an sg_..._callback is for C alone,
   and so is the former name of a function (@deprecated)              %ignore
+- a struct with a member of type sg_..._function is for C alone, and
+  so are the functions that take it                                  %ignore
+- an array of addresses in a struct, `void *const *somethings`, is
+  read one by one                                                    SG_ADDRESS_ARRAY(sg_x, somethings, something)
 - a comment that says "Never blocks." means it                       SG_QUICK(f), else SG_BLOCKS(f)
 """
 
@@ -50,7 +54,14 @@ def rules_of(text):
     code = code_of(text)
     for handle in re.findall(r"typedef struct (\w+) \1;", code):
         yield f"SG_HANDLE({handle})"
+    for_c = set()
     for body, name in re.findall(r"typedef struct \w+ \{\s*size_t struct_size;(.*?)\} (\w+);", code, flags=re.S):
+        if re.search(r"\bsg_\w+_function\b", body):
+            for_c.add(name)
+            yield f"%ignore {name};"
+            continue
+        for array in re.findall(r"\bvoid \*const \*(\w+s);", body):
+            yield f"SG_ADDRESS_ARRAY({name}, {array}, {array.removesuffix('s')})"
         for entry, array in re.findall(r"\b(sg_\w+) (\w+)\[\w+\];", body):
             yield f"SG_STRUCT_ARRAY({name}, {entry}, {array}, {array.removesuffix('s')})"
         strings = re.findall(r"const char \*(\w+);", body)
@@ -62,7 +73,7 @@ def rules_of(text):
     for comment, name, parameters in re.findall(
         r"/\*\*((?:(?!\*/).)*)\*/\s*SG_API [\w ]*?\*?(sg_\w+)\(([^;]*)\);", text, flags=re.S
     ):
-        if "_callback" in parameters or "@deprecated" in comment:
+        if "_callback" in parameters or "@deprecated" in comment or for_c & set(re.findall(r"\w+", parameters)):
             yield f"%ignore {name};"
         else:
             yield f"SG_QUICK({name})" if "Never blocks." in comment else f"SG_BLOCKS({name})"

@@ -251,12 +251,17 @@ public final class {name} {{
 """
 
 
+def holds_addresses(text, c_name):
+    """Such a struct is for the code of this package."""
+    return re.search(r"\bvoid \*", described(text, "struct", c_name)[1]) is not None
+
+
 def main():
     folder, *headers = map(pathlib.Path, sys.argv[1:])
     text = "\n".join(h.read_text() for h in headers)
     enums = re.findall(r"\ntypedef enum (sg_\w+) \{", text)
     sized = re.findall(r"\ntypedef struct (sg_\w+) \{\s*size_t struct_size;", text)
-    infos = [name for name in sized if re.search(r"\b" + name + r" \*out_", text)]
+    infos = [name for name in sized if re.search(r"\b" + name + r" \*out_", text) and not holds_addresses(text, name)]
     entries = [entry for name in infos for entry in re.findall(r"\b(sg_\w+) \w+\[\w+\];", described(text, "struct", name)[1])]
     options = [name for name in sized if name.endswith("_options")]
     for names, write in ((enums, enum_class), (infos + entries, info_class), (options, options_class)):

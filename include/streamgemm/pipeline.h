@@ -60,11 +60,11 @@ typedef enum sg_weights_place {
 } sg_weights_place;
 
 /** An array of weights. In the device's own memory it is used in place. Since 0.2. */
-typedef struct sg_stage_weight {
+typedef struct sg_weight {
   const void *data; /**< Its values; unchanged and valid until the pipeline and its batches are complete and released.
                        Ordinary memory is staged by host threads, pinned memory is copied directly. */
   uint64_t bytes;   /**< > 0. */
-} sg_stage_weight;
+} sg_weight;
 
 /** A stage, with the addresses that its operations use. Since 0.2. */
 typedef struct sg_stage {
@@ -97,15 +97,15 @@ typedef sg_status (*sg_stage_function)(const sg_stage *stage, void *user);
 
 /** Descriptor of a stage. Since 0.2. */
 typedef struct sg_stage_desc {
-  size_t struct_size;             /**< sizeof(sg_stage_desc), set by SG_STAGE_DESC_INIT. */
-  const char *name;               /**< In messages and labels; copied. NULL: "stage N". */
-  uint64_t output_bytes;          /**< > 0. */
-  uint64_t workspace_bytes;       /**< 0: none. Stages of one batch share the memory. */
-  const sg_stage_weight *weights; /**< weight_count weights; read during the call only. */
-  int32_t weight_count;           /**< >= 0. */
-  sg_weights_place place;         /**< Default: automatic. */
-  sg_stage_function function;     /**< Called for each batch. NULL: the stage is recorded once. */
-  void *user;                     /**< Passed to the function; the caller's, valid until the pipeline is released. */
+  size_t struct_size;         /**< sizeof(sg_stage_desc), set by SG_STAGE_DESC_INIT. */
+  const char *name;           /**< In messages and labels; copied. NULL: "stage N". */
+  uint64_t output_bytes;      /**< > 0. */
+  uint64_t workspace_bytes;   /**< 0: none. Stages of one batch share the memory. */
+  const sg_weight *weights;   /**< weight_count weights; read during the call only. */
+  int32_t weight_count;       /**< >= 0. */
+  sg_weights_place place;     /**< Default: automatic. */
+  sg_stage_function function; /**< Called for each batch. NULL: the stage is recorded once. */
+  void *user;                 /**< Passed to the function; the caller's, valid until the pipeline is released. */
 } sg_stage_desc;
 
 /** Initial value of an sg_stage_desc. */

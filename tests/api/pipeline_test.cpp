@@ -95,7 +95,7 @@ class network {
       const std::size_t in = given.widths[l], out = given.widths[l + 1];
       weights_.push_back(integers(in * out, static_cast<unsigned>(l) + 1));
       places_.push_back(std::make_unique<placed>(context, given.weights, weights_.back()));
-      const sg_stage_weight weight = {places_.back()->data(), places_.back()->bytes()};
+      const sg_weight weight = {places_.back()->data(), places_.back()->bytes()};
       sg_stage_desc desc = SG_STAGE_DESC_INIT;
       desc.output_bytes = given.rows * out * sizeof(double);
       desc.weights = &weight;
@@ -234,7 +234,7 @@ TEST_P(pipelines, a_stage_has_several_operations_and_a_workspace) {
   options.input_bytes = n * n * sizeof(double);
   pipeline made;
   ASSERT_OK(sg_pipeline_create(context_, &options, made.out()));
-  const sg_stage_weight weight = {w.data(), n * n * sizeof(double)};
+  const sg_weight weight = {w.data(), n * n * sizeof(double)};
   sg_stage_desc desc = SG_STAGE_DESC_INIT;
   desc.name = "attention";
   desc.output_bytes = desc.workspace_bytes = n * n * sizeof(double);
@@ -483,7 +483,7 @@ TEST_P(pipelines, refuse_bad_input) {
   refused("desc->weight_count is -1", sg_pipeline_add_stage(made, &desc, &stage));
   desc.weight_count = 1;
   refused("desc->weights is NULL", sg_pipeline_add_stage(made, &desc, &stage));
-  sg_stage_weight weight = {nullptr, 8};
+  sg_weight weight = {nullptr, 8};
   desc.weights = &weight;
   refused("desc->weights[0].data is NULL", sg_pipeline_add_stage(made, &desc, &stage));
   weight = {&weight, 0};
@@ -530,15 +530,17 @@ TEST_P(pipelines, refuse_wrong_use) {
   refused("beyond the ends", sg_pipeline_prepare(other, nullptr), SG_STATUS_UNSUPPORTED);
 }
 
-// The simulated device's clock is virtual: what was predicted is what it measures.
+// The simulated device's clock is virtual: what was predicted is what it measures. Transfers dominate, or the work
+// does.
 TEST(pipelines_in_virtual_time, the_prediction_is_what_is_measured) {
-  for (const sg_memory_kind weights : {SG_MEMORY_PINNED, SG_MEMORY_PAGEABLE}) {
+  for (const std::size_t rows : {4, 64, 1536}) {
+    SCOPED_TRACE(rows);
     context on = open_context("sim:h200", 0, 0);
     network_options options;
     options.widths.assign(7, 256);
-    options.rows = 64;
+    options.rows = rows;
     options.place = SG_WEIGHTS_STREAMED;
-    options.weights = weights;
+    options.weights = SG_MEMORY_PINNED;
     options.pipeline.batches_in_flight = 40;
     const network net(on, options);
     sg_pipeline_info info = SG_PIPELINE_INFO_INIT;

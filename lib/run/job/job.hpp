@@ -129,6 +129,7 @@ class alignas(64) job final : public object {
                           std::size_t batch_size) noexcept;  // as a member of a batch
   // All commands of its program ran in parallel, `busy_ns` in sum. The times are 0 where no caller can query them.
   void commands_completed(std::int64_t start_ns, std::int64_t end_ns, std::int64_t busy_ns) noexcept;
+  void add_child(const job &completed) noexcept;  // children may complete at the same time
   std::int64_t ready_ns() const noexcept { return ready_ns_.load(std::memory_order_relaxed); }
 
   // --- Any holder of a reference ---

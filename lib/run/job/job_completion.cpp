@@ -143,12 +143,14 @@ void job::finish() noexcept {
   home.job_completed(*this);
   if (plain || !parent) return;
   if (status != SG_STATUS_OK) {
-    char text[sizeof message_ + 40];
-    std::snprintf(text, sizeof text, "submission %d of the graph: %s", child_index, message_);
+    char text[sizeof message_ + sizeof label_ + 40];
+    if (has_label_)
+      std::snprintf(text, sizeof text, "submission %d of the graph (%s): %s", child_index, label_, message_);
+    else
+      std::snprintf(text, sizeof text, "submission %d of the graph: %s", child_index, message_);
     parent->fail(status, text);
   }
-  parent->commands_run_.fetch_add(1, std::memory_order_relaxed);
-  parent->not_before(end_ns());
+  parent->add_child(*this);
   parent->release_start();
 }
 

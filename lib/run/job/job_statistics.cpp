@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times and counters of a job.
 #include <algorithm>
+#include <atomic>
 
 #include "base/error.hpp"
 #include "plan/schedule/schedule.hpp"
@@ -56,6 +57,18 @@ void job::add_time(const inflight_command &command, std::int64_t not_before_ns) 
   busy_ns_ += (end - start_ns) / command.batch_size;
 }
 
+void job::add_child(const job &completed) noexcept {
+  commands_run_.fetch_add(1, std::memory_order_relaxed);
+  not_before(completed.end_ns());
+  if (completed.start_ns_ == unset) return;
+  const std::atomic_ref<std::int64_t> start(start_ns_), busy(busy_ns_);
+  busy.fetch_add(completed.busy_ns_, std::memory_order_relaxed);
+  for (std::int64_t now = start.load(std::memory_order_relaxed);
+       (now == unset || completed.start_ns_ < now) &&
+       !start.compare_exchange_weak(now, completed.start_ns_, std::memory_order_relaxed);) {
+  }
+}
+
 void job::statistics(sg_job_statistics &out) const noexcept {
   out.start_ns = start_ns_ == unset ? 0 : start_ns_;
   out.end_ns = start_ns_ == unset ? 0 : end_ns();
@@ -66,6 +79,8 @@ void job::statistics(sg_job_statistics &out) const noexcept {
     out.commands = graph->commands;
     out.commands_run = status_ == SG_STATUS_OK ? out.commands : 0;
     out.flops = graph->flops;
+    out.bytes_in = graph->bytes_in;
+    out.bytes_out = graph->bytes_out;
     copy_text(out.strategy, sizeof out.strategy, kind == work_kind::device_graph ? "graph of the device" : "graph");
   } else if (kind == work_kind::copy) {
     const auto bytes = static_cast<std::uint64_t>(copy.width) * static_cast<std::uint64_t>(copy.height);

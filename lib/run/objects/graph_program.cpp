@@ -154,12 +154,24 @@ std::vector<access> in_few_ranges(const std::vector<submission> &works) {
 }  // namespace
 
 graph_program::graph_program(std::vector<submission> recorded) : works(std::move(recorded)) {
-  commands = static_cast<std::int32_t>(works.size());
-  for (const submission &work : works)
-    if (work.program) flops += work.program->schedule->flops;
   auto alone = std::make_shared<recorded_graph>();
-  alone->commands = commands;
-  alone->flops = flops;
+  alone->commands = static_cast<std::int32_t>(works.size());
+  for (const submission &work : works) {
+    if (work.kind == work_kind::copy) {
+      const bool to_device = work.copy.dst_space.kind == SG_MEMORY_DEVICE;
+      const bool from_device = work.copy.src_space.kind == SG_MEMORY_DEVICE;
+      const auto bytes = static_cast<std::uint64_t>(work.copy.width) * static_cast<std::uint64_t>(work.copy.height);
+      if (to_device != from_device) (to_device ? alone->bytes_in : alone->bytes_out) += bytes;
+    } else if (work.program) {
+      alone->flops += work.program->schedule->flops;
+      alone->bytes_in += static_cast<std::uint64_t>(work.program->schedule->bytes_in);
+      alone->bytes_out += static_cast<std::uint64_t>(work.program->schedule->bytes_out);
+    }
+  }
+  commands = alone->commands;
+  flops = alone->flops;
+  bytes_in = alone->bytes_in;
+  bytes_out = alone->bytes_out;
   totals = std::move(alone);
 }
 

@@ -89,7 +89,7 @@ const lt_functions &lt() noexcept { return the_lt().functions; }
 const blas_functions *load_blas(char *reason, std::uint64_t size) noexcept {
   const loaded &library = the_library();
   if (library.ok) return &library.functions;
-  std::snprintf(reason, size, "%s", library.reason);
+  std::snprintf(reason, size, "%.*s", static_cast<int>(size) - 1, library.reason);
   return nullptr;
 }
 

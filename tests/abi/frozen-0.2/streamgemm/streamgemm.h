@@ -15,6 +15,7 @@
 #include <streamgemm/layers.h>
 #include <streamgemm/memory.h>
 #include <streamgemm/metrics.h>
+#include <streamgemm/pipeline.h>
 #include <streamgemm/plan.h>
 #include <streamgemm/queue.h>
 #include <streamgemm/status.h>

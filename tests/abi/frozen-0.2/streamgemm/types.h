@@ -39,6 +39,8 @@ typedef struct sg_queue sg_queue;
 typedef struct sg_plan sg_plan;
 /** Submissions that are recorded once and run together many times. See graph.h. */
 typedef struct sg_graph sg_graph;
+/** Batches that pass through stages. See pipeline.h. */
+typedef struct sg_pipeline sg_pipeline;
 /** A recording of what ran when. See trace.h. */
 typedef struct sg_trace sg_trace;
 

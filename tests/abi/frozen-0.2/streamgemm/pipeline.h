@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file pipeline.h
+ * @brief Pipelines: batches that pass through stages, beside their transfers and those of streamed weights.
+ *
+ * A stage is recorded once: sg_pipeline_add_stage returns addresses that stand for its input, its output, its workspace
+ * and its weights, and a graph; the operations of the stage are recorded into the graph (sg_submit.graph) with these
+ * addresses. Each pushed batch runs the recorded operations with the addresses of its own buffers. A stage that is to
+ * differ from batch to batch has a function instead, which is called for each batch.
+ *
+ * The input of the first stage is the batch's; that of another stage is the output of the stage before it. The output
+ * of the last stage is the batch's result. In host memory, they are copied to and from the device beside the work of
+ * other batches; in the device's own memory, at addresses that are multiples of 64, they are used in place. With
+ * unified memory (cpu) all memory is the device's own.
+ *
+ * Weights are resident (copied to the device once) or streamed: copied for every batch, into as many buffers as keep
+ * the link busy while earlier stages compute. A stage may record the operation that expands them, such as a
+ * dequantization into its workspace.
+ *
+ * All orders follow from the memory that operations read and write (sg_gemm_async). When it is prepared, the batches of
+ * a pipeline are simulated on the device's model to choose its depth and its weight buffers, and the same submissions
+ * are proved free of races if the context has SG_CONTEXT_CHECK_HAZARDS.
+ *
+ * Results are complete in the order of the batches. A batch that fails, or is cancelled, does not stop the next one.
+ */
+#ifndef STREAMGEMM_PIPELINE_H
+#define STREAMGEMM_PIPELINE_H
+
+#include <streamgemm/context.h>
+#include <streamgemm/graph.h>
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Options of sg_pipeline_create. Since 0.2. */
+typedef struct sg_pipeline_options {
+  size_t struct_size;    /**< sizeof(sg_pipeline_options), set by SG_PIPELINE_OPTIONS_INIT. */
+  uint64_t input_bytes;  /**< Bytes of a batch's input; > 0. */
+  uint64_t memory_limit; /**< Limit of the pipeline's device memory in bytes; 0: nine tenths of what the device model's
+                              memory, or the context's limit, leaves beside the context's buffers. */
+  int32_t depth;         /**< Batches that have buffers of their own; 0: chosen by simulation, at most 4. At most 64. */
+  int32_t weight_buffers; /**< Buffers of streamed weights, each large enough for any stage; 0: chosen by simulation, at
+                             most
+                               4. At most 64. */
+  int32_t batches_in_flight; /**< Limit of batches that have been pushed and have not completed; 0: twice the depth,
+                                plus 2. */
+  sg_when_full when_full;    /**< What sg_pipeline_push_async does at that limit. Default: it waits. */
+} sg_pipeline_options;
+
+/** Initial value of an sg_pipeline_options. */
+#define SG_PIPELINE_OPTIONS_INIT \
+  { sizeof(sg_pipeline_options), 0, 0, 0, 0, 0, SG_WHEN_FULL_BLOCK }
+
+/** Where the weights of a stage are while batches run. Since 0.2. */
+typedef enum sg_weights_place {
+  SG_WEIGHTS_AUTO = 0, /**< Resident as far as the memory limit allows, spread over the stages; streamed otherwise. */
+  SG_WEIGHTS_RESIDENT = 1, /**< Copied to the device when the pipeline is prepared. */
+  SG_WEIGHTS_STREAMED = 2  /**< Copied for every batch. */
+} sg_weights_place;
+
+/** An array of weights. In the device's own memory it is used in place. Since 0.2. */
+typedef struct sg_weight {
+  const void *data; /**< Its values; unchanged and valid until the pipeline and its batches are complete and released.
+                       Ordinary memory is staged by host threads, pinned memory is copied directly. */
+  uint64_t bytes;   /**< > 0. */
+} sg_weight;
+
+/** A stage, with the addresses that its operations use. Since 0.2. */
+typedef struct sg_stage {
+  size_t struct_size; /**< sizeof(sg_stage), set by SG_STAGE_INIT. */
+  sg_graph *graph; /**< Takes the operations. The pipeline's: not to be released or run; valid until it is prepared. */
+  const void
+      *input;   /**< Of as many bytes as the output of the stage before; multiples of 256, like all addresses here. */
+  void *output; /**< Of sg_stage_desc.output_bytes. */
+  void *workspace;      /**< Of sg_stage_desc.workspace_bytes; its contents at the start are undefined. NULL: none. */
+  void *const *weights; /**< The address of each weight; read only. NULL: none. Valid until the pipeline is released. */
+  int64_t batch;     /**< In a function: the number of the batch, from 0, or -1 when the pipeline is prepared: what is
+                        recorded     then is only planned. In a recorded stage -1. */
+  int32_t index;     /**< The number of the stage, from 0. */
+  uint32_t reserved; /**< 0. */
+} sg_stage;
+
+/** Initial value of an sg_stage. */
+#define SG_STAGE_INIT \
+  { sizeof(sg_stage), NULL, NULL, NULL, NULL, NULL, -1, 0, 0 }
+
+/**
+ * Records a stage's operations for one batch into stage->graph. It runs on the thread that pushes, one at a time, and
+ * may not use the pipeline.
+ * @param stage Valid during the call. The addresses are those of sg_pipeline_add_stage; the graph is another one for
+ * each batch.
+ * @param user sg_stage_desc.user.
+ * @return SG_STATUS_OK, or the status with which the push fails; the batch is then not submitted.
+ */
+typedef sg_status (*sg_stage_function)(const sg_stage *stage, void *user);
+
+/** Descriptor of a stage. Since 0.2. */
+typedef struct sg_stage_desc {
+  size_t struct_size;         /**< sizeof(sg_stage_desc), set by SG_STAGE_DESC_INIT. */
+  const char *name;           /**< In messages and labels; copied. NULL: "stage N". */
+  uint64_t output_bytes;      /**< > 0. */
+  uint64_t workspace_bytes;   /**< 0: none. Stages of one batch share the memory. */
+  const sg_weight *weights;   /**< weight_count weights; read during the call only. */
+  int32_t weight_count;       /**< >= 0. */
+  sg_weights_place place;     /**< Default: automatic. */
+  sg_stage_function function; /**< Called for each batch. NULL: the stage is recorded once. */
+  void *user;                 /**< Passed to the function; the caller's, valid until the pipeline is released. */
+} sg_stage_desc;
+
+/** Initial value of an sg_stage_desc. */
+#define SG_STAGE_DESC_INIT \
+  { sizeof(sg_stage_desc), NULL, 0, 0, NULL, 0, SG_WEIGHTS_AUTO, NULL, NULL }
+
+/** A prepared pipeline: what was chosen, and what the simulation on the device's model predicts. Since 0.2. */
+typedef struct sg_pipeline_info {
+  size_t struct_size;          /**< sizeof(sg_pipeline_info), set by SG_PIPELINE_INFO_INIT. */
+  int32_t stages;              /**< Number of stages. */
+  int32_t streamed_stages;     /**< Those with streamed weights. */
+  int32_t depth;               /**< Batches with buffers of their own. */
+  int32_t weight_buffers;      /**< Buffers of streamed weights. */
+  uint64_t device_bytes;       /**< Device memory of the pipeline, resident weights included. */
+  uint64_t resident_bytes;     /**< Of resident weights. */
+  uint64_t streamed_bytes;     /**< Of streamed weights: what every batch copies. */
+  double seconds_per_batch;    /**< Of successive batches, all overlaps included. */
+  double transfer_in_seconds;  /**< Of one batch's input and streamed weights over the link. */
+  double transfer_out_seconds; /**< Of one batch's result. */
+  double work_seconds;         /**< Of one batch's operations, without transfers. */
+} sg_pipeline_info;
+
+/** Initial value of an sg_pipeline_info. */
+#define SG_PIPELINE_INFO_INIT \
+  { sizeof(sg_pipeline_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/**
+ * Creates a pipeline without stages.
+ * @param options NULL is refused: input_bytes has no default.
+ * @param[out] out_pipeline One reference, to be released by sg_pipeline_release; NULL on failure.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_OUT_OF_MEMORY.
+ * Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_create(sg_context *context, const sg_pipeline_options *options,
+                                    sg_pipeline **out_pipeline);
+
+/**
+ * Adds a reference.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_retain(sg_pipeline *pipeline);
+
+/**
+ * Releases a reference. Batches in flight continue; the device memory is freed after them.
+ * @return SG_STATUS_OK or SG_STATUS_INVALID_HANDLE. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_release(sg_pipeline *pipeline);
+
+/**
+ * Adds the next stage.
+ * @param desc The stage; read during the call only.
+ * @param[out] out_stage The stage's graph and addresses, valid for recording until the pipeline is prepared. The
+ * addresses stand for those of each batch: they may be passed to operations and offset within their bytes, not
+ * accessed. NULL only with a function.
+ * @return SG_STATUS_OK, SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT, SG_STATUS_BUSY (the pipeline is
+ * prepared), SG_STATUS_OUT_OF_MEMORY. Never blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_desc *desc, sg_stage *out_stage);
+
+/**
+ * Chooses the depth and the weight buffers, allocates the device memory and submits the copies of resident weights. The
+ * first push does it if this is not called. Writes a warning to the log (docs/logging.md) when weights are streamed
+ * that would fit into the memory limit, and when their transfer takes longer than the work.
+ * @param[out] out_info What was chosen and predicted. May be NULL.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (no stage, or one without operations),
+ * SG_STATUS_OUT_OF_MEMORY (the limit is too low, with the bytes that are needed; or the device has less),
+ * SG_STATUS_UNSUPPORTED, or a function's status: the pipeline is not prepared, and this may be called again. Blocks
+ * while it plans. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *out_info);
+
+/**
+ * Describes the prepared pipeline as text: stages, memory, predicted times, and by what factor batches would have to
+ * grow for the work to hide the transfers, or how much of the work's time they leave.
+ * @param[out] text At most size - 1 bytes and a NUL. May be NULL if size is 0.
+ * @param[out] out_size The size that holds all of it. May be NULL.
+ * @return As sg_pipeline_prepare, which it calls. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_t size, uint64_t *out_size);
+
+/**
+ * Pushes a batch and returns; its job completes when the result is complete.
+ * @param input input_bytes of the options, unchanged until the job completes.
+ * @param output The output_bytes of the last stage, used by nobody else until the job completes; it may not overlap the
+ * input. If the batch fails, its contents are undefined.
+ * @param submit Order, priority, completion queue, deadline; NULL for the defaults. Its plan is ignored, its graph is
+ * NULL.
+ * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
+ * @return As sg_gemm_async and sg_pipeline_prepare; SG_STATUS_BUSY with SG_WHEN_FULL_REFUSE at the limit of batches;
+ * SG_STATUS_DEADLOCK if a function or a callback would wait for a batch: nothing is submitted.
+ * Blocks at the limit of batches in flight, otherwise never on work in flight. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit,
+                                        sg_job **out_job);
+
+/**
+ * Pushes a batch and waits for it: sg_pipeline_push_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_pipeline_push(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_PIPELINE_H */
