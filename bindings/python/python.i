@@ -56,6 +56,7 @@
 /* Replaced by plan_text below, for text of any length. */
 %ignore sg_plan_describe;
 %ignore sg_trace_export; /* trace_bytes below */
+%ignore sg_pipeline_describe; /* pipeline_text below */
 %ignore sg_metrics_text; /* metrics_text below */
 %ignore sg_job_message; /* a Job keeps its message */
 %ignore sg_job_label; /* job_label below */
@@ -70,6 +71,17 @@ static PyObject *plan_text(sg_plan *plan, sg_plan_format format) {
   char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
   if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
   if (text) status = sg_plan_describe(plan, format, text, size, NULL);
+  PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
+  PyMem_Free(text);
+  return made;
+}
+
+static PyObject *pipeline_text(sg_pipeline *pipeline) {
+  uint64_t size = 0;
+  sg_status status = sg_pipeline_describe(pipeline, NULL, 0, &size);
+  char *text = status == SG_STATUS_OK ? PyMem_Malloc(size) : NULL;
+  if (status == SG_STATUS_OK && !text) return PyErr_NoMemory();
+  if (text) status = sg_pipeline_describe(pipeline, text, size, NULL);
   PyObject *made = status == SG_STATUS_OK ? PyUnicode_FromString(text) : raise_status(status, sg_last_error_message());
   PyMem_Free(text);
   return made;
@@ -113,6 +125,7 @@ static PyObject *job_label(sg_job *job) {
 PyObject *metrics_text(void);
 PyObject *job_label(sg_job *job);
 PyObject *plan_text(sg_plan *plan, sg_plan_format format);
+PyObject *pipeline_text(sg_pipeline *pipeline);
 PyObject *trace_bytes(sg_trace *trace, sg_trace_format format);
 
 %init %{

@@ -17,8 +17,8 @@ static PyObject *keep_gemm(PyObject *to, PyObject *given, call *in, gemm_request
   return keeper;
 }
 
-/* (keeper, more), or the exception of a refused recording. */
-static PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
+/* (keeper, more), or the exception of a refused recording. Takes the keeper. */
+PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
   PyObject *both =
       status == SG_STATUS_OK ? Py_BuildValue("(OO)", keeper, more) : raise_status(status, sg_last_error_message());
   Py_DECREF(keeper);
@@ -26,7 +26,7 @@ static PyObject *kept(PyObject *keeper, sg_status status, PyObject *more) {
 }
 
 /* A recorded submission runs after no job. */
-static bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit) {
+bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit) {
   call none = {0};
   const bool filled = fill_order(&none, g, submit);
   submit->graph = (sg_graph *)(uintptr_t)graph;

@@ -161,3 +161,31 @@ PyObject *submit_layer(PyObject *self, PyObject *args) {
   Py_CLEAR(p.result);
   return made;
 }
+
+/* record_layer(graph, target, kind, x, second, third, out, epsilon, number, stream, (), priority, untracked, label):
+ * (keeper, result). */
+PyObject *record_layer(PyObject *self, PyObject *args) {
+  unsigned long long graph;
+  PyObject *to, *made = NULL;
+  layer_arguments g;
+  order_arguments og = {0};
+  call in = {0};
+  layer_request p;
+  sg_submit submit;
+  (void)self;
+  p.result = NULL;
+  if (!PyArg_ParseTuple(args, "KOiOOOOdLOOOOO", &graph, &to, &g.kind, &g.x, &g.second, &g.third, &g.out, &g.epsilon,
+                        &g.number, &og.stream, &og.after, &og.priority, &og.untracked, &og.label) ||
+      !order_recorded(&og, graph, &submit))
+    return NULL;
+  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_layer(&in, &p, &g)) {
+    sg_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = run_layer(&in, g.kind, &p, &submit, NULL);
+    Py_END_ALLOW_THREADS
+    made = kept(Py_NewRef(in.job), status, p.result);
+  }
+  call_done(&in);
+  Py_CLEAR(p.result);
+  return made;
+}

@@ -142,11 +142,13 @@ bool none_in_flight(void);                                /* of the posted jobs 
 PyObject *drain(PyObject *self, PyObject *queue);
 PyObject *set_queue(PyObject *self, PyObject *handle);
 
-/* submit.c, group.c, copy.c; methods of the module */
+/* submit.c, group.c, copy.c, layers.c, pipeline.c; methods of the module */
 PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
+PyObject *record_layer(PyObject *self, PyObject *args);
+PyObject *push_batch(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
 
 /* result.c; a method of the module */

@@ -125,6 +125,10 @@ bool ready_to_post(void); /* starts the thread that completes jobs */
 /* The job of an accepted submission, or the exception of a refused one. Takes the job from the call. */
 PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, PyObject *result);
 
+/* graph.c: of recordings */
+bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit);
+PyObject *kept(PyObject *keeper, sg_status status, PyObject *more);
+
 /* blocking.c */
 /* Runs it until it completes; false: an exception, its own or that of a signal, which has cancelled it. */
 bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit);

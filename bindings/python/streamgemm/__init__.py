@@ -29,7 +29,7 @@ from . import _raw  # noqa: E402
 from . import _arrays, _completer, _enums, _job, _results  # noqa: E402
 from ._context import Context  # noqa: E402
 from ._default import default_context, matmul, matmul_async, set_default_context  # noqa: E402
-from ._enums import Activation, Compute, Function, LinkClass, Mask, MemoryKind, Op, PlanFormat, Split, Status, TraceFormat, WhenFull  # noqa: E402
+from ._enums import Activation, Compute, Function, LinkClass, Mask, MemoryKind, Op, PlanFormat, Split, Status, TraceFormat, WeightsPlace, WhenFull  # noqa: E402
 from ._errors import (
     BackendFailure,
     Busy,
@@ -51,6 +51,7 @@ from ._graph import Graph  # noqa: E402
 from ._job import Job  # noqa: E402
 from ._matrix import Matrix  # noqa: E402
 from ._memory import Buffer, Pinned  # noqa: E402
+from ._pipeline import Pipeline, Stage  # noqa: E402
 from ._plan import Plan, PlanOptions  # noqa: E402
 from ._streams import Event, Stream  # noqa: E402
 from ._records import (  # noqa: E402
@@ -58,6 +59,7 @@ from ._records import (  # noqa: E402
     ContextMetrics,
     DeviceInfo,
     DevicePeer,
+    PipelineInfo,
     Prediction,
     Statistics,
     TraceMetrics,
@@ -113,12 +115,15 @@ __all__ = [
     "Op",
     "OutOfMemory",
     "Pinned",
+    "Pipeline",
+    "PipelineInfo",
     "Plan",
     "PlanFormat",
     "PlanOptions",
     "Prediction",
     "Shutdown",
     "Split",
+    "Stage",
     "Statistics",
     "Status",
     "Stream",
@@ -126,6 +131,7 @@ __all__ = [
     "TraceFormat",
     "TraceMetrics",
     "Unsupported",
+    "WeightsPlace",
     "WhenFull",
     "backends",
     "default_context",

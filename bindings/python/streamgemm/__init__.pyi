@@ -137,6 +137,11 @@ class WhenFull(enum.IntEnum):
     BLOCK = 0
     REFUSE = 1
 
+class WeightsPlace(enum.IntEnum):
+    AUTO = 0
+    RESIDENT = 1
+    STREAMED = 2
+
 class PlanFormat(enum.IntEnum):
     TEXT = 0
     JSON = 1
@@ -212,6 +217,19 @@ class Prediction(_Record):
     commands: int
     compute_lanes: int
     strategy: str
+
+class PipelineInfo(_Record):
+    stages: int
+    streamed_stages: int
+    depth: int
+    weight_buffers: int
+    device_bytes: int
+    resident_bytes: int
+    streamed_bytes: int
+    seconds_per_batch: float
+    transfer_in_seconds: float
+    transfer_out_seconds: float
+    work_seconds: float
 
 class ContextMetrics(_Record):
     jobs_submitted: int
@@ -445,6 +463,23 @@ class Graph(_Handle):
         self, index: int, a: _Operand, b: _Operand, c: _C, *, alpha: complex = ..., beta: complex = ...,
         bias: _Bias = ...,
     ) -> _C: ...
+    def elementwise(
+        self, function: Function | str, x: _Source, b: _Source | None = ..., out: _Source | None = ..., *,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def softmax(
+        self, x: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ..., mask_offset: int = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def layer_norm(
+        self, x: _Source, gamma: _Source | None = ..., beta: _Source | None = ..., out: _Source | None = ..., *,
+        epsilon: float = ..., stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ...,
+    ) -> Any: ...
+    def rms_norm(
+        self, x: _Source, gamma: _Source | None = ..., out: _Source | None = ..., *, epsilon: float = ...,
+        stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     @overload
     def update(
@@ -464,6 +499,50 @@ class Graph(_Handle):
         self, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> list[Any]: ...
+
+class Stage(Graph):
+    index: int
+    input: Matrix
+    output: Matrix
+    weights: tuple[Matrix, ...]
+    def __init__(
+        self, pipeline: Pipeline, filled: Any, given: Any, output: Any, weights: Sequence[Matrix], workspace_bytes: int,
+    ) -> None: ...
+    def workspace(self, shape: Sequence[int], dtype: str = ..., *, offset: int = ...) -> Matrix: ...
+
+class Pipeline(_Handle):
+    def __init__(
+        self, context: Context, shape: Sequence[int], dtype: str = ..., *, memory_limit: int = ..., depth: int = ...,
+        weight_buffers: int = ..., batches_in_flight: int = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ...,
+    ) -> None: ...
+    def stage(
+        self, shape: Sequence[int], dtype: str | None = ..., *, weights: Sequence[_Array] = ..., workspace: int = ...,
+        place: WeightsPlace | Literal["auto", "resident", "streamed"] = ..., name: str | None = ...,
+    ) -> Stage: ...
+    @property
+    def info(self) -> PipelineInfo: ...
+    def describe(self) -> str: ...
+    @overload
+    def push_async(
+        self, x: _Source, out: None = ..., *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    @overload
+    def push_async(
+        self, x: _Source, out: _C, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[_C]: ...
+    @overload
+    def push(
+        self, x: _Source, out: None = ..., *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    @overload
+    def push(
+        self, x: _Source, out: _C, *, stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> _C: ...
 
 class Stream(_Handle):
     def __init__(self, handle: int) -> None: ...
@@ -676,6 +755,11 @@ class Context(_Handle):
         activation: _Activation | None = ..., options: PlanOptions | None = ...,
     ) -> Plan: ...
     def graph(self) -> Graph: ...
+    def pipeline(
+        self, shape: Sequence[int], dtype: str = ..., *, memory_limit: int = ..., depth: int = ...,
+        weight_buffers: int = ..., batches_in_flight: int = ...,
+        when_full: WhenFull | Literal["block", "refuse"] = ...,
+    ) -> Pipeline: ...
 
 def default_context() -> Context: ...
 def set_default_context(context: Context | None) -> None: ...

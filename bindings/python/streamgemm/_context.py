@@ -10,6 +10,7 @@ from ._handles import Handle
 from ._layers import LayerMethods
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, Matrix, _place_of, bounds_of
 from ._memory import Buffer, Pinned, pinned_empty
+from ._pipeline import Pipeline
 from ._plan import Plan
 from ._gemm import GemmMethods
 from ._records import ContextMetrics, DeviceInfo, fields_of
@@ -148,6 +149,10 @@ class Context(Handle, GemmMethods, LayerMethods):
     def graph(self):
         """An empty graph: submissions are recorded into it and run together."""
         return Graph(self)
+
+    def pipeline(self, shape, dtype="f32", **options):
+        """A Pipeline for batches of that shape and dtype, without stages. options: as for Pipeline."""
+        return Pipeline(self, shape, dtype, **options)
 
     def __repr__(self):
         return f"<streamgemm.Context {'closed' if self.closed else self.device.name}>"

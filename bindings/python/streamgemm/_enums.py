@@ -34,6 +34,7 @@ LinkClass = _enum("LinkClass", "SG_LINK_", "Class of the connection between two 
 WhenFull = _enum(
     "WhenFull", "SG_WHEN_FULL_", "What a submission does when as many jobs are in flight as the context allows."
 )
+WeightsPlace = _enum("WeightsPlace", "SG_WEIGHTS_", "Where the weights of a pipeline's stage are while batches run.")
 TraceFormat = _enum("TraceFormat", "SG_TRACE_", "Format of a written trace.")
 PlanFormat = _enum("PlanFormat", "SG_PLAN_", "Form of a plan's description.")
 

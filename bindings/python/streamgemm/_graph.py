@@ -9,6 +9,7 @@ from ._enums import integer
 from ._errors import InvalidArgument
 from ._handles import Handle
 from ._job import Job, finished
+from ._layers import RecordedLayerMethods
 
 
 class _Gemm(NamedTuple):
@@ -20,8 +21,8 @@ class _Gemm(NamedTuple):
     activation: object
 
 
-class Graph(Handle):
-    """Records GEMMs and copies and runs them together, any number of times; by Context.graph.
+class Graph(Handle, RecordedLayerMethods):
+    """Records operations and runs them together, any number of times; by Context.graph.
 
     They are ordered as separate submissions would be: by streams, and by operands that overlap. A graph keeps its
     operands, and so does each run until it has completed.
@@ -29,12 +30,14 @@ class Graph(Handle):
 
     def __init__(self, context):
         """An empty graph of `context`."""
-        self._target = context._open_target()
+        self._start(context)
         self._own(_raw.sg_graph_create(context._open()), _raw.sg_graph_release)
+
+    def _start(self, context):
+        self._target = context._open_target()
         self._lock = threading.Lock()
-        self._kept = (
-            []
-        )  # of each submission: its keeper, its result, and the properties that later operands keep
+        # Of each submission: its keeper, its result, and the properties that later operands keep.
+        self._kept = []
 
     def __len__(self):
         return _raw.sg_graph_submission_count(self._open())
@@ -100,6 +103,8 @@ class Graph(Handle):
         index = integer(index, "index")
         if not 0 <= index < len(self._kept):
             raise InvalidArgument(f"index is {index}; the graph has {len(self._kept)} submissions")
+        if self._kept[index][2] is None:
+            raise InvalidArgument(f"the submission {index} is an operation between GEMMs, which keeps its operands")
         return self._kept[index]
 
     def set_gemm(self, index, a, b, c=None, *, alpha=1.0, beta=0.0, bias=None):

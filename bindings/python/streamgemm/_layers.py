@@ -129,4 +129,49 @@ class LayerMethods:
             x, gamma, out, epsilon=epsilon, stream=stream, after=after, priority=priority, untracked=untracked,
             timeout=timeout, label=label,
         ))
+
+
+class RecordedLayerMethods:
+    """The same operations recorded into a Graph, which has _target, _lock and _kept."""
+
+    def _record_layer(self, kind, x, second, third, out, epsilon, number, stream, priority, untracked, label):
+        with self._lock:
+            keeper, result = _raw.record_layer(
+                self._open(), self._target, kind, x, second, third, out, epsilon, number, stream, _NOTHING, priority,
+                untracked, label,
+            )
+            self._kept.append((keeper, result, None))
+        return result
+
+    def elementwise(self, function, x, b=None, out=None, *, stream=None, priority=0, untracked=False, label=None):
+        """Records out = function(x), or function(x, b); returns out. function, x, b, out, stream, priority, untracked, label: as
+        for Context.elementwise_async."""
+        return self._record_layer(
+            _ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, priority, untracked, label,
+        )
+
+    def softmax(self, x, out=None, *, mask=None, mask_offset=0, stream=None, priority=0, untracked=False, label=None):
+        """Records the softmax of each row of x; returns out. x, out, mask, mask_offset, stream, priority, untracked, label: as for
+        Context.softmax_async."""
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return self._record_layer(
+            _CAUSAL_SOFTMAX if causal else _SOFTMAX, x, None, None, out, 0.0,
+            integer(mask_offset, "mask_offset", -(1 << 61), 1 << 61), stream, priority, untracked, label,
+        )
+
+    def layer_norm(
+        self, x, gamma=None, beta=None, out=None, *, epsilon=1e-5, stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the layer norm of each row of x; returns out. x, gamma, beta, out, epsilon, stream, priority, untracked, label: as
+        for Context.layer_norm_async."""
+        return self._record_layer(
+            _LAYER_NORM, x, gamma, beta, out, epsilon, 0, stream, priority, untracked, label,
+        )
+
+    def rms_norm(self, x, gamma=None, out=None, *, epsilon=1e-5, stream=None, priority=0, untracked=False, label=None):
+        """Records the RMS norm of each row of x; returns out. x, gamma, out, epsilon, stream, priority, untracked, label: as for
+        Context.rms_norm_async."""
+        return self._record_layer(
+            _RMS_NORM, x, gamma, None, out, epsilon, 0, stream, priority, untracked, label,
+        )
 # fmt: on

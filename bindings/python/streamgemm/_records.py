@@ -76,6 +76,12 @@ class Statistics(Record):
     _struct = _raw.sg_job_statistics
 
 
+class PipelineInfo(Record):
+    """A prepared pipeline: what was chosen, and what the device model predicts."""
+
+    _struct = _raw.sg_pipeline_info
+
+
 class ContextMetrics(Record):
     """Counters of a context."""
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pipelines: a batch is an array of the pipeline's shape without gaps, and so is its result. */
+#include <string.h>
+
+#include "submission.h"
+
+/* Whether an array has the shape, type and strides of `form`, another one; an exception if not. */
+static bool has_form(const view *v, const char *name, const view *form) {
+  bool same = v->ndim == form->ndim;
+  for (int i = 0; same && i < v->ndim; ++i) same = v->shape[i] == form->shape[i];
+  if (!same) {
+    PyObject *is = shape_text(v), *should = shape_text(form);
+    if (is && should) raise_argument("%s has shape %R; the pipeline's has %R", name, is, should);
+    Py_XDECREF(is);
+    Py_XDECREF(should);
+    return false;
+  }
+  if (v->dtype != form->dtype)
+    return raise_argument("%s is %s; the pipeline's is %s", name, sg_dtype_name(v->dtype), sg_dtype_name(form->dtype));
+  for (int i = 0; i < v->ndim; ++i)
+    if (v->shape[i] > 1 && v->strides[i] != form->strides[i])
+      return raise_argument("%s has gaps, or another order: it must be contiguous and row major", name);
+  return true;
+}
+
+/* push_batch(type, pipeline, target, (form of x, form of out), keepers, x, out, stream, after, priority, untracked,
+ * timeout, label): a Job whose result is out; None makes a new array like x. */
+PyObject *push_batch(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  unsigned long long pipeline;
+  PyObject *to, *form_x, *form_out, *keepers, *x_given, *out_given, *result = NULL, *made = NULL;
+  order_arguments og = {0};
+  call in = {.in_order = true};
+  sg_submit submit;
+  view wanted_x, wanted_out, x, out;
+  hold held[2];
+  (void)self;
+  memset(held, 0, sizeof held);
+  if (!PyArg_ParseTuple(args, "OKO(OO)OOOOOOOOO", &type, &pipeline, &to, &form_x, &form_out, &keepers, &x_given,
+                        &out_given, &og.stream, &og.after, &og.priority, &og.untracked, &og.timeout, &og.label))
+    return NULL;
+  bool ready = target_of(to, &in.to) && call_begin(&in, type) && view_of(form_x, "x", false, &wanted_x, &held[0]) &&
+               view_of(form_out, "out", false, &wanted_out, &held[1]);
+  PyObject *const array = ready ? settled(&in, x_given, "x") : NULL;
+  ready = array && see_array(&in, array, "x", false, &x) && has_form(&x, "x", &wanted_x);
+  if (ready && out_given == Py_None) {
+    gemm_shape shape = {.ndim = wanted_out.ndim};
+    memcpy(shape.extent, wanted_out.shape, (size_t)wanted_out.ndim * sizeof *wanted_out.shape);
+    result = new_result(array, wanted_out.dtype, &shape, false);
+  } else if (ready) {
+    result = settled(&in, out_given, "out");
+    Py_XINCREF(result);
+  }
+  ready = result && see_array(&in, result, "out", true, &out) && has_form(&out, "out", &wanted_out);
+  if (ready && fill_order(&in, &og, &submit) && ready_to_post()) {
+    sg_job *handle = NULL;
+    sg_status status;
+    hold *const kept_operands = job_hold(in.job);
+    if (kept_operands) {
+      kept_operands->owner = Py_NewRef(keepers);
+      post_completion(&submit, in.job);
+      Py_BEGIN_ALLOW_THREADS
+      status = sg_pipeline_push_async((sg_pipeline *)(uintptr_t)pipeline, x.data, out.data, &submit, &handle);
+      Py_END_ALLOW_THREADS
+      made = posted(&in, &submit, status, handle, result);
+    }
+  }
+  call_done(&in);
+  let_go(&held[0]);
+  let_go(&held[1]);
+  Py_XDECREF(result);
+  return made;
+}

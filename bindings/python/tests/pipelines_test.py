@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines: stages recorded once, batches of arrays, places of weights, what is kept and what is refused."""
+
+import gc
+import unittest
+import weakref
+
+import numpy as np
+import streamgemm as sg
+from support import DeviceTest, eventually, integers as floats
+
+
+def integers(shape, seed=0):
+    return floats(shape, np.float64, seed)
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+class Pipelines(DeviceTest):
+    rows = 6
+
+    def network(self, place="auto", weights=None, **options):
+        """Two layers, the first with a bias and an activation; the arrays of weights."""
+        w1, b1, w2 = weights or (integers((5, 8), seed=1), integers((8,), seed=2), integers((8, 3), seed=3))
+        made = self.context.pipeline((self.rows, 5), "f64", **options)
+        hidden = made.stage((self.rows, 8), weights=(w1, b1), place=place, name="hidden")
+        hidden.gemm(hidden.input, hidden.weights[0], hidden.output, bias=hidden.weights[1], activation="relu")
+        last = made.stage((self.rows, 3), weights=(w2,), place=place)
+        last.gemm(last.input, last.weights[0], last.output)
+        return made, (w1, b1, w2)
+
+    def expected(self, x, weights):
+        w1, b1, w2 = weights
+        return relu(x @ w1 + b1) @ w2
+
+    def test_batches(self):
+        for place in ("auto", "resident", sg.WeightsPlace.STREAMED):
+            with self.subTest(place=place):
+                made, weights = self.network(place)
+                batches = [integers((self.rows, 5), seed=seed) for seed in range(9)]
+                jobs = [made.push_async(x) for x in batches]
+                for x, job in zip(batches, jobs):
+                    np.testing.assert_array_equal(self.expected(x, weights), job.result(300))
+                out = np.empty((self.rows, 3))
+                self.assertIs(out, made.push(batches[0], out))
+                np.testing.assert_array_equal(self.expected(batches[0], weights), out)
+
+    def test_pinned_and_device_arrays(self):
+        made, weights = self.network()
+        x = self.context.pinned_empty((self.rows, 5), "f64")
+        x[...] = integers((self.rows, 5))
+        on_device = self.context.buffer(x.nbytes).matrix(x.shape, "f64")
+        self.context.copy(on_device, x)
+        result = self.context.buffer(self.rows * 3 * 8).matrix((self.rows, 3), "f64")
+        made.push(on_device, result)
+        np.testing.assert_array_equal(self.expected(x, weights), self.context.copy(np.empty((self.rows, 3)), result))
+        np.testing.assert_array_equal(self.expected(x, weights), made.push(x))
+
+    def test_a_job_as_input(self):
+        made, weights = self.network()
+        a, b = integers((self.rows, 4)), integers((4, 5), seed=9)
+        job = self.context.gemm_async(a, b)
+        np.testing.assert_array_equal(self.expected(a @ b, weights), made.push(job))
+
+    def test_a_workspace_and_operations_between(self):
+        made = self.context.pipeline((4, 4), "f32")
+        w = np.eye(4, dtype=np.float32)
+        stage = made.stage((4, 4), weights=(w,), workspace=2 * 64)
+        scores, probabilities = stage.workspace((4, 4)), stage.workspace((4, 4), offset=64)
+        stage.gemm(stage.input, stage.weights[0], scores)
+        stage.softmax(scores, probabilities, mask="causal")
+        stage.layer_norm(probabilities, out=stage.output)
+        x = np.zeros((4, 4), np.float32)
+        p = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
+        wanted = (p - p.mean(1, keepdims=True)) / np.sqrt(p.var(1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(wanted, made.push(x), atol=1e-5)
+
+    def test_figures(self):
+        made, _ = self.network("streamed", depth=2)
+        self.assertEqual((2, 2), (made.info.stages, made.info.depth))
+        self.assertGreater(made.info.seconds_per_batch, 0)
+        self.assertIn("2 stages", made.describe())
+
+    def test_weights_and_batches_are_kept(self):
+        made, weights = self.network("streamed", weights=None)
+        expected = self.expected(np.ones((self.rows, 5)), weights)
+        seen = [weakref.ref(each) for each in weights]
+        del weights
+        gc.collect()
+        job = made.push_async(np.ones((self.rows, 5)))
+        made.close()
+        gc.collect()
+        np.testing.assert_array_equal(expected, job.result(300))
+        del made, job
+        eventually(lambda: gc.collect() or not any(each() is not None for each in seen))
+
+    def test_graphs_record_operations(self):
+        x = np.array([[-1.0, 2.0]])
+        with self.context.graph() as graph:
+            if not self.context.device.unified_memory:
+                self.skipTest("host memory is not the device's")
+            y = graph.elementwise("relu", x)
+            z = graph.rms_norm(y)
+            graph.run()
+            np.testing.assert_array_equal([[0, 2]], y)
+            np.testing.assert_allclose([[0, 2 / np.sqrt(2 + 1e-5)]], z)
+            with self.assertRaisesRegex(sg.InvalidArgument, "keeps its operands"):
+                graph.update(0, x)
+
+    def test_refused(self):
+        made, _ = self.network()
+        x = integers((self.rows, 5))
+        for given, text in (
+            (x[:-1], "x has shape"),
+            (x.astype(np.float32), "x is f32"),
+            (np.asfortranarray(x), "x has gaps"),
+        ):
+            with self.assertRaisesRegex(sg.InvalidArgument, text):
+                made.push(given)
+        with self.assertRaisesRegex(sg.InvalidArgument, "out has shape"):
+            made.push(x, np.empty((3, self.rows)))
+        with self.assertRaisesRegex(sg.Busy, "prepared"):
+            made.info
+            made.stage((self.rows, 3))
+        with self.assertRaisesRegex(sg.InvalidArgument, "an extent of shape is 0"):
+            self.context.pipeline((0, 3))
+        with self.assertRaisesRegex(TypeError, "no_such_option is none of the options"):
+            self.context.pipeline((1, 3), no_such_option=1)
+        with self.assertRaisesRegex(sg.InvalidArgument, "depth is 65"):
+            self.context.pipeline((1, 3), depth=65)
+        other = self.context.pipeline((1, 3))
+        stage = other.stage((1, 3))
+        with self.assertRaisesRegex(sg.InvalidArgument, "do not fit"):
+            stage.workspace((1,))
+        with self.assertRaisesRegex(sg.InvalidArgument, "no operation"):
+            other.push(np.zeros((1, 3), np.float32))
+        with self.assertRaisesRegex(sg.InvalidArgument, "a stage of a pipeline"):
+            stage.run()
+        other.close()
+        with self.assertRaisesRegex(sg.InvalidHandle, "this Pipeline is closed"):
+            other.push(np.zeros((1, 3), np.float32))
+
+
+if __name__ == "__main__":
+    unittest.main()
