@@ -114,13 +114,13 @@ class joiner {
     return static_cast<std::int32_t>(made_.whole.buffers.size() - 1);
   }
 
-  std::uint16_t lane_of(lane_kind kind, std::uint16_t own, std::size_t index) {
+  std::uint16_t lane_of(lane_kind kind, std::uint16_t own) {
     std::uint16_t &count = made_.whole.lanes[static_cast<int>(kind)];
     std::uint16_t chosen = own;
     if (is_checked())
       chosen = static_cast<std::uint16_t>(next_lane_[static_cast<int>(kind)] + own);
     else if (kind == lane_kind::compute)
-      chosen = static_cast<std::uint16_t>((own + batch_of_[index]) % static_cast<std::size_t>(lanes_));
+      chosen = static_cast<std::uint16_t>(own % lanes_);
     count = std::max<std::uint16_t>(count, static_cast<std::uint16_t>(chosen + 1));
     return chosen;
   }
@@ -145,7 +145,7 @@ class joiner {
     command copy;
     copy.what = to_device ? payload(ops::copy_in()) : payload(ops::copy_out());
     const lane_kind kind = to_device ? lane_kind::copy_in : lane_kind::copy_out;
-    copy.where = lane(kind, lane_of(kind, 0, index));
+    copy.where = lane(kind, lane_of(kind, 0));
     const auto view_of = [&](const footprint &bytes) {
       const std::int64_t place = addresses_.place_of(reinterpret_cast<const char *>(bytes.lo));
       view made;
@@ -218,7 +218,7 @@ class joiner {
         view.buffer = to.index;
         view.offset += to.more;
       }
-      each.where.index = lane_of(each.where.kind, each.where.index, index);
+      each.where.index = lane_of(each.where.kind, each.where.index);
       waits.clear();
       for (std::uint32_t w = 0; w < each.waits; ++w) waits.push_back(first + own.waits[each.first_wait + w]);
       if (waits.empty()) waits = waits_;

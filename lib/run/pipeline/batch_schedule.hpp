@@ -17,7 +17,8 @@ struct batch_schedule {
   std::vector<std::uint32_t> ends;  // of each batch: one past its last command
 };
 
-// For the simulator: the batches alternate between the compute lanes, copies of one direction share a lane.
+// For the simulator: submissions share the lanes, so that one computes at a time (on cores each as its program says).
+// How much of two short GEMMs runs at a time depends on the moment, so it is not counted on.
 batch_schedule simulated_schedule(const std::vector<batch_works> &batches, const device_model &model);
 // For the hazard check: a lane for each submission, so that nothing but waits orders them; staged copies are one
 // command, as their own schedules are checked where they are made.

@@ -182,7 +182,7 @@ SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *ou
  * grow for the work to hide the transfers, or how much of the work's time they leave.
  * @param[out] text At most size - 1 bytes and a NUL. May be NULL if size is 0.
  * @param[out] out_size The size that holds all of it. May be NULL.
- * @return As sg_pipeline_prepare, which it calls. Any thread. Since 0.2.
+ * @return As sg_pipeline_prepare, which it calls. Blocks while that plans. Any thread. Since 0.2.
  */
 SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_t size, uint64_t *out_size);
 
