@@ -29,7 +29,7 @@ run() { # its name, and the command
 
 run conformance "$(program conformance)"
 for topic in axpby bad_gemm bad_input blocking callback copy deadline dispatch downcast epilogue failure fair_share \
-  gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label layers metrics order overlap partition plan queue \
+  gemm_grouped gemm_plans gemm_rules gemm_types graph graph_update interleaved job label layers metrics order overlap partition pipeline plan queue \
   repeat staging stream textbook trace; do
   run $topic "$(program api_tests)" $topic
 done

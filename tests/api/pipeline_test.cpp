@@ -420,9 +420,9 @@ TEST_P(pipelines, weights_that_do_not_fit_are_streamed) {
   sg_pipeline_info info = SG_PIPELINE_INFO_INIT;
   ASSERT_OK(sg_pipeline_prepare(net, &info));
   EXPECT_EQ(8, info.stages);
-  sg_device_info device = SG_DEVICE_INFO_INIT;
-  ASSERT_OK(sg_context_device(context_, &device));
-  if (device.unified_memory) {
+  sg_memory_kind kind = SG_MEMORY_AUTO;
+  ASSERT_OK(sg_context_memory_kind(context_, &info, sizeof info, &kind));
+  if (kind == SG_MEMORY_DEVICE) {
     EXPECT_EQ(0, info.streamed_stages);
     EXPECT_EQ(0u, info.resident_bytes) << "they are used where they are";
   } else {
