@@ -185,6 +185,13 @@ static inline sg_status sg_flat_graph_run_async(sg_graph *graph, SG_FLAT_SUBMIT,
   return sg_graph_run_async(graph, &submit, out_job);
 }
 
+/* sg_pipeline_push_async. */
+static inline sg_status sg_flat_pipeline_push_async(sg_pipeline *pipeline, int64_t input, int64_t output,
+                                                    SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  return sg_pipeline_push_async(pipeline, sg_flat_at(input), sg_flat_at(output), &submit, out_job);
+}
+
 /* sg_queue_next_batch into raw memory, which the caller reads by the layout that the functions below return. */
 static inline sg_status sg_flat_next_batch(sg_queue *queue, int64_t completions, int32_t capacity, int64_t timeout_ns,
                                            int32_t *out_count) {

@@ -126,6 +126,15 @@ namespace StreamGemm {
       return new GemmGraph(this, completions, token);
     }
 
+    /// <summary>Creates a pipeline without stages.</summary>
+    /// <param name="options">Of which InputBytes is needed.</param>
+    public GemmPipeline CreatePipeline(PipelineOptions options) {
+      long token;
+      Raw.sg_pipeline_create(handle.Token, options.native, out token);
+      GC.KeepAlive(this);
+      return new GemmPipeline(this, completions, token, checked((long)options.InputBytes));
+    }
+
     /// <summary>Allocates device memory, uninitialised.</summary>
     /// <param name="bytes">Size; above 0.</param>
     public DeviceBuffer AllocateDevice(long bytes) {

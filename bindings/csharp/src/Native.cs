@@ -160,5 +160,16 @@ namespace StreamGemm {
         return status;
       }
     }
+
+    internal static int Push(long pipeline, long input, long output, SubmitOptions o, long queue, long tag, long* job) {
+      long[] tokens = o.AfterTokens();
+      fixed (long* after = tokens)
+      fixed (byte* label = o.LabelText) {
+        int status = RawPINVOKE.sg_flat_pipeline_push_async(pipeline, input, output,
+          o.StreamToken, (long)after, tokens == null ? 0 : tokens.Length, o.Priority, (int)o.Flags, queue, tag, 0, o.DeadlineNanoseconds, (long)label, (long)job);
+        GC.KeepAlive(o);
+        return status;
+      }
+    }
   }
 }

@@ -169,28 +169,47 @@ void pipeline::allocate() {
       memory_.weight_buffers.push_back(device_memory(choice_.weight_buffer_bytes));
     for (const pipeline_stage &each : stages_)
       memory_.resident.push_back(each.is_streamed() ? nullptr : device_memory(each.weights_bytes));
+    copy_resident_weights();
+  } catch (...) {
+    buffers_.clear();  // freed once the copies in flight have completed
+    throw;
+  }
+}
+
+// Returns once they have completed: the caller may then release everything.
+void pipeline::copy_resident_weights() {
+  std::vector<ref<job>> copies;
+  const auto wait = [&copies] {
+    for (const ref<job> &each : copies) each->wait(deadline(-1));
+  };
+  try {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const pipeline_stage &stage = stages_[s];
-      if (stage.is_streamed()) continue;
-      for (std::size_t i = 0; i < stage.weights.size(); ++i) {
+      for (std::size_t i = 0; i < stage.weights.size() && !stage.is_streamed(); ++i) {
         const pipeline_weight &weight = stage.weights[i];
         if (weight.space == SG_MEMORY_DEVICE) continue;
         char *const to = memory_.resident[s] + (stage.weight_addresses[i] - stage.weights_begin);
         const submission copy =
             maker_.copy(to, SG_MEMORY_DEVICE, weight.data, weight.space, weight.bytes, "weights of " + stage.name);
-        ref<job> work = owner_->new_job();
-        if (copy.program) work->give_schedule(copy.program);
-        work->kind = copy.kind;
-        work->copy = copy.copy;
-        work->operands = copy.operands.copy();
-        work->follows_on_device = copy.follows_on_device;
-        work->set_label(copy.label.c_str());
-        owner_->submit(std::move(work), {}, copy.accesses.data(), copy.accesses.size());
+        copies.push_back(owner_->new_job());
+        job &work = *copies.back();
+        if (copy.program) work.give_schedule(copy.program);
+        work.kind = copy.kind;
+        work.copy = copy.copy;
+        work.operands = copy.operands.copy();
+        work.follows_on_device = copy.follows_on_device;
+        work.set_label(copy.label.c_str());
+        owner_->submit(copies.back(), {}, copy.accesses.data(), copy.accesses.size());
       }
     }
   } catch (...) {
-    buffers_.clear();  // freed once the copies in flight have completed
+    wait();
     throw;
+  }
+  wait();
+  for (const ref<job> &each : copies) {
+    each->mark_observed();
+    if (each->status() != SG_STATUS_OK) throw error(each->status(), "%s", each->message());
   }
 }
 

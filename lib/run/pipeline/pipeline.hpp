@@ -41,7 +41,7 @@ class pipeline final : public object {
   // Adds the next stage, whose description is given, and reserves its addresses. Throws SG_STATUS_BUSY once prepared.
   // The result stays valid.
   const pipeline_stage &add(pipeline_stage &&given);
-  // Chooses, allocates, and submits the copies of resident weights. Throws sg::error; it may then be called again.
+  // Chooses, allocates, and copies resident weights. Throws sg::error; it may then be called again.
   pipeline_choice prepare();
   std::string describe();
   std::size_t size();  // number of stages
@@ -54,6 +54,7 @@ class pipeline final : public object {
   void prepare_in_turn();
   void release_graphs() noexcept;
   void allocate();
+  void copy_resident_weights();
   char *device_memory(std::int64_t bytes);
   batch_ends ends_of(const void *input, void *output) const;
   void require_room();

@@ -61,7 +61,7 @@ typedef enum sg_weights_place {
 
 /** An array of weights. In the device's own memory it is used in place. Since 0.2. */
 typedef struct sg_weight {
-  const void *data; /**< Its values; unchanged and valid until the pipeline and its batches are complete and released.
+  const void *data; /**< Its values; unchanged and valid until the pipeline is released and its batches have completed.
                        Ordinary memory is staged by host threads, pinned memory is copied directly. */
   uint64_t bytes;   /**< > 0. */
 } sg_weight;
@@ -166,14 +166,14 @@ SG_API sg_status sg_pipeline_release(sg_pipeline *pipeline);
 SG_API sg_status sg_pipeline_add_stage(sg_pipeline *pipeline, const sg_stage_desc *desc, sg_stage *out_stage);
 
 /**
- * Chooses the depth and the weight buffers, allocates the device memory and submits the copies of resident weights. The
- * first push does it if this is not called. Writes a warning to the log (docs/logging.md) when weights are streamed
- * that would fit into the memory limit, and when their transfer takes longer than the work.
+ * Chooses the depth and the weight buffers, allocates the device memory and copies resident weights to it. The first
+ * push does it if this is not called. Writes a warning to the log (docs/logging.md) when weights are streamed that
+ * would fit into the memory limit, and when their transfer takes longer than the work.
  * @param[out] out_info What was chosen and predicted. May be NULL.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (no stage, or one without operations),
  * SG_STATUS_OUT_OF_MEMORY (the limit is too low, with the bytes that are needed; or the device has less),
- * SG_STATUS_UNSUPPORTED, or a function's status: the pipeline is not prepared, and this may be called again. Blocks
- * while it plans. Any thread. Since 0.2.
+ * SG_STATUS_UNSUPPORTED, or the status of a function or of a failed copy: the pipeline is not prepared, and this may be
+ * called again. Blocks while it plans, and until resident weights are on the device. Any thread. Since 0.2.
  */
 SG_API sg_status sg_pipeline_prepare(sg_pipeline *pipeline, sg_pipeline_info *out_info);
 
@@ -196,7 +196,8 @@ SG_API sg_status sg_pipeline_describe(sg_pipeline *pipeline, char *text, uint64_
  * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
  * @return As sg_gemm_async and sg_pipeline_prepare; SG_STATUS_BUSY with SG_WHEN_FULL_REFUSE at the limit of batches;
  * SG_STATUS_DEADLOCK if a function or a callback would wait for a batch: nothing is submitted.
- * Blocks at the limit of batches in flight, otherwise never on work in flight. Any thread. Since 0.2.
+ * Blocks at the limit of batches in flight, and while the first push prepares; otherwise never on work in flight. Any
+ * thread. Since 0.2.
  */
 SG_API sg_status sg_pipeline_push_async(sg_pipeline *pipeline, const void *input, void *output, const sg_submit *submit,
                                         sg_job **out_job);

@@ -573,6 +573,20 @@ public final class Context extends NativeObject {
     }
   }
 
+  /**
+   * A pipeline without stages.
+   *
+   * @param options of which inputBytes is needed
+   * @return a pipeline, to be closed
+   */
+  public Pipeline pipeline(PipelineOptions options) {
+    try {
+      return new Pipeline(options.with(struct -> Native.sg_pipeline_create(handle(), struct)), options.inputBytes(), this);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
   /** Operands of a submission of this context. */
   Operands operands(Object given) {
     return new Operands(pool, pending, given);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Text;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  /// <summary>
+  /// Batches that pass through stages, beside their transfers and those of streamed weights. Stages are added and recorded
+  /// first; then batches are pushed. Weights stay pinned and alive as long as the pipeline, or a batch in flight.
+  /// </summary>
+  public sealed unsafe class GemmPipeline : IDisposable {
+    static readonly Func<long, int> release = RawPINVOKE.sg_pipeline_release;
+
+    readonly GemmContext context;
+    readonly Completions completions;
+    readonly Handle handle;
+    readonly long inputBytes;
+    readonly List<Recorded> weights = new List<Recorded>();  // also the lock
+    long outputBytes;
+
+    internal GemmPipeline(GemmContext context, Completions completions, long token, long inputBytes) {
+      this.context = context;
+      this.completions = completions;
+      this.inputBytes = inputBytes;
+      handle = new Handle(token, release, "GemmPipeline");
+    }
+
+    /// <summary>Adds the next stage.</summary>
+    /// <param name="output">Bytes of its output.</param>
+    /// <param name="weights">Its weights, unchanged as long as batches run.</param>
+    /// <param name="workspace">Bytes of its workspace; 0: none.</param>
+    /// <param name="place">Where its weights are while batches run.</param>
+    /// <param name="name">In messages and labels; null: by its number.</param>
+    /// <returns>The stage, to record its operations.</returns>
+    /// <exception cref="BusyException">The pipeline is prepared.</exception>
+    public GemmStage AddStage(long output, Matrix[] weights = null, long workspace = 0, WeightsPlace place = WeightsPlace.Auto,
+                              string name = null) {
+      weights = weights ?? new Matrix[0];
+      lock (this.weights) {
+        var kept = new List<Recorded>();
+        try {
+          var pairs = new long[2 * weights.Length + 1];
+          for (int i = 0; i < weights.Length; ++i) {
+            var each = new Recorded(weights[i], weights[i]);
+            kept.Add(each);
+            pairs[2 * i] = each.At.A;
+            pairs[2 * i + 1] = BytesOf(weights[i]);
+          }
+          var stage = new sg_stage();
+          using (var text = new Text(name)) {
+            fixed (long* first = pairs) {
+              Raw.sg_flat_pipeline_add_stage(handle.Token, text.Address.ToInt64(), output, workspace,
+                                             weights.Length == 0 ? 0 : (long)first, weights.Length, (int)place, stage);
+            }
+          }
+          var made = new GemmStage(this, context, completions, stage, weights.Length);
+          this.weights.AddRange(kept);
+          outputBytes = output;
+          GC.KeepAlive(this);
+          return made;
+        } catch {
+          foreach (Recorded each in kept) each.Release();
+          throw;
+        }
+      }
+    }
+
+    static long BytesOf(in Matrix m) {
+      if (m.Rows == 0 || m.Cols == 0) return 0;
+      bool byRows = m.Layout == Layout.RowMajor;
+      return (((byRows ? m.Rows : m.Cols) - 1) * m.Ld + (byRows ? m.Cols : m.Rows)) * Raw.sg_dtype_size((int)m.DType);
+    }
+
+    /// <summary>Chooses depth and buffers, and allocates the device memory; the first push does it otherwise.</summary>
+    /// <returns>What was chosen and predicted.</returns>
+    public PipelineInfo Prepare() {
+      var info = new PipelineInfo();
+      Raw.sg_pipeline_prepare(handle.Token, info.native);
+      GC.KeepAlive(this);
+      return info;
+    }
+
+    /// <summary>The prepared pipeline as a few lines: memory, predicted times, and what limits it.</summary>
+    public string Describe() {
+      ulong size;
+      Raw.sg_pipeline_describe(handle.Token, 0, 0, out size);
+      var text = new byte[size];
+      fixed (byte* first = text) {
+        Raw.sg_pipeline_describe(handle.Token, (long)first, size, out size);
+      }
+      GC.KeepAlive(this);
+      return Encoding.UTF8.GetString(text, 0, Math.Max(0, text.Length - 1));
+    }
+
+    /// <summary>Pushes a batch. Blocks at the limit of batches in flight. Tasks complete in the order of the batches.</summary>
+    /// <param name="input">Without gaps, of as many bytes as the pipeline's options say.</param>
+    /// <param name="output">Without gaps, of as many bytes as the last stage's output.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the batch.</param>
+    public Task PushAsync(in Matrix input, in Matrix output, SubmitOptions options = null,
+                          CancellationToken cancellationToken = default(CancellationToken)) {
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = Submit(pending, input, output, options, &job);
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      return pending.Submitted(status, job);
+    }
+
+    /// <summary>Like <see cref="PushAsync"/>; returns a handle of the job.</summary>
+    public GemmJob Push(in Matrix input, in Matrix output, SubmitOptions options = null) {
+      var pending = new Pending(completions, CancellationToken.None);
+      long job = 0;
+      int status;
+      try {
+        status = Submit(pending, input, output, options, &job);
+      } catch {
+        pending.Abandon();
+        throw;
+      }
+      return pending.Job(status, job);
+    }
+
+    int Submit(Pending pending, in Matrix input, in Matrix output, SubmitOptions options, long* job) {
+      Recorded[] held;
+      lock (weights) {
+        Check("input", input, inputBytes);
+        Check("output", output, outputBytes);
+        held = new Recorded[weights.Count + 1];
+        weights.CopyTo(held);
+      }
+      var ends = new Recorded(input, output);
+      held[held.Length - 1] = ends;
+      pending.Hold(held);
+      ends.Release();  // the batch holds it
+      int status = Native.Push(handle.Token, ends.At.A, ends.At.C, options ?? SubmitOptions.None, completions.Queue, pending.Tag, job);
+      GC.KeepAlive(this);
+      return status;
+    }
+
+    static void Check(string name, in Matrix given, long bytes) {
+      bool byRows = given.Layout == Layout.RowMajor;
+      if (given.Ld != (byRows ? given.Cols : given.Rows) && (byRows ? given.Rows : given.Cols) > 1)
+        throw new ArgumentException(name + " is " + given + ", which has gaps");
+      if (BytesOf(given) != bytes)
+        throw new ArgumentException(name + " is " + given + ", of " + BytesOf(given) + " bytes; the pipeline's has " + bytes);
+    }
+
+    /// <summary>Releases the pipeline. Batches in flight continue.</summary>
+    public void Dispose() {
+      handle.Dispose();
+      lock (weights) {
+        foreach (Recorded each in weights) each.Release();
+        weights.Clear();
+      }
+    }
+  }
+}

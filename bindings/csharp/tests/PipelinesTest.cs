@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Collections.Generic;
+using System.Threading.Tasks;
+using StreamGemm;
+
+/// <summary>Batches through stages.</summary>
+static class PipelinesTest {
+  static readonly GemmContext context = new GemmContext(Harness.Device);
+  static readonly Random random = new Random(77);
+  const int n = 9;
+  const long bytes = 4 * n * n;
+
+  static GemmPipeline TwoStages(float[,] w, float[,] v, WeightsPlace place) {
+    GemmPipeline made = context.CreatePipeline(new PipelineOptions { InputBytes = bytes, Depth = 2 });
+    foreach (float[,] each in new[] { w, v }) {
+      GemmStage stage = made.AddStage(bytes, new Matrix[] { each }, place: place, name: "layer");
+      stage.Graph.Record(stage.Input(n, n), stage.Weight(0, n, n), stage.Output(n, n));
+    }
+    return made;
+  }
+
+  public static async Task BatchesPassThroughTheStages() {
+    float[,] w = Numbers.Floats(random, n, n), v = Numbers.Floats(random, n, n);
+    foreach (WeightsPlace place in new[] { WeightsPlace.Auto, WeightsPlace.Resident, WeightsPlace.Streamed })
+      using (GemmPipeline pipeline = TwoStages(w, v, place)) {
+        var inputs = new List<float[,]>();
+        var results = new List<float[,]>();
+        var tasks = new List<Task>();
+        for (int i = 0; i < 6; ++i) {
+          inputs.Add(Numbers.Floats(random, n, n));
+          results.Add(new float[n, n]);
+          tasks.Add(pipeline.PushAsync(inputs[i], results[i]));
+        }
+        await Task.WhenAll(tasks);
+        for (int i = 0; i < 6; ++i)
+          Numbers.Same(Numbers.Multiply(Numbers.Multiply(inputs[i], w), v), results[i], "batch " + i);
+        var last = new float[n, n];
+        using (GemmJob job = pipeline.Push(inputs[0], last)) job.Wait();
+        Numbers.Same(results[0], last, "again");
+        Expect.Equal(2, pipeline.Prepare().Stages, "stages");
+        Expect.Equal(true, pipeline.Describe().Contains("2 stages"), "the description");
+      }
+  }
+
+  public static Task WrongUseIsRefused() {
+    float[,] w = Numbers.Floats(random, n, n);
+    using (GemmPipeline pipeline = TwoStages(w, w, WeightsPlace.Auto)) {
+      float[,] whole = new float[n, n], half = new float[n - 1, n];
+      Expect.Throws<ArgumentException>(() => pipeline.Push(half, whole));
+      Expect.Throws<ArgumentException>(() => pipeline.Push(whole, half));
+      pipeline.Prepare();
+      Expect.Throws<BusyException>(() => pipeline.AddStage(bytes));
+      Expect.Throws<ArgumentException>(() => context.CreatePipeline(new PipelineOptions { InputBytes = 8, Depth = -1 }));
+    }
+    return Task.CompletedTask;
+  }
+}

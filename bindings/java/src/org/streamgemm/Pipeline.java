@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static java.lang.ref.Reference.reachabilityFence;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.streamgemm.internal.Native;
+
+/**
+ * Batches that pass through stages, beside their transfers and those of streamed weights. Stages are added and recorded
+ * first; then batches are pushed. Safe for use by several threads.
+ */
+public final class Pipeline extends NativeObject {
+  private static final Submit DEFAULTS = new Submit();
+
+  private final Context context;
+  private final long inputBytes;
+  /** Weights, which every batch in flight keeps; replaced, never changed. */
+  private volatile List<List<Matrix>> weights = List.of();
+  private volatile long outputBytes;
+
+  Pipeline(long handle, long inputBytes, Context context) {
+    super(handle, Native::sg_pipeline_release);
+    this.context = context;
+    this.inputBytes = inputBytes;
+  }
+
+  /** A stage, whose operations are recorded into its graph. The matrices of it have no memory: they stand for each batch's. */
+  public static final class Stage {
+    private final Pipeline pipeline;
+    private final Graph graph;
+    private final long input;
+    private final long output;
+    private final long workspace;
+    private final long[] weights;
+
+    private Stage(Pipeline pipeline, long struct, int weightCount) {
+      this.pipeline = pipeline;
+      long recorder = Native.sg_stage_graph_get(struct);
+      Native.sg_graph_retain(recorder);
+      graph = new Graph(recorder, new Graph.Held(), pipeline.context);
+      input = Native.sg_stage_input_get(struct);
+      output = Native.sg_stage_output_get(struct);
+      workspace = Native.sg_stage_workspace_get(struct);
+      weights = new long[weightCount];
+      for (int i = 0; i < weightCount; ++i) weights[i] = Native.sg_stage_weight(struct, i);
+    }
+
+    private Matrix at(long address, DType dtype, long rows, long cols) {
+      return Matrix.ofAddress(address, pipeline, dtype, rows, cols, 0, Layout.ROW_MAJOR);
+    }
+
+    /**
+     * What records the stage's operations. The pipeline runs it.
+     *
+     * @return the graph
+     */
+    public Graph graph() {
+      return graph;
+    }
+
+    /**
+     * The batch's input, or the output of the stage before.
+     *
+     * @param dtype type of its elements
+     * @param rows its rows
+     * @param cols its columns
+     * @return a row-major matrix
+     */
+    public Matrix input(DType dtype, long rows, long cols) {
+      return at(input, dtype, rows, cols);
+    }
+
+    /**
+     * The stage's output.
+     *
+     * @param dtype type of its elements
+     * @param rows its rows
+     * @param cols its columns
+     * @return a row-major matrix
+     */
+    public Matrix output(DType dtype, long rows, long cols) {
+      return at(output, dtype, rows, cols);
+    }
+
+    /**
+     * A matrix in the stage's workspace, whose contents at the start are undefined.
+     *
+     * @param offset bytes from the start of the workspace
+     * @param dtype type of its elements
+     * @param rows its rows
+     * @param cols its columns
+     * @return a row-major matrix
+     */
+    public Matrix workspace(long offset, DType dtype, long rows, long cols) {
+      if (workspace == 0) throw new StreamGemmException.InvalidArgument("the stage has no workspace");
+      return at(workspace + offset, dtype, rows, cols);
+    }
+
+    /**
+     * A matrix of weights.
+     *
+     * @param index its place among the weights that the stage was added with
+     * @param dtype type of its elements
+     * @param rows its rows
+     * @param cols its columns
+     * @return a row-major matrix
+     */
+    public Matrix weight(int index, DType dtype, long rows, long cols) {
+      return at(weights[index], dtype, rows, cols);
+    }
+  }
+
+  /**
+   * Adds the next stage.
+   *
+   * @param name in messages and labels; null: by its number
+   * @param output bytes of its output
+   * @param workspace bytes of its workspace; 0: none
+   * @param place where its weights are while batches run
+   * @param given its weights, in direct buffers, pinned or device memory, unchanged as long as batches run
+   * @return the stage, to record its operations
+   * @throws StreamGemmException.Busy if the pipeline is prepared
+   */
+  public synchronized Stage stage(String name, long output, long workspace, WeightsPlace place, Matrix... given) {
+    ByteBuffer pairs = ByteBuffer.allocateDirect(16 * Math.max(1, given.length)).order(ByteOrder.nativeOrder());
+    for (Matrix each : given) {
+      if (each.array != null)
+        throw new StreamGemmException.InvalidArgument("weights cannot be " + each + "; use a direct buffer");
+      pairs.putLong(each.address).putLong(bytesOf(each));
+    }
+    byte[] text = (name == null ? "" : name).getBytes(StandardCharsets.UTF_8);
+    ByteBuffer chars = ByteBuffer.allocateDirect(text.length + 1).put(text);
+    long struct = Native.new_sg_stage();
+    try {
+      Native.sg_flat_pipeline_add_stage(handle(), name == null ? 0 : Native.address(chars), output, workspace,
+          given.length == 0 ? 0 : Native.address(pairs), given.length, place.value, struct);
+      Stage made = new Stage(this, struct, given.length);
+      List<List<Matrix>> more = new ArrayList<>(weights);
+      more.add(List.of(given));
+      weights = more;
+      outputBytes = output;
+      return made;
+    } finally {
+      Native.delete_sg_stage(struct);
+      reachabilityFence(this);
+      reachabilityFence(pairs);
+      reachabilityFence(chars);
+    }
+  }
+
+  private static long bytesOf(Matrix m) {
+    if (m.rows == 0 || m.cols == 0) return 0;
+    return ((m.outer() - 1) * m.ld + m.inner()) * Native.sg_dtype_size(m.dtype.value);
+  }
+
+  /**
+   * Chooses depth and buffers, and allocates the device memory; the first push does it otherwise.
+   *
+   * @return what was chosen and predicted
+   */
+  public PipelineInfo prepare() {
+    try {
+      return PipelineInfo.from(struct -> Native.sg_pipeline_prepare(handle(), struct));
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Describes the prepared pipeline.
+   *
+   * @return a few lines: memory, predicted times, and what limits it
+   */
+  public String describe() {
+    try {
+      long size = Native.sg_pipeline_describe(handle(), 0, 0);
+      ByteBuffer text = ByteBuffer.allocateDirect(Math.toIntExact(size));
+      Native.sg_pipeline_describe(handle(), Native.address(text), size);
+      byte[] bytes = new byte[(int) size - 1]; // without the NUL
+      text.get(bytes);
+      return new String(bytes, StandardCharsets.UTF_8);
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Pushes a batch. Blocks at the limit of batches in flight.
+   *
+   * @param input without gaps, of as many bytes as the pipeline's options say
+   * @param output without gaps, of as many bytes as the last stage's output
+   * @return a future of the output; futures complete in the order of the batches
+   */
+  public Job<Matrix> pushAsync(Matrix input, Matrix output) {
+    return pushAsync(input, output, DEFAULTS);
+  }
+
+  /**
+   * Pushes a batch. Blocks at the limit of batches in flight.
+   *
+   * @param input without gaps, of as many bytes as the pipeline's options say
+   * @param output without gaps, of as many bytes as the last stage's output
+   * @param submit order and priority
+   * @return a future of the output; futures complete in the order of the batches
+   */
+  public Job<Matrix> pushAsync(Matrix input, Matrix output, Submit submit) {
+    requireBytes("input", input, inputBytes);
+    requireBytes("output", output, outputBytes);
+    if (output.readOnly) throw new StreamGemmException.InvalidArgument("output is in a read-only buffer");
+    Operands operands = context.operands(List.of(input, output, weights));
+    try {
+      return context.launch(output, operands, submit,
+          (stream, after, count, priority, flags, queue, tag, options, deadline, label) -> {
+            long from = operands.reads(input, 1, 0, "input");
+            long to = operands.writes(output, 1, 0, false, "output");
+            return Native.sg_flat_pipeline_push_async(
+                handle(), from, to, stream, after, count, priority, flags, queue, tag, options, deadline, label);
+          });
+    } finally {
+      reachabilityFence(this);
+    }
+  }
+
+  private static void requireBytes(String name, Matrix given, long bytes) {
+    if (given.ld != given.inner() && given.outer() > 1)
+      throw new StreamGemmException.InvalidArgument(name + " is " + given + ", which has gaps");
+    if (bytesOf(given) != bytes)
+      throw new StreamGemmException.InvalidArgument(
+          name + " is " + given + ", of " + bytesOf(given) + " bytes; the pipeline's has " + bytes);
+  }
+}
