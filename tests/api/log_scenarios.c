@@ -193,6 +193,34 @@ static void closed(const char *path) {
   failing("late");
 }
 
+/* A batch of one row through a layer whose weights are streamed although they would fit. */
+static void streamed(void) {
+  sg_context *const context = open_device("sim:h200");
+  const sg_weight weights = {a, sizeof a};
+  sg_pipeline_options options = SG_PIPELINE_OPTIONS_INIT;
+  sg_stage_desc desc = SG_STAGE_DESC_INIT;
+  sg_stage stage = SG_STAGE_INIT;
+  sg_submit submit = SG_SUBMIT_INIT;
+  sg_gemm_desc gemm = make_gemm(c, N);
+  sg_pipeline *pipeline = NULL;
+  options.input_bytes = desc.output_bytes = N * sizeof(double);
+  desc.weights = &weights;
+  desc.weight_count = 1;
+  desc.place = SG_WEIGHTS_STREAMED;
+  OK(sg_pipeline_create(context, &options, &pipeline));
+  OK(sg_pipeline_add_stage(pipeline, &desc, &stage));
+  gemm.a.data = (void *)stage.input;
+  gemm.b.data = stage.weights[0];
+  gemm.c.data = stage.output;
+  gemm.a.rows = gemm.c.rows = 1;
+  submit.graph = stage.graph;
+  OK(sg_gemm_async(context, &gemm, &submit, NULL));
+  OK(sg_pipeline_push(pipeline, b, c, NULL));
+  print_result();
+  OK(sg_pipeline_release(pipeline));
+  OK(sg_context_release(context));
+}
+
 int main(int argc, char **argv) {
   const char *const mode = argc > 1 ? argv[1] : "";
   int i;
@@ -214,6 +242,8 @@ int main(int argc, char **argv) {
     replayed(argc > 2 ? argv[2] : "cpu");
   else if (strcmp(mode, "batch") == 0)
     batched();
+  else if (strcmp(mode, "streamed") == 0)
+    streamed();
   else if (strcmp(mode, "threads") == 0)
     beside_each_other();
   else if (strcmp(mode, "fork") == 0)

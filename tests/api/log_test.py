@@ -38,7 +38,7 @@ class Log(unittest.TestCase):
         return found[0]
 
     def test_nothing_is_logged_by_default(self):
-        for mode in (["plan"], ["cpu"], ["memory"], ["failing", "a"], ["deadline"], ["batch"], ["threads"], ["fork"], ["exit"]):
+        for mode in (["plan"], ["cpu"], ["memory"], ["failing", "a"], ["deadline"], ["batch"], ["streamed"], ["threads"], ["fork"], ["exit"]):
             for value in (None, "", "off", "off,plan"):
                 self.assertEqual([], self.lines(*mode, log=value, SG_CALIBRATION="/nowhere"), (mode, value))
 
@@ -50,6 +50,12 @@ class Log(unittest.TestCase):
         self.assertGreater(len([line for line in debug if "debug: plan: candidate " in line]), 1)
         self.one(debug, "the first of its search")
         self.assertIn(chosen, debug)
+
+    def test_pipelines(self):
+        lines = self.lines("streamed", log="warn,plan")
+        self.one(lines, "warn: plan: a pipeline streams 0.3 MB of weights for each batch, and all of them would fit: ")
+        self.one(lines, "warn: plan: a pipeline's weights take ", " ms of the link for each batch, and its work ")
+        self.assertEqual(2, len(lines), lines)
 
     def test_plugins(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +107,7 @@ class Log(unittest.TestCase):
                 self.one(lines, f'warn: log: SG_LOG is "{shown}"', "nothing is logged")
 
     def test_no_result_changes(self):
-        for mode in ("plan", "cpu", "memory", "batch"):
+        for mode in ("plan", "cpu", "memory", "batch", "streamed"):
             quiet = run(mode)
             self.assertIn(b"result", quiet.stdout)
             self.assertEqual(quiet.stdout, run(mode, log="debug").stdout, mode)
