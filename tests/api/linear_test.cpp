@@ -144,7 +144,7 @@ class linear : public on_each_device {
 };
 
 TEST_P(linear, forward_in_every_type_layout_and_memory) {
-  for (int turn = 0; turn < 150; ++turn) {
+  for (int turn = 0; turn < 90; ++turn) {
     const types t = all_types[turn % std::size(all_types)];
     const std::int64_t rows = any_size(), in = any_size(), out = any_size();
     const bool transposed = random_.below(2), has_bias = random_.below(2), relu = random_.below(2);
@@ -175,7 +175,7 @@ TEST_P(linear, forward_in_every_type_layout_and_memory) {
 }
 
 TEST_P(linear, gradients_in_every_type_layout_and_memory) {
-  for (int turn = 0; turn < 300; ++turn) {
+  for (int turn = 0; turn < 180; ++turn) {
     const types t = all_types[turn % std::size(all_types)];
     const std::int64_t rows = turn % 7 == 0 ? 130 + any_size() : any_size(), in = any_size(), out = any_size();
     const bool transposed = random_.below(2), adds = random_.below(2);
