@@ -13,6 +13,7 @@
 #include <streamgemm/graph.h>
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
+#include <streamgemm/linear.h>
 #include <streamgemm/memory.h>
 #include <streamgemm/metrics.h>
 #include <streamgemm/pipeline.h>

@@ -41,8 +41,9 @@ bool joined(access &first, const access &second) noexcept {
   return true;
 }
 
-[[noreturn]] void refuse_overlap(const char *name, const char *input, const footprint &read, const footprint &written) {
-  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c overlaps %s->%s in memory (%p and %p)", name, name, input,
+[[noreturn]] void refuse_overlap(const char *name, const char *result, const char *input, const footprint &read,
+                                 const footprint &written) {
+  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s overlaps %s->%s in memory (%p and %p)", name, result, name, input,
               reinterpret_cast<void *>(written.lo), reinterpret_cast<void *>(read.lo));
 }
 
@@ -64,10 +65,11 @@ void access_list::add(const access &next, std::size_t which) {
   latest_[which] = all_.size();
 }
 
-void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
+void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const gemm_names &given) {
   const problem &p = g.shape;
   if (p.no_multiply && !p.has_bias() && !p.c.pointer_array) return;  // C alone, whose stride has been checked
-  const char *const names[] = {by_rows ? "b" : "a", by_rows ? "a" : "b", "c", "bias"};  // the caller's names
+  const char *const names[] = {by_rows ? given.b : given.a, by_rows ? given.a : given.b, given.c,
+                               "bias"};  // the caller's names
   const operand *const operands[] = {&p.a, &p.b, &p.c, &p.bias};
   const auto is_used = [&](std::size_t which) { return which == 2 || (which == 3 ? p.has_bias() : !p.no_multiply); };
   if (!p.a.pointer_array && !p.b.pointer_array && !p.c.pointer_array) {
@@ -96,7 +98,7 @@ void check_overlap(const checked_gemm &g, const char *name, bool by_rows) {
                 reinterpret_cast<void *>(found->first.bytes.lo), reinterpret_cast<void *>(found->second.bytes.lo));
   const owned_bytes &read = found->first.writes ? found->second : found->first;
   const owned_bytes &written = found->first.writes ? found->first : found->second;
-  refuse_overlap(name, names[read.owner == several_owners ? 0 : read.owner], read.bytes, written.bytes);
+  refuse_overlap(name, given.c, names[read.owner == several_owners ? 0 : read.owner], read.bytes, written.bytes);
 }
 
 void group_accesses::reserve(std::size_t gemms) {

@@ -32,7 +32,7 @@ class access_list {
 
 // Throws if C overlaps any item of an input or the bias, or if two items of its pointer array overlap. `name`: the
 // descriptor's; `by_rows`: the caller's C is row major, so A and B are swapped.
-void check_overlap(const checked_gemm &g, const char *name, bool by_rows);
+void check_overlap(const checked_gemm &g, const char *name, bool by_rows, const gemm_names &names);
 
 // The accesses of a group's GEMMs, added one by one.
 class group_accesses {

@@ -27,8 +27,10 @@ bool is_planners_choice(const checked_submit &order) {
   return !order.plan() && !order.records() && order.most_lanes() == 0;
 }
 
-// `pending`: set if the caller waits, see checked_submit::will_wait.
-void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg_job **out_job, ref<job> *pending) {
+}  // namespace
+
+void submit_gemm(context &on, const sg_gemm_desc &d, const gemm_names &names, const sg_submit *submit, sg_job **out_job,
+                 ref<job> *pending) {
   checked_submit order(on, submit);
   if (pending) order.will_wait(pending);
   const bool worth_remembering = is_planners_choice(order);
@@ -40,7 +42,7 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   }
   operand_spaces known;
   const plan_request wanted = order.wanted(known);
-  checked_gemm gemm = check_gemm(on.memory(), d, known, true, "desc");
+  checked_gemm gemm = check_gemm(on.memory(), d, known, true, "desc", names);
   plan_request request = request_for(d, gemm.shape, wanted);
   request.latency = latency && latency_parts(gemm.shape, on.model().compute_lanes) > 1;
   if (order.records()) {
@@ -57,11 +59,13 @@ void submit_full(context &on, const sg_gemm_desc &d, const sg_submit *submit, sg
   submit_gemm(on, std::move(gemm), plan, order, out_job);
 }
 
+namespace {
+
 void submit_one(context &on, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job,
                 ref<job> *pending = nullptr) {
   require(desc, "desc");
-  if (desc->struct_size == sizeof *desc) return submit_full(on, *desc, submit, out_job, pending);
-  submit_full(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), submit, out_job, pending);
+  if (desc->struct_size == sizeof *desc) return submit_gemm(on, *desc, {}, submit, out_job, pending);
+  submit_gemm(on, options_of(desc, SG_GEMM_DESC_INIT, "desc"), {}, submit, out_job, pending);
 }
 
 }  // namespace
@@ -169,7 +173,9 @@ sg_gemm_desc blas_desc(sg_layout layout, sg_op op_a, sg_op op_b, std::int64_t m,
 using sg::borrowed;
 using sg::context;
 using sg::guarded;
+using sg::job;
 using sg::object_type;
+using sg::ref;
 
 sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit, sg_job **out_job) {
   if (out_job) *out_job = nullptr;
@@ -178,16 +184,9 @@ sg_status sg_gemm_async(sg_context *handle, const sg_gemm_desc *desc, const sg_s
 }
 
 sg_status sg_gemm(sg_context *handle, const sg_gemm_desc *desc, const sg_submit *submit) {
-  sg_status result = SG_STATUS_OK;
-  const sg_status call = guarded([&] {
-    sg::ref<sg::job> pending;
-    sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, nullptr, &pending);
-    if (!pending) return;  // completed successfully, or recorded into a graph
-    sg::refuse_own_callback(pending.get());
-    pending->wait(sg::deadline(-1));
-    result = sg::outcome_of(*pending);
+  return sg::submit_and_wait_here([&](ref<job> *pending) {
+    sg::submit_one(*borrowed<context>(handle, object_type::context, "context"), desc, submit, nullptr, pending);
   });
-  return call == SG_STATUS_OK ? result : call;
 }
 
 sg_status sg_gemm_grouped_async(sg_context *handle, const sg_gemm_desc *descs, int32_t count, const sg_submit *submit,

@@ -29,6 +29,7 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_ELEMENTWISE: return "an elementwise function";
     case SG_OPERATION_SOFTMAX: return "a softmax";
     case SG_OPERATION_NORM: return "a norm";
+    case SG_OPERATION_LINEAR_BACKWARD: return "the gradients of a linear layer";
   }
   return "no operation";
 }
@@ -83,7 +84,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_NORM)
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_LINEAR_BACKWARD)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -106,6 +107,9 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
     case SG_OPERATION_SOFTMAX:
       return with(desc.softmax, sg_softmax_desc(SG_SOFTMAX_DESC_INIT), "desc->softmax", submit_softmax);
     case SG_OPERATION_NORM: return with(desc.norm, sg_norm_desc(SG_NORM_DESC_INIT), "desc->norm", submit_norm);
+    case SG_OPERATION_LINEAR_BACKWARD:
+      return with(desc.linear_backward, sg_linear_backward_desc(SG_LINEAR_BACKWARD_DESC_INIT), "desc->linear_backward",
+                  submit_linear_backward);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

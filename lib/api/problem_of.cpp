@@ -85,20 +85,20 @@ bool gives_all_pointers(const sg_gemm_desc &d, bool reads_a_and_b) {
 }  // namespace
 
 checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const operand_spaces &known,
-                        bool pointers_required, const char *name) {
-  given_operand a{name, "a", d.a, d.a_array, d.stride_a};
-  given_operand b{name, "b", d.b, d.b_array, d.stride_b};
-  const given_operand c{name, "c", d.c, d.c_array, d.stride_c};
+                        bool pointers_required, const char *name, const gemm_names &names) {
+  given_operand a{name, names.a, d.a, d.a_array, d.stride_a};
+  given_operand b{name, names.b, d.b, d.b_array, d.stride_b};
+  const given_operand c{name, names.c, d.c, d.c_array, d.stride_c};
   check_view(a);
   check_view(b);
   check_view(c);
   require_reserved(d.reserved, "desc->reserved");
   if (d.batch < 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->batch is %lld", name, long_long{d.batch});
   if (d.a.dtype != d.b.dtype)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->a.dtype is %s and %s->b.dtype is %s; they must be equal", name,
-                name_of(d.a.dtype), name, name_of(d.b.dtype));
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->%s.dtype is %s; they must be equal", name,
+                names.a, name_of(d.a.dtype), name, names.b, name_of(d.b.dtype));
   if (!is_gemm_type(d.a.dtype, d.c.dtype))
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->c.dtype is %s, which is no result type of %s operands", name,
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s, which is no result type of %s operands", name, names.c,
                 name_of(d.c.dtype), name_of(d.a.dtype));
   if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute", name, int{d.compute});
@@ -168,7 +168,7 @@ checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &d, const 
       bind_operand(first, p.a, p.batch, !p.no_multiply, g.where.operands[0], g.pointers);
       bind_operand(second, p.b, p.batch, !p.no_multiply, g.where.operands[1], g.pointers);
       bind_operand(c, p.c, p.batch, true, g.where.operands[2], g.pointers);
-      check_overlap(g, name, by_rows);
+      check_overlap(g, name, by_rows, names);
     }
     const auto resolved_space = [&](const given_operand &x, const operand &o, const operand_address &where,
                                     sg_memory_kind said) {

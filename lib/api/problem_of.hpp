@@ -22,10 +22,15 @@ struct checked_gemm {
   bool nothing_to_do = false;  // an empty C, or alpha * A * B == 0 with beta == 1
 };
 
+// The names of the matrices in messages: those of the caller's descriptor.
+struct gemm_names {
+  const char *a = "a", *b = "b", *c = "c";
+};
+
 // `pointers_required`: false for a plan made ahead. Throws sg::error naming the argument; `name` is the descriptor's
 // name in messages.
 checked_gemm check_gemm(const memory_kinds &kinds, const sg_gemm_desc &desc, const operand_spaces &known,
-                        bool pointers_required, const char *name);
+                        bool pointers_required, const char *name, const gemm_names &names = {});
 
 // The scalar as the accumulator of `out` represents it. Throws if it cannot.
 sg_scalar checked_scalar(const char *desc, const char *name, const sg_scalar &s, sg_dtype out);

@@ -122,6 +122,11 @@ void submit_gemm(context &to, const problem_binding &where, const std::shared_pt
 void submit_gemm(context &to, checked_gemm &&gemm, const std::shared_ptr<const program> &plan, checked_submit &order,
                  sg_job **out_job);
 
+// Checks and submits one GEMM. `names`: of its matrices in messages. `pending`: set if the caller waits, see
+// checked_submit::will_wait.
+void submit_gemm(context &to, const sg_gemm_desc &desc, const gemm_names &names, const sg_submit *submit,
+                 sg_job **out_job, ref<job> *pending = nullptr);
+
 // Submits a group of `count` GEMMs; `descs_name`: the array's name in messages.
 void submit_group(context &on, const sg_gemm_desc *descs, std::int32_t count, const char *descs_name,
                   checked_submit &order, sg_job **out_job);
@@ -135,6 +140,10 @@ void submit_elementwise(context &on, const sg_elementwise_desc &desc, const char
 void submit_softmax(context &on, const sg_softmax_desc &desc, const char *name, checked_submit &order,
                     sg_job **out_job);
 void submit_norm(context &on, const sg_norm_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits the gradients of a linear layer. `name`: as above.
+void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,
+                            sg_job **out_job);
 
 // Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,

@@ -44,6 +44,22 @@ inline void request_callback(const ref<job> &target, handle_bits handle, object_
   target->call_back(request.release());
 }
 
+// Calls `submit(&pending)`, which may compute on this thread, and waits for the job if there is one (see
+// checked_submit::will_wait).
+template <class Submit>
+sg_status submit_and_wait_here(Submit &&submit) noexcept {
+  sg_status result = SG_STATUS_OK;
+  const sg_status call = guarded([&] {
+    ref<job> pending;
+    submit(&pending);
+    if (!pending) return;  // completed successfully, or recorded into a graph
+    refuse_own_callback(pending.get());
+    pending->wait(deadline(-1));
+    result = outcome_of(*pending);
+  });
+  return call == SG_STATUS_OK ? result : call;
+}
+
 // Calls `submit(&job)` and waits for the job.
 template <class Submit>
 sg_status submit_and_wait(Submit &&submit) noexcept {

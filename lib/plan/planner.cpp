@@ -13,6 +13,7 @@
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/grouped.hpp"
 #include "plan/gemm/resident_search.hpp"
+#include "plan/layers/linear.hpp"
 #include "plan/streaming/downcast.hpp"
 #include "plan/streaming/stream_search.hpp"
 
@@ -94,17 +95,37 @@ schedule plan_group(const std::vector<problem> &problems, const plan_terms &term
   return best.take();
 }
 
+std::shared_ptr<schedule> plan_layer(const std::vector<problem> &problems, const plan_terms &terms) {
+  auto plan = std::make_shared<schedule>(plan_linear_backward(problems, terms));
+  plan->bound_seconds = linear_backward_bound(problems, terms.model, terms.request);
+  return plan;
+}
+
+std::shared_ptr<schedule> plan_gemms(const std::vector<problem> &given, const plan_terms &terms) {
+  std::vector<problem> problems;
+  problems.reserve(given.size());
+  for (const problem &p : given) problems.push_back(downcast_if_staged(p, terms.model));
+  auto plan =
+      std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));
+  plan->bound_seconds = bound_seconds(terms.model, problems);
+  return plan;
+}
+
 void log_choice(const std::vector<problem> &problems, const device_model &model, const plan_request &request,
                 const schedule &chosen) {
   const problem &p = problems.front();
   char what[120];
   const auto number = [](std::int64_t x) { return static_cast<long long>(x); };
-  if (problems.size() > 1)
+  if (request.layer == layer_kind::linear_backward)
+    std::snprintf(what, sizeof what, "the gradients of a linear layer");
+  else if (problems.size() > 1)
     std::snprintf(what, sizeof what, "a group of %zu GEMMs", problems.size());
   else
     std::snprintf(what, sizeof what, "%lld x %lld x %lld %s%s", number(p.m), number(p.n), number(p.k),
                   name_of(p.a.type), p.batch > 1 ? (", batch " + std::to_string(p.batch)).c_str() : "");
-  const bool restricted = !(request == plan_request{.device = request.device});
+  const plan_request free = {
+      .device = request.device, .layer = request.layer, .dy_is_a = {request.dy_is_a[0], request.dy_is_a[1]}};
+  const bool restricted = !(request == free);
   log_message(log_level::info, log_area::plan,
               "%s on %.64s: %s: predicted %.2f us, bound %.2f us, %zu commands, %lld bytes of device memory; %s", what,
               model.name.c_str(), chosen.strategy.c_str(), chosen.predicted_seconds * 1e6, chosen.bound_seconds * 1e6,
@@ -128,16 +149,11 @@ std::shared_ptr<const schedule> make_plan(const std::vector<problem> &given, con
   for (const problem &p : given)
     if (!p.no_multiply && gemm_rate_of(model, p.a.type, p.compute) <= 0)
       throw error(SG_STATUS_UNSUPPORTED, "device '%.64s' has no %s GEMM", model.name.c_str(), name_of(p.a.type));
-  std::vector<problem> problems;
-  problems.reserve(given.size());
-  for (const problem &p : given) problems.push_back(downcast_if_staged(p, model));
   const plan_terms terms = terms_of(model, request);
-  auto plan =
-      std::make_shared<schedule>(problems.size() == 1 ? plan_one(problems[0], terms) : plan_group(problems, terms));
+  const auto plan = request.layer == layer_kind::none ? plan_gemms(given, terms) : plan_layer(given, terms);
   if (plan->predicted_seconds == 0) plan->predicted_seconds = simulate(*plan, model).seconds;
   if (request.device != first_device) move_to(*plan, request.device);
-  plan->bound_seconds = bound_seconds(model, problems);
-  if (logs(log_level::info, log_area::plan)) log_choice(problems, model, request, *plan);
+  if (logs(log_level::info, log_area::plan)) log_choice(given, model, request, *plan);
   return plan;
 }
 

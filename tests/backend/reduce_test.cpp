@@ -13,7 +13,7 @@ constexpr struct {
   sg_dtype part, out;
 } pairs[] = {{SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32}, {SG_DTYPE_C64, SG_DTYPE_C64},
              {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_F32, SG_DTYPE_F16}, {SG_DTYPE_F32, SG_DTYPE_BF16},
-             {SG_DTYPE_I32, SG_DTYPE_I32}};
+             {SG_DTYPE_I32, SG_DTYPE_I32},   {SG_DTYPE_F16, SG_DTYPE_F32}, {SG_DTYPE_BF16, SG_DTYPE_F32}};
 
 class reduce : public conformance {
  protected:

@@ -297,10 +297,10 @@ TEST(SimArithmetic, Float32IsNeverShortened) {
 TEST(SimArithmetic, ReductionsOfEveryType) {
   sim_device device("h200");
   sim_stream stream(device);
-  constexpr sg_dtype sums[][2] = {{SG_DTYPE_F64, SG_DTYPE_F64}, {SG_DTYPE_F32, SG_DTYPE_F32},
-                                  {SG_DTYPE_C64, SG_DTYPE_C64}, {SG_DTYPE_C128, SG_DTYPE_C128},
-                                  {SG_DTYPE_I32, SG_DTYPE_I32}, {SG_DTYPE_F32, SG_DTYPE_F16},
-                                  {SG_DTYPE_F32, SG_DTYPE_BF16}};
+  constexpr sg_dtype sums[][2] = {
+      {SG_DTYPE_F64, SG_DTYPE_F64},   {SG_DTYPE_F32, SG_DTYPE_F32}, {SG_DTYPE_C64, SG_DTYPE_C64},
+      {SG_DTYPE_C128, SG_DTYPE_C128}, {SG_DTYPE_I32, SG_DTYPE_I32}, {SG_DTYPE_F32, SG_DTYPE_F16},
+      {SG_DTYPE_F32, SG_DTYPE_BF16},  {SG_DTYPE_F16, SG_DTYPE_F32}, {SG_DTYPE_BF16, SG_DTYPE_F32}};
   for (const auto &[part, out] : sums)
     for (const std::int64_t count : {0, 1, 4})
       for (const double beta : {0.0, 1.0, -2.0}) {

@@ -224,6 +224,8 @@ static PyMethodDef functions[] = {
     {"submit_layer", submit_layer, METH_VARARGS, NULL},
     {"record_layer", record_layer, METH_VARARGS, NULL},
     {"push_batch", push_batch, METH_VARARGS, NULL},
+    {"submit_linear", submit_linear, METH_VARARGS, NULL},
+    {"submit_linear_backward", submit_linear_backward, METH_VARARGS, NULL},
     {"make_plan", make_plan, METH_VARARGS, NULL},
     {"record_gemm", record_gemm, METH_VARARGS, NULL},
     {"set_gemm", set_gemm, METH_VARARGS, NULL},

@@ -14,8 +14,7 @@ typedef struct layer_arguments {
   long long number; /* the function, or the mask's offset */
 } layer_arguments;
 
-/* An array as a matrix: a vector is one row, and dimensions before the last are rows, evenly spaced. */
-static bool matrix_of(const view *v, const char *name, sg_matrix *to) {
+bool matrix_of(const view *v, const char *name, sg_matrix *to) {
   view rows = *v;
   Py_ssize_t shape[2], strides[2];
   int64_t count, stride;
@@ -45,14 +44,12 @@ static bool same_shape(const view *a, const char *name, const view *x, const cha
   return false;
 }
 
-/* An operand; None is left out. */
-static bool see(call *in, PyObject *given, const char *name, view *v) {
+bool see(call *in, PyObject *given, const char *name, view *v) {
   PyObject *array = settled(in, given, name);
   return array && see_array(in, array, name, false, v);
 }
 
-/* gamma or beta: n values of x's type, one after another. */
-static bool see_values(call *in, PyObject *given, const char *name, const view *x, const void **out) {
+bool see_values(call *in, PyObject *given, const char *name, const view *x, const char *of, const void **out) {
   view v;
   *out = NULL;
   if (given == Py_None) return true;
@@ -60,12 +57,12 @@ static bool see_values(call *in, PyObject *given, const char *name, const view *
   const Py_ssize_t n = x->shape[x->ndim - 1], size = (Py_ssize_t)sg_dtype_size(v.dtype);
   if (v.ndim != 1 || v.shape[0] != n) {
     PyObject *is = shape_text(&v);
-    if (is) raise_argument("%s has shape %R; x has rows of %zd values", name, is, n);
+    if (is) raise_argument("%s has shape %R; %s has rows of %zd values", name, is, of, n);
     Py_XDECREF(is);
     return false;
   }
   if (v.dtype != x->dtype)
-    return raise_argument("%s is %s and x is %s; they must be equal", name, sg_dtype_name(v.dtype),
+    return raise_argument("%s is %s and %s is %s; they must be equal", name, sg_dtype_name(v.dtype), of,
                           sg_dtype_name(x->dtype));
   if (n > 1 && v.strides[0] != size) return raise_argument("the values of %s do not follow each other in memory", name);
   *out = v.data;
@@ -114,8 +111,8 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
   p->norm.kind = g->kind == RMS_NORM ? SG_NORM_RMS : SG_NORM_LAYER;
   p->norm.epsilon = g->epsilon;
   if (is_norm)
-    return see_values(in, g->second, "gamma", &x, &p->norm.gamma) &&
-           see_values(in, g->third, "beta", &x, &p->norm.beta);
+    return see_values(in, g->second, "gamma", &x, "x", &p->norm.gamma) &&
+           see_values(in, g->third, "beta", &x, "x", &p->norm.beta);
   if (g->kind != ELEMENTWISE) return true;
   const bool two = g->number == SG_FUNCTION_ADD || g->number == SG_FUNCTION_MULTIPLY;
   if (two != (g->second != Py_None))

@@ -111,6 +111,14 @@ typedef struct copy {
   PyObject *result; /* borrowed: the array that is dst */
 } copy;
 
+/* layers.c */
+/* An array as a matrix: a vector is one row, and dimensions before the last are rows, evenly spaced. */
+bool matrix_of(const view *v, const char *name, sg_matrix *to);
+/* An operand that is read. */
+bool see(call *in, PyObject *given, const char *name, view *v);
+/* A vector with a value for each column of `x`, of its type, one after another; None: NULL. `of`: the name of x. */
+bool see_values(call *in, PyObject *given, const char *name, const view *x, const char *of, const void **out);
+
 /* copy.c */
 bool fill_copy(call *in, copy *c, PyObject *dst, PyObject *src);
 sg_status run_copy(const call *in, const copy *c, const sg_submit *submit, sg_job **out);

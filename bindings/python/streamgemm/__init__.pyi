@@ -749,6 +749,32 @@ class Context(_Handle):
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
+    def linear_async(
+        self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *, op_w: _Op = ...,
+        activation: _Activation | None = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Job[Any]: ...
+    def linear(
+        self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *, op_w: _Op = ...,
+        activation: _Activation | None = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Any: ...
+    def linear_backward_async(
+        self, dy: _Source, x: _Source | None = ..., w: _Source | None = ..., *, dx: _Source | None = ...,
+        dw: _Source | None = ..., dbias: _Source | Literal[False] | None = ..., op_w: _Op = ...,
+        accumulate: bool = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Job[tuple[Any, Any, Any]]: ...
+    def linear_backward(
+        self, dy: _Source, x: _Source | None = ..., w: _Source | None = ..., *, dx: _Source | None = ...,
+        dw: _Source | None = ..., dbias: _Source | Literal[False] | None = ..., op_w: _Op = ...,
+        accumulate: bool = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def plan(
         self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,

@@ -8,6 +8,7 @@ from ._enums import MemoryKind, WhenFull, integer, set_field, value_of
 from ._graph import Graph
 from ._handles import Handle
 from ._layers import LayerMethods
+from ._linear import LinearMethods
 from ._matrix import ON_CUDA, ON_HOST, ON_OTHER, Matrix, _place_of, bounds_of
 from ._memory import Buffer, Pinned, pinned_empty
 from ._pipeline import Pipeline
@@ -21,7 +22,7 @@ _numbers = itertools.count(1)
 _FLAGS = {"check_hazards": _raw.SG_CONTEXT_CHECK_HAZARDS, "tune": _raw.SG_CONTEXT_TUNE}
 
 
-class Context(Handle, GemmMethods, LayerMethods):
+class Context(Handle, GemmMethods, LayerMethods, LinearMethods):
     """A device with its streams, memory and jobs. Any thread may use it."""
 
     def __init__(self, device=None, **options):

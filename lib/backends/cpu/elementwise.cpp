@@ -23,7 +23,9 @@ void run_copy(const sg_backend_copy &copy) noexcept {
 
 void run_reduce(const sg_backend_reduce &reduce) noexcept {
   const sg_dtype type = sum_type_of(reduce.out_type);
+  const bool narrow_parts = reduce.parts_count > 0 && reduce.part_type != type;
   const std::int64_t size = element_size(reduce.out_type), sum_size = element_size(type);
+  const std::int64_t part_size = narrow_parts ? element_size(reduce.part_type) : sum_size;
   const auto *parts = static_cast<const char *>(reduce.parts);
   sg_scalar beta = reduce.beta;
   if (!is_complex(reduce.out_type)) beta.im = 0;
@@ -32,13 +34,16 @@ void run_reduce(const sg_backend_reduce &reduce) noexcept {
 
   // Segments of a column that stay in the first-level cache while the parts are added.
   constexpr std::int64_t step = 512;
-  alignas(64) char sums[step * 16];
+  alignas(64) char sums[step * 16], wide[step * 4];
   for (std::int64_t j = 0; j < reduce.n; ++j)
     for (std::int64_t i = 0; i < reduce.m; i += step) {
       const std::int64_t count = std::min(step, reduce.m - i);
       char *c = static_cast<char *>(reduce.c) + (i + j * reduce.ldc) * size;
       const auto part = [&](std::int64_t index) {
-        return parts + (i + j * reduce.part_ld + index * reduce.part_stride) * sum_size;
+        const char *at = parts + (i + j * reduce.part_ld + index * reduce.part_stride) * part_size;
+        if (!narrow_parts) return at;
+        widen(wide, at, reduce.part_type, count);
+        return static_cast<const char *>(wide);
       };
       std::int64_t next = 0;
       if (reads_c) {

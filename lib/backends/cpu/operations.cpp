@@ -26,7 +26,9 @@ bool supports_gemm(const sg_backend_command &what) noexcept {
 }
 
 bool supports_reduce(const sg_backend_command &what) noexcept {
-  return has_axpby(as<sg_backend_reduce>(what).out_type);
+  const auto &wanted = as<sg_backend_reduce>(what);
+  const bool narrow_parts = wanted.part_type == SG_DTYPE_F16 || wanted.part_type == SG_DTYPE_BF16;
+  return has_axpby(wanted.out_type) && (wanted.parts_count == 0 || !narrow_parts || wanted.out_type == SG_DTYPE_F32);
 }
 
 sg_status marker(const sg_backend_command &, workspace &) noexcept { return SG_STATUS_OK; }

@@ -189,7 +189,8 @@ constexpr bool gemm_exists(sg_dtype in, sg_dtype out) {
 
 constexpr bool sum_exists(sg_dtype part, sg_dtype out) {
   if (part == SG_DTYPE_F32) return out == SG_DTYPE_F32 || out == SG_DTYPE_F16 || out == SG_DTYPE_BF16;
-  return part == out && !is_f8(part) && part != SG_DTYPE_I8 && part != SG_DTYPE_F16 && part != SG_DTYPE_BF16;
+  if (part == SG_DTYPE_F16 || part == SG_DTYPE_BF16) return out == SG_DTYPE_F32;
+  return part == out && !is_f8(part) && part != SG_DTYPE_I8;
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ struct problem {
 // A caller's restrictions of the planner's choice; the defaults restrict nothing.
 enum class split_kind : std::uint8_t { automatic, none, m, n, k, batch };
 
+// What the problems of a request are together: independent GEMMs, or those of a layer (plan/layers).
+enum class layer_kind : std::uint8_t { none, linear_backward };
+
 struct plan_request {
   device_index device{};  // device of the machine that computes it
   split_kind split = split_kind::automatic;
@@ -75,6 +78,9 @@ struct plan_request {
   std::int32_t streams = 0;       // limit of compute lanes; 0: the device model's number
   std::int64_t memory_limit = 0;  // limit of the job's device memory in bytes; 0: the device model's memory
   std::int64_t tile_m = 0, tile_n = 0, tile_k = 0;  // tile of host-resident operands; 0: the planner's choice
+  layer_kind layer = layer_kind::none;
+  // Of linear_backward: is dY A, and not B, in the GEMM of dX, and in that of dW?
+  bool dy_is_a[2] = {false, false};
 
   bool operator==(const plan_request &) const = default;
 };

@@ -115,7 +115,7 @@ std::int32_t staging_ring::buffer_of(slot &s, sg_dtype type) {
 }
 
 transfers::transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes)
-    : builder_(builder), group_(group) {
+    : builder_(builder), group_(group), rings_(std::make_shared<std::vector<staging_ring>>()) {
   if (bytes.in + bytes.out <= 0) return;
   builder.use_workers(model.staging_workers);
   for (const double amount : {bytes.in, bytes.out}) {
@@ -124,8 +124,8 @@ transfers::transfers(schedule_builder &builder, std::int32_t group, const device
     // Panels smaller than a slot occupy one, too.
     const auto needed = std::int64_t(std::min(1e6, 2 * std::ceil(amount / double(slot_bytes))));
     const std::int64_t slots =
-        std::clamp<std::int64_t>(needed, 1, slots_per_worker(slot_bytes) * model.staging_workers);
-    rings_.emplace_back(builder, model.staging_workers, slots, slot_bytes);
+        std::clamp<std::int64_t>(needed, 1, bytes.ahead * slots_per_worker(slot_bytes) * model.staging_workers);
+    rings_->emplace_back(builder, model.staging_workers, slots, slot_bytes);
   }
 }
 
@@ -180,7 +180,7 @@ std::uint32_t transfers::out(operand_name name, const panel &what, const device_
 
 std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype type,
                                    std::span<const std::uint32_t> waits) {
-  staging_ring &ring = rings_[0];
+  staging_ring &ring = rings_->at(0);
   std::uint32_t last = 0;
   const auto bytes = [&] { return ring.first_bytes(); };
   for_chunks({r.host, from}, {r.device, type}, bytes, [&](const view &host, const view &device) {
@@ -195,7 +195,7 @@ std::uint32_t transfers::staged_in(const rectangle &r, sg_dtype from, sg_dtype t
 }
 
 std::uint32_t transfers::staged_out(const rectangle &r, sg_dtype type, std::span<const std::uint32_t> waits) {
-  staging_ring &ring = rings_[1];
+  staging_ring &ring = rings_->at(1);
   std::uint32_t last = 0;
   const auto bytes = [&] { return ring.slot_bytes(); };
   for_chunks({r.host, type}, {r.device, type}, bytes, [&](const view &host, const view &device) {

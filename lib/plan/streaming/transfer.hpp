@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 
 #include "plan/gemm/schedule_builder.hpp"
 #include "plan/model/device_model.hpp"
@@ -61,11 +62,14 @@ class staging_ring {
 // Pageable bytes in each direction.
 struct pageable_bytes {
   double in = 0, out = 0;
+  std::int64_t ahead = 1;  // times the usual slots, where workers pack long before the copies
 };
 
 class transfers {
  public:
   transfers(schedule_builder &builder, std::int32_t group, const device_model &model, pageable_bytes bytes);
+  // Of another problem, through the same slots.
+  transfers(const transfers &other, std::int32_t group) : transfers(other) { group_ = group; }
 
   // Appends the copies of a panel; returns the last one on the copy lane. `waits`: commands that use the location.
   std::uint32_t in(operand_name name, const panel &what, const device_location &to,
@@ -84,7 +88,7 @@ class transfers {
 
   schedule_builder &builder_;
   std::int32_t group_;
-  std::vector<staging_ring> rings_;  // in, out; empty where nothing is pageable
+  std::shared_ptr<std::vector<staging_ring>> rings_;  // in, out; empty where nothing is pageable
 };
 
 }  // namespace sg

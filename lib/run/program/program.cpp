@@ -118,7 +118,8 @@ program::program(std::vector<problem> planned, const plan_request &requested, st
       wants_core = lane_seconds > long_command_seconds;
     }
   }
-  if (!is_single() || !commands[0].is<ops::gemm>()) return;
+  // One of a layer may be the GEMM of a later problem; batches are of first problems.
+  if (!is_single() || problems.size() > 1 || !commands[0].is<ops::gemm>()) return;
   const command &gemm_command = commands[0];
   const ops::gemm &gemm = *gemm_command.as<ops::gemm>();
   in_type = type_of(schedule->buffers, gemm_command.views[gemm.a]);

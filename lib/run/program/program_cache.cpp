@@ -34,7 +34,9 @@ class hash {
   }
   hash &operator<<(const plan_request &r) noexcept {
     return *this << (static_cast<std::int64_t>(r.split) | std::int64_t{r.latency} << 7 | std::int64_t{r.parts} << 8)
-                 << r.streams << r.memory_limit << r.tile_m << r.tile_n << r.tile_k;
+                 << r.streams << r.memory_limit << r.tile_m << r.tile_n << r.tile_k
+                 << (static_cast<std::int64_t>(r.layer) | std::int64_t{r.dy_is_a[0]} << 8 |
+                     std::int64_t{r.dy_is_a[1]} << 9);
   }
   std::uint64_t value() const noexcept { return state_; }
 

@@ -19,6 +19,11 @@ bool is_layer_type(sg_dtype type) noexcept {
   return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
 }
 
+bool supports_reduce(const sg_backend_reduce &what) noexcept {
+  const bool narrow_parts = what.part_type == SG_DTYPE_F16 || what.part_type == SG_DTYPE_BF16;
+  return is_accumulated(what.out_type) && (what.parts_count == 0 || !narrow_parts || what.out_type == SG_DTYPE_F32);
+}
+
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
   if (is_f8(what.in_type))
@@ -33,7 +38,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
     case SG_BACKEND_COPY: return true;
-    case SG_BACKEND_REDUCE: return is_accumulated(as<sg_backend_reduce>(what).out_type);
+    case SG_BACKEND_REDUCE: return supports_reduce(as<sg_backend_reduce>(what));
     case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
     case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(what).type);

@@ -118,7 +118,7 @@ typedef struct sg_backend_reduce {
   sg_backend_command header; /**< SG_BACKEND_REDUCE. */
   int64_t m;             /**< Rows of C and of each part. */
   int64_t n;             /**< Their columns. */
-  sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32. */
+  sg_dtype part_type;    /**< Type of the parts: f64, f32, c64, c128 or i32; of an f32 C f16 and bf16 too. */
   sg_dtype out_type;     /**< Type of C. */
   sg_scalar beta;        /**< 0 does not read C; with no parts, 1 only with a bias or an activation. */
   const void *parts;     /**< P_0; NULL when parts_count is 0 (then C is scaled only). */

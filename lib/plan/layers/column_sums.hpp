@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sums of dY's columns, the gradient of a bias, by reductions. Problem: C (out x 1) = op_a(A) (out x rows) * ones +
+// beta * C, marked no_multiply because no GEMM computes it. A is dY as stored; its items are groups of rows.
+#pragma once
+
+#include <algorithm>
+
+#include "plan/gemm/schedule_builder.hpp"
+#include "plan/model/device_model.hpp"
+#include "plan/streaming/transfer.hpp"
+
+namespace sg {
+
+// Rows in a group: each column has as many partial sums, which run in parallel. The partial sum r is that of row r of
+// every group.
+inline std::int64_t rows_of_group(std::int64_t rows) { return std::min<std::int64_t>(rows, 64); }
+// Elements from one group of rows to the next, in dY stored with `ld` (op_a N: its rows are columns as stored).
+inline std::int64_t stride_of_groups(sg_op op_a, std::int64_t rows, std::int64_t ld) {
+  return rows_of_group(rows) * (op_a == SG_OP_N ? ld : 1);
+}
+
+// The sums of some columns, on one compute lane.
+class column_sums {
+ public:
+  column_sums(schedule_builder &builder, std::int32_t group, range columns, std::uint16_t lane_index);
+
+  // Adds `rows` rows of dY, at least a group for the first call. `buffer` has groups of rows as items; all columns of
+  // the rows begin at `offset` bytes. Returns the last command.
+  std::uint32_t add(std::int32_t buffer, std::int64_t offset, std::int64_t ld, std::int64_t rows,
+                    std::span<const std::uint32_t> waits);
+  // C = beta * C + the sums, where all of C is at `offset` bytes of a buffer. Returns the command.
+  std::uint32_t finish(std::int32_t buffer, std::int64_t offset, std::span<const std::uint32_t> waits);
+
+ private:
+  view sums(std::int64_t rows) const;
+
+  schedule_builder &builder_;
+  std::int32_t group_;
+  range columns_;
+  std::uint16_t lane_;
+  bool by_columns_;  // rows of dY are columns as stored
+  std::int64_t width_;
+  sg_dtype type_;
+  std::int32_t buffer_ = -1;  // of the partial sums
+  bool has_sums_ = false;
+};
+
+// C on the device: the caller's own, or a copy that is brought back at the end.
+class bias_gradient {
+ public:
+  bias_gradient(schedule_builder &builder, std::int32_t group, transfers &moves);
+  // Appends the last reduction of each, and the copy.
+  void finish(std::span<column_sums> sums);
+
+ private:
+  schedule_builder &builder_;
+  std::int32_t group_;
+  transfers &moves_;
+  std::int32_t copy_ = -1;  // the buffer of the copy
+  std::vector<std::uint32_t> ready_;
+};
+
+// A schedule of the sums alone, within `memory_limit`. Throws SG_STATUS_OUT_OF_MEMORY.
+schedule build_column_sums(const problem &p, const device_model &model, int lanes, std::int64_t memory_limit);
+
+}  // namespace sg

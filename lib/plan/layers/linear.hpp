@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of a linear layer Y = X * W + bias as one schedule: dX = dY * W^T, dW = X^T * dY, dbias = the sums of
+// dY's columns.
+#pragma once
+
+#include <vector>
+
+#include "plan/gemm/candidate.hpp"
+
+namespace sg {
+
+// The problems of a request with layer_kind::linear_backward, in this order. A result that is not computed is a problem
+// without C. The last one (plan/layers/column_sums.hpp) has dY in any case. There are rows, inputs and outputs, or all
+// operands are on the device.
+enum linear_part : std::size_t { input_gradient, weight_gradient, bias_gradient_part };
+inline constexpr std::size_t linear_parts = 3;
+
+struct linear_problems {
+  std::vector<problem> all;
+  bool dy_is_a[2];
+
+  bool computes(linear_part part) const noexcept { return all[part].c.rows > 0 && all[part].c.cols > 0; }
+  const operand &dy() const noexcept { return all[bias_gradient_part].a; }
+  const operand &x() const noexcept { return dy_is_a[1] ? all[weight_gradient].b : all[weight_gradient].a; }
+  const operand &w() const noexcept { return dy_is_a[0] ? all[input_gradient].b : all[input_gradient].a; }
+  std::int64_t rows() const noexcept { return all[bias_gradient_part].k; }
+  std::int64_t outputs() const noexcept { return all[bias_gradient_part].m; }
+  std::int64_t inputs() const noexcept {
+    const std::size_t part = computes(input_gradient) ? input_gradient : weight_gradient;
+    return dy_is_a[part] ? all[part].n : all[part].m;
+  }
+};
+
+// Sets predicted_seconds. Throws SG_STATUS_OUT_OF_MEMORY with the requirement.
+schedule plan_linear_backward(const std::vector<problem> &problems, const plan_terms &terms);
+// The least time that the model's rates allow, with dY over the link once.
+double linear_backward_bound(const std::vector<problem> &problems, const device_model &model,
+                             const plan_request &request);
+
+}  // namespace sg
