@@ -108,33 +108,14 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
   x.splits_columns = what.by_rows;
   add_operand(x, operand_name::a, in, ops::norm::x);
   add_operand(x, operand_name::c, out, ops::norm::y);
-  if (d.gamma) add_operand(x, operand_name::b, gamma, ops::norm::gamma);
-  if (d.beta) add_operand(x, operand_name::bias, beta, ops::norm::beta);
+  if (d.gamma) add_operand(x, operand_name::b, gamma, ops::norm::gamma, share::whole);
+  if (d.beta) add_operand(x, operand_name::bias, beta, ops::norm::beta, share::whole);
   auto wanted = backend_command<sg_backend_norm>();
   wanted.type = d.y.dtype;
   wanted.kind = d.kind;
   bind_layer(x, on, wanted.header, x.strategy.c_str());
   submit_layer(on, x, SG_OPERATION_NORM, name, order, out_job);
 }
-
-namespace {
-
-// Checks and submits an operation by its own function.
-template <class Desc>
-sg_status submit_desc(sg_context *context, const Desc *desc, const Desc &defaults, const sg_submit *submit,
-                      sg_job **out_job,
-                      void (*run)(sg::context &, const Desc &, const char *, checked_submit &, sg_job **)) noexcept {
-  if (out_job) *out_job = nullptr;
-  return guarded([&] {
-    const auto on = context_of(context);
-    require(desc, "desc");
-    const Desc given = options_of(desc, defaults, "desc");
-    checked_submit order(*on, submit);
-    run(*on, given, "desc", order, out_job);
-  });
-}
-
-}  // namespace
 
 }  // namespace sg
 

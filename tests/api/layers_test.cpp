@@ -179,7 +179,7 @@ TEST_P(layers, are_recorded_in_a_graph_and_updated) {
   };
   refused(1, "an elementwise function and not a norm");
   first.epsilon = 1;
-  refused(0, "desc->norm differs from submission 0 of the graph in its function, mask, kind");
+  refused(0, "desc->norm differs from submission 0 of the graph in its options or layout");
   first.epsilon = 0, first.gamma = nullptr;
   refused(0, "desc->norm differs from submission 0 of the graph in its shape");
   update.norm = nullptr;
