@@ -187,11 +187,11 @@ void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, c
     const layer::entry &each = x.at(name);
     if (!each.given || name == operand_name::c || !overlap(each.bytes, result.bytes)) continue;
     const given_operand &given = *each.given, &written = *result.given;
-    const bool is_vector = *given.data == '\0';
-    if (is_vector || !is_same_matrix(each, result))
+    const bool may_be_result = x.allows_in_place && each.needed == share::same;
+    if (!may_be_result || !is_same_matrix(each, result))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap%s", given.desc, given.name,
                   given.view.data, given.desc, written.name, written.view.data,
-                  is_vector ? "" : "; they must be separate, or the same matrix with the same ld");
+                  may_be_result ? "; they must be separate, or the same matrix with the same ld" : "");
     x.in_place = true;
   }
 }

@@ -24,8 +24,9 @@ struct layer {
   payload what;
   std::string strategy;
   double flops_per_element = 0;
-  bool splits_columns = true;  // work may be split between columns as stored; otherwise between rows
-  bool splits_both = false;    // or between either
+  bool splits_columns = true;   // work may be split between columns as stored; otherwise between rows
+  bool splits_both = false;     // or between either
+  bool allows_in_place = true;  // the result may be a matrix that is read
   struct entry {
     const given_operand *given = nullptr;  // NULL: there is none
     std::size_t view = 0;                  // its view of the command

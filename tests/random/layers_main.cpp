@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random chains of the operations of layers.h and GEMMs on overlapping views of a few matrices, submitted without waits
-// between them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where
-// it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
+// Random chains of the operations of layers.h and convert.h and GEMMs on overlapping views of a few matrices, submitted
+// without waits between them or recorded in a graph: the result must be that of one after another. Overlap is refused
+// exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ namespace {
 
 constexpr std::int64_t side = 48, elements = side * side;
 constexpr int matrices = 3;
+// Device memory of a chain: matrices of f64, one of f32, and one of quantized values.
+struct memory {
+  double *of_f64[matrices];
+  float *of_f32;
+  std::int8_t *codes;
+};
 constexpr double epsilon = 0.25;  // so large that errors of earlier steps do not grow
 
 std::uint64_t current_seed = 0;
@@ -72,8 +79,8 @@ double value_of(sg_function function, double a, double b) {
 
 class chain {
  public:
-  chain(sg_context *context, const std::vector<sg_stream *> &streams, double *const *data, std::uint64_t seed)
-      : context_(context), streams_(streams), data_(data), random_(seed) {}
+  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &on_device, std::uint64_t seed)
+      : context_(context), streams_(streams), on_device_(on_device), data_(on_device.of_f64), random_(seed) {}
 
   void run() {
     std::vector<double> whole(elements);
@@ -82,6 +89,9 @@ class chain {
       host_.push_back(whole);
       require_ok(sg_copy(context_, data_[m], whole.data(), elements * sizeof(double), nullptr), "sg_copy");
     }
+    for (float &each : floats_) each = static_cast<float>(random_.real());
+    require_ok(sg_copy(context_, on_device_.of_f32, floats_.data(), elements * sizeof(float), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, on_device_.codes, codes_.data(), elements, nullptr), "sg_copy");
     const bool records = random_.below(4) == 0;
     if (records) require_ok(sg_graph_create(context_, &submit_.graph), "sg_graph_create");
     for (int steps = 1 + random_.below(12); steps > 0; --steps) {
@@ -100,6 +110,15 @@ class chain {
           stop(log_ + "element " + std::to_string(i) + " of matrix " + std::to_string(m) + " is " +
                std::to_string(whole[i]) + " instead of " + std::to_string(wanted));
     }
+    std::vector<float> floats(elements);
+    std::vector<std::int8_t> codes(elements);
+    require_ok(sg_copy(context_, floats.data(), on_device_.of_f32, elements * sizeof(float), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, codes.data(), on_device_.codes, elements, nullptr), "sg_copy");
+    if (codes != codes_) stop(log_ + "quantized values differ");
+    for (std::size_t i = 0; i < floats.size(); ++i)
+      if (floats[i] != floats_[i])
+        stop(log_ + "element " + std::to_string(i) + " of f32 is " + std::to_string(floats[i]) + " instead of " +
+             std::to_string(floats_[i]));
   }
 
  private:
@@ -143,10 +162,11 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(4)) {
+    switch (random_.below(5)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
+      case 3: return dequantize();
       default: return gemm(out);
     }
   }
@@ -207,6 +227,49 @@ class chain {
     write(y, values);
   }
 
+  // New values in all of them, which earlier steps have read.
+  void replace_codes() {
+    for (std::int8_t &each : codes_) each = static_cast<std::int8_t>(random_.below(256) - 128);
+    sent_.push_back(codes_);
+    log_ += "new quantized values\n";
+    require_ok(sg_copy_async(context_, on_device_.codes, sent_.back().data(), elements, &submit_, nullptr),
+               "sg_copy_async");
+  }
+
+  // From parts of the quantized values and scales among earlier results.
+  void dequantize() {
+    if (random_.below(2)) replace_codes();
+    const bool four_bits = random_.below(2) != 0, has_zeros = random_.below(2) != 0;
+    const std::int64_t rows = 1 + random_.below(side), blocks = 1 + random_.below(6), block = 2 + 2 * random_.below(4);
+    const auto of_one = [&](std::int64_t cols) {
+      part made = any_part(rows, cols, SG_LAYOUT_ROW_MAJOR);
+      made.matrix = 0;
+      return made;
+    };
+    const part x = of_one(four_bits ? blocks * block / 2 : blocks * block), zeros = of_one(blocks);
+    const part scales = of_one(blocks), y = of_one(blocks * block);
+    const auto bytes = [&](const part &p) {
+      return sg_matrix{on_device_.codes + p.start, p.rows, p.cols, side, SG_DTYPE_I8, p.layout};
+    };
+    const auto floats = [&](const part &p) {
+      return sg_matrix{on_device_.of_f32 + p.start, p.rows, p.cols, side, SG_DTYPE_F32, p.layout};
+    };
+    sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
+    desc.quantization = four_bits ? SG_QUANTIZATION_I4 : SG_QUANTIZATION_I8, desc.block_size = block;
+    desc.x = bytes(x), desc.scales = floats(scales), desc.y = floats(y);
+    if (has_zeros) desc.zero_points = bytes(zeros);
+    note("dequantize", y);
+    if (!accepted(sg_dequantize_async(context_, &desc, &submit_, nullptr), share(scales, y))) return;
+    const std::vector<float> before = floats_;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < y.cols; ++j) {
+        int value = codes_[std::size_t(x.at(i, four_bits ? j / 2 : j))];
+        if (four_bits) value = (((j % 2 == 0 ? value : value >> 4) & 15) ^ 8) - 8;
+        if (has_zeros) value -= codes_[std::size_t(zeros.at(i, j / block))];
+        floats_[std::size_t(y.at(i, j))] = float(value) * before[std::size_t(scales.at(i, j / block))];
+      }
+  }
+
   void gemm(const part &c) {
     const std::int64_t k = 1 + random_.below(side);
     const part a = any_part(c.rows, k, SG_LAYOUT_ROW_MAJOR), b = any_part(k, c.cols, SG_LAYOUT_COLUMN_MAJOR);
@@ -226,9 +289,13 @@ class chain {
 
   sg_context *context_;
   const std::vector<sg_stream *> &streams_;
+  const memory &on_device_;
   double *const *data_;
   random_source random_;
   std::vector<std::vector<double>> host_;
+  std::vector<float> floats_ = std::vector<float>(elements);
+  std::vector<std::int8_t> codes_ = std::vector<std::int8_t>(elements);
+  std::list<std::vector<std::int8_t>> sent_;  // sources of copies in flight
   sg_submit submit_ = SG_SUBMIT_INIT;
   std::string log_;
 };
@@ -242,19 +309,23 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
   std::vector<sg_stream *> streams(4, nullptr);  // the first stays NULL
   for (std::size_t i = 1; i < streams.size(); ++i)
     require_ok(sg_stream_create(context, 0, &streams[i]), "sg_stream_create");
-  sg_buffer *buffers[matrices];
-  double *data[matrices];
-  for (int m = 0; m < matrices; ++m) {
+  std::vector<sg_buffer *> buffers;
+  const auto allocate = [&](std::size_t bytes) {
     void *at = nullptr;
-    require_ok(sg_buffer_create(context, elements * sizeof(double), &buffers[m]), "sg_buffer_create");
-    require_ok(sg_buffer_data(buffers[m], &at), "sg_buffer_data");
-    data[m] = static_cast<double *>(at);
-  }
+    buffers.push_back(nullptr);
+    require_ok(sg_buffer_create(context, bytes, &buffers.back()), "sg_buffer_create");
+    require_ok(sg_buffer_data(buffers.back(), &at), "sg_buffer_data");
+    return at;
+  };
+  memory on_device;
+  for (double *&each : on_device.of_f64) each = static_cast<double *>(allocate(elements * sizeof(double)));
+  on_device.of_f32 = static_cast<float *>(allocate(elements * sizeof(float)));
+  on_device.codes = static_cast<std::int8_t *>(allocate(elements));
   const auto begin = std::chrono::steady_clock::now();
   long chains = 0;
   do {
     current_seed = seed;
-    chain(context, streams, data, seed++).run();
+    chain(context, streams, on_device, seed++).run();
     ++chains;
   } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
   std::printf("%ld chains\n", chains);

@@ -51,6 +51,25 @@ static bool see(call *in, PyObject *given, const char *name, view *v) {
   return array && see_array(in, array, name, false, v);
 }
 
+bool see_rows(call *in, PyObject *given, const char *name, bool writable, view *v, sg_matrix *to) {
+  PyObject *array = settled(in, given, name);
+  return array && see_array(in, array, name, writable, v) && matrix_of(v, name, to);
+}
+
+PyObject *submit_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
+                           PyObject *result) {
+  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
+  sg_submit submit;
+  sg_job *handle = NULL;
+  sg_status status;
+  if (!fill_order(in, order, &submit) || !ready_to_post()) return NULL;
+  post_completion(&submit, in->job);
+  Py_BEGIN_ALLOW_THREADS
+  status = run(on, desc, &submit, &handle);
+  Py_END_ALLOW_THREADS
+  return posted(in, &submit, status, handle, result);
+}
+
 /* gamma or beta: n values of x's type, one after another. */
 static bool see_values(call *in, PyObject *given, const char *name, const view *x, const void **out) {
   view v;
@@ -86,6 +105,7 @@ static PyObject *result_like(call *in, const layer_arguments *g, const view *x) 
 
 /* Only the descriptor of the kind is used. */
 typedef struct layer_request {
+  int kind;
   sg_elementwise_desc elementwise;
   sg_softmax_desc softmax;
   sg_norm_desc norm;
@@ -96,6 +116,7 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
   view x, out, second;
   sg_matrix from, to;
   const bool is_norm = g->kind == LAYER_NORM || g->kind == RMS_NORM;
+  p->kind = g->kind;
   if (!see(in, g->x, "x", &x) || !matrix_of(&x, "x", &from)) return false;
   if (g->kind == CAUSAL_SOFTMAX && x.ndim > 2)
     return raise_argument("x has %d dimensions; a causal mask is for a matrix", x.ndim);
@@ -125,10 +146,10 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
                   matrix_of(&second, "b", &p->elementwise.b));
 }
 
-static sg_status run_layer(const call *in, int kind, const layer_request *p, const sg_submit *submit, sg_job **out) {
-  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
-  if (kind == ELEMENTWISE) return sg_elementwise_async(on, &p->elementwise, submit, out);
-  if (kind == SOFTMAX || kind == CAUSAL_SOFTMAX) return sg_softmax_async(on, &p->softmax, submit, out);
+static sg_status run_layer(sg_context *on, const void *request, const sg_submit *submit, sg_job **out) {
+  const layer_request *const p = request;
+  if (p->kind == ELEMENTWISE) return sg_elementwise_async(on, &p->elementwise, submit, out);
+  if (p->kind == SOFTMAX || p->kind == CAUSAL_SOFTMAX) return sg_softmax_async(on, &p->softmax, submit, out);
   return sg_norm_async(on, &p->norm, submit, out);
 }
 
@@ -141,22 +162,13 @@ PyObject *submit_layer(PyObject *self, PyObject *args) {
   order_arguments og = {0};
   call in = {.in_order = true};
   layer_request p;
-  sg_submit submit;
   (void)self;
   p.result = NULL;
   if (!PyArg_ParseTuple(args, "OOiOOOOdLOOOOOO", &type, &to, &g.kind, &g.x, &g.second, &g.third, &g.out, &g.epsilon,
                         &g.number, &og.stream, &og.after, &og.priority, &og.untracked, &og.timeout, &og.label))
     return NULL;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_layer(&in, &p, &g) && fill_order(&in, &og, &submit) &&
-      ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = run_layer(&in, g.kind, &p, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, p.result);
-  }
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_layer(&in, &p, &g))
+    made = submit_operation(&in, &og, run_layer, &p, p.result);
   call_done(&in);
   Py_CLEAR(p.result);
   return made;

@@ -125,6 +125,14 @@ bool ready_to_post(void); /* starts the thread that completes jobs */
 /* The job of an accepted submission, or the exception of a refused one. Takes the job from the call. */
 PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, PyObject *result);
 
+/* layers.c */
+/* An array, or what a Job makes, as a matrix whose rows are along the last dimension: see layers.c. */
+bool see_rows(call *in, PyObject *given, const char *name, bool writable, view *v, sg_matrix *to);
+/* The last steps of an operation whose descriptor is filled: a Job, or NULL and an exception. */
+typedef sg_status (*operation_function)(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out);
+PyObject *submit_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
+                           PyObject *result);
+
 /* blocking.c */
 /* Runs it until it completes; false: an exception, its own or that of a signal, which has cancelled it. */
 bool run_blocking(call *in, const sg_gemm_desc *d, const sg_submit *submit);

@@ -112,6 +112,10 @@ class Mask(enum.IntEnum):
     NONE = 0
     CAUSAL = 1
 
+class Quantization(enum.IntEnum):
+    I8 = 1
+    I4 = 2
+
 class Split(enum.IntEnum):
     AUTO = 0
     NONE = 1
@@ -669,6 +673,18 @@ class Context(_Handle):
         self, x: _Source, gamma: _Source | None = ..., out: _Source | None = ..., *, epsilon: float = ...,
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def dequantize_async(
+        self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,
+        quantization: Quantization | str = ..., dtype: str | None = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> Job[Any]: ...
+    def dequantize(
+        self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,
+        quantization: Quantization | str = ..., dtype: str | None = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
     ) -> Any: ...
     def plan(
         self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,

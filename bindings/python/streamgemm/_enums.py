@@ -28,6 +28,7 @@ Compute = _enum("Compute", "SG_COMPUTE_", "The least accurate arithmetic that th
 Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each element of a result.")
 Function = _enum("Function", "SG_FUNCTION_", "A function of elements.")
 Mask = _enum("Mask", "SG_MASK_", "Which elements a softmax leaves out.")
+Quantization = _enum("Quantization", "SG_QUANTIZATION_", "How a quantized value is stored.")
 Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
 MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "The memory space of an address, as seen from a context's device.")
 LinkClass = _enum("LinkClass", "SG_LINK_", "Class of the connection between two devices.")

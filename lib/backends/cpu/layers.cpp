@@ -5,27 +5,11 @@
 #include <cstring>
 
 #include "pack.hpp"
+#include "poll.hpp"
 #include "simd.hpp"
 
 namespace sg::cpu {
 namespace {
-
-constexpr std::int64_t elements_between_polls = 1 << 20;
-
-// Polls whether the command is to stop, once in many elements.
-class poll {
- public:
-  explicit poll(const workspace &space) noexcept : space_(space) {}
-  bool stops(std::int64_t elements) noexcept {
-    if ((elements_ += elements) < elements_between_polls) return false;
-    elements_ = 0;
-    return space_.is_stopped();
-  }
-
- private:
-  const workspace &space_;
-  std::int64_t elements_ = 0;
-};
 
 // X and Y of an operation on rows.
 struct row_operands {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "axpby.hpp"
+#include "convert.hpp"
 #include "elementwise.hpp"
 #include "gemm.hpp"
 #include "layers.hpp"
@@ -64,6 +65,13 @@ sg_status norm(const sg_backend_command &what, workspace &space) noexcept {
   return run_norm(as<sg_backend_norm>(what), space);
 }
 
+bool supports_dequantize(const sg_backend_command &what) noexcept {
+  return has_dequantize(as<sg_backend_dequantize>(what));
+}
+sg_status dequantize(const sg_backend_command &what, workspace &space) noexcept {
+  return run_dequantize(as<sg_backend_dequantize>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -75,6 +83,7 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_elementwise), supports_elementwise, elementwise},
     {sizeof(sg_backend_softmax), supports_softmax, softmax},
     {sizeof(sg_backend_norm), supports_norm, norm},
+    {sizeof(sg_backend_dequantize), supports_dequantize, dequantize},
 };
 
 constexpr bool fit() noexcept {

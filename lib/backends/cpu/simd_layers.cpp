@@ -168,9 +168,33 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
   });
 }
 
+void dequantize_block(sg_quantization quantization, float *y, const std::int8_t *x, float scale, float zero,
+                      std::int64_t n) {
+  if (quantization == SG_QUANTIZATION_I8) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+    return;
+  }
+  for (std::int64_t i = 0; i < n / 2; ++i) {
+    const int pair = x[i], high = pair >> 4, low = static_cast<std::int8_t>(pair << 4) >> 4;
+    y[2 * i] = (static_cast<float>(low) - zero) * scale;
+    y[2 * i + 1] = (static_cast<float>(high) - zero) * scale;
+  }
+}
+void dequantize(sg_quantization quantization, float *y, const void *x, const float *scales, const float *zeros,
+                std::int64_t block_size, std::int64_t first, std::int64_t last) {
+  const auto *const bytes = static_cast<const std::int8_t *>(x);
+  for (std::int64_t at = first; at < last;) {
+    const std::int64_t block = at / block_size, block_end = (block + 1) * block_size;
+    const std::int64_t end = block_end < last ? block_end : last;
+    dequantize_block(quantization, y + (at - first), bytes + (quantization == SG_QUANTIZATION_I4 ? at / 2 : at),
+                     scales[block], zeros == nullptr ? 0.0f : zeros[block], end - at);
+    at = end;
+  }
+}
+
 }  // namespace
 
 extern const simd_layer_ops layer_ops;
-const simd_layer_ops layer_ops = {unary, add, multiply, softmax, norm};
+const simd_layer_ops layer_ops = {unary, add, multiply, softmax, norm, dequantize};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

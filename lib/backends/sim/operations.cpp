@@ -2,6 +2,7 @@
 #include "operations.hpp"
 
 #include "axpby.hpp"
+#include "convert.hpp"
 #include "layers.hpp"
 
 namespace sg::sim {
@@ -26,6 +27,10 @@ bool supports_axpby(const sg_backend_command &command) noexcept {
   return has_axpby(command_as<sg_backend_axpby>(command).type);
 }
 
+bool supports_dequantize(const sg_backend_command &command) noexcept {
+  return has_dequantize(command_as<sg_backend_dequantize>(command));
+}
+
 }  // namespace
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
@@ -34,11 +39,13 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
                                          work_as<sg_backend_elementwise>};
   static constexpr operation softmax{"softmax", supports_layer<sg_backend_softmax>, work_as<sg_backend_softmax>};
   static constexpr operation norm{"norm", supports_layer<sg_backend_norm>, work_as<sg_backend_norm>};
+  static constexpr operation dequantize{"dequantization", supports_dequantize, work_as<sg_backend_dequantize>};
   switch (kind) {
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
     case SG_BACKEND_SOFTMAX: return &softmax;
     case SG_BACKEND_NORM: return &norm;
+    case SG_BACKEND_DEQUANTIZE: return &dequantize;
     default: return nullptr;
   }
 }

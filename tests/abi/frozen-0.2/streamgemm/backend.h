@@ -69,7 +69,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_AXPBY = 5,  /**< sg_backend_axpby. */
   SG_BACKEND_ELEMENTWISE = 6, /**< sg_backend_elementwise. */
   SG_BACKEND_SOFTMAX = 7,     /**< sg_backend_softmax. */
-  SG_BACKEND_NORM = 8         /**< sg_backend_norm. */
+  SG_BACKEND_NORM = 8,        /**< sg_backend_norm. */
+  SG_BACKEND_DEQUANTIZE = 9   /**< sg_backend_dequantize. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -197,6 +198,26 @@ typedef struct sg_backend_norm {
   const void *gamma;         /**< One for each column, contiguous; NULL: ones. */
   const void *beta;          /**< Likewise; NULL: zeros. NULL with RMS. */
 } sg_backend_norm;
+
+/** A dequantization, as sg_dequantize_desc describes it; row major. Y does not overlap the other operands. */
+typedef struct sg_backend_dequantize {
+  sg_backend_command header;    /**< SG_BACKEND_DEQUANTIZE. */
+  int64_t rows;                 /**< Rows of all operands. */
+  int64_t cols;                 /**< Columns of Y; a multiple of block_size. */
+  int64_t block_size;           /**< Values with one scale; even. */
+  sg_quantization quantization; /**< How the values of X are stored. */
+  sg_dtype scale_type;          /**< f32, f16 or bf16. */
+  sg_dtype type;                /**< Of Y: f32, f16 or bf16. */
+  uint32_t reserved;            /**< 0. */
+  const void *x;                /**< Read. */
+  int64_t x_row;                /**< From row to row of X, in bytes. */
+  const void *scales;           /**< Read. */
+  int64_t scales_row;           /**< From row to row, in elements. */
+  const int8_t *zero_points;    /**< NULL: all are 0. */
+  int64_t zero_points_row;      /**< From row to row, in bytes. */
+  void *y;                      /**< The result. */
+  int64_t y_row;                /**< From row to row of Y, in elements. */
+} sg_backend_dequantize;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -147,6 +147,12 @@ typedef enum sg_norm_kind {
   SG_NORM_RMS = 1    /**< By the root of the mean square. */
 } sg_norm_kind;
 
+/** How a value of a matrix of sg_dequantize_desc is stored: two's complement. Since 0.2. */
+typedef enum sg_quantization {
+  SG_QUANTIZATION_I8 = 1, /**< -128 to 127, one in a byte. */
+  SG_QUANTIZATION_I4 = 2  /**< -8 to 7, two in a byte, the first in the low four bits. */
+} sg_quantization;
+
 /** Which elements of a result share a value of its bias. */
 typedef enum sg_bias {
   SG_BIAS_PER_COLUMN = 0, /**< One value for each column of C, n in total: the bias of a layer x * W + b. */
