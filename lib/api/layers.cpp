@@ -24,7 +24,7 @@ sg_matrix vector_view(const void *values, const sg_matrix &like) noexcept {
 void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *name, checked_submit &order,
                         sg_job **out_job) {
   const given_operand a{name, "a", d.a, nullptr, 0}, b{name, "b", d.b, nullptr, 0}, c{name, "c", d.c, nullptr, 0};
-  if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_MULTIPLY)
+  if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is %d, which is no function", name, int{d.function});
   require_reserved_zero(d.reserved, name);
   const bool two = ops::takes_two(d.function);

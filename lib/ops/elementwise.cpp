@@ -70,6 +70,12 @@ std::string ops::name_of(sg_function function) {
     case SG_FUNCTION_TANH: return "tanh";
     case SG_FUNCTION_ADD: return "add";
     case SG_FUNCTION_MULTIPLY: return "multiply";
+    case SG_FUNCTION_RELU_GRADIENT: return "relu gradient";
+    case SG_FUNCTION_GELU_GRADIENT: return "gelu gradient";
+    case SG_FUNCTION_GELU_ERF_GRADIENT: return "gelu erf gradient";
+    case SG_FUNCTION_SILU_GRADIENT: return "silu gradient";
+    case SG_FUNCTION_SIGMOID_GRADIENT: return "sigmoid gradient";
+    case SG_FUNCTION_TANH_GRADIENT: return "tanh gradient";
   }
   return "no function";
 }

@@ -94,6 +94,32 @@ TEST_P(layers, norms_with_gamma_and_beta) {
   expect_near({2 / std::sqrt(5), 9 / std::sqrt(5), -2, 3}, fetch(y, 4));
 }
 
+TEST_P(layers, gradients_are_central_differences) {
+  constexpr std::size_t count = 400;
+  constexpr double h = 1e-5;
+  doubles points, less, more;
+  for (std::size_t i = 0; i < count; ++i) {
+    points.push_back((double(i) - 200.5) / 20);  // from -10 to 10, without 0
+    less.push_back(points[i] - h);
+    more.push_back(points[i] + h);
+  }
+  const on_device x = place(points), below = place(less), above = place(more), out = place(doubles(count));
+  const on_device factors = place(doubles(count, 2.0));
+  const auto matrix = [](double *data) { return view(data, 1, count); };
+  for (int f = SG_FUNCTION_RELU; f <= SG_FUNCTION_TANH; ++f) {
+    const auto values = [&](sg_elementwise_desc desc) {
+      EXPECT_OK(sg_elementwise(context_, &desc, nullptr));
+      return fetch(out, count);
+    };
+    const doubles first = values(function(sg_function(f), matrix(below), matrix(out)));
+    const doubles second = values(function(sg_function(f), matrix(above), matrix(out)));
+    const sg_function gradient = sg_function(f + SG_FUNCTION_RELU_GRADIENT - SG_FUNCTION_RELU);
+    const doubles found = values(function(gradient, matrix(factors), matrix(out), matrix(x)));
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_NEAR((second[i] - first[i]) / h, found[i], 2e-9) << "function " << f << " at " << points[i];
+  }
+}
+
 // On cores, long operations are split between workers.
 TEST_P(layers, large_matrices) {
   constexpr std::int64_t rows = 700, cols = 600, ld = 601;
@@ -241,7 +267,7 @@ TEST_P(layers, wrong_calls_name_the_field) {
   };
   using f = sg_elementwise_desc;
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->function is 0", [](f &d) { d.function = sg_function(0); });
-  bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->function is 9", [](f &d) { d.function = sg_function(9); });
+  bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->function is 15", [](f &d) { d.function = sg_function(15); });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->a is 3 x 2", [](f &d) { d.a.rows = 3; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->b is 2 x 1", [](f &d) { d.b.cols = 1; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->c.ld is 1", [](f &d) { d.c.ld = 1; });

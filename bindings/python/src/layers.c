@@ -138,7 +138,7 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
     return see_values(in, g->second, "gamma", &x, &p->norm.gamma) &&
            see_values(in, g->third, "beta", &x, &p->norm.beta);
   if (g->kind != ELEMENTWISE) return true;
-  const bool two = g->number == SG_FUNCTION_ADD || g->number == SG_FUNCTION_MULTIPLY;
+  const bool two = g->number >= SG_FUNCTION_ADD;
   if (two != (g->second != Py_None))
     return raise_argument("b is %R; this function has %s operand%s", g->second, two ? "a second" : "one",
                           two ? "" : " only");

@@ -107,6 +107,12 @@ class Function(enum.IntEnum):
     TANH = 6
     ADD = 7
     MULTIPLY = 8
+    RELU_GRADIENT = 9
+    GELU_GRADIENT = 10
+    GELU_ERF_GRADIENT = 11
+    SILU_GRADIENT = 12
+    SIGMOID_GRADIENT = 13
+    TANH_GRADIENT = 14
 
 class Mask(enum.IntEnum):
     NONE = 0

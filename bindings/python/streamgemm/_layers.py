@@ -26,6 +26,8 @@ class LayerMethods:
         """Submits out = function(x), or function(x, b), element by element, and returns its Job at once.
 
         function: "relu", "gelu" (by tanh), "gelu_erf", "silu", "sigmoid", "tanh", or of two operands "add", "multiply".
+            The gradient of the first six has "_gradient" behind the name: x is the gradient of the function's result, and b
+            is its operand.
         x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
         out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
         stream, after, priority, untracked, timeout, label: as for gemm_async.

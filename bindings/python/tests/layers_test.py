@@ -74,6 +74,15 @@ class Layers(unittest.TestCase):
             self.check(wide + wide[..., ::-1], self.context.elementwise("add", self.place(x), b, out), x)
             self.check(wide * wide[..., ::-1], self.context.elementwise(sg.Function.MULTIPLY, self.place(x), b, out), x)
 
+    def test_gradients(self):
+        for name, reference in FUNCTIONS.items():
+            x = self.random.standard_normal((5, 40)) * 3
+            dy, at = self.random.standard_normal(x.shape), self.place(x)
+            wanted = dy * (reference(x + 1e-6) - reference(x - 1e-6)) / 2e-6
+            placed = self.place(dy.copy())
+            self.assertIs(placed, self.context.elementwise(name + "_gradient", placed, at, placed))
+            np.testing.assert_allclose(self.fetch(placed, x), wanted, rtol=1e-8, atol=1e-8)
+
     def test_softmax(self):
         for x in self.arrays():
             out = self.place(np.zeros_like(x))

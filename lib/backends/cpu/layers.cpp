@@ -127,10 +127,8 @@ sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) 
         if (b != nullptr) widen(second, b, what.type, count);
         a = to = first, b = second;
       }
-      if (what.function == SG_FUNCTION_ADD)
-        simd().layers->add(type, to, a, b, count);
-      else if (what.function == SG_FUNCTION_MULTIPLY)
-        simd().layers->multiply(type, to, a, b, count);
+      if (what.b != nullptr)
+        simd().layers->binary(type, what.function, to, a, b, count);
       else
         simd().layers->unary(type, what.function, to, a, count);
       if (to != c) narrow(c, what.type, to, count);

@@ -14,9 +14,7 @@ struct gemm_args;
 // The operations of layers.h and convert.h, from n contiguous elements of f32 or f64 to as many, which may be the same.
 struct simd_layer_ops {
   void (*unary)(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n);
-  // y = a + b, y = a * b
-  void (*add)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
-  void (*multiply)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
+  void (*binary)(sg_dtype type, sg_function function, void *y, const void *a, const void *b, std::int64_t n);
   void (*softmax)(sg_dtype type, void *y, const void *x, std::int64_t n);
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,

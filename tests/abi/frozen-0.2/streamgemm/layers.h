@@ -26,7 +26,8 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of C = function(A), or C = function(A, B), element by element. Since 0.2. */
+/** Descriptor of C = function(A), or C = function(A, B), element by element. With a gradient C = dX, A = dY and B = X, where
+ * Y = function(X). Since 0.2. */
 typedef struct sg_elementwise_desc {
   size_t struct_size;   /**< sizeof(sg_elementwise_desc), set by SG_ELEMENTWISE_DESC_INIT. */
   sg_matrix a;          /**< A; read only. */

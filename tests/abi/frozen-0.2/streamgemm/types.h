@@ -132,7 +132,14 @@ typedef enum sg_function {
   SG_FUNCTION_SIGMOID = 5,  /**< 1 / (1 + e^-a). */
   SG_FUNCTION_TANH = 6,     /**< tanh(a). */
   SG_FUNCTION_ADD = 7,      /**< a + b: two operands. */
-  SG_FUNCTION_MULTIPLY = 8  /**< a * b: two operands. */
+  SG_FUNCTION_MULTIPLY = 8, /**< a * b: two operands. */
+  SG_FUNCTION_RELU_GRADIENT = 9,      /**< a * f'(b), where f is relu, and f'(0) is 0: a is the gradient of f's result, b is
+                                           f's operand. At infinite b the limits of f'. */
+  SG_FUNCTION_GELU_GRADIENT = 10,     /**< Likewise of gelu. */
+  SG_FUNCTION_GELU_ERF_GRADIENT = 11, /**< Likewise of gelu erf. */
+  SG_FUNCTION_SILU_GRADIENT = 12,     /**< Likewise of silu. */
+  SG_FUNCTION_SIGMOID_GRADIENT = 13,  /**< Likewise of sigmoid. */
+  SG_FUNCTION_TANH_GRADIENT = 14      /**< Likewise of tanh. */
 } sg_function;
 
 /** Which elements a softmax leaves out. Since 0.2. */
