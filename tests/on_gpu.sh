@@ -40,7 +40,7 @@ done
 run "random_test for $random_seconds s" "$(program random_test)" --device "$device" --seconds "$random_seconds"
 
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, conversions of f8 and i8, narrow copies.
-own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*'
+own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
 for topic in axpby convert graph layers partition; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic

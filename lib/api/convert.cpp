@@ -21,11 +21,6 @@ void require_bytes(const given_operand &x) {
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be i8", x.desc, x.name, name_of(x.view.dtype));
 }
 
-void require_row_major(const given_operand &x) {
-  if (x.view.layout != SG_LAYOUT_ROW_MAJOR)
-    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d; it must be row major", x.desc, x.name, int{x.view.layout});
-}
-
 }  // namespace
 
 void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *name, checked_submit &order,

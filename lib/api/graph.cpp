@@ -30,6 +30,7 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_SOFTMAX: return "a softmax";
     case SG_OPERATION_NORM: return "a norm";
     case SG_OPERATION_DEQUANTIZE: return "a dequantization";
+    case SG_OPERATION_ROTARY: return "a rotary embedding";
   }
   return "no operation";
 }
@@ -84,7 +85,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_DEQUANTIZE)
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_ROTARY)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -109,6 +110,8 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
     case SG_OPERATION_NORM: return with(desc.norm, sg_norm_desc(SG_NORM_DESC_INIT), "desc->norm", submit_norm);
     case SG_OPERATION_DEQUANTIZE:
       return with(desc.dequantize, sg_dequantize_desc(SG_DEQUANTIZE_DESC_INIT), "desc->dequantize", submit_dequantize);
+    case SG_OPERATION_ROTARY:
+      return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

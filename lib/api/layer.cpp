@@ -131,6 +131,11 @@ void require_layer_type(const given_operand &result) {
                 name_of(type));
 }
 
+void require_row_major(const given_operand &x) {
+  if (x.view.layout != SG_LAYOUT_ROW_MAJOR)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d; it must be row major", x.desc, x.name, int{x.view.layout});
+}
+
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result) {
   using long_long = long long;
   if (x.view.rows == rows && x.view.cols == cols) return;

@@ -44,6 +44,7 @@ struct layer {
 
 // These throw sg::error naming the field. The given operands must outlive the layer.
 void require_layer_type(const given_operand &result);
+void require_row_major(const given_operand &x);
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result);
 void require_same_form(const given_operand &x, const given_operand &result);
 void require_reserved_zero(std::uint32_t reserved, const char *desc);

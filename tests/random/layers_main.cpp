@@ -177,11 +177,12 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(5)) {
+    switch (random_.below(6)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
       case 3: return dequantize();
+      case 4: return rotary();
       default: return gemm(out);
     }
   }
@@ -243,6 +244,41 @@ class chain {
         row[j] = (row[j] - mean) / std::sqrt(squares + epsilon) * (has_gamma ? factors[std::size_t(j)] : 1) +
                  (has_beta ? addends[std::size_t(j)] : 0);
     }
+    write(y, values);
+  }
+
+  void rotary() {
+    const std::int64_t rows = 1 + random_.below(side), head = 2 + 2 * random_.below(6), heads = 1 + random_.below(4);
+    const std::int64_t rotated = 2 * (1 + random_.below(int(head / 2)));
+    const part y = any_part(rows, heads * head, SG_LAYOUT_ROW_MAJOR);
+    const part x = random_.below(3) ? any_part(rows, heads * head, SG_LAYOUT_ROW_MAJOR) : y;
+    const part cos = any_part(side, rotated / 2, SG_LAYOUT_ROW_MAJOR), sin = any_part(side, rotated / 2, cos.layout);
+    const bool has_tables = random_.below(2) != 0;
+    sg_rotary_desc desc = SG_ROTARY_DESC_INIT;
+    desc.x = view(x), desc.y = view(y), desc.head_size = head, desc.rotated_size = rotated;
+    if (has_tables) desc.cos = view(cos), desc.sin = view(sin);
+    desc.sequence_length = 1 + random_.below(int(rows)), desc.inverse = random_.below(2);
+    desc.first_position = random_.below(int(side - desc.sequence_length) + 1);
+    desc.pairs = random_.below(2) ? SG_ROTARY_HALVES : SG_ROTARY_INTERLEAVED;
+    note("rotary", y);
+    const bool overlaps = bad(x, y) || (has_tables && (share(cos, y) || share(sin, y)));
+    if (!accepted(sg_rotary_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    const std::vector<double> before = read(x), cosines = read(cos), sines = read(sin);
+    std::vector<double> values = before;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < heads * rotated / 2; ++j) {
+        const std::int64_t start = i * x.cols + j / (rotated / 2) * head, pair = j % (rotated / 2);
+        const std::int64_t p = desc.first_position + i % desc.sequence_length;
+        const auto of_table = std::size_t(p * (rotated / 2) + pair);
+        const double angle = double(p) * std::pow(10000.0, -double(2 * pair) / double(rotated));
+        const double c = has_tables ? cosines[of_table] : std::cos(angle);
+        const double s = (has_tables ? sines[of_table] : std::sin(angle)) * (desc.inverse ? -1 : 1);
+        const bool halves = desc.pairs == SG_ROTARY_HALVES;
+        const auto first = std::size_t(start + (halves ? pair : 2 * pair));
+        const auto second = std::size_t(start + (halves ? pair + rotated / 2 : 2 * pair + 1));
+        values[first] = before[first] * c - before[second] * s;
+        values[second] = before[first] * s + before[second] * c;
+      }
     write(y, values);
   }
 

@@ -91,16 +91,16 @@ static bool see_values(call *in, PyObject *given, const char *name, const view *
   return true;
 }
 
-/* The array that is written: the caller's, or a new one like x. */
-static PyObject *result_like(call *in, const layer_arguments *g, const view *x) {
-  if (g->out != Py_None) {
-    PyObject *array = settled(in, g->out, "out");
+/* The array that is written: the caller's, or a new one like x, which `v` shows. */
+static PyObject *result_like(call *in, PyObject *out, PyObject *x, const view *v) {
+  if (out != Py_None) {
+    PyObject *array = settled(in, out, "out");
     return array ? Py_NewRef(array) : NULL;
   }
-  PyObject *like = settled(in, g->x, "x");
-  gemm_shape shape = {.ndim = x->ndim};
-  memcpy(shape.extent, x->shape, (size_t)x->ndim * sizeof *x->shape);
-  return like ? new_result(like, x->dtype, &shape, false) : NULL;
+  PyObject *like = settled(in, x, "x");
+  gemm_shape shape = {.ndim = v->ndim};
+  memcpy(shape.extent, v->shape, (size_t)v->ndim * sizeof *v->shape);
+  return like ? new_result(like, v->dtype, &shape, false) : NULL;
 }
 
 /* Only the descriptor of the kind is used. */
@@ -120,7 +120,7 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
   if (!see(in, g->x, "x", &x) || !matrix_of(&x, "x", &from)) return false;
   if (g->kind == CAUSAL_SOFTMAX && x.ndim > 2)
     return raise_argument("x has %d dimensions; a causal mask is for a matrix", x.ndim);
-  p->result = result_like(in, g, &x);
+  p->result = result_like(in, g->out, g->x, &x);
   if (!p->result || !see_array(in, p->result, "out", true, &out) || !same_shape(&out, "out", &x, "x") ||
       !matrix_of(&out, "out", &to))
     return false;
@@ -171,5 +171,47 @@ PyObject *submit_layer(PyObject *self, PyObject *args) {
     made = submit_operation(&in, &og, run_layer, &p, p.result);
   call_done(&in);
   Py_CLEAR(p.result);
+  return made;
+}
+
+/* Rows of the last two dimensions are tokens of a sequence; each of the other dimensions is one of sequences. */
+static bool fill_rotary(call *in, sg_rotary_desc *d, PyObject **result, PyObject *const operands[4]) {
+  view x, cos, sin, out;
+  if (!see_rows(in, operands[0], "x", false, &x, &d->x)) return false;
+  if (operands[1] != Py_None && !see_rows(in, operands[1], "cos", false, &cos, &d->cos)) return false;
+  if (operands[2] != Py_None && !see_rows(in, operands[2], "sin", false, &sin, &d->sin)) return false;
+  d->sequence_length = x.ndim > 2 ? x.shape[x.ndim - 2] : 0;
+  *result = result_like(in, operands[3], operands[0], &x);
+  return *result && see_rows(in, *result, "out", true, &out, &d->y) && same_shape(&out, "out", &x, "x");
+}
+
+static sg_status run_rotary(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_rotary_async(on, desc, submit, out);
+}
+
+/* submit_rotary(type, target, x, cos, sin, out, head_size, rotated_size, position, theta, pairs, inverse, stream,
+ * after, priority, untracked, timeout, label): a Job whose result is out. */
+PyObject *submit_rotary(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  PyObject *to, *operands[4], *made = NULL, *result = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_rotary_desc d = SG_ROTARY_DESC_INIT;
+  long long head_size, rotated_size, position;
+  int pairs, inverse;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOLLLdipOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &operands[3],
+                        &head_size, &rotated_size, &position, &d.theta, &pairs, &inverse, &order.stream, &order.after,
+                        &order.priority, &order.untracked, &order.timeout, &order.label))
+    return NULL;
+  d.head_size = head_size;
+  d.rotated_size = rotated_size;
+  d.first_position = position;
+  d.pairs = (sg_rotary_pairs)pairs;
+  d.inverse = inverse;
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_rotary(&in, &d, &result, operands))
+    made = submit_operation(&in, &order, run_rotary, &d, result);
+  call_done(&in);
+  Py_CLEAR(result);
   return made;
 }

@@ -147,6 +147,7 @@ PyObject *submit_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *submit_group(PyObject *self, PyObject *args);
 PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
+PyObject *submit_rotary(PyObject *self, PyObject *args);
 PyObject *submit_dequantize(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
 

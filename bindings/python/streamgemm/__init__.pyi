@@ -122,6 +122,10 @@ class Quantization(enum.IntEnum):
     I8 = 1
     I4 = 2
 
+class RotaryPairs(enum.IntEnum):
+    HALVES = 0
+    INTERLEAVED = 1
+
 class Split(enum.IntEnum):
     AUTO = 0
     NONE = 1
@@ -679,6 +683,18 @@ class Context(_Handle):
         self, x: _Source, gamma: _Source | None = ..., out: _Source | None = ..., *, epsilon: float = ...,
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def rotary_async(
+        self, x: _Source, cos: _Source | None = ..., sin: _Source | None = ..., out: _Source | None = ..., *,
+        head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
+        pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def rotary(
+        self, x: _Source, cos: _Source | None = ..., sin: _Source | None = ..., out: _Source | None = ..., *,
+        head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
+        pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
     def dequantize_async(
         self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,

@@ -29,6 +29,7 @@ Activation = _enum("Activation", "SG_ACTIVATION_", "What is applied to each elem
 Function = _enum("Function", "SG_FUNCTION_", "A function of elements.")
 Mask = _enum("Mask", "SG_MASK_", "Which elements a softmax leaves out.")
 Quantization = _enum("Quantization", "SG_QUANTIZATION_", "How a quantized value is stored.")
+RotaryPairs = _enum("RotaryPairs", "SG_ROTARY_", "Which elements of a head a rotary embedding rotates together.")
 Split = _enum("Split", "SG_SPLIT_", "How a problem is cut.")
 MemoryKind = _enum("MemoryKind", "SG_MEMORY_", "The memory space of an address, as seen from a context's device.")
 LinkClass = _enum("LinkClass", "SG_LINK_", "Class of the connection between two devices.")

@@ -2,7 +2,7 @@
 """The operations of layers.h. Each public function lists all of its parameters."""
 
 from . import _raw
-from ._enums import Function, Mask, integer, value_of
+from ._enums import Function, Mask, RotaryPairs, integer, value_of
 from ._job import Job, finished
 
 _NOTHING = ()
@@ -130,5 +130,40 @@ class LayerMethods:
         return finished(self.rms_norm_async(
             x, gamma, out, epsilon=epsilon, stream=stream, after=after, priority=priority, untracked=untracked,
             timeout=timeout, label=label,
+        ))
+
+    def rotary_async(
+        self, x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs="halves",
+        inverse=False, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Submits the rotary embedding of x: pairs of elements of each head turn with the row's position; returns its Job.
+
+        x, out: as for elementwise_async. Rows are tokens; dimensions before the last two are of separate sequences.
+        cos, sin: tables with a row for each position and a column for each pair, of x's type or f32; None: by theta.
+        head_size: columns of a head; 0: a row is one head. rotated_size: its first elements, which turn; 0: all of them.
+        position: of the first row of each sequence. theta: pair j of d/2 turns by p * theta^(-2j/d) at position p.
+        pairs: "halves": elements j and j + d/2 (GPT-NeoX, Llama), or "interleaved": 2j and 2j + 1 (GPT-J).
+        inverse: turns back, which is the gradient. stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return _raw.submit_rotary(
+            Job, self._target or self._open_target(), x, cos, sin, out, *(
+                integer(value, name, -(1 << 62), 1 << 62)
+                for value, name in ((head_size, "head_size"), (rotated_size, "rotated_size"), (position, "position"))
+            ), theta, value_of(RotaryPairs, pairs, "pairs"), inverse, stream, after, priority, untracked, timeout, label,
+        )
+
+    def rotary(
+        self, x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs="halves",
+        inverse=False, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Computes the rotary embedding of x, waits, and returns out.
+
+        x, cos, sin, out, head_size, rotated_size, position, theta, pairs, inverse, stream, after, priority, untracked,
+        timeout, label: as for rotary_async.
+        """
+        return finished(self.rotary_async(
+            x, cos, sin, out, head_size=head_size, rotated_size=rotated_size, position=position, theta=theta, pairs=pairs,
+            inverse=inverse, stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout,
+            label=label,
         ))
 # fmt: on

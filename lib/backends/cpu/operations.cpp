@@ -72,6 +72,11 @@ sg_status dequantize(const sg_backend_command &what, workspace &space) noexcept 
   return run_dequantize(as<sg_backend_dequantize>(what), space);
 }
 
+bool supports_rotary(const sg_backend_command &what) noexcept { return has_rotary(as<sg_backend_rotary>(what)); }
+sg_status rotary(const sg_backend_command &what, workspace &space) noexcept {
+  return run_rotary(as<sg_backend_rotary>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -84,6 +89,7 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_softmax), supports_softmax, softmax},
     {sizeof(sg_backend_norm), supports_norm, norm},
     {sizeof(sg_backend_dequantize), supports_dequantize, dequantize},
+    {sizeof(sg_backend_rotary), supports_rotary, rotary},
 };
 
 constexpr bool fit() noexcept {

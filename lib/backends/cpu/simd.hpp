@@ -19,6 +19,8 @@ struct simd_layer_ops {
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
                double epsilon, std::int64_t n);
+  // Rotates `half` pairs of y. cos and sin: one for each pair.
+  void (*rotate)(sg_dtype type, sg_rotary_pairs pairs, void *y, const void *cos, const void *sin, std::int64_t half);
   // Values first..last-1 of a row of quantized values, into y[0..]: less the zero of their block, times its scale.
   // zeros: NULL: none. block_size, first and last are even.
   void (*dequantize)(sg_quantization quantization, float *y, const void *x, const float *scales, const float *zeros,

@@ -209,6 +209,31 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
   });
 }
 
+template <class R>
+void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::int64_t half) {
+  if (pairs == SG_ROTARY_HALVES) {
+    R *const z = y + half;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < half; ++j) {
+      const R a = y[j], b = z[j];
+      y[j] = a * cos[j] - b * sin[j];
+      z[j] = a * sin[j] + b * cos[j];
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < half; ++j) {
+    const R a = y[2 * j], b = y[2 * j + 1];
+    y[2 * j] = a * cos[j] - b * sin[j];
+    y[2 * j + 1] = a * sin[j] + b * cos[j];
+  }
+}
+void rotate(sg_dtype type, sg_rotary_pairs pairs, void *y, const void *cos, const void *sin, std::int64_t half) {
+  with_real(type, [=]<class R>(R) {
+    rotate_pairs(pairs, static_cast<R *>(y), static_cast<const R *>(cos), static_cast<const R *>(sin), half);
+  });
+}
+
 void dequantize_block(sg_quantization quantization, float *y, const std::int8_t *x, float scale, float zero,
                       std::int64_t n) {
   if (quantization == SG_QUANTIZATION_I8) {
@@ -236,6 +261,6 @@ void dequantize(sg_quantization quantization, float *y, const void *x, const flo
 }  // namespace
 
 extern const simd_layer_ops layer_ops;
-const simd_layer_ops layer_ops = {unary, binary, softmax, norm, dequantize};
+const simd_layer_ops layer_ops = {unary, binary, softmax, norm, rotate, dequantize};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

@@ -4,6 +4,7 @@
 #include "axpby.hpp"
 #include "convert.hpp"
 #include "layers.hpp"
+#include "rotary.hpp"
 
 namespace sg::sim {
 namespace {
@@ -31,6 +32,10 @@ bool supports_dequantize(const sg_backend_command &command) noexcept {
   return has_dequantize(command_as<sg_backend_dequantize>(command));
 }
 
+bool supports_rotary(const sg_backend_command &command) noexcept {
+  return has_rotary(command_as<sg_backend_rotary>(command));
+}
+
 }  // namespace
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
@@ -40,12 +45,14 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation softmax{"softmax", supports_layer<sg_backend_softmax>, work_as<sg_backend_softmax>};
   static constexpr operation norm{"norm", supports_layer<sg_backend_norm>, work_as<sg_backend_norm>};
   static constexpr operation dequantize{"dequantization", supports_dequantize, work_as<sg_backend_dequantize>};
+  static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
   switch (kind) {
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
     case SG_BACKEND_SOFTMAX: return &softmax;
     case SG_BACKEND_NORM: return &norm;
     case SG_BACKEND_DEQUANTIZE: return &dequantize;
+    case SG_BACKEND_ROTARY: return &rotary;
     default: return nullptr;
   }
 }

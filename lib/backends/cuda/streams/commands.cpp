@@ -28,6 +28,12 @@ bool supports_dequantize(const sg_backend_dequantize &what) noexcept {
   return known && is_short_real(what.type) && is_short_real(what.scale_type);
 }
 
+bool supports_rotary(const sg_backend_rotary &what) noexcept {
+  const bool known = what.pairs == SG_ROTARY_HALVES || what.pairs == SG_ROTARY_INTERLEAVED;
+  const bool wide = what.table_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
+  return known && is_layer_type(what.type) && (what.table_type == what.type || wide);
+}
+
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
   if (is_f8(what.in_type))
@@ -48,6 +54,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(what).type);
     case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(what).type);
     case SG_BACKEND_DEQUANTIZE: return supports_dequantize(as<sg_backend_dequantize>(what));
+    case SG_BACKEND_ROTARY: return supports_rotary(as<sg_backend_rotary>(what));
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -72,6 +79,8 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
     case SG_BACKEND_DEQUANTIZE:
       return in.owner().check(launch_dequantize(as<sg_backend_dequantize>(what), in.native()),
                               "starting a dequantization");
+    case SG_BACKEND_ROTARY:
+      return in.owner().check(launch_rotary(as<sg_backend_rotary>(what), in.native()), "starting a rotary embedding");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }

@@ -148,6 +148,12 @@ typedef enum sg_mask {
   SG_MASK_CAUSAL = 1 /**< In row i those behind column i + mask_offset. */
 } sg_mask;
 
+/** Which elements of a head a rotary embedding rotates together; d is the number of rotated elements. Since 0.2. */
+typedef enum sg_rotary_pairs {
+  SG_ROTARY_HALVES = 0,     /**< j and j + d/2, for j < d/2: as in GPT-NeoX and Llama. */
+  SG_ROTARY_INTERLEAVED = 1 /**< 2j and 2j + 1: as in GPT-J. */
+} sg_rotary_pairs;
+
 /** Kind of a normalization. Since 0.2. */
 typedef enum sg_norm_kind {
   SG_NORM_LAYER = 0, /**< By mean and variance. */
