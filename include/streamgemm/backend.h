@@ -69,7 +69,9 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_AXPBY = 5,  /**< sg_backend_axpby. */
   SG_BACKEND_ELEMENTWISE = 6, /**< sg_backend_elementwise. */
   SG_BACKEND_SOFTMAX = 7,     /**< sg_backend_softmax. */
-  SG_BACKEND_NORM = 8         /**< sg_backend_norm. */
+  SG_BACKEND_NORM = 8,        /**< sg_backend_norm. */
+  SG_BACKEND_DEQUANTIZE = 9,  /**< sg_backend_dequantize. */
+  SG_BACKEND_ROTARY = 10      /**< sg_backend_rotary. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -197,6 +199,52 @@ typedef struct sg_backend_norm {
   const void *gamma;         /**< One for each column, contiguous; NULL: ones. */
   const void *beta;          /**< Likewise; NULL: zeros. NULL with RMS. */
 } sg_backend_norm;
+
+/** A dequantization, as sg_dequantize_desc describes it; row major. Y does not overlap the other operands. */
+typedef struct sg_backend_dequantize {
+  sg_backend_command header;    /**< SG_BACKEND_DEQUANTIZE. */
+  int64_t rows;                 /**< Rows of all operands. */
+  int64_t cols;                 /**< Columns of Y; a multiple of block_size. */
+  int64_t block_size;           /**< Values with one scale; even. */
+  sg_quantization quantization; /**< How the values of X are stored. */
+  sg_dtype scale_type;          /**< f32, f16 or bf16. */
+  sg_dtype type;                /**< Of Y: f32, f16 or bf16. */
+  uint32_t reserved;            /**< 0. */
+  const void *x;                /**< Read. */
+  int64_t x_row;                /**< From row to row of X, in bytes. */
+  const void *scales;           /**< Read. */
+  int64_t scales_row;           /**< From row to row, in elements. */
+  const int8_t *zero_points;    /**< NULL: all are 0. */
+  int64_t zero_points_row;      /**< From row to row, in bytes. */
+  void *y;                      /**< The result. */
+  int64_t y_row;                /**< From row to row of Y, in elements. */
+} sg_backend_dequantize;
+
+/** A rotary embedding, as sg_rotary_desc describes it; row major. Y may be X itself. Row i has the position first_position +
+ * (first_row + i) modulo sequence_length. */
+typedef struct sg_backend_rotary {
+  sg_backend_command header; /**< SG_BACKEND_ROTARY. */
+  int64_t rows;              /**< Rows of X and Y. */
+  int64_t cols;              /**< Their columns; a multiple of head_size. */
+  int64_t head_size;         /**< Columns of a head. */
+  int64_t rotated_size;      /**< The first elements of a head, which are rotated; even, > 0, at most head_size. */
+  int64_t first_position;    /**< >= 0. */
+  int64_t first_row;         /**< >= 0. */
+  int64_t sequence_length;   /**< > 0. */
+  double theta;              /**< > 0. */
+  sg_dtype type;             /**< Of X and Y: f64, f32, f16 or bf16. */
+  sg_dtype table_type;       /**< Of the tables: the same, or f32 for f16 and bf16. */
+  sg_rotary_pairs pairs;     /**< HALVES or INTERLEAVED. */
+  int32_t inverse;           /**< 1: by the negative angle. */
+  const void *x;             /**< Read. */
+  int64_t x_row;             /**< From row to row of X, in elements. */
+  void *y;                   /**< The result. */
+  int64_t y_row;             /**< From row to row of Y. */
+  const void *cos;           /**< A row for each position; NULL, and so is sin: the angles follow from theta. */
+  int64_t cos_row;           /**< From row to row of cos. */
+  const void *sin;           /**< Likewise. */
+  int64_t sin_row;           /**< From row to row of sin. */
+} sg_backend_rotary;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

@@ -3,21 +3,23 @@
  * @file graph.h
  * @brief Graphs: submissions that are recorded once and run with one call.
  *
- * A submission whose sg_submit names a graph is validated, planned and recorded, but not run. Recorded submissions have the
- * same order as if they had been submitted: by their streams, and by operands that overlap. A run costs its caller one
- * call. Independent small GEMMs of a graph are batched; on cuda, graphs of GEMMs and copies whose operands are in device memory
- * become CUDA graphs with the same branches.
+ * A submission whose sg_submit names a graph is validated, planned and recorded, but not run. Recorded submissions have
+ * the same order as if they had been submitted: by their streams, and by operands that overlap. A run costs its caller
+ * one call. Independent small GEMMs of a graph are batched; on cuda, graphs of GEMMs and copies whose operands are in
+ * device memory become CUDA graphs with the same branches.
  *
- * The caller owns the recorded operands; the rules of job.h apply from the submission of a run to its completion. A run is
- * ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each other.
+ * The caller owns the recorded operands; the rules of job.h apply from the submission of a run to its completion. A run
+ * is ordered like any other submission, by all memory that the graph reads and writes, so runs of one graph follow each
+ * other.
  *
- * A run completes with the status of the first submission that failed in it; its message names the submission. Submissions
- * that read memory which a failed one was to write do not run.
+ * A run completes with the status of the first submission that failed in it; its message names the submission.
+ * Submissions that read memory which a failed one was to write do not run.
  */
 #ifndef STREAMGEMM_GRAPH_H
 #define STREAMGEMM_GRAPH_H
 
 #include <streamgemm/axpby.h>
+#include <streamgemm/convert.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
@@ -28,14 +30,16 @@ SG_BEGIN_DECLS
 
 /** The operation of a recorded submission. More may follow. Since 0.2. */
 typedef enum sg_operation {
-  SG_OPERATION_MARKER = 0, /**< None: a marker has no operands, and sg_graph_update refuses it. */
-  SG_OPERATION_GEMM = 1,   /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
-  SG_OPERATION_COPY = 2,   /**< sg_copy_async, sg_copy_2d_async. */
-  SG_OPERATION_AXPBY = 3,  /**< sg_axpby_async. */
-  SG_OPERATION_ELEMENTWISE = 4, /**< sg_elementwise_async. */
-  SG_OPERATION_SOFTMAX = 5,     /**< sg_softmax_async. */
-  SG_OPERATION_NORM = 6,        /**< sg_norm_async. */
-  SG_OPERATION_LINEAR_BACKWARD = 7 /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
+  SG_OPERATION_MARKER = 0,         /**< None: a marker has no operands, and sg_graph_update refuses it. */
+  SG_OPERATION_GEMM = 1,           /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
+  SG_OPERATION_COPY = 2,           /**< sg_copy_async, sg_copy_2d_async. */
+  SG_OPERATION_AXPBY = 3,          /**< sg_axpby_async. */
+  SG_OPERATION_ELEMENTWISE = 4,    /**< sg_elementwise_async. */
+  SG_OPERATION_SOFTMAX = 5,        /**< sg_softmax_async. */
+  SG_OPERATION_NORM = 6,           /**< sg_norm_async. */
+  SG_OPERATION_DEQUANTIZE = 7,     /**< sg_dequantize_async. */
+  SG_OPERATION_ROTARY = 8,         /**< sg_rotary_async. */
+  SG_OPERATION_LINEAR_BACKWARD = 9 /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -51,7 +55,7 @@ typedef struct sg_copy_desc {
 } sg_copy_desc;
 
 /** Initial value of an sg_copy_desc: one row of 0 bytes. */
-#define SG_COPY_DESC_INIT                                                                                             \
+#define SG_COPY_DESC_INIT \
   { sizeof(sg_copy_desc), NULL, NULL, 0, 1, 0, 0 }
 
 /** An operation with its operands: the descriptor that the operation's own function takes. Unused pointers are NULL.
@@ -63,15 +67,17 @@ typedef struct sg_operation_desc {
   const sg_gemm_desc *gemm;   /**< SG_OPERATION_GEMM: gemm_count descriptors. */
   const sg_copy_desc *copy;   /**< SG_OPERATION_COPY. */
   const sg_axpby_desc *axpby; /**< SG_OPERATION_AXPBY. */
-  const sg_elementwise_desc *elementwise; /**< SG_OPERATION_ELEMENTWISE. */
-  const sg_softmax_desc *softmax;         /**< SG_OPERATION_SOFTMAX. */
-  const sg_norm_desc *norm;               /**< SG_OPERATION_NORM. */
+  const sg_elementwise_desc *elementwise;         /**< SG_OPERATION_ELEMENTWISE. */
+  const sg_softmax_desc *softmax;                 /**< SG_OPERATION_SOFTMAX. */
+  const sg_norm_desc *norm;                       /**< SG_OPERATION_NORM. */
+  const sg_dequantize_desc *dequantize;           /**< SG_OPERATION_DEQUANTIZE. */
+  const sg_rotary_desc *rotary;                   /**< SG_OPERATION_ROTARY. */
   const sg_linear_backward_desc *linear_backward; /**< SG_OPERATION_LINEAR_BACKWARD. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
-#define SG_OPERATION_DESC_INIT                                                                                        \
-  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+#define SG_OPERATION_DESC_INIT \
+  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).
@@ -101,15 +107,16 @@ SG_API sg_status sg_graph_release(sg_graph *graph);
 SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
 
 /**
- * Sets other operands and scalars of a recorded submission, for runs submitted after this call; runs in flight keep theirs.
- * Its stream, priority, label and tracking stay. The order of the recorded submissions is determined again.
+ * Sets other operands and scalars of a recorded submission, for runs submitted after this call; runs in flight keep
+ * theirs. Its stream, priority, label and tracking stay. The order of the recorded submissions is determined again.
  * @param index 0 <= index < the number of recorded submissions.
- * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address, strides,
- * batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data pointers, alpha and
- * beta; of the operations of layers.h data pointers; of the gradients of a linear layer data pointers and accumulate. Read during the call only.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker, another
- * shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged.
- * Never blocks. Any thread. Since 0.2.
+ * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
+ * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data
+ * pointers, alpha and beta; of the operations of layers.h data pointers; of the gradients of a linear layer data
+ * pointers and accumulate. Read during the call only.
+ * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker,
+ * another shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never
+ * blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *desc);
 

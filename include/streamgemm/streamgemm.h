@@ -8,6 +8,7 @@
 
 #include <streamgemm/axpby.h>
 #include <streamgemm/context.h>
+#include <streamgemm/convert.h>
 #include <streamgemm/event.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/graph.h>

@@ -30,6 +30,8 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_SOFTMAX: return "a softmax";
     case SG_OPERATION_NORM: return "a norm";
     case SG_OPERATION_LINEAR_BACKWARD: return "the gradients of a linear layer";
+    case SG_OPERATION_DEQUANTIZE: return "a dequantization";
+    case SG_OPERATION_ROTARY: return "a rotary embedding";
   }
   return "no operation";
 }
@@ -110,6 +112,10 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
     case SG_OPERATION_LINEAR_BACKWARD:
       return with(desc.linear_backward, sg_linear_backward_desc(SG_LINEAR_BACKWARD_DESC_INIT), "desc->linear_backward",
                   submit_linear_backward);
+    case SG_OPERATION_DEQUANTIZE:
+      return with(desc.dequantize, sg_dequantize_desc(SG_DEQUANTIZE_DESC_INIT), "desc->dequantize", submit_dequantize);
+    case SG_OPERATION_ROTARY:
+      return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "api/entry.hpp"
 #include "api/operand_bytes.hpp"
+#include "ops/memory_bound.hpp"
 #include "ops/operation.hpp"
 #include "plan/schedule/hazard.hpp"
 
@@ -24,12 +26,16 @@ command part_of(const command &whole, const layer &x, bool by_columns, std::int6
   const std::int64_t size = by_columns ? c.cols : c.rows;
   const std::int64_t first = size * index / count, end = size * (index + 1) / count;
   command part = whole;
-  for (accessed_view &v : part.views) {
-    if (!v.exists() || v.rows != c.rows || v.cols != c.cols) continue;  // gamma and beta serve all rows
-    v.offset = first * (by_columns ? v.ld : 1) * size_of(c.type);
+  for (const layer::entry &each : x.operands) {
+    if (!each.given || each.needed == share::whole) continue;
+    accessed_view &v = part.views[each.view];
+    v.offset = first * (by_columns ? v.ld : 1) * size_of(each.stored.type);
     (by_columns ? v.cols : v.rows) = end - first;
   }
-  if (auto *softmax = part.as<ops::softmax>()) softmax->mask_offset += first;
+  const auto begin = [first](auto &what) {
+    if constexpr (requires { what.begin_at(first); }) what.begin_at(first);
+  };
+  std::visit(begin, part.what);
   part.where = lane(lane_kind::compute, static_cast<std::uint16_t>(index));
   return part;
 }
@@ -49,15 +55,13 @@ std::shared_ptr<schedule> schedule_of(const layer &x, const device_model &model,
   const operand &c = x.at(operand_name::c).stored;
   command whole;
   whole.what = x.what;
-  double passes = 0;
   for (const operand_name name : all_operands) {
     const layer::entry &each = x.at(name);
     const int slot = static_cast<int>(name);
-    made->buffers.push_back({buffer_kind::operand, c.type, false, SG_MEMORY_DEVICE, 0, 0,
+    made->buffers.push_back({buffer_kind::operand, each.stored.type, false, SG_MEMORY_DEVICE, 0, 0,
                              each.given ? total_bytes(each.stored, 1, "an operand") : 0});
     if (!each.given) continue;
     whole.views[each.view] = view{slot, 0, 1, 0, each.stored.ld, each.stored.rows, each.stored.cols};
-    passes += each.stored.rows == c.rows && each.stored.cols == c.cols;
   }
   set_access_modes(whole);
   bool by_columns = true;
@@ -68,9 +72,8 @@ std::shared_ptr<schedule> schedule_of(const layer &x, const device_model &model,
     made->predicted_seconds = std::max(made->predicted_seconds, cost.delay_idle + cost.amount);
   }
   if (parts > 1) made->strategy += " x" + std::to_string(parts);
-  const double elements = double(c.rows) * double(c.cols);
-  made->flops = elements * x.flops_per_element;
-  made->bound_seconds = elements * double(size_of(c.type)) * passes / model.memory_rate;
+  made->flops = double(c.rows) * double(c.cols) * x.flops_per_element;
+  made->bound_seconds = bytes_moved(made->buffers, whole) / model.memory_rate;
   made->lanes[int(lane_kind::compute)] = static_cast<std::uint16_t>(parts);
   return made;
 }
@@ -87,9 +90,18 @@ bool same_views(const schedule &was, const schedule &now) {
   return true;
 }
 
-template <class Operation>
-bool same_payload(const command &was, const command &now) {
-  return !now.is<Operation>() || (was.is<Operation>() && *was.as<Operation>() == *now.as<Operation>());
+// Whether it is one operation with equal options.
+bool same_options(const payload &was, const payload &now) {
+  return std::visit(
+      [&was]<class Operation>(const Operation &what) {
+        if constexpr (requires { what == what; }) {
+          const auto *other = std::get_if<Operation>(&was);
+          return other != nullptr && *other == what;
+        } else {
+          return false;
+        }
+      },
+      now);
 }
 
 // An update must keep everything except for addresses.
@@ -98,10 +110,8 @@ void require_as_recorded(const checked_submit &order, const schedule *now, const
   const char *what = nullptr;
   if (!was != !now || (now && !same_views(*was, *now)))
     what = "shape, type, leading dimensions or vectors";
-  else if (now && !(same_payload<ops::elementwise>(was->commands[0], now->commands[0]) &&
-                    same_payload<ops::softmax>(was->commands[0], now->commands[0]) &&
-                    same_payload<ops::norm>(was->commands[0], now->commands[0])))
-    what = "function, mask, kind, epsilon or layout";
+  else if (now && !same_options(was->commands[0].what, now->commands[0].what))
+    what = "options or layout";
   if (what)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", desc,
                 order.recorded_index(), what);
@@ -121,13 +131,22 @@ void require_layer_type(const given_operand &result) {
                 name_of(type));
 }
 
-void require_same_form(const given_operand &x, const given_operand &result) {
+void require_row_major(const given_operand &x) {
+  if (x.view.layout != SG_LAYOUT_ROW_MAJOR)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.layout is %d; it must be row major", x.desc, x.name, int{x.view.layout});
+}
+
+void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result) {
   using long_long = long long;
+  if (x.view.rows == rows && x.view.cols == cols) return;
+  throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; with %s->%s of %lld x %lld it must be %lld x %lld",
+              x.desc, x.name, long_long{x.view.rows}, long_long{x.view.cols}, x.desc, result.name,
+              long_long{result.view.rows}, long_long{result.view.cols}, long_long{rows}, long_long{cols});
+}
+
+void require_same_form(const given_operand &x, const given_operand &result) {
   const sg_matrix &a = x.view, &c = result.view;
-  if (a.rows != c.rows || a.cols != c.cols)
-    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld and %s->%s is %lld x %lld; they must be equal",
-                x.desc, x.name, long_long{a.rows}, long_long{a.cols}, x.desc, result.name, long_long{c.rows},
-                long_long{c.cols});
+  require_extent(x, c.rows, c.cols, result);
   if (a.dtype != c.dtype)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.dtype is %s and %s->%s.dtype is %s; they must be equal", x.desc,
                 x.name, name_of(a.dtype), x.desc, result.name, name_of(c.dtype));
@@ -140,10 +159,11 @@ void require_reserved_zero(std::uint32_t reserved, const char *desc) {
   if (reserved != 0) throw error(SG_STATUS_INVALID_ARGUMENT, "%s->reserved is %u; it must be 0", desc, reserved);
 }
 
-void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view) {
+void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view, share needed) {
   layer::entry &made = to.at(name);
   made.given = &given;
   made.view = view;
+  made.needed = needed;
   made.stored = stored(given, 1);
   total_bytes(made.stored, 1, "the size of an operand");
 }
@@ -172,11 +192,11 @@ void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, c
     const layer::entry &each = x.at(name);
     if (!each.given || name == operand_name::c || !overlap(each.bytes, result.bytes)) continue;
     const given_operand &given = *each.given, &written = *result.given;
-    const bool is_vector = *given.data == '\0';
-    if (is_vector || !is_same_matrix(each, result))
+    const bool may_be_result = x.allows_in_place && each.needed == share::same;
+    if (!may_be_result || !is_same_matrix(each, result))
       throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->%s (%p) overlap%s", given.desc, given.name,
                   given.view.data, given.desc, written.name, written.view.data,
-                  is_vector ? "" : "; they must be separate, or the same matrix with the same ld");
+                  may_be_result ? "; they must be separate, or the same matrix with the same ld" : "");
     x.in_place = true;
   }
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "api/context_of.hpp"
+#include "api/entry.hpp"
 #include "api/given_operand.hpp"
 #include "api/submission.hpp"
 #include "ops/binding.hpp"
@@ -14,16 +16,21 @@
 
 namespace sg {
 
+// The part of an operand that a part of the result's rows or columns, as stored, needs.
+enum class share : std::uint8_t { same, whole };
+
 // Operands by operand_name: the result is C, a vector beside B is the bias.
 struct layer {
   payload what;
   std::string strategy;
   double flops_per_element = 0;
-  bool splits_columns = true;  // work may be split between columns as stored; otherwise between rows
-  bool splits_both = false;    // or between either
+  bool splits_columns = true;   // work may be split between columns as stored; otherwise between rows
+  bool splits_both = false;     // or between either
+  bool allows_in_place = true;  // the result may be a matrix that is read
   struct entry {
     const given_operand *given = nullptr;  // NULL: there is none
     std::size_t view = 0;                  // its view of the command
+    share needed = share::same;
     operand stored;
     footprint bytes;
   };
@@ -37,10 +44,13 @@ struct layer {
 
 // These throw sg::error naming the field. The given operands must outlive the layer.
 void require_layer_type(const given_operand &result);
+void require_row_major(const given_operand &x);
+void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result);
 void require_same_form(const given_operand &x, const given_operand &result);
 void require_reserved_zero(std::uint32_t reserved, const char *desc);
 // Adds an operand that has passed check_view.
-void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view);
+void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view,
+                 share needed = share::same);
 
 // Binds the operands, checks their memory and that none overlaps the result, except for a matrix that is the result
 // itself. `operation`: its name in messages; `wanted`: what the device must support.
@@ -49,5 +59,20 @@ void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, c
 // Submits or records it. `desc`: the descriptor's name in messages.
 void submit_layer(context &on, layer &x, sg_operation operation, const char *desc, checked_submit &order,
                   sg_job **out_job);
+
+// Checks and submits an operation by its own function.
+template <class Desc>
+sg_status submit_desc(sg_context *context, const Desc *desc, const Desc &defaults, const sg_submit *submit,
+                      sg_job **out_job,
+                      void (*run)(sg::context &, const Desc &, const char *, checked_submit &, sg_job **)) noexcept {
+  if (out_job) *out_job = nullptr;
+  return guarded([&] {
+    const auto on = context_of(context);
+    require(desc, "desc");
+    const Desc given = options_of(desc, defaults, "desc");
+    checked_submit order(*on, submit);
+    run(*on, given, "desc", order, out_job);
+  });
+}
 
 }  // namespace sg

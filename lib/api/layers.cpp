@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <streamgemm/layers.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "api/context_of.hpp"
 #include "api/entry.hpp"
@@ -24,7 +26,7 @@ sg_matrix vector_view(const void *values, const sg_matrix &like) noexcept {
 void submit_elementwise(context &on, const sg_elementwise_desc &d, const char *name, checked_submit &order,
                         sg_job **out_job) {
   const given_operand a{name, "a", d.a, nullptr, 0}, b{name, "b", d.b, nullptr, 0}, c{name, "c", d.c, nullptr, 0};
-  if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_MULTIPLY)
+  if (d.function < SG_FUNCTION_RELU || d.function > SG_FUNCTION_TANH_GRADIENT)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s->function is %d, which is no function", name, int{d.function});
   require_reserved_zero(d.reserved, name);
   const bool two = ops::takes_two(d.function);
@@ -108,8 +110,8 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
   x.splits_columns = what.by_rows;
   add_operand(x, operand_name::a, in, ops::norm::x);
   add_operand(x, operand_name::c, out, ops::norm::y);
-  if (d.gamma) add_operand(x, operand_name::b, gamma, ops::norm::gamma);
-  if (d.beta) add_operand(x, operand_name::bias, beta, ops::norm::beta);
+  if (d.gamma) add_operand(x, operand_name::b, gamma, ops::norm::gamma, share::whole);
+  if (d.beta) add_operand(x, operand_name::bias, beta, ops::norm::beta, share::whole);
   auto wanted = backend_command<sg_backend_norm>();
   wanted.type = d.y.dtype;
   wanted.kind = d.kind;
@@ -119,22 +121,88 @@ void submit_norm(context &on, const sg_norm_desc &d, const char *name, checked_s
 
 namespace {
 
-// Checks and submits an operation by its own function.
-template <class Desc>
-sg_status submit_desc(sg_context *context, const Desc *desc, const Desc &defaults, const sg_submit *submit,
-                      sg_job **out_job,
-                      void (*run)(sg::context &, const Desc &, const char *, checked_submit &, sg_job **)) noexcept {
-  if (out_job) *out_job = nullptr;
-  return guarded([&] {
-    const auto on = context_of(context);
-    require(desc, "desc");
-    const Desc given = options_of(desc, defaults, "desc");
-    checked_submit order(*on, submit);
-    run(*on, given, "desc", order, out_job);
-  });
+// The payload of a rotary embedding of X's columns.
+ops::rotary rotary_of(const sg_rotary_desc &d, const char *name) {
+  using long_long = long long;
+  const auto field = [name](const char *of) { return std::string(name) + "->" + of; };
+  ops::rotary what;
+  what.head_size = d.head_size != 0 ? d.head_size : std::max<std::int64_t>(d.x.cols, 2);
+  if (what.head_size < 0 || d.x.cols % what.head_size != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s->head_size is %lld; it must be a divisor of the %lld columns of %s->x, or 0", name,
+                long_long{d.head_size}, long_long{d.x.cols}, name);
+  what.rotated_size = d.rotated_size != 0 ? d.rotated_size : what.head_size;
+  if (what.rotated_size < 0 || what.rotated_size % 2 != 0 || what.rotated_size > what.head_size)
+    throw error(SG_STATUS_INVALID_ARGUMENT,
+                "%s->rotated_size is %lld; the rotated elements of a head of %lld must be even in number", name,
+                long_long{d.rotated_size}, long_long{what.head_size});
+  constexpr std::int64_t most = std::int64_t{1} << 52;  // so many positions are exact in f64
+  require_range(d.first_position, 0, most, field("first_position").c_str());
+  require_range(d.sequence_length, 0, most, field("sequence_length").c_str());
+  what.first_position = d.first_position;
+  what.sequence_length = d.sequence_length != 0 ? d.sequence_length : std::max<std::int64_t>(d.x.rows, 1);
+  if (!(d.theta > 0) || !std::isfinite(d.theta))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->theta is %g; it must be positive and finite", name, d.theta);
+  if (d.pairs != SG_ROTARY_HALVES && d.pairs != SG_ROTARY_INTERLEAVED)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->pairs is %d, which is no kind of pairs", name, int{d.pairs});
+  require_range(d.inverse, 0, 1, field("inverse").c_str());
+  what.theta = d.theta;
+  what.pairs = d.pairs;
+  what.inverse = d.inverse;
+  return what;
+}
+
+// A table has a row for each position and a column for each pair.
+void require_table(const given_operand &table, const given_operand &x, const ops::rotary &what) {
+  using long_long = long long;
+  check_view(table);
+  require_row_major(table);
+  const sg_dtype type = table.view.dtype, of_x = x.view.dtype;
+  if (type != of_x && (type != SG_DTYPE_F32 || of_x == SG_DTYPE_F64))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; with %s->x of %s it must be that%s", table.desc, table.name,
+                name_of(type), x.desc, name_of(of_x), of_x == SG_DTYPE_F16 || of_x == SG_DTYPE_BF16 ? " or f32" : "");
+  const std::int64_t positions = what.first_position + std::min(x.view.rows, what.sequence_length);
+  if (table.view.cols != what.rotated_size / 2 || table.view.rows < positions)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s is %lld x %lld; it must have %lld columns and at least %lld rows",
+                table.desc, table.name, long_long{table.view.rows}, long_long{table.view.cols},
+                long_long{what.rotated_size / 2}, long_long{positions});
 }
 
 }  // namespace
+
+void submit_rotary(context &on, const sg_rotary_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in{name, "x", d.x, nullptr, 0}, out{name, "y", d.y, nullptr, 0};
+  const given_operand cosines{name, "cos", d.cos, nullptr, 0}, sines{name, "sin", d.sin, nullptr, 0};
+  check_view(out);
+  check_view(in);
+  require_layer_type(out);
+  require_same_form(in, out);
+  require_row_major(out);
+  const bool has_tables = d.cos.data != nullptr;
+  if (has_tables != (d.sin.data != nullptr))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.data is %p and %s->sin.data is %p; give both or neither", name,
+                d.cos.data, name, d.sin.data);
+  const ops::rotary what = rotary_of(d, name);
+  for (const given_operand *each : {&cosines, &sines})
+    if (has_tables) require_table(*each, in, what);
+  if (has_tables && d.cos.dtype != d.sin.dtype)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->cos.dtype is %s and %s->sin.dtype is %s; they must be equal", name,
+                name_of(d.cos.dtype), name, name_of(d.sin.dtype));
+  layer x;
+  x.what = what;
+  x.strategy = d.inverse ? "rotary inverse" : "rotary";
+  x.flops_per_element = 3;
+  add_operand(x, operand_name::a, in, ops::rotary::x);
+  add_operand(x, operand_name::c, out, ops::rotary::y);
+  if (has_tables) add_operand(x, operand_name::b, cosines, ops::rotary::cos, share::whole);
+  if (has_tables) add_operand(x, operand_name::bias, sines, ops::rotary::sin, share::whole);
+  auto wanted = backend_command<sg_backend_rotary>();
+  wanted.type = d.y.dtype;
+  wanted.table_type = has_tables ? d.cos.dtype : d.y.dtype;
+  wanted.pairs = d.pairs;
+  bind_layer(x, on, wanted.header, "rotary embedding");
+  submit_layer(on, x, SG_OPERATION_ROTARY, name, order, out_job);
+}
 
 }  // namespace sg
 
@@ -163,4 +231,12 @@ sg_status sg_norm_async(sg_context *context, const sg_norm_desc *desc, const sg_
 
 sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit) {
   return sg::submit_and_wait([&](sg_job **out_job) { return sg_norm_async(context, desc, submit, out_job); });
+}
+
+sg_status sg_rotary_async(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit, sg_job **out_job) {
+  return sg::submit_desc<sg_rotary_desc>(context, desc, SG_ROTARY_DESC_INIT, submit, out_job, sg::submit_rotary);
+}
+
+sg_status sg_rotary(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_rotary_async(context, desc, submit, out_job); });
 }

@@ -140,6 +140,11 @@ void submit_elementwise(context &on, const sg_elementwise_desc &desc, const char
 void submit_softmax(context &on, const sg_softmax_desc &desc, const char *name, checked_submit &order,
                     sg_job **out_job);
 void submit_norm(context &on, const sg_norm_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+void submit_rotary(context &on, const sg_rotary_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
+// Submits operations of convert.h. `name`: as above.
+void submit_dequantize(context &on, const sg_dequantize_desc &desc, const char *name, checked_submit &order,
+                       sg_job **out_job);
 
 // Submits the gradients of a linear layer. `name`: as above.
 void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,

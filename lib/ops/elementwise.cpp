@@ -27,7 +27,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
 }
 
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &command) {
-  return memory_bound_cost(model, buffers, command, command.views[elementwise::b].exists() ? 3 : 2);
+  return memory_bound_cost(model, buffers, command);
 }
 
 std::string describe(const buffer_list &, const command &c) {
@@ -54,7 +54,8 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
 
 double seconds(const device_model &model, const sg_backend_command &command, bool) {
   const auto &x = as_backend<sg_backend_elementwise>(command);
-  return model.launch_gap + memory_bound_kernel(model, double(x.m) * double(x.n), x.type, x.b ? 3 : 2).seconds;
+  const double elements = double(x.m) * double(x.n) * (x.b ? 3 : 2);
+  return model.launch_gap + memory_bound_kernel(model, elements * double(size_of(x.type))).seconds;
 }
 
 }  // namespace
@@ -69,6 +70,12 @@ std::string ops::name_of(sg_function function) {
     case SG_FUNCTION_TANH: return "tanh";
     case SG_FUNCTION_ADD: return "add";
     case SG_FUNCTION_MULTIPLY: return "multiply";
+    case SG_FUNCTION_RELU_GRADIENT: return "relu gradient";
+    case SG_FUNCTION_GELU_GRADIENT: return "gelu gradient";
+    case SG_FUNCTION_GELU_ERF_GRADIENT: return "gelu erf gradient";
+    case SG_FUNCTION_SILU_GRADIENT: return "silu gradient";
+    case SG_FUNCTION_SIGMOID_GRADIENT: return "sigmoid gradient";
+    case SG_FUNCTION_TANH_GRADIENT: return "tanh gradient";
   }
   return "no function";
 }

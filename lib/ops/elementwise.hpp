@@ -16,9 +16,7 @@ struct operation;
 
 namespace ops {
 
-constexpr bool takes_two(sg_function function) noexcept {
-  return function == SG_FUNCTION_ADD || function == SG_FUNCTION_MULTIPLY;
-}
+constexpr bool takes_two(sg_function function) noexcept { return function >= SG_FUNCTION_ADD; }
 
 std::string name_of(sg_function function);  // "relu", "gelu erf", ...
 

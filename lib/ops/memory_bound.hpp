@@ -8,16 +8,23 @@
 
 namespace sg {
 
-inline kernel_cost memory_bound_kernel(const device_model &model, double elements, sg_dtype type, int passes) {
-  return with_memory(model, {0, 1, 0}, elements * double(size_of(type)) * passes);
+inline kernel_cost memory_bound_kernel(const device_model &model, double bytes) {
+  return with_memory(model, {0, 1, 0}, bytes);
 }
 
-// Of the elements of view 0. `passes`: how many matrices of its size are read or written.
-inline command_cost memory_bound_cost(const device_model &model, const buffer_list &buffers, const command &command,
-                                      int passes) {
+// Of each view at most an element for each one of the result, view 0.
+inline double bytes_moved(const buffer_list &buffers, const command &command) {
   const view &result = command.views[0];
-  const kernel_cost alone =
-      memory_bound_kernel(model, double(result.rows) * double(result.cols), type_of(buffers, result), passes);
+  double bytes = 0;
+  for (const view &each : command.views)
+    if (each.exists())
+      bytes += std::min(double(each.rows) * double(each.cols), double(result.rows) * double(result.cols)) *
+               double(size_of(type_of(buffers, each)));
+  return bytes;
+}
+
+inline command_cost memory_bound_cost(const device_model &model, const buffer_list &buffers, const command &command) {
+  const kernel_cost alone = memory_bound_kernel(model, bytes_moved(buffers, command));
   command_cost cost;
   cost.amount = alone.seconds;
   cost.chip_share = alone.chip_share;

@@ -36,7 +36,7 @@ const char *defect(const buffer_list &buffers, const command &command) {
 
 // X is read once, Y is written once: a row stays in registers or caches between its passes.
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &command) {
-  return memory_bound_cost(model, buffers, command, 2);
+  return memory_bound_cost(model, buffers, command);
 }
 
 std::string describe(const buffer_list &, const command &c) {
@@ -66,7 +66,8 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
 
 double seconds(const device_model &model, const sg_backend_command &command, bool) {
   const auto &x = as_backend<sg_backend_norm>(command);
-  return model.launch_gap + memory_bound_kernel(model, double(x.rows) * double(x.cols), x.type, 2).seconds;
+  const double rows = 2 * double(x.rows) + (x.gamma ? 1 : 0) + (x.beta ? 1 : 0);
+  return model.launch_gap + memory_bound_kernel(model, rows * double(x.cols) * double(size_of(x.type))).seconds;
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ struct softmax {
   enum : std::size_t { y, x };
   bool by_rows = true;  // the caller's matrix is row major: its rows are the columns of the views
   sg_mask mask = SG_MASK_NONE;
-  std::int64_t mask_offset = 0;  // of the view's first row
+  std::int64_t mask_offset = 0;                                     // of the view's first row
+  void begin_at(std::int64_t row) noexcept { mask_offset += row; }  // of a part
   bool operator==(const softmax &) const = default;
   static const operation entry;
 };

@@ -54,6 +54,11 @@ class layers : public on_each_device {
     desc.x = x, desc.y = y;
     return desc;
   }
+  static sg_rotary_desc rotary(sg_matrix x, sg_matrix y) {
+    sg_rotary_desc desc = SG_ROTARY_DESC_INIT;
+    desc.x = x, desc.y = y;
+    return desc;
+  }
   static void expect_near(const doubles &wanted, const doubles &found) {
     ASSERT_EQ(wanted.size(), found.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(wanted[i], found[i], 1e-14) << i;
@@ -92,6 +97,59 @@ TEST_P(layers, norms_with_gamma_and_beta) {
   desc.kind = SG_NORM_RMS, desc.beta = nullptr;
   ASSERT_OK(sg_norm(context_, &desc, nullptr));
   expect_near({2 / std::sqrt(5), 9 / std::sqrt(5), -2, 3}, fetch(y, 4));
+}
+
+TEST_P(layers, rotary_embedding_of_both_kinds_of_pairs) {
+  const double c = std::cos(1), s = std::sin(1);
+  const on_device x = place({1, 0, 5, 2, 1, 0, 5, 2}), y = place(doubles(8));  // the second row is rotated by 1
+  sg_rotary_desc desc = rotary(view(x, 2, 4), view(y, 2, 4));
+  desc.head_size = 4, desc.rotated_size = 2;
+  ASSERT_OK(sg_rotary(context_, &desc, nullptr));
+  expect_near({1, 0, 5, 2, c, s, 5, 2}, fetch(y, 8));
+  desc.rotated_size = 0, desc.theta = 1;  // halves: (1, 5) and (0, 2)
+  ASSERT_OK(sg_rotary(context_, &desc, nullptr));
+  expect_near({1, 0, 5, 2, c - 5 * s, -2 * s, s + 5 * c, 2 * c}, fetch(y, 8));
+  desc.pairs = SG_ROTARY_INTERLEAVED, desc.head_size = 2;  // (1, 0) and (5, 2), of a head each
+  ASSERT_OK(sg_rotary(context_, &desc, nullptr));
+  expect_near({1, 0, 5, 2, c, s, 5 * c - 2 * s, 5 * s + 2 * c}, fetch(y, 8));
+  desc.x = desc.y, desc.inverse = 1;
+  ASSERT_OK(sg_rotary(context_, &desc, nullptr));
+  expect_near({1, 0, 5, 2, 1, 0, 5, 2}, fetch(y, 8));
+}
+
+TEST_P(layers, rotary_embedding_by_tables) {
+  const on_device x = place({1, 2, 1, 2, 1, 2}), y = place(doubles(6)), cos = place({9, 2, 3}), sin = place({9, 5, 7});
+  sg_rotary_desc desc = rotary(view(x, 3, 2), view(y, 3, 2));
+  desc.cos = view(cos, 3, 1), desc.sin = view(sin, 3, 1);
+  desc.first_position = 1, desc.sequence_length = 2;
+  ASSERT_OK(sg_rotary(context_, &desc, nullptr));  // by rows 1, 2 and 1
+  expect_near({2 - 10, 5 + 4, 3 - 14, 7 + 6, 2 - 10, 5 + 4}, fetch(y, 6));
+}
+
+TEST_P(layers, gradients_are_central_differences) {
+  constexpr std::size_t count = 400;
+  constexpr double h = 1e-5;
+  doubles points, less, more;
+  for (std::size_t i = 0; i < count; ++i) {
+    points.push_back((double(i) - 200.5) / 20);  // from -10 to 10, without 0
+    less.push_back(points[i] - h);
+    more.push_back(points[i] + h);
+  }
+  const on_device x = place(points), below = place(less), above = place(more), out = place(doubles(count));
+  const on_device factors = place(doubles(count, 2.0));
+  const auto matrix = [](double *data) { return view(data, 1, count); };
+  for (int f = SG_FUNCTION_RELU; f <= SG_FUNCTION_TANH; ++f) {
+    const auto values = [&](sg_elementwise_desc desc) {
+      EXPECT_OK(sg_elementwise(context_, &desc, nullptr));
+      return fetch(out, count);
+    };
+    const doubles first = values(function(sg_function(f), matrix(below), matrix(out)));
+    const doubles second = values(function(sg_function(f), matrix(above), matrix(out)));
+    const sg_function gradient = sg_function(f + SG_FUNCTION_RELU_GRADIENT - SG_FUNCTION_RELU);
+    const doubles found = values(function(gradient, matrix(factors), matrix(out), matrix(x)));
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_NEAR((second[i] - first[i]) / h, found[i], 2e-9) << "function " << f << " at " << points[i];
+  }
 }
 
 // On cores, long operations are split between workers.
@@ -148,6 +206,52 @@ TEST_P(layers, follow_the_jobs_that_write_their_operands) {
   }
 }
 
+// On cores, long operations are split between workers: positions go on in the second part.
+TEST_P(layers, rotary_embedding_of_large_matrices) {
+  constexpr std::int64_t rows = 900, cols = 256, sequence = 130;
+  doubles values(rows * cols);
+  random_source random(5);
+  for (double &each : values) each = random.real();
+  const on_device x = place(values);
+  sg_rotary_desc desc = rotary(view(x, rows, cols), view(x, rows, cols));
+  desc.head_size = 64, desc.sequence_length = sequence, desc.first_position = 11;
+  ASSERT_OK(sg_rotary(context_, &desc, nullptr));
+  const doubles found = fetch(x, values.size());
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < 32; ++j) {
+      const double angle = double(11 + i % sequence) * std::pow(10000.0, -double(j) / 32);
+      const auto at = std::size_t(i * cols + 128 + j);
+      ASSERT_NEAR(values[at] * std::cos(angle) - values[at + 32] * std::sin(angle), found[at], 1e-12) << i;
+      ASSERT_NEAR(values[at] * std::sin(angle) + values[at + 32] * std::cos(angle), found[at + 32], 1e-12) << i;
+    }
+}
+
+TEST_P(layers, a_recorded_rotary_embedding_moves_with_its_tables) {
+  const on_device x = place({1, 1}), y = place(doubles(2)), cos = place({2, 3}), sin = place({0, 10});
+  sg_graph *graph = nullptr;
+  ASSERT_OK(sg_graph_create(context_, &graph));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  sg_rotary_desc desc = rotary(view(x, 1, 2), view(y, 1, 2));
+  desc.cos = view(cos, 1, 1), desc.sin = view(sin, 1, 1);
+  ASSERT_OK(sg_rotary_async(context_, &desc, &record, nullptr));
+  sg_operation_desc update = SG_OPERATION_DESC_INIT;
+  update.operation = SG_OPERATION_ROTARY, update.rotary = &desc;
+  desc.cos.data = cos.data + 1, desc.sin.data = sin.data + 1;
+  ASSERT_OK(sg_graph_update(graph, 0, &update));
+  job handle;
+  ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  expect_near({3 - 10, 10 + 3}, fetch(y, 2));
+  desc.inverse = 1;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(),
+                                 "desc->rotary differs from submission 0 of the graph in its "
+                                 "options"))
+      << sg_last_error_message();
+  EXPECT_OK(sg_graph_release(graph));
+}
+
 TEST_P(layers, are_recorded_in_a_graph_and_updated) {
   const on_device x = place({1, 3}), y = place({0, 0}), z = place({0, 0}), gamma = place({1, 5});
   sg_graph *graph = nullptr;
@@ -179,7 +283,7 @@ TEST_P(layers, are_recorded_in_a_graph_and_updated) {
   };
   refused(1, "an elementwise function and not a norm");
   first.epsilon = 1;
-  refused(0, "desc->norm differs from submission 0 of the graph in its function, mask, kind");
+  refused(0, "desc->norm differs from submission 0 of the graph in its options or layout");
   first.epsilon = 0, first.gamma = nullptr;
   refused(0, "desc->norm differs from submission 0 of the graph in its shape");
   update.norm = nullptr;
@@ -211,6 +315,10 @@ TEST_P(layers, statistics_name_the_operation) {
   const sg_elementwise_desc gelu = function(SG_FUNCTION_GELU_ERF, view(x, 3, 4), view(x, 3, 4));
   const auto of_gelu = statistics([&](sg_job **out) { return sg_elementwise_async(context_, &gelu, nullptr, out); });
   EXPECT_STREQ("gelu erf", of_gelu.strategy);
+  const sg_rotary_desc turn = rotary(view(x, 3, 4), view(x, 3, 4));
+  const auto of_turn = statistics([&](sg_job **out) { return sg_rotary_async(context_, &turn, nullptr, out); });
+  EXPECT_STREQ("rotary", of_turn.strategy);
+  EXPECT_EQ(36, of_turn.flops);
   const sg_norm_desc of = norm(view(x, 3, 4), view(x, 3, 4));
   EXPECT_STREQ("layer norm",
                statistics([&](sg_job **out) { return sg_norm_async(context_, &of, nullptr, out); }).strategy);
@@ -223,6 +331,10 @@ TEST_P(layers, empty_matrices_succeed) {
   EXPECT_OK(sg_elementwise(context_, &relu, nullptr));
   EXPECT_OK(sg_softmax(context_, &rows, nullptr));
   EXPECT_OK(sg_norm(context_, &of, nullptr));
+  for (const auto &[r, c] : {std::pair<int, int>{0, 4}, {4, 0}}) {
+    const sg_rotary_desc turn = rotary(view(nullptr, r, c), view(nullptr, r, c));
+    EXPECT_OK(sg_rotary(context_, &turn, nullptr));
+  }
 }
 
 TEST_P(layers, wrong_calls_name_the_field) {
@@ -241,7 +353,7 @@ TEST_P(layers, wrong_calls_name_the_field) {
   };
   using f = sg_elementwise_desc;
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->function is 0", [](f &d) { d.function = sg_function(0); });
-  bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->function is 9", [](f &d) { d.function = sg_function(9); });
+  bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->function is 15", [](f &d) { d.function = sg_function(15); });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->a is 3 x 2", [](f &d) { d.a.rows = 3; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->b is 2 x 1", [](f &d) { d.b.cols = 1; });
   bad_function(SG_STATUS_INVALID_ARGUMENT, "desc->c.ld is 1", [](f &d) { d.c.ld = 1; });
@@ -280,7 +392,38 @@ TEST_P(layers, wrong_calls_name_the_field) {
   bad_norm(SG_STATUS_INVALID_ARGUMENT, "desc->gamma (", [&](n &d) { d.gamma = c.data + 1; });
   bad_norm(SG_STATUS_INVALID_ARGUMENT, "which is not aligned",
            [&](n &d) { d.gamma = reinterpret_cast<const char *>(a.data) + 4; });
+  const auto bad_rotary = [&](sg_status status, const char *part, auto &&spoil) {
+    sg_rotary_desc desc = rotary(view(a, 1, 4), view(c, 1, 4));
+    desc.cos = desc.sin = view(a.data + 4, 1, 2);
+    spoil(desc);
+    check(status, part, sg_rotary(context_, &desc, nullptr));
+  };
+  using r = sg_rotary_desc;
+  constexpr sg_status invalid = SG_STATUS_INVALID_ARGUMENT;
+  bad_rotary(invalid, "desc->head_size is 3; it must be a divisor of the 4 columns", [](r &d) { d.head_size = 3; });
+  bad_rotary(invalid, "desc->head_size is -4", [](r &d) { d.head_size = -4; });
+  bad_rotary(invalid, "desc->rotated_size is 3", [](r &d) { d.rotated_size = 3; });
+  bad_rotary(invalid, "desc->rotated_size is 4", [](r &d) { d.head_size = 2, d.rotated_size = 4; });
+  bad_rotary(invalid, "desc->first_position is -1", [](r &d) { d.first_position = -1; });
+  bad_rotary(invalid, "desc->sequence_length is -1", [](r &d) { d.sequence_length = -1; });
+  bad_rotary(invalid, "desc->theta is 0", [](r &d) { d.theta = 0; });
+  bad_rotary(invalid, "desc->theta is inf", [](r &d) { d.theta = INFINITY; });
+  bad_rotary(invalid, "desc->pairs is 2", [](r &d) { d.pairs = sg_rotary_pairs(2); });
+  bad_rotary(invalid, "desc->inverse is 2", [](r &d) { d.inverse = 2; });
+  bad_rotary(invalid, "desc->cos is 1 x 2; it must have 2 columns and at least 2 rows",
+             [](r &d) { d.first_position = 1; });
+  bad_rotary(invalid, "desc->sin is 1 x 1; it must have 2 columns", [](r &d) { d.sin.cols = 1; });
+  bad_rotary(invalid, "give both or neither", [](r &d) { d.cos.data = nullptr; });
+  bad_rotary(invalid, "desc->x is 1 x 2", [](r &d) { d.x.cols = 2; });
+  bad_rotary(SG_STATUS_UNSUPPORTED, "desc->cos.dtype is f32; with desc->x of f64 it must be that",
+             [](r &d) { d.cos.dtype = SG_DTYPE_F32; });
+  bad_rotary(SG_STATUS_UNSUPPORTED, "layout is 1; it must be row major",
+             [](r &d) { d.x.layout = d.y.layout = SG_LAYOUT_COLUMN_MAJOR; });
+  bad_rotary(invalid, "desc->x (", [&](r &d) { d.x.data = c.data + 1; });
+  bad_rotary(invalid, "desc->cos (", [&](r &d) { d.cos.data = c.data + 2; });
+  bad_rotary(invalid, "desc->sin (", [&](r &d) { d.sin.data = c.data; });
   if (has_own_memory) {
+    bad_rotary(SG_STATUS_UNSUPPORTED, "desc->sin is in host memory", [&](r &d) { d.sin.data = host.data(); });
     bad_function(SG_STATUS_UNSUPPORTED, "desc->a is in host memory", [&](f &d) { d.a.data = host.data(); });
     bad_softmax(SG_STATUS_UNSUPPORTED, "desc->x is in host memory", [&](s &d) { d.x.data = host.data(); });
     bad_norm(SG_STATUS_UNSUPPORTED, "desc->gamma is in host memory", [&](n &d) { d.gamma = host.data(); });

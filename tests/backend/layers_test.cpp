@@ -16,8 +16,20 @@ namespace sg::test {
 namespace {
 
 constexpr sg_dtype layer_types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
-constexpr sg_function functions[] = {SG_FUNCTION_RELU,    SG_FUNCTION_GELU, SG_FUNCTION_GELU_ERF, SG_FUNCTION_SILU,
-                                     SG_FUNCTION_SIGMOID, SG_FUNCTION_TANH, SG_FUNCTION_ADD,      SG_FUNCTION_MULTIPLY};
+constexpr sg_function functions[] = {SG_FUNCTION_RELU,
+                                     SG_FUNCTION_GELU,
+                                     SG_FUNCTION_GELU_ERF,
+                                     SG_FUNCTION_SILU,
+                                     SG_FUNCTION_SIGMOID,
+                                     SG_FUNCTION_TANH,
+                                     SG_FUNCTION_ADD,
+                                     SG_FUNCTION_MULTIPLY,
+                                     SG_FUNCTION_RELU_GRADIENT,
+                                     SG_FUNCTION_GELU_GRADIENT,
+                                     SG_FUNCTION_GELU_ERF_GRADIENT,
+                                     SG_FUNCTION_SILU_GRADIENT,
+                                     SG_FUNCTION_SIGMOID_GRADIENT,
+                                     SG_FUNCTION_TANH_GRADIENT};
 constexpr real infinite = std::numeric_limits<real>::infinity();
 const real nan_value = std::numeric_limits<real>::quiet_NaN();
 
@@ -109,7 +121,44 @@ class layers : public conformance {
   real uniform(real scale) { return std::uniform_real_distribution<double>(-1, 1)(random_) * scale; }
 };
 
+// The derivative at b of a function, by its gradient, and the error of the arithmetic.
+expected derivative_of(sg_function gradient, real b, real u) {
+  const auto sigmoid = [](real x) { return 1 / (1 + std::exp(-x)); };
+  if (std::isinf(b)) return {b > 0 && gradient < SG_FUNCTION_SIGMOID_GRADIENT ? real{1} : real{0}, 0};
+  // Of b times the sigmoid of t.
+  const auto of_product = [&](real t, real t_derivative) {
+    const real first = sigmoid(t), second = b * t_derivative * sigmoid(t) * sigmoid(-t);
+    return expected{first + second, (24 + 8 * std::min<real>(std::abs(t), 2000)) * u * (first + std::abs(second))};
+  };
+  switch (gradient) {
+    case SG_FUNCTION_RELU_GRADIENT: return {b > 0 ? real{1} : b <= 0 ? real{0} : b, 0};
+    case SG_FUNCTION_GELU_GRADIENT: {
+      const real factor = 2 * std::sqrt(2 / std::acos(real{-1}));
+      return of_product(factor * (b + 0.044715L * b * b * b), factor * (1 + 3 * 0.044715L * b * b));
+    }
+    case SG_FUNCTION_GELU_ERF_GRADIENT: {
+      const real first = std::erfc(-b / std::sqrt(real{2})) / 2;
+      const real second = b * std::exp(-b * b / 2) / std::sqrt(2 * std::acos(real{-1}));
+      return {first + second, (24 + 4 * std::min<real>(b * b, 2000)) * u * (first + std::abs(second))};
+    }
+    case SG_FUNCTION_SILU_GRADIENT: return of_product(b, 1);
+    case SG_FUNCTION_SIGMOID_GRADIENT: {
+      const real value = sigmoid(b) * sigmoid(-b);
+      return {value, 16 * u * value};
+    }
+    default: {
+      const real value = 4 * sigmoid(2 * b) * sigmoid(-2 * b);
+      return {value, (16 + 4 * std::min<real>(std::abs(b), 2000)) * u * value};
+    }
+  }
+}
+
 expected of_function(sg_function function, real a, real b, real u) {
+  if (function >= SG_FUNCTION_RELU_GRADIENT) {
+    const expected d = derivative_of(function, b, u);
+    if (function == SG_FUNCTION_RELU_GRADIENT && d.value == 0) return {0, 0};
+    return {a * d.value, std::abs(a) * d.error + u * std::abs(a * d.value)};
+  }
   const auto sigmoid = [](real x) { return 1 / (1 + std::exp(-x)); };
   if (a == -infinite &&
       (function == SG_FUNCTION_GELU || function == SG_FUNCTION_GELU_ERF || function == SG_FUNCTION_SILU))
@@ -129,6 +178,7 @@ expected of_function(sg_function function, real a, real b, real u) {
     case SG_FUNCTION_TANH: return {std::tanh(a), 10 * u * std::abs(std::tanh(a))};
     case SG_FUNCTION_ADD: return {a + b, u * std::abs(a + b)};
     case SG_FUNCTION_MULTIPLY: return {a * b, u * std::abs(a * b)};
+    default: break;
   }
   return {0, 0};
 }
@@ -151,8 +201,11 @@ void layers::try_elementwise(sg_dtype type, sg_function function, const form &f,
   });
   check(f, type, before, c, [&](std::int64_t i, std::int64_t j) {
     const real x = a.get(i, j);
-    expected e = of_function(function, x, b.get(i, j), unit(type));
+    const real second = b.get(i, j);
+    expected e = of_function(function, x, second, unit(type));
     if (std::isfinite(x)) e.error += (1 + std::abs(x)) * flushed(type);
+    if (ops::takes_two(function) && std::isfinite(x) && std::isfinite(second))
+      e.error += std::abs(x) * (1 + std::abs(second)) * flushed(type);
     return e;
   });
 }

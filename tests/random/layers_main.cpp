@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random chains of the operations of layers.h and GEMMs on overlapping views of a few matrices, submitted without waits
-// between them or recorded in a graph: the result must be that of one after another. Overlap is refused exactly where
-// it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
+// Random chains of the operations of layers.h and convert.h and GEMMs on overlapping views of a few matrices, submitted
+// without waits between them or recorded in a graph: the result must be that of one after another. Overlap is refused
+// exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ namespace {
 
 constexpr std::int64_t side = 48, elements = side * side;
 constexpr int matrices = 3;
+// Device memory of a chain: matrices of f64, one of f32, and one of quantized values.
+struct memory {
+  double *of_f64[matrices];
+  float *of_f32;
+  std::int8_t *codes;
+};
 constexpr double epsilon = 0.25;  // so large that errors of earlier steps do not grow
 
 std::uint64_t current_seed = 0;
@@ -56,24 +63,39 @@ bool share(const part &x, const part &y) {
   return false;
 }
 
+// The derivative of x times the sigmoid of t.
+double of_product(double x, double t, double t_derivative) {
+  const double s = 1 / (1 + std::exp(-t)), rest = 1 / (1 + std::exp(t));
+  return s + (s * rest == 0 ? 0 : x * t_derivative * s * rest);
+}
+
 double value_of(sg_function function, double a, double b) {
+  const double root = std::sqrt(2 / std::acos(-1.0));
   switch (function) {
     case SG_FUNCTION_RELU: return a < 0 ? 0 : a;
-    case SG_FUNCTION_GELU: return a / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (a + 0.044715 * a * a * a)));
+    case SG_FUNCTION_GELU: return a / 2 * (1 + std::tanh(root * (a + 0.044715 * a * a * a)));
     case SG_FUNCTION_GELU_ERF: return a / 2 * std::erfc(-a / std::sqrt(2.0));
     case SG_FUNCTION_SILU: return a / (1 + std::exp(-a));
     case SG_FUNCTION_SIGMOID: return 1 / (1 + std::exp(-a));
     case SG_FUNCTION_TANH: return std::tanh(a);
     case SG_FUNCTION_ADD: return a + b;
     case SG_FUNCTION_MULTIPLY: return a * b;
+    case SG_FUNCTION_RELU_GRADIENT: return b > 0 ? a : 0;
+    case SG_FUNCTION_GELU_GRADIENT:
+      return a * of_product(b, 2 * root * (b + 0.044715 * b * b * b), 2 * root * (1 + 3 * 0.044715 * b * b));
+    case SG_FUNCTION_GELU_ERF_GRADIENT:
+      return a * (std::erfc(-b / std::sqrt(2.0)) / 2 + b * std::exp(-b * b / 2) * root / 2);
+    case SG_FUNCTION_SILU_GRADIENT: return a * of_product(b, b, 1);
+    case SG_FUNCTION_SIGMOID_GRADIENT: return a / (1 + std::exp(-b)) / (1 + std::exp(b));
+    case SG_FUNCTION_TANH_GRADIENT: return 4 * a / (1 + std::exp(-2 * b)) / (1 + std::exp(2 * b));
   }
   return 0;
 }
 
 class chain {
  public:
-  chain(sg_context *context, const std::vector<sg_stream *> &streams, double *const *data, std::uint64_t seed)
-      : context_(context), streams_(streams), data_(data), random_(seed) {}
+  chain(sg_context *context, const std::vector<sg_stream *> &streams, const memory &on_device, std::uint64_t seed)
+      : context_(context), streams_(streams), on_device_(on_device), data_(on_device.of_f64), random_(seed) {}
 
   void run() {
     std::vector<double> whole(elements);
@@ -82,6 +104,9 @@ class chain {
       host_.push_back(whole);
       require_ok(sg_copy(context_, data_[m], whole.data(), elements * sizeof(double), nullptr), "sg_copy");
     }
+    for (float &each : floats_) each = static_cast<float>(random_.real());
+    require_ok(sg_copy(context_, on_device_.of_f32, floats_.data(), elements * sizeof(float), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, on_device_.codes, codes_.data(), elements, nullptr), "sg_copy");
     const bool records = random_.below(4) == 0;
     if (records) require_ok(sg_graph_create(context_, &submit_.graph), "sg_graph_create");
     for (int steps = 1 + random_.below(12); steps > 0; --steps) {
@@ -100,6 +125,15 @@ class chain {
           stop(log_ + "element " + std::to_string(i) + " of matrix " + std::to_string(m) + " is " +
                std::to_string(whole[i]) + " instead of " + std::to_string(wanted));
     }
+    std::vector<float> floats(elements);
+    std::vector<std::int8_t> codes(elements);
+    require_ok(sg_copy(context_, floats.data(), on_device_.of_f32, elements * sizeof(float), nullptr), "sg_copy");
+    require_ok(sg_copy(context_, codes.data(), on_device_.codes, elements, nullptr), "sg_copy");
+    if (codes != codes_) stop(log_ + "quantized values differ");
+    for (std::size_t i = 0; i < floats.size(); ++i)
+      if (floats[i] != floats_[i])
+        stop(log_ + "element " + std::to_string(i) + " of f32 is " + std::to_string(floats[i]) + " instead of " +
+             std::to_string(floats_[i]));
   }
 
  private:
@@ -143,24 +177,30 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(4)) {
+    switch (random_.below(6)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
+      case 3: return dequantize();
+      case 4: return rotary();
       default: return gemm(out);
     }
   }
 
   void elementwise(const part &a, const part &c) {
     sg_elementwise_desc desc = SG_ELEMENTWISE_DESC_INIT;
-    desc.function = sg_function(1 + random_.below(8));
+    desc.function = sg_function(1 + random_.below(14));
     const bool two = desc.function >= SG_FUNCTION_ADD;
     const part b = random_.below(3) ? any_part(c.rows, c.cols, c.layout) : c;
+    const std::vector<double> second = read(b);
+    // Errors of earlier steps could change the sign of small values.
+    const auto is_small = [](double value) { return std::fabs(value) < 1e-6; };
+    if (desc.function == SG_FUNCTION_RELU_GRADIENT && std::any_of(second.begin(), second.end(), is_small))
+      desc.function = SG_FUNCTION_SILU_GRADIENT;
     desc.a = view(a), desc.b = view(b), desc.c = view(c);
     note("elementwise", c);
     if (!accepted(sg_elementwise_async(context_, &desc, &submit_, nullptr), bad(a, c) || (two && bad(b, c)))) return;
     std::vector<double> values = read(a);
-    const std::vector<double> second = read(b);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_of(desc.function, values[i], second[i]);
     write(c, values);
   }
@@ -207,6 +247,84 @@ class chain {
     write(y, values);
   }
 
+  void rotary() {
+    const std::int64_t rows = 1 + random_.below(side), head = 2 + 2 * random_.below(6), heads = 1 + random_.below(4);
+    const std::int64_t rotated = 2 * (1 + random_.below(int(head / 2)));
+    const part y = any_part(rows, heads * head, SG_LAYOUT_ROW_MAJOR);
+    const part x = random_.below(3) ? any_part(rows, heads * head, SG_LAYOUT_ROW_MAJOR) : y;
+    const part cos = any_part(side, rotated / 2, SG_LAYOUT_ROW_MAJOR), sin = any_part(side, rotated / 2, cos.layout);
+    const bool has_tables = random_.below(2) != 0;
+    sg_rotary_desc desc = SG_ROTARY_DESC_INIT;
+    desc.x = view(x), desc.y = view(y), desc.head_size = head, desc.rotated_size = rotated;
+    if (has_tables) desc.cos = view(cos), desc.sin = view(sin);
+    desc.sequence_length = 1 + random_.below(int(rows)), desc.inverse = random_.below(2);
+    desc.first_position = random_.below(int(side - desc.sequence_length) + 1);
+    desc.pairs = random_.below(2) ? SG_ROTARY_HALVES : SG_ROTARY_INTERLEAVED;
+    note("rotary", y);
+    const bool overlaps = bad(x, y) || (has_tables && (share(cos, y) || share(sin, y)));
+    if (!accepted(sg_rotary_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    const std::vector<double> before = read(x), cosines = read(cos), sines = read(sin);
+    std::vector<double> values = before;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < heads * rotated / 2; ++j) {
+        const std::int64_t start = i * x.cols + j / (rotated / 2) * head, pair = j % (rotated / 2);
+        const std::int64_t p = desc.first_position + i % desc.sequence_length;
+        const auto of_table = std::size_t(p * (rotated / 2) + pair);
+        const double angle = double(p) * std::pow(10000.0, -double(2 * pair) / double(rotated));
+        const double c = has_tables ? cosines[of_table] : std::cos(angle);
+        const double s = (has_tables ? sines[of_table] : std::sin(angle)) * (desc.inverse ? -1 : 1);
+        const bool halves = desc.pairs == SG_ROTARY_HALVES;
+        const auto first = std::size_t(start + (halves ? pair : 2 * pair));
+        const auto second = std::size_t(start + (halves ? pair + rotated / 2 : 2 * pair + 1));
+        values[first] = before[first] * c - before[second] * s;
+        values[second] = before[first] * s + before[second] * c;
+      }
+    write(y, values);
+  }
+
+  // New values in all of them, which earlier steps have read.
+  void replace_codes() {
+    for (std::int8_t &each : codes_) each = static_cast<std::int8_t>(random_.below(256) - 128);
+    sent_.push_back(codes_);
+    log_ += "new quantized values\n";
+    require_ok(sg_copy_async(context_, on_device_.codes, sent_.back().data(), elements, &submit_, nullptr),
+               "sg_copy_async");
+  }
+
+  // From parts of the quantized values and scales among earlier results.
+  void dequantize() {
+    if (random_.below(2)) replace_codes();
+    const bool four_bits = random_.below(2) != 0, has_zeros = random_.below(2) != 0;
+    const std::int64_t rows = 1 + random_.below(side), blocks = 1 + random_.below(6), block = 2 + 2 * random_.below(4);
+    const auto of_one = [&](std::int64_t cols) {
+      part made = any_part(rows, cols, SG_LAYOUT_ROW_MAJOR);
+      made.matrix = 0;
+      return made;
+    };
+    const part x = of_one(four_bits ? blocks * block / 2 : blocks * block), zeros = of_one(blocks);
+    const part scales = of_one(blocks), y = of_one(blocks * block);
+    const auto bytes = [&](const part &p) {
+      return sg_matrix{on_device_.codes + p.start, p.rows, p.cols, side, SG_DTYPE_I8, p.layout};
+    };
+    const auto floats = [&](const part &p) {
+      return sg_matrix{on_device_.of_f32 + p.start, p.rows, p.cols, side, SG_DTYPE_F32, p.layout};
+    };
+    sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
+    desc.quantization = four_bits ? SG_QUANTIZATION_I4 : SG_QUANTIZATION_I8, desc.block_size = block;
+    desc.x = bytes(x), desc.scales = floats(scales), desc.y = floats(y);
+    if (has_zeros) desc.zero_points = bytes(zeros);
+    note("dequantize", y);
+    if (!accepted(sg_dequantize_async(context_, &desc, &submit_, nullptr), share(scales, y))) return;
+    const std::vector<float> before = floats_;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < y.cols; ++j) {
+        int value = codes_[std::size_t(x.at(i, four_bits ? j / 2 : j))];
+        if (four_bits) value = (((j % 2 == 0 ? value : value >> 4) & 15) ^ 8) - 8;
+        if (has_zeros) value -= codes_[std::size_t(zeros.at(i, j / block))];
+        floats_[std::size_t(y.at(i, j))] = float(value) * before[std::size_t(scales.at(i, j / block))];
+      }
+  }
+
   void gemm(const part &c) {
     const std::int64_t k = 1 + random_.below(side);
     const part a = any_part(c.rows, k, SG_LAYOUT_ROW_MAJOR), b = any_part(k, c.cols, SG_LAYOUT_COLUMN_MAJOR);
@@ -226,9 +344,13 @@ class chain {
 
   sg_context *context_;
   const std::vector<sg_stream *> &streams_;
+  const memory &on_device_;
   double *const *data_;
   random_source random_;
   std::vector<std::vector<double>> host_;
+  std::vector<float> floats_ = std::vector<float>(elements);
+  std::vector<std::int8_t> codes_ = std::vector<std::int8_t>(elements);
+  std::list<std::vector<std::int8_t>> sent_;  // sources of copies in flight
   sg_submit submit_ = SG_SUBMIT_INIT;
   std::string log_;
 };
@@ -242,19 +364,23 @@ int run_all(const char *device, double seconds, std::uint64_t seed) {
   std::vector<sg_stream *> streams(4, nullptr);  // the first stays NULL
   for (std::size_t i = 1; i < streams.size(); ++i)
     require_ok(sg_stream_create(context, 0, &streams[i]), "sg_stream_create");
-  sg_buffer *buffers[matrices];
-  double *data[matrices];
-  for (int m = 0; m < matrices; ++m) {
+  std::vector<sg_buffer *> buffers;
+  const auto allocate = [&](std::size_t bytes) {
     void *at = nullptr;
-    require_ok(sg_buffer_create(context, elements * sizeof(double), &buffers[m]), "sg_buffer_create");
-    require_ok(sg_buffer_data(buffers[m], &at), "sg_buffer_data");
-    data[m] = static_cast<double *>(at);
-  }
+    buffers.push_back(nullptr);
+    require_ok(sg_buffer_create(context, bytes, &buffers.back()), "sg_buffer_create");
+    require_ok(sg_buffer_data(buffers.back(), &at), "sg_buffer_data");
+    return at;
+  };
+  memory on_device;
+  for (double *&each : on_device.of_f64) each = static_cast<double *>(allocate(elements * sizeof(double)));
+  on_device.of_f32 = static_cast<float *>(allocate(elements * sizeof(float)));
+  on_device.codes = static_cast<std::int8_t *>(allocate(elements));
   const auto begin = std::chrono::steady_clock::now();
   long chains = 0;
   do {
     current_seed = seed;
-    chain(context, streams, data, seed++).run();
+    chain(context, streams, on_device, seed++).run();
     ++chains;
   } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds);
   std::printf("%ld chains\n", chains);

@@ -49,6 +49,34 @@ bool see(call *in, PyObject *given, const char *name, view *v) {
   return array && see_array(in, array, name, false, v);
 }
 
+bool see_rows(call *in, PyObject *given, const char *name, bool writable, view *v, sg_matrix *to) {
+  PyObject *array = settled(in, given, name);
+  return array && see_array(in, array, name, writable, v) && matrix_of(v, name, to);
+}
+
+bool begin_operation(call *in, PyObject *type, order_arguments *order) {
+  if (!PyLong_Check(type)) return call_begin(in, (PyTypeObject *)type);
+  order->graph = PyLong_AsUnsignedLongLong(type);
+  in->in_order = false;
+  return !PyErr_Occurred() && call_begin(in, job_type);
+}
+
+PyObject *submit_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
+                           PyObject *result) {
+  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
+  const bool records = order->graph != 0;
+  sg_submit submit;
+  sg_job *handle = NULL;
+  sg_status status;
+  if (records ? !order_recorded(order, order->graph, &submit) : !fill_order(in, order, &submit) || !ready_to_post())
+    return NULL;
+  if (!records) post_completion(&submit, in->job);
+  Py_BEGIN_ALLOW_THREADS
+  status = run(on, desc, &submit, records ? NULL : &handle);
+  Py_END_ALLOW_THREADS
+  return records ? kept(Py_NewRef(in->job), status, result) : posted(in, &submit, status, handle, result);
+}
+
 bool see_values(call *in, PyObject *given, const char *name, const view *x, const char *of, const void **out) {
   view v;
   *out = NULL;
@@ -69,20 +97,21 @@ bool see_values(call *in, PyObject *given, const char *name, const view *x, cons
   return true;
 }
 
-/* The array that is written: the caller's, or a new one like x. */
-static PyObject *result_like(call *in, const layer_arguments *g, const view *x) {
-  if (g->out != Py_None) {
-    PyObject *array = settled(in, g->out, "out");
+/* The array that is written: the caller's, or a new one like x, which `v` shows. */
+static PyObject *result_like(call *in, PyObject *out, PyObject *x, const view *v) {
+  if (out != Py_None) {
+    PyObject *array = settled(in, out, "out");
     return array ? Py_NewRef(array) : NULL;
   }
-  PyObject *like = settled(in, g->x, "x");
-  gemm_shape shape = {.ndim = x->ndim};
-  memcpy(shape.extent, x->shape, (size_t)x->ndim * sizeof *x->shape);
-  return like ? new_result(like, x->dtype, &shape, false) : NULL;
+  PyObject *like = settled(in, x, "x");
+  gemm_shape shape = {.ndim = v->ndim};
+  memcpy(shape.extent, v->shape, (size_t)v->ndim * sizeof *v->shape);
+  return like ? new_result(like, v->dtype, &shape, false) : NULL;
 }
 
 /* Only the descriptor of the kind is used. */
 typedef struct layer_request {
+  int kind;
   sg_elementwise_desc elementwise;
   sg_softmax_desc softmax;
   sg_norm_desc norm;
@@ -93,10 +122,11 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
   view x, out, second;
   sg_matrix from, to;
   const bool is_norm = g->kind == LAYER_NORM || g->kind == RMS_NORM;
+  p->kind = g->kind;
   if (!see(in, g->x, "x", &x) || !matrix_of(&x, "x", &from)) return false;
   if (g->kind == CAUSAL_SOFTMAX && x.ndim > 2)
     return raise_argument("x has %d dimensions; a causal mask is for a matrix", x.ndim);
-  p->result = result_like(in, g, &x);
+  p->result = result_like(in, g->out, g->x, &x);
   if (!p->result || !see_array(in, p->result, "out", true, &out) || !same_shape(&out, "out", &x, "x") ||
       !matrix_of(&out, "out", &to))
     return false;
@@ -114,7 +144,7 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
     return see_values(in, g->second, "gamma", &x, "x", &p->norm.gamma) &&
            see_values(in, g->third, "beta", &x, "x", &p->norm.beta);
   if (g->kind != ELEMENTWISE) return true;
-  const bool two = g->number == SG_FUNCTION_ADD || g->number == SG_FUNCTION_MULTIPLY;
+  const bool two = g->number >= SG_FUNCTION_ADD;
   if (two != (g->second != Py_None))
     return raise_argument("b is %R; this function has %s operand%s", g->second, two ? "a second" : "one",
                           two ? "" : " only");
@@ -122,67 +152,70 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
                   matrix_of(&second, "b", &p->elementwise.b));
 }
 
-static sg_status run_layer(const call *in, int kind, const layer_request *p, const sg_submit *submit, sg_job **out) {
-  sg_context *const on = (sg_context *)(uintptr_t)in->to.handle;
-  if (kind == ELEMENTWISE) return sg_elementwise_async(on, &p->elementwise, submit, out);
-  if (kind == SOFTMAX || kind == CAUSAL_SOFTMAX) return sg_softmax_async(on, &p->softmax, submit, out);
+static sg_status run_layer(sg_context *on, const void *request, const sg_submit *submit, sg_job **out) {
+  const layer_request *const p = request;
+  if (p->kind == ELEMENTWISE) return sg_elementwise_async(on, &p->elementwise, submit, out);
+  if (p->kind == SOFTMAX || p->kind == CAUSAL_SOFTMAX) return sg_softmax_async(on, &p->softmax, submit, out);
   return sg_norm_async(on, &p->norm, submit, out);
 }
 
-/* submit_layer(type, target, kind, x, second, third, out, epsilon, number, stream, after, priority, untracked, timeout,
- * label): a Job whose result is out. */
+/* submit_layer(type or graph, target, kind, x, second, third, out, epsilon, number, stream, after, priority, untracked,
+ * timeout, label): a Job whose result is out. */
 PyObject *submit_layer(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *made = NULL;
+  PyObject *type, *to, *made = NULL;
   layer_arguments g;
   order_arguments og = {0};
   call in = {.in_order = true};
   layer_request p;
-  sg_submit submit;
   (void)self;
   p.result = NULL;
   if (!PyArg_ParseTuple(args, "OOiOOOOdLOOOOOO", &type, &to, &g.kind, &g.x, &g.second, &g.third, &g.out, &g.epsilon,
                         &g.number, &og.stream, &og.after, &og.priority, &og.untracked, &og.timeout, &og.label))
     return NULL;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_layer(&in, &p, &g) && fill_order(&in, &og, &submit) &&
-      ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = run_layer(&in, g.kind, &p, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, p.result);
-  }
+  if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_layer(&in, &p, &g))
+    made = submit_operation(&in, &og, run_layer, &p, p.result);
   call_done(&in);
   Py_CLEAR(p.result);
   return made;
 }
 
-/* record_layer(graph, target, kind, x, second, third, out, epsilon, number, stream, (), priority, untracked, label):
- * (keeper, result). */
-PyObject *record_layer(PyObject *self, PyObject *args) {
-  unsigned long long graph;
-  PyObject *to, *made = NULL;
-  layer_arguments g;
-  order_arguments og = {0};
-  call in = {0};
-  layer_request p;
-  sg_submit submit;
+/* Rows of the last two dimensions are tokens of a sequence; each of the other dimensions is one of sequences. */
+static bool fill_rotary(call *in, sg_rotary_desc *d, PyObject **result, PyObject *const operands[4]) {
+  view x, cos, sin, out;
+  if (!see_rows(in, operands[0], "x", false, &x, &d->x)) return false;
+  if (operands[1] != Py_None && !see_rows(in, operands[1], "cos", false, &cos, &d->cos)) return false;
+  if (operands[2] != Py_None && !see_rows(in, operands[2], "sin", false, &sin, &d->sin)) return false;
+  d->sequence_length = x.ndim > 2 ? x.shape[x.ndim - 2] : 0;
+  *result = result_like(in, operands[3], operands[0], &x);
+  return *result && see_rows(in, *result, "out", true, &out, &d->y) && same_shape(&out, "out", &x, "x");
+}
+
+static sg_status run_rotary(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_rotary_async(on, desc, submit, out);
+}
+
+/* submit_rotary(type or graph, target, x, cos, sin, out, head_size, rotated_size, position, theta, pairs, inverse,
+ * stream, after, priority, untracked, timeout, label): a Job whose result is out. */
+PyObject *submit_rotary(PyObject *self, PyObject *args) {
+  PyObject *type, *to, *operands[4], *made = NULL, *result = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_rotary_desc d = SG_ROTARY_DESC_INIT;
+  long long head_size, rotated_size, position;
+  int pairs, inverse;
   (void)self;
-  p.result = NULL;
-  if (!PyArg_ParseTuple(args, "KOiOOOOdLOOOOO", &graph, &to, &g.kind, &g.x, &g.second, &g.third, &g.out, &g.epsilon,
-                        &g.number, &og.stream, &og.after, &og.priority, &og.untracked, &og.label) ||
-      !order_recorded(&og, graph, &submit))
+  if (!PyArg_ParseTuple(args, "OOOOOOLLLdipOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &operands[3],
+                        &head_size, &rotated_size, &position, &d.theta, &pairs, &inverse, &order.stream, &order.after,
+                        &order.priority, &order.untracked, &order.timeout, &order.label))
     return NULL;
-  if (target_of(to, &in.to) && call_begin(&in, job_type) && fill_layer(&in, &p, &g)) {
-    sg_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = run_layer(&in, g.kind, &p, &submit, NULL);
-    Py_END_ALLOW_THREADS
-    made = kept(Py_NewRef(in.job), status, p.result);
-  }
+  d.head_size = head_size;
+  d.rotated_size = rotated_size;
+  d.first_position = position;
+  d.pairs = (sg_rotary_pairs)pairs;
+  d.inverse = inverse;
+  if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_rotary(&in, &d, &result, operands))
+    made = submit_operation(&in, &order, run_rotary, &d, result);
   call_done(&in);
-  Py_CLEAR(p.result);
+  Py_CLEAR(result);
   return made;
 }

@@ -72,31 +72,25 @@ static bool fill_linear(call *in, sg_linear_desc *d, PyObject **result, const li
          matrix_of(&y, "out", &d->y) && see_values(in, g->bias, "bias", &y, "out", &d->bias);
 }
 
-/* submit_linear(type, target, x, w, bias, out, op_w, activation, compute, stream, after, priority, untracked, options,
- * timeout, label): a Job whose result is out. */
+static sg_status run_linear(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_linear_async(on, desc, submit, out);
+}
+
+/* submit_linear(type or graph, target, x, w, bias, out, op_w, activation, compute, stream, after, priority, untracked,
+ * options, timeout, label): a Job whose result is out. */
 PyObject *submit_linear(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *made = NULL, *result = NULL;
+  PyObject *type, *to, *made = NULL, *result = NULL;
   linear_arguments g;
   order_arguments og = {0};
   call in = {.in_order = true};
   sg_linear_desc desc;
-  sg_submit submit;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOOO", &type, &to, &g.x, &g.w, &g.bias, &g.out, &g.op_w, &g.activation,
                         &g.compute, &og.stream, &og.after, &og.priority, &og.untracked, &og.options, &og.timeout,
                         &og.label))
     return NULL;
-  if (target_of(to, &in.to) && call_begin(&in, type) && fill_linear(&in, &desc, &result, &g) &&
-      fill_order(&in, &og, &submit) && ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_linear_async((sg_context *)(uintptr_t)in.to.handle, &desc, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, result);
-  }
+  if (target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_linear(&in, &desc, &result, &g))
+    made = submit_operation(&in, &og, run_linear, &desc, result);
   call_done(&in);
   Py_CLEAR(result);
   return made;
@@ -163,32 +157,26 @@ static bool fill_backward(call *in, sg_linear_backward_desc *d, PyObject *result
          (g->dbias == Py_False || see_dbias(in, d, results, g, like, &dy));
 }
 
-/* submit_linear_backward(type, target, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, stream, after, priority,
- * untracked, options, timeout, label): a Job whose result is the tuple of dx, dw and dbias. */
+static sg_status run_linear_backward(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_linear_backward_async(on, desc, submit, out);
+}
+
+/* submit_linear_backward(type or graph, target, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, stream, after,
+ * priority, untracked, options, timeout, label): a Job whose result is the tuple of dx, dw and dbias. */
 PyObject *submit_linear_backward(PyObject *self, PyObject *args) {
-  PyTypeObject *type;
-  PyObject *to, *made = NULL;
+  PyObject *type, *to, *made = NULL;
   backward_arguments g;
   order_arguments og = {0};
   call in = {.in_order = true};
   sg_linear_backward_desc desc;
-  sg_submit submit;
   (void)self;
   if (!PyArg_ParseTuple(args, "OOOOOOOOOOpOOOOOOO", &type, &to, &g.dy, &g.x, &g.w, &g.dx, &g.dw, &g.dbias, &g.op_w,
                         &g.compute, &g.accumulate, &og.stream, &og.after, &og.priority, &og.untracked, &og.options,
                         &og.timeout, &og.label))
     return NULL;
   PyObject *results = PyTuple_New(3);
-  if (results && target_of(to, &in.to) && call_begin(&in, type) && fill_backward(&in, &desc, results, &g) &&
-      fill_order(&in, &og, &submit) && ready_to_post()) {
-    sg_job *handle = NULL;
-    sg_status status;
-    post_completion(&submit, in.job);
-    Py_BEGIN_ALLOW_THREADS
-    status = sg_linear_backward_async((sg_context *)(uintptr_t)in.to.handle, &desc, &submit, &handle);
-    Py_END_ALLOW_THREADS
-    made = posted(&in, &submit, status, handle, results);
-  }
+  if (results && target_of(to, &in.to) && begin_operation(&in, type, &og) && fill_backward(&in, &desc, results, &g))
+    made = submit_operation(&in, &og, run_linear_backward, &desc, results);
   call_done(&in);
   Py_XDECREF(results);
   return made;

@@ -97,6 +97,7 @@ void gemm_done(gemm_request *p);
 /* The arguments of every submission. */
 typedef struct order_arguments {
   PyObject *stream, *after, *priority, *untracked, *options, *timeout, *label; /* the last three may be NULL */
+  unsigned long long graph;                                                    /* records into it; 0: submits */
 } order_arguments;
 
 /* A copy as sg_copy_2d_async has it, in bytes. */
@@ -136,6 +137,15 @@ PyObject *posted(call *in, sg_submit *submit, sg_status status, sg_job *handle, 
 /* graph.c: of recordings */
 bool order_recorded(const order_arguments *g, unsigned long long graph, sg_submit *submit);
 PyObject *kept(PyObject *keeper, sg_status status, PyObject *more);
+/* layers.c */
+/* An array, or what a Job makes, as a matrix whose rows are along the last dimension: see layers.c. */
+bool see_rows(call *in, PyObject *given, const char *name, bool writable, view *v, sg_matrix *to);
+/* The first and the last steps of an operation: submitted where `type` is the type of its Job, and recorded where it is
+ * a graph's handle, an int. The result is the Job, or (keeper, result) of a recording; NULL and an exception. */
+typedef sg_status (*operation_function)(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out);
+bool begin_operation(call *in, PyObject *type, order_arguments *order);
+PyObject *submit_operation(call *in, const order_arguments *order, operation_function run, const void *desc,
+                           PyObject *result);
 
 /* blocking.c */
 /* Runs it until it completes; false: an exception, its own or that of a signal, which has cancelled it. */

@@ -107,10 +107,24 @@ class Function(enum.IntEnum):
     TANH = 6
     ADD = 7
     MULTIPLY = 8
+    RELU_GRADIENT = 9
+    GELU_GRADIENT = 10
+    GELU_ERF_GRADIENT = 11
+    SILU_GRADIENT = 12
+    SIGMOID_GRADIENT = 13
+    TANH_GRADIENT = 14
 
 class Mask(enum.IntEnum):
     NONE = 0
     CAUSAL = 1
+
+class Quantization(enum.IntEnum):
+    I8 = 1
+    I4 = 2
+
+class RotaryPairs(enum.IntEnum):
+    HALVES = 0
+    INTERLEAVED = 1
 
 class Split(enum.IntEnum):
     AUTO = 0
@@ -480,6 +494,28 @@ class Graph(_Handle):
         self, x: _Source, gamma: _Source | None = ..., out: _Source | None = ..., *, epsilon: float = ...,
         stream: Stream | None = ..., priority: int = ..., untracked: bool = ..., label: str | None = ...,
     ) -> Any: ...
+    def rotary(
+        self, x: _Source, cos: _Source | None = ..., sin: _Source | None = ..., out: _Source | None = ..., *,
+        head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
+        pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., priority: int = ...,
+        untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def dequantize(
+        self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,
+        quantization: Quantization | str = ..., dtype: str | None = ..., stream: Stream | None = ...,
+        priority: int = ..., untracked: bool = ..., label: str | None = ...,
+    ) -> Any: ...
+    def linear(
+        self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *, op_w: _Op = ...,
+        activation: _Activation | None = ..., compute: _Compute = ..., stream: Stream | None = ..., priority: int = ...,
+        untracked: bool = ..., label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> Any: ...
+    def linear_backward(
+        self, dy: _Source, x: _Source | None = ..., w: _Source | None = ..., *, dx: _Source | None = ...,
+        dw: _Source | None = ..., dbias: _Source | bool | None = ..., op_w: _Op = ..., accumulate: bool = ...,
+        compute: _Compute = ..., stream: Stream | None = ..., priority: int = ..., untracked: bool = ...,
+        label: str | None = ..., options: PlanOptions | None = ...,
+    ) -> tuple[Any, Any, Any]: ...
     def set_copy(self, index: int, dst: _C, src: _Array) -> _C: ...
     @overload
     def update(
@@ -775,6 +811,30 @@ class Context(_Handle):
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
         timeout: float | None = ..., label: str | None = ..., options: PlanOptions | None = ...,
     ) -> tuple[Any, Any, Any]: ...
+    def rotary_async(
+        self, x: _Source, cos: _Source | None = ..., sin: _Source | None = ..., out: _Source | None = ..., *,
+        head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
+        pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def rotary(
+        self, x: _Source, cos: _Source | None = ..., sin: _Source | None = ..., out: _Source | None = ..., *,
+        head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
+        pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def dequantize_async(
+        self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,
+        quantization: Quantization | str = ..., dtype: str | None = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> Job[Any]: ...
+    def dequantize(
+        self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,
+        quantization: Quantization | str = ..., dtype: str | None = ..., stream: Stream | None = ...,
+        after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ..., timeout: float | None = ...,
+        label: str | None = ...,
+    ) -> Any: ...
     def plan(
         self, a: _Operand, b: _Operand, c: _Operand | None = ..., *, alpha: complex = ..., beta: complex = ...,
         op_a: _Op = ..., op_b: _Op = ..., compute: _Compute = ..., bias: _Bias = ...,

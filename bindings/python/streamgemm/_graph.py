@@ -9,7 +9,7 @@ from ._enums import integer
 from ._errors import InvalidArgument
 from ._handles import Handle
 from ._job import Job, finished
-from ._layers import RecordedLayerMethods
+from ._recorded import RecordedMethods
 
 
 class _Gemm(NamedTuple):
@@ -21,7 +21,7 @@ class _Gemm(NamedTuple):
     activation: object
 
 
-class Graph(Handle, RecordedLayerMethods):
+class Graph(Handle, RecordedMethods):
     """Records operations and runs them together, any number of times; by Context.graph.
 
     They are ordered as separate submissions would be: by streams, and by operands that overlap. A graph keeps its

@@ -2,11 +2,11 @@
 """The operations of layers.h. Each public function lists all of its parameters."""
 
 from . import _raw
-from ._enums import Function, Mask, integer, value_of
+from ._enums import Function, Mask, RotaryPairs, integer, value_of
 from ._job import Job, finished
 
 _NOTHING = ()
-_ELEMENTWISE, _SOFTMAX, _CAUSAL_SOFTMAX, _LAYER_NORM, _RMS_NORM = range(5)
+ELEMENTWISE, SOFTMAX, CAUSAL_SOFTMAX, LAYER_NORM, RMS_NORM = range(5)  # as in src/layers.c
 
 
 # fmt: off
@@ -26,12 +26,14 @@ class LayerMethods:
         """Submits out = function(x), or function(x, b), element by element, and returns its Job at once.
 
         function: "relu", "gelu" (by tanh), "gelu_erf", "silu", "sigmoid", "tanh", or of two operands "add", "multiply".
+            The gradient of the first six has "_gradient" behind the name: x is the gradient of the function's result, and b
+            is its operand.
         x, b: arrays of f64, f32, f16 or bf16, of one shape, or Jobs. In device memory, unless the device is the cpu.
         out: the array that is written, which may be x or b; None makes a new one, row major as x must be then.
         stream, after, priority, untracked, timeout, label: as for gemm_async.
         """
         return self._layer(
-            _ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, after, priority,
+            ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, after, priority,
             untracked, timeout, label,
         )
 
@@ -61,7 +63,7 @@ class LayerMethods:
         """
         causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
         return self._layer(
-            _CAUSAL_SOFTMAX if causal else _SOFTMAX, x, None, None, out, 0.0,
+            CAUSAL_SOFTMAX if causal else SOFTMAX, x, None, None, out, 0.0,
             integer(mask_offset, "mask_offset", -(1 << 61), 1 << 61), stream, after, priority, untracked, timeout, label,
         )
 
@@ -88,7 +90,7 @@ class LayerMethods:
         epsilon: added to the variance. stream, after, priority, untracked, timeout, label: as for gemm_async.
         """
         return self._layer(
-            _LAYER_NORM, x, gamma, beta, out, epsilon, 0, stream, after, priority, untracked, timeout, label,
+            LAYER_NORM, x, gamma, beta, out, epsilon, 0, stream, after, priority, untracked, timeout, label,
         )
 
     def layer_norm(
@@ -114,7 +116,7 @@ class LayerMethods:
         stream, after, priority, untracked, timeout, label: as for gemm_async.
         """
         return self._layer(
-            _RMS_NORM, x, gamma, None, out, epsilon, 0, stream, after, priority, untracked, timeout, label,
+            RMS_NORM, x, gamma, None, out, epsilon, 0, stream, after, priority, untracked, timeout, label,
         )
 
     def rms_norm(
@@ -130,48 +132,38 @@ class LayerMethods:
             timeout=timeout, label=label,
         ))
 
-
-class RecordedLayerMethods:
-    """The same operations recorded into a Graph, which has _target, _lock and _kept."""
-
-    def _record_layer(self, kind, x, second, third, out, epsilon, number, stream, priority, untracked, label):
-        with self._lock:
-            keeper, result = _raw.record_layer(
-                self._open(), self._target, kind, x, second, third, out, epsilon, number, stream, _NOTHING, priority,
-                untracked, label,
-            )
-            self._kept.append((keeper, result, None))
-        return result
-
-    def elementwise(self, function, x, b=None, out=None, *, stream=None, priority=0, untracked=False, label=None):
-        """Records out = function(x), or function(x, b); returns out. function, x, b, out, stream, priority, untracked, label: as
-        for Context.elementwise_async."""
-        return self._record_layer(
-            _ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, priority, untracked, label,
-        )
-
-    def softmax(self, x, out=None, *, mask=None, mask_offset=0, stream=None, priority=0, untracked=False, label=None):
-        """Records the softmax of each row of x; returns out. x, out, mask, mask_offset, stream, priority, untracked, label: as for
-        Context.softmax_async."""
-        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
-        return self._record_layer(
-            _CAUSAL_SOFTMAX if causal else _SOFTMAX, x, None, None, out, 0.0,
-            integer(mask_offset, "mask_offset", -(1 << 61), 1 << 61), stream, priority, untracked, label,
-        )
-
-    def layer_norm(
-        self, x, gamma=None, beta=None, out=None, *, epsilon=1e-5, stream=None, priority=0, untracked=False, label=None,
+    def rotary_async(
+        self, x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs="halves",
+        inverse=False, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
     ):
-        """Records the layer norm of each row of x; returns out. x, gamma, beta, out, epsilon, stream, priority, untracked, label: as
-        for Context.layer_norm_async."""
-        return self._record_layer(
-            _LAYER_NORM, x, gamma, beta, out, epsilon, 0, stream, priority, untracked, label,
+        """Submits the rotary embedding of x: pairs of elements of each head turn with the row's position; returns its Job.
+
+        x, out: as for elementwise_async. Rows are tokens; dimensions before the last two are of separate sequences.
+        cos, sin: tables with a row for each position and a column for each pair, of x's type or f32; None: by theta.
+        head_size: columns of a head; 0: a row is one head. rotated_size: its first elements, which turn; 0: all of them.
+        position: of the first row of each sequence. theta: pair j of d/2 turns by p * theta^(-2j/d) at position p.
+        pairs: "halves": elements j and j + d/2 (GPT-NeoX, Llama), or "interleaved": 2j and 2j + 1 (GPT-J).
+        inverse: turns back, which is the gradient. stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        return _raw.submit_rotary(
+            Job, self._target or self._open_target(), x, cos, sin, out, *(
+                integer(value, name, -(1 << 62), 1 << 62)
+                for value, name in ((head_size, "head_size"), (rotated_size, "rotated_size"), (position, "position"))
+            ), theta, value_of(RotaryPairs, pairs, "pairs"), inverse, stream, after, priority, untracked, timeout, label,
         )
 
-    def rms_norm(self, x, gamma=None, out=None, *, epsilon=1e-5, stream=None, priority=0, untracked=False, label=None):
-        """Records the RMS norm of each row of x; returns out. x, gamma, out, epsilon, stream, priority, untracked, label: as for
-        Context.rms_norm_async."""
-        return self._record_layer(
-            _RMS_NORM, x, gamma, None, out, epsilon, 0, stream, priority, untracked, label,
-        )
+    def rotary(
+        self, x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs="halves",
+        inverse=False, stream=None, after=_NOTHING, priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Computes the rotary embedding of x, waits, and returns out.
+
+        x, cos, sin, out, head_size, rotated_size, position, theta, pairs, inverse, stream, after, priority, untracked,
+        timeout, label: as for rotary_async.
+        """
+        return finished(self.rotary_async(
+            x, cos, sin, out, head_size=head_size, rotated_size=rotated_size, position=position, theta=theta, pairs=pairs,
+            inverse=inverse, stream=stream, after=after, priority=priority, untracked=untracked, timeout=timeout,
+            label=label,
+        ))
 # fmt: on

@@ -74,6 +74,33 @@ class Layers(unittest.TestCase):
             self.check(wide + wide[..., ::-1], self.context.elementwise("add", self.place(x), b, out), x)
             self.check(wide * wide[..., ::-1], self.context.elementwise(sg.Function.MULTIPLY, self.place(x), b, out), x)
 
+    def test_gradients(self):
+        for name, reference in FUNCTIONS.items():
+            x = self.random.standard_normal((5, 40)) * 3
+            dy, at = self.random.standard_normal(x.shape), self.place(x)
+            wanted = dy * (reference(x + 1e-6) - reference(x - 1e-6)) / 2e-6
+            placed = self.place(dy.copy())
+            self.assertIs(placed, self.context.elementwise(name + "_gradient", placed, at, placed))
+            np.testing.assert_allclose(self.fetch(placed, x), wanted, rtol=1e-8, atol=1e-8)
+
+    def test_rotary(self):
+        for dtype in TOLERANCES:
+            for pairs in ("halves", "interleaved"):
+                x = self.random.standard_normal((2, 5, 24)).astype(dtype)  # two sequences of 5 tokens with 3 heads of 8
+                angle = np.arange(7, 12)[:, None] * 100.0 ** (-np.arange(0, 6, 2) / 6)
+                heads, wanted = x.astype(np.float64).reshape(2, 5, 3, 8), x.astype(np.float64).reshape(2, 5, 3, 8).copy()
+                first, second = (slice(0, 3), slice(3, 6)) if pairs == "halves" else (slice(0, 6, 2), slice(1, 6, 2))
+                c, s = np.cos(angle)[:, None, :], np.sin(angle)[:, None, :]
+                wanted[..., first] = heads[..., first] * c - heads[..., second] * s
+                wanted[..., second] = heads[..., first] * s + heads[..., second] * c
+                placed, out = self.place(x), self.place(np.zeros_like(x))
+                options = {"head_size": 8, "rotated_size": 6, "pairs": pairs}
+                result = self.context.rotary(placed, out=out, position=7, theta=100.0, **options)
+                self.check(wanted.reshape(x.shape), result, x)
+                tables = [self.place(f(angle).astype(dtype)) for f in (np.cos, np.sin)]
+                self.check(wanted.reshape(x.shape), self.context.rotary(placed, *tables, out, **options), x)
+                self.check(x, self.context.rotary(out, *tables, out, inverse=True, **options), x)
+
     def test_softmax(self):
         for x in self.arrays():
             out = self.place(np.zeros_like(x))
@@ -126,6 +153,9 @@ class Layers(unittest.TestCase):
             (lambda: self.context.softmax(x, x, mask_offset=1), "mask_offset is 1"),
             (lambda: self.context.layer_norm(x, short, out=x), r"gamma has shape \(2,\); x has rows of 3 values"),
             (lambda: self.context.layer_norm(x, out=x, epsilon=-1.0), "epsilon is -1"),
+            (lambda: self.context.rotary(x, out=x), "rotated_size is 0; the rotated elements of a head of 3 must be even"),
+            (lambda: self.context.rotary(x, x, out=x, rotated_size=2), "give both or neither"),
+            (lambda: self.context.rotary(x, out=x, pairs="thirds"), "pairs is 'thirds'"),
         ]:
             with self.assertRaisesRegex(sg.InvalidArgument, text):
                 call()

@@ -77,6 +77,19 @@ class Pipelines(DeviceTest):
         wanted = (p - p.mean(1, keepdims=True)) / np.sqrt(p.var(1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(wanted, made.push(x), atol=1e-5)
 
+    def test_quantised_weights_are_expanded_by_their_stage(self):
+        w = np.random.default_rng(5).integers(-127, 128, (64, 32)).astype(np.int8)
+        scales = np.random.default_rng(6).random((64, 1)).astype(np.float32)
+        x = floats((3, 64), np.float32)
+        made = self.context.pipeline(x.shape, "f32")
+        stage = made.stage((3, 32), weights=(w, scales), place="streamed", workspace=64 * 32 * 4)
+        whole = stage.dequantize(*stage.weights, out=stage.workspace((64, 32)))
+        stage.linear(stage.input, whole, out=stage.output)
+        for _ in range(3):
+            np.testing.assert_allclose(x @ (w * scales), made.push(x), rtol=1e-5, atol=1e-3)
+        if not self.context.device.unified_memory:
+            self.assertLess(made.info.streamed_bytes, 64 * 32 * 2)
+
     def test_figures(self):
         made, _ = self.network("streamed", depth=2)
         self.assertEqual((2, 2), (made.info.stages, made.info.depth))

@@ -5,27 +5,11 @@
 #include <cstring>
 
 #include "pack.hpp"
+#include "poll.hpp"
 #include "simd.hpp"
 
 namespace sg::cpu {
 namespace {
-
-constexpr std::int64_t elements_between_polls = 1 << 20;
-
-// Polls whether the command is to stop, once in many elements.
-class poll {
- public:
-  explicit poll(const workspace &space) noexcept : space_(space) {}
-  bool stops(std::int64_t elements) noexcept {
-    if ((elements_ += elements) < elements_between_polls) return false;
-    elements_ = 0;
-    return space_.is_stopped();
-  }
-
- private:
-  const workspace &space_;
-  std::int64_t elements_ = 0;
-};
 
 // X and Y of an operation on rows.
 struct row_operands {
@@ -143,10 +127,8 @@ sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) 
         if (b != nullptr) widen(second, b, what.type, count);
         a = to = first, b = second;
       }
-      if (what.function == SG_FUNCTION_ADD)
-        simd().layers->add(type, to, a, b, count);
-      else if (what.function == SG_FUNCTION_MULTIPLY)
-        simd().layers->multiply(type, to, a, b, count);
+      if (what.b != nullptr)
+        simd().layers->binary(type, what.function, to, a, b, count);
       else
         simd().layers->unary(type, what.function, to, a, count);
       if (to != c) narrow(c, what.type, to, count);

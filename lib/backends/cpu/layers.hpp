@@ -16,5 +16,7 @@ inline bool is_layer_type(sg_dtype type) noexcept {
 sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) noexcept;
 sg_status run_softmax(const sg_backend_softmax &what, workspace &space) noexcept;
 sg_status run_norm(const sg_backend_norm &what, workspace &space) noexcept;
+bool has_rotary(const sg_backend_rotary &what) noexcept;
+sg_status run_rotary(const sg_backend_rotary &what, workspace &space) noexcept;
 
 }  // namespace sg::cpu

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "axpby.hpp"
+#include "convert.hpp"
 #include "elementwise.hpp"
 #include "gemm.hpp"
 #include "layers.hpp"
@@ -66,6 +67,18 @@ sg_status norm(const sg_backend_command &what, workspace &space) noexcept {
   return run_norm(as<sg_backend_norm>(what), space);
 }
 
+bool supports_dequantize(const sg_backend_command &what) noexcept {
+  return has_dequantize(as<sg_backend_dequantize>(what));
+}
+sg_status dequantize(const sg_backend_command &what, workspace &space) noexcept {
+  return run_dequantize(as<sg_backend_dequantize>(what), space);
+}
+
+bool supports_rotary(const sg_backend_command &what) noexcept { return has_rotary(as<sg_backend_rotary>(what)); }
+sg_status rotary(const sg_backend_command &what, workspace &space) noexcept {
+  return run_rotary(as<sg_backend_rotary>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -77,6 +90,8 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_elementwise), supports_elementwise, elementwise},
     {sizeof(sg_backend_softmax), supports_softmax, softmax},
     {sizeof(sg_backend_norm), supports_norm, norm},
+    {sizeof(sg_backend_dequantize), supports_dequantize, dequantize},
+    {sizeof(sg_backend_rotary), supports_rotary, rotary},
 };
 
 constexpr bool fit() noexcept {

@@ -11,16 +11,20 @@ namespace sg::cpu {
 
 struct gemm_args;
 
-// The operations of layers.h from n contiguous elements of f32 or f64 to as many, which may be the same.
+// The operations of layers.h and convert.h, from n contiguous elements of f32 or f64 to as many, which may be the same.
 struct simd_layer_ops {
   void (*unary)(sg_dtype type, sg_function function, void *y, const void *x, std::int64_t n);
-  // y = a + b, y = a * b
-  void (*add)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
-  void (*multiply)(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n);
+  void (*binary)(sg_dtype type, sg_function function, void *y, const void *a, const void *b, std::int64_t n);
   void (*softmax)(sg_dtype type, void *y, const void *x, std::int64_t n);
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
                double epsilon, std::int64_t n);
+  // Rotates `half` pairs of y. cos and sin: one for each pair.
+  void (*rotate)(sg_dtype type, sg_rotary_pairs pairs, void *y, const void *cos, const void *sin, std::int64_t half);
+  // Values first..last-1 of a row of quantized values, into y[0..]: less the zero of their block, times its scale.
+  // zeros: NULL: none. block_size, first and last are even.
+  void (*dequantize)(sg_quantization quantization, float *y, const void *x, const float *scales, const float *zeros,
+                     std::int64_t block_size, std::int64_t first, std::int64_t last);
 };
 
 // Loops over n contiguous elements. Rounding to a shorter format is to nearest, ties to even; NaN stays NaN.

@@ -89,22 +89,63 @@ void unary(sg_dtype type, sg_function function, void *y, const void *x, std::int
       case SG_FUNCTION_SILU: return apply(to, from, n, [](R v, std::int64_t) { return times_sigmoid(v, v); });
       case SG_FUNCTION_SIGMOID: return apply(to, from, n, [](R v, std::int64_t) { return sigmoid(v); });
       case SG_FUNCTION_TANH: return apply(to, from, n, [](R v, std::int64_t) { return hyperbolic(v); });
-      case SG_FUNCTION_ADD:
-      case SG_FUNCTION_MULTIPLY: return;
+      default: return;
     }
   });
 }
 
-void add(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n) {
-  with_real(type, [=]<class R>(R) {
-    const auto *const second = static_cast<const R *>(b);
-    apply(static_cast<R *>(y), static_cast<const R *>(a), n, [=](R v, std::int64_t i) { return v + second[i]; });
-  });
+// y[i] = function(a[i], b[i]), as in apply.
+template <class R, class Function>
+void apply_to_two(R *y, const R *a, const R *b, std::int64_t n, Function function) {
+  apply(y, a, n, [=](R v, std::int64_t i) { return function(v, b[i]); });
 }
-void multiply(sg_dtype type, void *y, const void *a, const void *b, std::int64_t n) {
+
+// So far from 0 derivatives are their limits, and no term of them is infinite.
+template <class R>
+R limited(R x) {
+  const R y = x < R(-1000) ? R(-1000) : x;
+  return y > R(1000) ? R(1000) : y;
+}
+
+// The derivative of x times the sigmoid of t.
+template <class R>
+R derivative_of_product(R x, R t, R t_derivative) {
+  const R e = decay(-magnitude(t)), sum = R(1) + e;
+  return (t < 0 ? e : R(1)) / sum + x * t_derivative * e / (sum * sum);
+}
+template <class R>
+R derivative_of_gelu(R x) {
+  constexpr R first = R(1.5957691216057308), third = R(0.071354816272600249);
+  return derivative_of_product(x, x * (first + third * x * x), first + 3 * third * x * x);
+}
+template <class R>
+R derivative_of_gelu_erf(R x) {
+  return R(0.5) * complementary(x * R(-0.70710678118654752)) + x * R(0.39894228040143268) * decay(R(-0.5) * x * x);
+}
+// Of the sigmoid of x: the sigmoid of -x times it.
+template <class R>
+R derivative_of_sigmoid(R x) {
+  const R e = decay(-magnitude(x)), sum = R(1) + e;
+  return e / (sum * sum);
+}
+
+void binary(sg_dtype type, sg_function function, void *y, const void *a, const void *b, std::int64_t n) {
   with_real(type, [=]<class R>(R) {
-    const auto *const second = static_cast<const R *>(b);
-    apply(static_cast<R *>(y), static_cast<const R *>(a), n, [=](R v, std::int64_t i) { return v * second[i]; });
+    auto *const to = static_cast<R *>(y);
+    const auto *const first = static_cast<const R *>(a), *const second = static_cast<const R *>(b);
+    const auto with = [=](auto each) { apply_to_two(to, first, second, n, each); };
+    switch (function) {
+      case SG_FUNCTION_ADD: return with([](R v, R w) { return v + w; });
+      case SG_FUNCTION_MULTIPLY: return with([](R v, R w) { return v * w; });
+      case SG_FUNCTION_RELU_GRADIENT: return with([](R v, R w) { return w > 0 ? v : w <= 0 ? R(0) : w; });
+      case SG_FUNCTION_GELU_GRADIENT: return with([](R v, R w) { return v * derivative_of_gelu(limited(w)); });
+      case SG_FUNCTION_GELU_ERF_GRADIENT: return with([](R v, R w) { return v * derivative_of_gelu_erf(limited(w)); });
+      case SG_FUNCTION_SILU_GRADIENT:
+        return with([](R v, R w) { return v * derivative_of_product(limited(w), limited(w), R(1)); });
+      case SG_FUNCTION_SIGMOID_GRADIENT: return with([](R v, R w) { return v * derivative_of_sigmoid(w); });
+      case SG_FUNCTION_TANH_GRADIENT: return with([](R v, R w) { return v * (4 * derivative_of_sigmoid(2 * w)); });
+      default: return;
+    }
   });
 }
 
@@ -168,9 +209,58 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
   });
 }
 
+template <class R>
+void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::int64_t half) {
+  if (pairs == SG_ROTARY_HALVES) {
+    R *const z = y + half;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < half; ++j) {
+      const R a = y[j], b = z[j];
+      y[j] = a * cos[j] - b * sin[j];
+      z[j] = a * sin[j] + b * cos[j];
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < half; ++j) {
+    const R a = y[2 * j], b = y[2 * j + 1];
+    y[2 * j] = a * cos[j] - b * sin[j];
+    y[2 * j + 1] = a * sin[j] + b * cos[j];
+  }
+}
+void rotate(sg_dtype type, sg_rotary_pairs pairs, void *y, const void *cos, const void *sin, std::int64_t half) {
+  with_real(type, [=]<class R>(R) {
+    rotate_pairs(pairs, static_cast<R *>(y), static_cast<const R *>(cos), static_cast<const R *>(sin), half);
+  });
+}
+
+void dequantize_block(sg_quantization quantization, float *y, const std::int8_t *x, float scale, float zero,
+                      std::int64_t n) {
+  if (quantization == SG_QUANTIZATION_I8) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
+    return;
+  }
+  for (std::int64_t i = 0; i < n / 2; ++i) {
+    const int pair = x[i], high = pair >> 4, low = static_cast<std::int8_t>(pair << 4) >> 4;
+    y[2 * i] = (static_cast<float>(low) - zero) * scale;
+    y[2 * i + 1] = (static_cast<float>(high) - zero) * scale;
+  }
+}
+void dequantize(sg_quantization quantization, float *y, const void *x, const float *scales, const float *zeros,
+                std::int64_t block_size, std::int64_t first, std::int64_t last) {
+  const auto *const bytes = static_cast<const std::int8_t *>(x);
+  for (std::int64_t at = first; at < last;) {
+    const std::int64_t block = at / block_size, block_end = (block + 1) * block_size;
+    const std::int64_t end = block_end < last ? block_end : last;
+    dequantize_block(quantization, y + (at - first), bytes + (quantization == SG_QUANTIZATION_I4 ? at / 2 : at),
+                     scales[block], zeros == nullptr ? 0.0f : zeros[block], end - at);
+    at = end;
+  }
+}
+
 }  // namespace
 
 extern const simd_layer_ops layer_ops;
-const simd_layer_ops layer_ops = {unary, add, multiply, softmax, norm};
+const simd_layer_ops layer_ops = {unary, binary, softmax, norm, rotate, dequantize};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

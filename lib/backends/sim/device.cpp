@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "axpby.hpp"
 #include "element.hpp"
-#include "layers.hpp"
 #include "models.hpp"
+#include "operations.hpp"
 
 using namespace sg::sim;
 
@@ -110,12 +109,11 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
       const auto &reduce = as<sg_backend_reduce>(command);
       return reduce.parts_count == 0 || is_sum(reduce.part_type, reduce.out_type);
     }
-    case SG_BACKEND_AXPBY: return has_axpby(as<sg_backend_axpby>(command).type);
-    case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(command).type);
-    case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(command).type);
-    case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(command).type);
+    default: {
+      const operation *const other = operation_of(command.kind);
+      return other && other->supports(command);
+    }
   }
-  return false;
 }
 
 bool sg_backend_device::inherited() const noexcept { return getpid() != process_; }
@@ -180,11 +178,11 @@ void sg_backend_stream::record(sg_backend_event &event) {
 
 void sg_backend_stream::begin_at(std::int64_t time) noexcept { ready_ = time; }
 
-// An operation whose file has its work_of.
-template <class Command>
-void sg_backend_stream::own_kernel(const char *what, const sg_backend_command &command, sg_backend_done done) {
-  if (!device_.supports(command)) throw failure(SG_STATUS_UNSUPPORTED, "there is no %s of this type", what);
-  launch(what, device_.seconds_of(command), 0, work_of(*device_.memory_, as<Command>(command)), done);
+void sg_backend_stream::other(const sg_backend_command &command, sg_backend_done done) {
+  const operation *const what = operation_of(command.kind);
+  if (!what) throw failure(SG_STATUS_UNSUPPORTED, "there is no command of kind %d", int{command.kind});
+  if (!what->supports(command)) throw failure(SG_STATUS_UNSUPPORTED, "there is no %s of this type", what->name);
+  launch(what->name, device_.seconds_of(command), 0, what->work(*device_.memory_, command), done);
 }
 
 void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_done done) {
@@ -193,12 +191,8 @@ void sg_backend_stream::enqueue(const sg_backend_command &command, sg_backend_do
     case SG_BACKEND_COPY: return copy(as<sg_backend_copy>(command), done);
     case SG_BACKEND_GEMM: return gemm(as<sg_backend_gemm>(command), done);
     case SG_BACKEND_REDUCE: return reduce(as<sg_backend_reduce>(command), done);
-    case SG_BACKEND_AXPBY: return own_kernel<sg_backend_axpby>("scale-and-add", command, done);
-    case SG_BACKEND_ELEMENTWISE: return own_kernel<sg_backend_elementwise>("elementwise function", command, done);
-    case SG_BACKEND_SOFTMAX: return own_kernel<sg_backend_softmax>("softmax", command, done);
-    case SG_BACKEND_NORM: return own_kernel<sg_backend_norm>("norm", command, done);
+    default: return other(command, done);
   }
-  throw failure(SG_STATUS_UNSUPPORTED, "there is no command of kind %d", int{command.kind});
 }
 
 void sg_backend_stream::copy(const sg_backend_copy &copy, sg_backend_done done) {

@@ -80,8 +80,7 @@ struct sg_backend_stream {
   void marker(sg_backend_done done);
   struct located_gemm;
   located_gemm located(const sg_backend_gemm &gemm) const;
-  template <class Command>
-  void own_kernel(const char *what, const sg_backend_command &command, sg_backend_done done);
+  void other(const sg_backend_command &command, sg_backend_done done);
   // `units`: occupied multiprocessors; 0: all.
   void launch(const char *what, double seconds, std::int32_t units, std::function<void()> work, sg_backend_done done);
 

@@ -27,6 +27,28 @@ inline double times_sigmoid(double a, double x) noexcept {
   return a == -INFINITY ? 0 : a * ((x < 0 ? e : 1) / (1 + e));
 }
 
+// The derivative of a function. Far from 0 it is the limit.
+inline double derivative_of(sg_function of, double given) noexcept {
+  const double x = given < -1000 ? -1000 : given > 1000 ? 1000 : given;
+  // Of x times the sigmoid of t.
+  const auto of_product = [x](double t, double t_derivative) {
+    const double e = std::exp(-std::fabs(t)), sum = 1 + e;
+    return (t < 0 ? e : 1) / sum + x * t_derivative * e / (sum * sum);
+  };
+  const double e = std::exp(-std::fabs(x)), e2 = e * e;
+  switch (of) {
+    case SG_FUNCTION_GELU:
+      return of_product(x * (1.5957691216057308 + 0.071354816272600249 * x * x),
+                        1.5957691216057308 + 3 * 0.071354816272600249 * x * x);
+    case SG_FUNCTION_GELU_ERF:
+      return 0.5 * std::erfc(x * -0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+    case SG_FUNCTION_SILU: return of_product(x, 1);
+    case SG_FUNCTION_SIGMOID: return e / ((1 + e) * (1 + e));
+    case SG_FUNCTION_TANH: return 4 * e2 / ((1 + e2) * (1 + e2));
+    default: return 0;
+  }
+}
+
 inline double value_of(sg_function function, double a, double b) noexcept {
   switch (function) {
     case SG_FUNCTION_RELU: return a < 0 ? 0 : a;
@@ -37,6 +59,12 @@ inline double value_of(sg_function function, double a, double b) noexcept {
     case SG_FUNCTION_TANH: return std::tanh(a);
     case SG_FUNCTION_ADD: return a + b;
     case SG_FUNCTION_MULTIPLY: return a * b;
+    case SG_FUNCTION_RELU_GRADIENT: return b > 0 ? a : b <= 0 ? 0 : b;
+    case SG_FUNCTION_GELU_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU, b);
+    case SG_FUNCTION_GELU_ERF_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU_ERF, b);
+    case SG_FUNCTION_SILU_GRADIENT: return a * derivative_of(SG_FUNCTION_SILU, b);
+    case SG_FUNCTION_SIGMOID_GRADIENT: return a * derivative_of(SG_FUNCTION_SIGMOID, b);
+    case SG_FUNCTION_TANH_GRADIENT: return a * derivative_of(SG_FUNCTION_TANH, b);
   }
   return 0;
 }

@@ -12,8 +12,10 @@
 #include "backends/cuda/kernels/layers.hpp"
 #include "backends/sim/arithmetic.hpp"
 #include "backends/sim/axpby.hpp"
+#include "backends/sim/convert.hpp"
 #include "backends/sim/element.hpp"
 #include "backends/sim/layers.hpp"
+#include "backends/sim/rotary.hpp"
 #include "gpu.hpp"
 
 namespace sg::cuda {
@@ -64,6 +66,16 @@ cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noex
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept {
   return launch(in, {what.x, what.y, what.gamma, what.beta},
                 [what] { sim::run_norm(what, at(what.x), at(what.y), at(what.gamma), at(what.beta)); });
+}
+
+cudaError_t launch_dequantize(const sg_backend_dequantize &what, cudaStream_t in) noexcept {
+  return launch(in, {what.x, what.scales, what.zero_points, what.y},
+                [what] { sim::run_dequantize(what, at(what.x), at(what.scales), at(what.zero_points), at(what.y)); });
+}
+
+cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexcept {
+  return launch(in, {what.x, what.y, what.cos, what.sin},
+                [what] { sim::run_rotary(what, at(what.x), at(what.y), at(what.cos), at(what.sin)); });
 }
 
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {

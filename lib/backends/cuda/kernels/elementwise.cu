@@ -25,6 +25,29 @@ __device__ Real times_sigmoid(Real a, Real x) {
   return a == -Real(INFINITY) ? Real(0) : product;
 }
 
+// Of x times the sigmoid of t.
+template <class Real>
+__device__ Real derivative_of_product(Real x, Real t, Real t_derivative) {
+  const Real e = exponential(t < 0 ? t : -t), sum = 1 + e;
+  return (t < 0 ? e : Real(1)) / sum + x * t_derivative * e / (sum * sum);
+}
+
+// Of a function. Far from 0 it is the limit.
+template <class Real>
+__device__ Real derivative_of(sg_function function, Real given) {
+  const Real x = given < -1000 ? Real(-1000) : given > 1000 ? Real(1000) : given;
+  const Real gelu_1 = Real(1.5957691216057308), gelu_3 = Real(0.071354816272600249);
+  if (function == SG_FUNCTION_GELU)
+    return derivative_of_product(x, x * (gelu_1 + gelu_3 * x * x), gelu_1 + 3 * gelu_3 * x * x);
+  if (function == SG_FUNCTION_SILU) return derivative_of_product(x, x, Real(1));
+  if (function == SG_FUNCTION_GELU_ERF)
+    return Real(0.5) * complementary(x * Real(-0.70710678118654752)) +
+           x * Real(0.39894228040143268) * exponential(Real(-0.5) * x * x);
+  const Real distance = x < 0 ? -x : x;
+  const Real e = exponential(function == SG_FUNCTION_TANH ? -2 * distance : -distance), sum = 1 + e;
+  return (function == SG_FUNCTION_TANH ? 4 * e : e) / (sum * sum);
+}
+
 template <class Real>
 __device__ Real value_of(sg_function function, Real a, Real b) {
   switch (function) {
@@ -37,6 +60,12 @@ __device__ Real value_of(sg_function function, Real a, Real b) {
     case SG_FUNCTION_TANH: return hyperbolic(a);
     case SG_FUNCTION_ADD: return a + b;
     case SG_FUNCTION_MULTIPLY: return a * b;
+    case SG_FUNCTION_RELU_GRADIENT: return b > 0 ? a : b <= 0 ? Real(0) : b;
+    case SG_FUNCTION_GELU_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU, b);
+    case SG_FUNCTION_GELU_ERF_GRADIENT: return a * derivative_of(SG_FUNCTION_GELU_ERF, b);
+    case SG_FUNCTION_SILU_GRADIENT: return a * derivative_of(SG_FUNCTION_SILU, b);
+    case SG_FUNCTION_SIGMOID_GRADIENT: return a * derivative_of(SG_FUNCTION_SIGMOID, b);
+    case SG_FUNCTION_TANH_GRADIENT: return a * derivative_of(SG_FUNCTION_TANH, b);
   }
   return a;
 }

@@ -24,6 +24,21 @@ bool supports_reduce(const sg_backend_reduce &what) noexcept {
   return is_accumulated(what.out_type) && (what.parts_count == 0 || !narrow_parts || what.out_type == SG_DTYPE_F32);
 }
 
+bool is_short_real(sg_dtype type) noexcept {
+  return type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
+}
+
+bool supports_dequantize(const sg_backend_dequantize &what) noexcept {
+  const bool known = what.quantization == SG_QUANTIZATION_I8 || what.quantization == SG_QUANTIZATION_I4;
+  return known && is_short_real(what.type) && is_short_real(what.scale_type);
+}
+
+bool supports_rotary(const sg_backend_rotary &what) noexcept {
+  const bool known = what.pairs == SG_ROTARY_HALVES || what.pairs == SG_ROTARY_INTERLEAVED;
+  const bool wide = what.table_type == SG_DTYPE_F32 && what.type != SG_DTYPE_F64;
+  return known && is_layer_type(what.type) && (what.table_type == what.type || wide);
+}
+
 bool supports_gemm(const sg_backend_gemm &what) noexcept {
   if (what.in_type == SG_DTYPE_I8) return what.out_type == SG_DTYPE_I32;
   if (is_f8(what.in_type))
@@ -43,6 +58,8 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
     case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(what).type);
     case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(what).type);
+    case SG_BACKEND_DEQUANTIZE: return supports_dequantize(as<sg_backend_dequantize>(what));
+    case SG_BACKEND_ROTARY: return supports_rotary(as<sg_backend_rotary>(what));
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -64,6 +81,11 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_softmax(as<sg_backend_softmax>(what), in.native()), "starting a softmax");
     case SG_BACKEND_NORM:
       return in.owner().check(launch_norm(as<sg_backend_norm>(what), in.native()), "starting a norm");
+    case SG_BACKEND_DEQUANTIZE:
+      return in.owner().check(launch_dequantize(as<sg_backend_dequantize>(what), in.native()),
+                              "starting a dequantization");
+    case SG_BACKEND_ROTARY:
+      return in.owner().check(launch_rotary(as<sg_backend_rotary>(what), in.native()), "starting a rotary embedding");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file layers.h
- * @brief Operations of deep networks beside GEMMs: functions of elements, softmax, layer norm and RMS norm.
+ * @brief Operations of deep networks beside GEMMs: functions of elements, softmax, layer norm, RMS norm, rotary embedding.
  *
  * The type is f64, f32, f16 or bf16, the same for all operands. Arithmetic is in f64 for f64 and in f32 for the other types;
  * each element of the result is rounded once, to nearest. An exponential that would be subnormal may be 0. All matrices of a call have the same shape and layout; each has its
@@ -26,7 +26,8 @@
 
 SG_BEGIN_DECLS
 
-/** Descriptor of C = function(A), or C = function(A, B), element by element. Since 0.2. */
+/** Descriptor of C = function(A), or C = function(A, B), element by element. With a gradient C = dX, A = dY and B = X, where
+ * Y = function(X). Since 0.2. */
 typedef struct sg_elementwise_desc {
   size_t struct_size;   /**< sizeof(sg_elementwise_desc), set by SG_ELEMENTWISE_DESC_INIT. */
   sg_matrix a;          /**< A; read only. */
@@ -94,6 +95,42 @@ typedef struct sg_norm_desc {
   }
 
 /**
+ * Descriptor of a rotary embedding: pairs of elements of each head are rotated by an angle that grows with the row's position.
+ * A row of X is that of a token: its heads one after another, head_size columns each. In each head the first d = rotated_size
+ * elements are d/2 pairs (a, b), which become (a cos - b sin, a sin + b cos); the others are copied.
+ *
+ * The row i has the position p = first_position + i, or with a sequence length first_position + (i modulo sequence_length).
+ * Pair j of a row is rotated by cos[p][j] and sin[p][j], the caller's tables, which may have any values; without tables by
+ * the angle p * theta^(-2j/d), computed in f64. ONNX's RotaryEmbedding is this with tables of X's type. The inverse rotates
+ * back: it is the gradient, from dY to dX.
+ *
+ * All matrices are row major. Since 0.2.
+ */
+typedef struct sg_rotary_desc {
+  size_t struct_size;      /**< sizeof(sg_rotary_desc), set by SG_ROTARY_DESC_INIT. */
+  sg_matrix x;             /**< X; read only. */
+  sg_matrix y;             /**< The result; may be X. */
+  sg_matrix cos;           /**< positions x d/2, of X's type, or f32 for f16 and bf16; may not overlap Y. data NULL: by theta,
+                                and the other fields are not used. */
+  sg_matrix sin;           /**< Likewise; given together with cos. */
+  int64_t head_size;       /**< Columns of a head: a divisor of X's; 0: all of them. */
+  int64_t rotated_size;    /**< d: even, at most head_size; 0: head_size. */
+  int64_t first_position;  /**< Of the first row; >= 0. In a graph the tables' addresses move it. */
+  int64_t sequence_length; /**< Rows of a sequence, after which positions begin again; 0: there is one sequence. */
+  double theta;            /**< The base: positive, finite. SG_ROTARY_DESC_INIT sets 10000. Without tables only. */
+  sg_rotary_pairs pairs;   /**< Default: halves. */
+  int32_t inverse;         /**< 1: rotates by the negative angle; 0: by the angle. */
+} sg_rotary_desc;
+
+/** Initial value of an sg_rotary_desc: one head, all of it rotated, by theta 10000 from position 0. */
+#define SG_ROTARY_DESC_INIT                                                                                           \
+  {                                                                                                                   \
+    sizeof(sg_rotary_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},       \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, 0, 0, 0, 0, 10000.0, SG_ROTARY_HALVES, 0                  \
+  }
+
+/**
  * Submits a function of elements and returns at once.
  * @param context The context that runs it.
  * @param desc The matrices and the function; read during the call only.
@@ -144,6 +181,22 @@ SG_API sg_status sg_norm_async(sg_context *context, const sg_norm_desc *desc, co
  * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_norm(sg_context *context, const sg_norm_desc *desc, const sg_submit *submit);
+
+/**
+ * Submits a rotary embedding and returns at once.
+ * @param context,desc As in sg_elementwise_async.
+ * @param submit,out_job As in sg_elementwise_async.
+ * @return As sg_elementwise_async.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_rotary_async(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit,
+                                 sg_job **out_job);
+
+/**
+ * Submits a rotary embedding and waits for it: sg_rotary_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_rotary(sg_context *context, const sg_rotary_desc *desc, const sg_submit *submit);
 
 SG_END_DECLS
 

@@ -134,7 +134,14 @@ typedef enum sg_function {
   SG_FUNCTION_SIGMOID = 5,  /**< 1 / (1 + e^-a). */
   SG_FUNCTION_TANH = 6,     /**< tanh(a). */
   SG_FUNCTION_ADD = 7,      /**< a + b: two operands. */
-  SG_FUNCTION_MULTIPLY = 8  /**< a * b: two operands. */
+  SG_FUNCTION_MULTIPLY = 8, /**< a * b: two operands. */
+  SG_FUNCTION_RELU_GRADIENT = 9,      /**< a * f'(b), where f is relu, and f'(0) is 0: a is the gradient of f's result, b is
+                                           f's operand. At infinite b the limits of f'. */
+  SG_FUNCTION_GELU_GRADIENT = 10,     /**< Likewise of gelu. */
+  SG_FUNCTION_GELU_ERF_GRADIENT = 11, /**< Likewise of gelu erf. */
+  SG_FUNCTION_SILU_GRADIENT = 12,     /**< Likewise of silu. */
+  SG_FUNCTION_SIGMOID_GRADIENT = 13,  /**< Likewise of sigmoid. */
+  SG_FUNCTION_TANH_GRADIENT = 14      /**< Likewise of tanh. */
 } sg_function;
 
 /** Which elements a softmax leaves out. Since 0.2. */
@@ -143,11 +150,23 @@ typedef enum sg_mask {
   SG_MASK_CAUSAL = 1 /**< In row i those behind column i + mask_offset. */
 } sg_mask;
 
+/** Which elements of a head a rotary embedding rotates together; d is the number of rotated elements. Since 0.2. */
+typedef enum sg_rotary_pairs {
+  SG_ROTARY_HALVES = 0,     /**< j and j + d/2, for j < d/2: as in GPT-NeoX and Llama. */
+  SG_ROTARY_INTERLEAVED = 1 /**< 2j and 2j + 1: as in GPT-J. */
+} sg_rotary_pairs;
+
 /** Kind of a normalization. Since 0.2. */
 typedef enum sg_norm_kind {
   SG_NORM_LAYER = 0, /**< By mean and variance. */
   SG_NORM_RMS = 1    /**< By the root of the mean square. */
 } sg_norm_kind;
+
+/** How a value of a matrix of sg_dequantize_desc is stored: two's complement. Since 0.2. */
+typedef enum sg_quantization {
+  SG_QUANTIZATION_I8 = 1, /**< -128 to 127, one in a byte. */
+  SG_QUANTIZATION_I4 = 2  /**< -8 to 7, two in a byte, the first in the low four bits. */
+} sg_quantization;
 
 /** Which elements of a result share a value of its bias. */
 typedef enum sg_bias {

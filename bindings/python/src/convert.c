@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of convert.h: rows are along the last dimension of an array. */
+#include <string.h>
+
+#include "submission.h"
+
+typedef struct dequantize_arguments {
+  PyObject *x, *scales, *zero_points, *out, *dtype; /* zero_points, out and dtype: None: there is none */
+  int quantization;
+} dequantize_arguments;
+
+/* A shape like that of x with rows of `cols` elements. */
+static gemm_shape shape_with(const view *x, Py_ssize_t cols) {
+  gemm_shape shape = {.ndim = x->ndim};
+  memcpy(shape.extent, x->shape, (size_t)x->ndim * sizeof *x->shape);
+  shape.extent[x->ndim - 1] = cols;
+  return shape;
+}
+
+static bool require_shape(const view *v, const char *name, const gemm_shape *wanted) {
+  bool same = v->ndim == wanted->ndim;
+  for (int i = 0; same && i < v->ndim; ++i) same = v->shape[i] == wanted->extent[i];
+  if (same) return true;
+  PyObject *is = shape_text(v), *should = shape_tuple(wanted, false);
+  if (is && should) raise_argument("%s has shape %R; it must be %R", name, is, should);
+  Py_XDECREF(is);
+  Py_XDECREF(should);
+  return false;
+}
+
+/* The array that is written: the caller's, or a new one of that type. */
+static PyObject *converted_result(call *in, PyObject *given, PyObject *like, sg_dtype dtype, const gemm_shape *shape) {
+  if (given != Py_None) {
+    PyObject *array = settled(in, given, "out");
+    return array ? Py_NewRef(array) : NULL;
+  }
+  like = settled(in, like, "x");
+  return like ? new_result(like, dtype, shape, false) : NULL;
+}
+
+static bool fill_dequantize(call *in, sg_dequantize_desc *d, PyObject **result, const dequantize_arguments *g) {
+  view x, scales, zero_points, out;
+  *d = (sg_dequantize_desc)SG_DEQUANTIZE_DESC_INIT;
+  d->quantization = (sg_quantization)g->quantization;
+  if (!see_rows(in, g->x, "x", false, &x, &d->x) || !see_rows(in, g->scales, "scales", false, &scales, &d->scales))
+    return false;
+  const Py_ssize_t values = x.shape[x.ndim - 1] * (d->quantization == SG_QUANTIZATION_I4 ? 2 : 1);
+  const Py_ssize_t blocks = scales.shape[scales.ndim - 1];
+  const gemm_shape of_scales = shape_with(&x, blocks), of_result = shape_with(&x, values);
+  if (!require_shape(&scales, "scales", &of_scales)) return false;
+  if (blocks > 0 ? values % blocks != 0 : values > 0)
+    return raise_argument("scales has %zd blocks in a row; the %zd values of a row of x do not divide into them",
+                          blocks, values);
+  if (blocks > 0 && values > 0) d->block_size = values / blocks;
+  if (g->zero_points != Py_None &&
+      (!see_rows(in, g->zero_points, "zero_points", false, &zero_points, &d->zero_points) ||
+       !require_shape(&zero_points, "zero_points", &of_scales)))
+    return false;
+  const int dtype = g->dtype == Py_None ? (int)scales.dtype : dtype_of_name(g->dtype);
+  if (dtype < 0) return false;
+  *result = converted_result(in, g->out, g->x, (sg_dtype)dtype, &of_result);
+  return *result && see_rows(in, *result, "out", true, &out, &d->y) && require_shape(&out, "out", &of_result);
+}
+
+static sg_status run_dequantize(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_dequantize_async(on, desc, submit, out);
+}
+
+/* submit_dequantize(type or graph, target, x, scales, zero_points, out, quantization, dtype, stream, after, priority,
+ * untracked, timeout, label): a Job whose result is out. */
+PyObject *submit_dequantize(PyObject *self, PyObject *args) {
+  PyObject *type, *to, *made = NULL, *result = NULL;
+  dequantize_arguments g;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_dequantize_desc desc;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOiOOOOOOO", &type, &to, &g.x, &g.scales, &g.zero_points, &g.out, &g.quantization,
+                        &g.dtype, &order.stream, &order.after, &order.priority, &order.untracked, &order.timeout,
+                        &order.label))
+    return NULL;
+  if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_dequantize(&in, &desc, &result, &g))
+    made = submit_operation(&in, &order, run_dequantize, &desc, result);
+  call_done(&in);
+  Py_CLEAR(result);
+  return made;
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations between GEMMs, recorded into a graph. Each public function lists all of its parameters."""
+
+from . import _raw
+from ._enums import Function, Mask, Quantization, RotaryPairs, integer, value_of
+from ._layers import CAUSAL_SOFTMAX, ELEMENTWISE, LAYER_NORM, RMS_NORM, SOFTMAX
+
+_NOTHING = ()
+
+
+# fmt: off
+class RecordedMethods:
+    """Operations recorded into a Graph, which has _target, _lock and _kept. Their results are written by each run."""
+
+    def _record(self, submit, *arguments):
+        """Calls a function that submits, with the graph in the place of a job's type."""
+        with self._lock:
+            keeper, result = submit(self._open(), self._target, *arguments)
+            self._kept.append((keeper, result, None))
+        return result
+
+    def _record_layer(self, kind, x, second, third, out, epsilon, number, stream, priority, untracked, label):
+        return self._record(
+            _raw.submit_layer, kind, x, second, third, out, epsilon, number, stream, _NOTHING, priority, untracked, None,
+            label,
+        )
+
+    def elementwise(self, function, x, b=None, out=None, *, stream=None, priority=0, untracked=False, label=None):
+        """Records out = function(x), or function(x, b); returns out. function, x, b, out, stream, priority, untracked, label: as
+        for Context.elementwise_async."""
+        return self._record_layer(
+            ELEMENTWISE, x, b, None, out, 0.0, value_of(Function, function, "function"), stream, priority, untracked, label,
+        )
+
+    def softmax(self, x, out=None, *, mask=None, mask_offset=0, stream=None, priority=0, untracked=False, label=None):
+        """Records the softmax of each row of x; returns out. x, out, mask, mask_offset, stream, priority, untracked, label: as for
+        Context.softmax_async."""
+        causal = mask is not None and value_of(Mask, mask, "mask") != Mask.NONE
+        return self._record_layer(
+            CAUSAL_SOFTMAX if causal else SOFTMAX, x, None, None, out, 0.0,
+            integer(mask_offset, "mask_offset", -(1 << 61), 1 << 61), stream, priority, untracked, label,
+        )
+
+    def layer_norm(
+        self, x, gamma=None, beta=None, out=None, *, epsilon=1e-5, stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the layer norm of each row of x; returns out. x, gamma, beta, out, epsilon, stream, priority, untracked, label: as
+        for Context.layer_norm_async."""
+        return self._record_layer(
+            LAYER_NORM, x, gamma, beta, out, epsilon, 0, stream, priority, untracked, label,
+        )
+
+    def rms_norm(self, x, gamma=None, out=None, *, epsilon=1e-5, stream=None, priority=0, untracked=False, label=None):
+        """Records the RMS norm of each row of x; returns out. x, gamma, out, epsilon, stream, priority, untracked, label: as for
+        Context.rms_norm_async."""
+        return self._record_layer(
+            RMS_NORM, x, gamma, None, out, epsilon, 0, stream, priority, untracked, label,
+        )
+
+    def rotary(
+        self, x, cos=None, sin=None, out=None, *, head_size=0, rotated_size=0, position=0, theta=10000.0, pairs="halves",
+        inverse=False, stream=None, priority=0, untracked=False, label=None,
+    ):
+        """Records the rotary embedding of x; returns out. x, cos, sin, out, head_size, rotated_size, position, theta, pairs, inverse,
+        stream, priority, untracked, label: as for Context.rotary_async."""
+        sizes = ((head_size, "head_size"), (rotated_size, "rotated_size"), (position, "position"))
+        return self._record(
+            _raw.submit_rotary, x, cos, sin, out, *(integer(value, name, -(1 << 62), 1 << 62) for value, name in sizes), theta,
+            value_of(RotaryPairs, pairs, "pairs"), inverse, stream, _NOTHING, priority, untracked, None, label,
+        )
+
+    def dequantize(
+        self, x, scales, zero_points=None, out=None, *, quantization="i8", dtype=None, stream=None, priority=0,
+        untracked=False, label=None,
+    ):
+        """Records out = (x - zero_points) * scales, block by block; returns out. x, scales, zero_points, out, quantization, dtype,
+        stream, priority, untracked, label: as for Context.dequantize_async."""
+        return self._record(
+            _raw.submit_dequantize, x, scales, zero_points, out, value_of(Quantization, quantization, "quantization"), dtype,
+            stream, _NOTHING, priority, untracked, None, label,
+        )
+
+    def linear(
+        self, x, w, bias=None, out=None, *, op_w="N", activation=None, compute="exact", stream=None, priority=0,
+        untracked=False, label=None, options=None,
+    ):
+        """Records out = activation(x @ w + bias); returns out. x, w, bias, out, op_w, activation, compute, stream, priority,
+        untracked, label, options: as for Context.linear_async."""
+        return self._record(
+            _raw.submit_linear, x, w, bias, out, op_w, activation, compute, stream, _NOTHING, priority, untracked, options,
+            None, label,
+        )
+
+    def linear_backward(
+        self, dy, x=None, w=None, *, dx=None, dw=None, dbias=None, op_w="N", accumulate=False, compute="exact", stream=None,
+        priority=0, untracked=False, label=None, options=None,
+    ):
+        """Records the gradients of a linear layer; returns (dx, dw, dbias). dy, x, w, dx, dw, dbias, op_w, accumulate, compute, stream,
+        priority, untracked, label, options: as for Context.linear_backward_async."""
+        return self._record(
+            _raw.submit_linear_backward, dy, x, w, dx, dw, dbias, op_w, compute, accumulate, stream, _NOTHING, priority,
+            untracked, options, None, label,
+        )
+# fmt: on

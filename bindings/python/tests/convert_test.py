@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of convert.h against NumPy."""
+
+import os
+import unittest
+
+import numpy as np
+import streamgemm as sg
+
+DEVICE = os.environ.get("SG_TEST_DEVICE", "cpu")
+NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "int8": "i8"}
+
+
+def pack(values):
+    """Values from -8 to 7 as i4: two in a byte, the first in the low bits."""
+    bits = values.astype(np.uint8) & 15
+    return (bits[..., ::2] | bits[..., 1::2] << 4).view(np.int8)
+
+
+class Convert(unittest.TestCase):
+    def setUp(self):
+        self.context = sg.Context(DEVICE)
+        self.random = np.random.default_rng(3)
+
+    def tearDown(self):
+        self.context.close()
+
+    def place(self, array):
+        """The array where the device computes."""
+        if DEVICE == "cpu":
+            return array
+        made = self.context.buffer(max(array.nbytes, 1)).matrix(array.shape, NAMES[array.dtype.name])
+        self.context.copy(made, np.ascontiguousarray(array))
+        return made
+
+    def fetch(self, result, shape, dtype):
+        if DEVICE == "cpu":
+            return result
+        made = np.empty(shape, dtype)
+        self.context.copy(made, result)
+        return made
+
+    def test_dequantize(self):
+        for quantization, (low, high) in {"i8": (-128, 128), "i4": (-8, 8)}.items():
+            for scale_type in (np.float32, np.float16):
+                for dtype in (np.float32, np.float16):
+                    for shape, blocks in [((64,), 2), ((3, 96), 2), ((2, 3, 64), 1), ((300, 128), 4)]:
+                        with self.subTest(quantization=quantization, scale_type=scale_type, dtype=dtype, shape=shape):
+                            values = self.random.integers(low, high, shape).astype(np.int8)
+                            scales = self.random.standard_normal((*shape[:-1], blocks)).astype(scale_type)
+                            zeros = self.random.integers(low, high, scales.shape).astype(np.int8)
+                            x = self.place(pack(values) if quantization == "i4" else values)
+                            out, at_scales, at_zeros = map(self.place, (np.zeros(shape, dtype), scales, zeros))
+                            wide, block = values.astype(np.float32), shape[-1] // blocks
+                            factors = np.repeat(scales.astype(np.float32), block, axis=-1)
+                            result = self.context.dequantize(x, at_scales, out=out, quantization=quantization)
+                            self.assertIs(out, result)
+                            rtol = 0 if dtype == np.float32 else 1e-3
+                            np.testing.assert_allclose(self.fetch(result, shape, dtype), wide * factors, rtol=rtol, atol=1e-7)
+                            result = self.context.dequantize(x, at_scales, at_zeros, out, quantization=quantization)
+                            wanted = (wide - np.repeat(zeros.astype(np.float32), block, axis=-1)) * factors
+                            np.testing.assert_allclose(self.fetch(result, shape, dtype), wanted, rtol=rtol, atol=1e-7)
+
+    @unittest.skipUnless(DEVICE == "cpu", "new results are in host memory")
+    def test_results_are_made(self):
+        x, scales = np.ones((3, 32), np.int8), np.full((3, 2), 2, np.float16)
+        result = self.context.dequantize(x, scales)
+        self.assertEqual(((3, 32), np.float16), (result.shape, result.dtype))
+        result = self.context.dequantize(x, scales, quantization=sg.Quantization.I4, dtype="f32")
+        self.assertEqual(((3, 64), np.float32), (result.shape, result.dtype))
+        self.assertEqual([2, 0], result[0, :2].tolist())
+
+    @unittest.skipUnless(DEVICE == "cpu", "operands in host memory")
+    def test_weights_of_a_gemm_in_order(self):
+        weights = self.random.integers(-8, 8, (32, 64)).astype(np.int8)
+        scales, x = self.random.standard_normal((32, 2)).astype(np.float32), np.eye(32, dtype=np.float32)
+        wide = self.context.dequantize_async(pack(weights), scales, quantization="i4")
+        found = self.context.gemm_async(x, wide).result()
+        np.testing.assert_array_equal(weights * np.repeat(scales, 32, axis=1), found)
+
+    def test_bad_arguments(self):
+        x, scales = self.place(np.ones((2, 8), np.int8)), self.place(np.ones((2, 2), np.float32))
+        three, out = self.place(np.ones((2, 3), np.float32)), self.place(np.zeros((2, 8), np.float32))
+        vector = self.place(np.ones(2, np.float32))
+        for call, text in [
+            (lambda: self.context.dequantize(x, scales, out=out, quantization="i2"), "quantization is 'i2'"),
+            (lambda: self.context.dequantize(x, three, out=out), "scales has 3 blocks in a row; the 8 values"),
+            (lambda: self.context.dequantize(x, vector, out=out), r"scales has shape \(2,\); it must be \(2, 2\)"),
+            (lambda: self.context.dequantize(x, scales, x, out), r"zero_points has shape \(2, 8\); it must be \(2, 2\)"),
+            (lambda: self.context.dequantize(x, scales, out=scales), r"out has shape \(2, 2\); it must be \(2, 8\)"),
+            (lambda: self.context.dequantize(x, scales, out=out, dtype="f9"), "dtype is 'f9'"),
+        ]:
+            with self.assertRaisesRegex(sg.InvalidArgument, text):
+                call()
+        with self.assertRaisesRegex(sg.Unsupported, "x.dtype is f32; it must be i8"):
+            self.context.dequantize(out, scales, out=out)
+
+
+if __name__ == "__main__":
+    unittest.main()

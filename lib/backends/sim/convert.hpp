@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of convert.h, in double precision with one rounding.
+#pragma once
+
+#include <streamgemm/backend.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "address_space.hpp"
+#include "layers.hpp"
+
+namespace sg::sim {
+
+inline bool is_short_real(sg_dtype type) noexcept {
+  return type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
+}
+
+inline bool has_dequantize(const sg_backend_dequantize &what) noexcept {
+  const bool known = what.quantization == SG_QUANTIZATION_I8 || what.quantization == SG_QUANTIZATION_I4;
+  return known && is_short_real(what.type) && is_short_real(what.scale_type);
+}
+
+// Value j of a row of quantized values.
+inline int quantized_value(sg_quantization quantization, const std::byte *row, std::int64_t j) noexcept {
+  if (quantization == SG_QUANTIZATION_I8) return std::to_integer<std::int8_t>(row[j]);
+  const int bits = std::to_integer<int>(row[j / 2] >> (j % 2 * 4)) & 15;
+  return bits < 8 ? bits : bits - 16;
+}
+
+// `zero_points` may be NULL. The command's own pointers are not used.
+inline void run_dequantize(const sg_backend_dequantize &what, const std::byte *x, const std::byte *scales,
+                           const std::byte *zero_points, std::byte *y) {
+  with_layer_type(what.scale_type, [&]<class Scale>() {
+    with_layer_type(what.type, [&]<class Traits>() {
+      for (std::int64_t i = 0; i < what.rows; ++i)
+        for (std::int64_t j = 0; j < what.cols; ++j) {
+          const std::int64_t block = j / what.block_size;
+          const double scale = Scale::load(stored_at<Scale>(scales)[i * what.scales_row + block]);
+          const int zero =
+              zero_points ? std::to_integer<std::int8_t>(zero_points[i * what.zero_points_row + block]) : 0;
+          const int value = quantized_value(what.quantization, x + i * what.x_row, j) - zero;
+          stored_at<Traits>(y)[i * what.y_row + j] = Traits::store(value * scale);
+        }
+    });
+  });
+}
+
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_dequantize &what) {
+  const std::int64_t blocks = what.cols / what.block_size;
+  const auto extent = [&](std::int64_t row, std::int64_t cols, sg_dtype type) {
+    return strided_extent(what.rows, row, cols, 1, type);
+  };
+  const std::int64_t bytes = what.quantization == SG_QUANTIZATION_I4 ? what.cols / 2 : what.cols;
+  const std::byte *x = memory.device_bytes(what.x, extent(what.x_row, bytes, SG_DTYPE_I8), "X of a dequantization");
+  const std::byte *scales =
+      memory.device_bytes(what.scales, extent(what.scales_row, blocks, what.scale_type), "scales of a dequantization");
+  const std::byte *zero_points = nullptr;
+  if (what.zero_points)
+    zero_points = memory.device_bytes(what.zero_points, extent(what.zero_points_row, blocks, SG_DTYPE_I8),
+                                      "zero points of a dequantization");
+  std::byte *y = memory.device_bytes(what.y, extent(what.y_row, what.cols, what.type), "Y of a dequantization");
+  return [what, x, scales, zero_points, y] { run_dequantize(what, x, scales, zero_points, y); };
+}
+
+}  // namespace sg::sim

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations.hpp"
+
+#include "axpby.hpp"
+#include "convert.hpp"
+#include "layers.hpp"
+#include "rotary.hpp"
+
+namespace sg::sim {
+namespace {
+
+template <class Command>
+const Command &command_as(const sg_backend_command &command) noexcept {
+  return reinterpret_cast<const Command &>(command);
+}
+
+template <class Command>
+std::function<void()> work_as(const address_space &memory, const sg_backend_command &command) {
+  return work_of(memory, command_as<Command>(command));
+}
+
+template <class Command>
+bool supports_layer(const sg_backend_command &command) noexcept {
+  return is_layer_type(command_as<Command>(command).type);
+}
+
+bool supports_axpby(const sg_backend_command &command) noexcept {
+  return has_axpby(command_as<sg_backend_axpby>(command).type);
+}
+
+bool supports_dequantize(const sg_backend_command &command) noexcept {
+  return has_dequantize(command_as<sg_backend_dequantize>(command));
+}
+
+bool supports_rotary(const sg_backend_command &command) noexcept {
+  return has_rotary(command_as<sg_backend_rotary>(command));
+}
+
+}  // namespace
+
+const operation *operation_of(sg_backend_command_kind kind) noexcept {
+  static constexpr operation axpby{"scale-and-add", supports_axpby, work_as<sg_backend_axpby>};
+  static constexpr operation elementwise{"elementwise function", supports_layer<sg_backend_elementwise>,
+                                         work_as<sg_backend_elementwise>};
+  static constexpr operation softmax{"softmax", supports_layer<sg_backend_softmax>, work_as<sg_backend_softmax>};
+  static constexpr operation norm{"norm", supports_layer<sg_backend_norm>, work_as<sg_backend_norm>};
+  static constexpr operation dequantize{"dequantization", supports_dequantize, work_as<sg_backend_dequantize>};
+  static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
+  switch (kind) {
+    case SG_BACKEND_AXPBY: return &axpby;
+    case SG_BACKEND_ELEMENTWISE: return &elementwise;
+    case SG_BACKEND_SOFTMAX: return &softmax;
+    case SG_BACKEND_NORM: return &norm;
+    case SG_BACKEND_DEQUANTIZE: return &dequantize;
+    case SG_BACKEND_ROTARY: return &rotary;
+    default: return nullptr;
+  }
+}
+
+}  // namespace sg::sim

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of convert.h against references of higher precision; gaps keep their bytes.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "gemm_case.hpp"
+#include "ops/dequantize.hpp"
+
+namespace sg::test {
+namespace {
+
+constexpr real infinity = std::numeric_limits<real>::infinity();
+
+// The number that a type stores for a value.
+real rounded(sg_dtype type, real value) {
+  char bytes[16] = {};
+  store(bytes, type, value);
+  return load(bytes, type).real();
+}
+
+class convert : public conformance {
+ protected:
+  template <class Command>
+  void enqueue_one(const Command &c) {
+    ASSERT_TRUE(dev()->supports(c.header));
+    listener end;
+    ASSERT_EQ(SG_STATUS_OK, enqueue(*dev(), stream_, c, end.done())) << ops().last_message(handle());
+    ASSERT_TRUE(end.wait(1));
+    ASSERT_EQ(SG_STATUS_OK, end.results().at(0).status) << end.results().at(0).message;
+  }
+  static void expect_gaps(host_operand &before, host_operand &after) {
+    for (std::int64_t c = 0; c < after.cols; ++c)
+      ASSERT_EQ(0, std::memcmp(before.at(0, before.rows, c), after.at(0, after.rows, c),
+                               std::size_t((after.ld - after.rows) * size_of(after.type))))
+          << "a gap was written";
+  }
+
+  struct dequantize_case {
+    sg_quantization quantization;
+    sg_dtype type, scale_type;
+    std::int64_t rows, cols, block, gap;
+    bool has_zero_points, special_scales = false;
+  };
+  void try_dequantize(const dequantize_case &f);
+
+  stream stream_{dev()};
+  std::mt19937_64 random_{42};
+};
+
+// Rows of the matrices are columns of the host operands.
+void convert::try_dequantize(const dequantize_case &f) {
+  const bool four_bits = f.quantization == SG_QUANTIZATION_I4;
+  host_operand x(SG_DTYPE_I8, four_bits ? f.cols / 2 : f.cols, f.rows, f.gap, 1);
+  host_operand scales(f.scale_type, f.cols / f.block, f.rows, f.gap, 1);
+  host_operand zeros(SG_DTYPE_I8, f.cols / f.block, f.rows, f.gap, 1), y(f.type, f.cols, f.rows, f.gap, 1);
+  x.randomise(random_);
+  scales.randomise(random_);
+  zeros.randomise(random_);
+  if (f.special_scales)
+    for (std::int64_t b = 0; b < scales.rows; ++b) {
+      const real tiny = f.scale_type == SG_DTYPE_F16 ? 0x1p-24L : 0x1p-126L;
+      const real values[] = {0, -0.0L, infinity, -infinity, std::numeric_limits<real>::quiet_NaN(), tiny, 60000, 1};
+      scales.set(0, b, 0, values[std::size_t(b) % std::size(values)]);
+    }
+  host_operand before = y;
+  memory at_x(dev(), std::int64_t(x.bytes.size())), at_scales(dev(), std::int64_t(scales.bytes.size()));
+  memory at_zeros(dev(), std::int64_t(zeros.bytes.size())), at_y(dev(), std::int64_t(y.bytes.size()));
+  at_x.write(stream_, x.bytes.data());
+  at_scales.write(stream_, scales.bytes.data());
+  at_zeros.write(stream_, zeros.bytes.data());
+  at_y.write(stream_, y.bytes.data());
+  auto what = backend_command<sg_backend_dequantize>();
+  what.rows = f.rows, what.cols = f.cols, what.block_size = f.block;
+  what.quantization = f.quantization, what.type = f.type, what.scale_type = f.scale_type;
+  what.x = at_x.data(), what.x_row = x.ld;
+  what.scales = at_scales.data(), what.scales_row = scales.ld;
+  if (f.has_zero_points) what.zero_points = reinterpret_cast<const std::int8_t *>(at_zeros.data());
+  what.zero_points_row = zeros.ld;
+  what.y = at_y.data(), what.y_row = y.ld;
+  enqueue_one(what);
+  at_y.read(stream_, y.bytes.data());
+  SCOPED_TRACE(testing::Message() << (four_bits ? "i4 to " : "i8 to ") << sg::name_of(f.type) << " by "
+                                  << sg::name_of(f.scale_type) << ", " << f.rows << "x" << f.cols << " in blocks of "
+                                  << f.block << ", gap " << f.gap);
+  for (std::int64_t i = 0; i < f.rows; ++i)
+    for (std::int64_t j = 0; j < f.cols; ++j) {
+      int value = *reinterpret_cast<const signed char *>(x.at(0, four_bits ? j / 2 : j, i));
+      if (four_bits) value = ((j % 2 == 0 ? value : value >> 4) & 15) ^ 8, value -= 8;
+      if (f.has_zero_points) value -= int(zeros.get(0, j / f.block, i).real());
+      const real exact = value * scales.get(0, j / f.block, i).real(), found = y.get(0, j, i).real();
+      // A scale of 16 bits times a value of 9 bits is exact in f32, so there is one rounding.
+      const real wanted = rounded(f.type, rounded(SG_DTYPE_F32, exact));
+      if (std::isnan(wanted)) {
+        ASSERT_TRUE(std::isnan(found)) << i << ", " << j << ": " << double(found);
+      } else if (f.scale_type != SG_DTYPE_F32 || f.type == SG_DTYPE_F32 || std::isinf(wanted)) {
+        ASSERT_EQ(double(wanted), double(found)) << i << ", " << j;
+      } else {  // once or twice
+        const real next = precision_of(f.type, false).out * 2 * std::abs(wanted);
+        ASSERT_LE(std::abs(found - exact), (next / 2) * 1.0001L + precision_of(f.type, false).tiny)
+            << i << ", " << j << ": " << double(found) << " instead of " << double(exact);
+      }
+    }
+  expect_gaps(before, y);
+}
+
+constexpr sg_quantization quantizations[] = {SG_QUANTIZATION_I8, SG_QUANTIZATION_I4};
+constexpr sg_dtype short_types[] = {SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
+
+TEST_P(convert, dequantize_every_type_and_form) {
+  // Rows, columns and block: whole and cut packs of a thread, steps of a row, blocks that are no power of two.
+  constexpr std::int64_t sizes[][3] = {{1, 2, 2},      {3, 32, 32},     {5, 64, 32},  {2, 4096, 64},
+                                       {7, 96, 48},    {4, 60, 6},      {3, 1030, 2}, {2, 4116, 4116},
+                                       {300, 128, 64}, {1, 8192, 8192}, {2, 520, 40}, {1, 2064, 1032}};
+  for (const sg_quantization quantization : quantizations)
+    for (const sg_dtype type : short_types)
+      for (const sg_dtype scale_type : short_types)
+        for (const auto &size : sizes)
+          for (const std::int64_t gap : {0, 1, 3, 16})
+            for (const bool has_zero_points : {false, true})
+              try_dequantize({quantization, type, scale_type, size[0], size[1], size[2], gap, has_zero_points});
+}
+
+TEST_P(convert, dequantize_by_special_scales) {
+  for (const sg_quantization quantization : quantizations)
+    for (const sg_dtype type : short_types)
+      for (const sg_dtype scale_type : short_types)
+        for (const bool has_zero_points : {false, true})
+          try_dequantize({quantization, type, scale_type, 1, 512, 32, 0, has_zero_points, true});
+}
+
+TEST_P(convert, types_that_no_device_dequantizes) {
+  auto what = backend_command<sg_backend_dequantize>();
+  what.quantization = SG_QUANTIZATION_I8, what.type = what.scale_type = SG_DTYPE_F32;
+  EXPECT_TRUE(dev()->supports(what.header));
+  for (const sg_dtype type : {SG_DTYPE_F64, SG_DTYPE_I8, SG_DTYPE_I32, SG_DTYPE_C64, SG_DTYPE_F8_E4M3}) {
+    auto other = what;
+    other.type = type;
+    EXPECT_FALSE(dev()->supports(other.header)) << sg::name_of(type);
+    other = what;
+    other.scale_type = type;
+    EXPECT_FALSE(dev()->supports(other.header)) << sg::name_of(type);
+  }
+  what.quantization = sg_quantization(3);
+  EXPECT_FALSE(dev()->supports(what.header));
+}
+
+SG_CONFORMANCE(convert);
+
+}  // namespace
+}  // namespace sg::test
