@@ -104,6 +104,25 @@ class Matrix(Uncopied, _raw.MatrixBase):
             self.address, shape, strides, self.dtype, self.readonly, *self._place, self._memory, self
         )
 
+    def part(self, shape, strides=None, *, offset=0):
+        """A part of the same memory, such as the columns of one head.
+
+        shape: its extents. strides: bytes from one element to the next in each dimension; None: without gaps, row-major. offset:
+        bytes from the first element of this matrix to that of the part.
+        """
+        size = _dtype_size(self.dtype)
+        shape = tuple(shape)
+        strides = strides_of(shape, size, "C") if strides is None else tuple(strides)
+        made = type(self)._at(
+            self.address + offset, shape, strides, self.dtype, self.readonly, *self._place, self._memory, self
+        )
+        (first, last), (begin, end) = bounds_of(made), bounds_of(self)
+        if all(shape) and not begin <= first <= last <= end:
+            raise InvalidArgument(
+                f"the part has the bytes from {first - begin} to {last - begin}; the matrix ends at {end - begin}"
+            )
+        return made
+
     @property
     def T(self):  # noqa: N802, as in NumPy
         """The transpose: the same memory."""

@@ -197,6 +197,10 @@ class OtherLibraries(DeviceTest):
         m = sg.Matrix.at(ctypes.addressof(memory), (4, 4), "f64", owner=memory)
         wanted = np.arange(16.0).reshape(4, 4)
         np.testing.assert_array_equal(self.context.gemm(m, m.T), wanted @ wanted.T)
+        middle = m.part((4, 2), m.strides, offset=8)
+        np.testing.assert_array_equal(self.context.gemm(middle, middle, op_b="T"), wanted[:, 1:3] @ wanted[:, 1:3].T)
+        with self.assertRaisesRegex(sg.InvalidArgument, "the part has the bytes from 24 to 136; the matrix ends at 128"):
+            m.part((4, 2), m.strides, offset=24)
         self.assertIs(m.owner, memory)
         for wrong in (
             lambda: sg.Matrix.at(8, (4, 4), "f99"),
