@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX's own tests of single operators, as far as an operation here computes them. They are files of Debian's libonnx-testdata:
+a model of one node, its inputs and its outputs.
+
+Axes are brought to the end by NumPy, since operations work on rows; everything else is computed by the library."""
+
+import collections
+import pathlib
+import unittest
+
+import numpy as np
+import streamgemm as sg
+from support import DeviceTest
+
+try:
+    import onnx
+    from onnx import numpy_helper
+except ImportError:
+    onnx = None
+
+FOLDER = pathlib.Path("/usr/share/libonnx-testdata/data/node")
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+class NotHere(Exception):
+    """The test needs what no operation here has."""
+
+
+def need(holds, what):
+    if not holds:
+        raise NotHere(what)
+
+
+class Runner:
+    """Runs nodes on a context, with operands in its device's memory."""
+
+    def __init__(self, context):
+        self.context = context
+        self.unified = context.device.unified_memory
+
+    def put(self, array):
+        array = np.ascontiguousarray(array)
+        if self.unified:
+            return array
+        matrix = self.context.buffer(array.nbytes).matrix(array.shape, f"f{8 * array.itemsize}")
+        return self.context.copy(matrix, array)
+
+    def empty(self, like):
+        return np.empty_like(like) if self.unified else self.put(np.zeros_like(like))
+
+    def get(self, result, like):
+        return result if self.unified else self.context.copy(np.empty_like(like), result)
+
+    def rows(self, function, x, *more, **options):
+        """A function of rows, by its method."""
+        need(x.dtype in FLOATS and x.ndim > 0, f"{x.dtype} of {x.ndim} dimensions")
+        x = np.ascontiguousarray(x)
+        out = self.empty(x)
+        function(self.put(x), *(self.put(each) for each in more), out=out, **options)
+        return self.get(out, x)
+
+    def elementwise(self, function, x, *more):
+        return self.rows(lambda *operands, out: self.context.elementwise(function, *operands, out=out), x, *more)
+
+    def two(self, function, x, y):
+        need(x.shape == y.shape, "broadcasting")
+        return self.elementwise(function, x, y)
+
+    def softmax(self, x, axis=-1):
+        return np.moveaxis(self.rows(self.context.softmax, np.moveaxis(x, axis, -1)), -1, axis)
+
+    def layer_norm(self, x, scale, bias=None, axis=-1, epsilon=1e-5):
+        columns = int(np.prod(x.shape[axis:]))
+        vectors = [each.reshape(columns) for each in (scale, bias) if each is not None]
+        return self.rows(self.context.layer_norm, x.reshape(-1, columns), *vectors, epsilon=epsilon).reshape(x.shape)
+
+    def gemm(self, a, b, c=None, alpha=1.0, beta=1.0, transA=0, transB=0):  # noqa: N803, as ONNX has them
+        rows, cols = a.shape[1 if transA else 0], b.shape[0 if transB else 1]
+        out = np.zeros((rows, cols), a.dtype) if c is None else np.array(np.broadcast_to(c, (rows, cols)))
+        options = {"alpha": alpha, "beta": 0.0 if c is None else beta}
+        return self.context.gemm(a, b, out, op_a="NT"[transA], op_b="NT"[transB], **options)
+
+    def matmul(self, a, b):
+        return self.context.gemm(a, b)
+
+
+OPERATORS = {
+    "Add": lambda on, x, y: on.two("add", x, y),
+    "Mul": lambda on, x, y: on.two("multiply", x, y),
+    "Relu": lambda on, x: on.elementwise("relu", x),
+    "Sigmoid": lambda on, x: on.elementwise("sigmoid", x),
+    "Tanh": lambda on, x: on.elementwise("tanh", x),
+    "Softmax": Runner.softmax,
+    "LayerNormalization": Runner.layer_norm,
+    "Gemm": Runner.gemm,
+    "MatMul": Runner.matmul,
+}
+# The fewest tests of each operator that must pass: the files have these many that an operation here computes.
+EXPECTED = {"Add": 1, "Mul": 2, "Relu": 1, "Sigmoid": 2, "Tanh": 2, "Softmax": 7, "LayerNormalization": 18, "Gemm": 11, "MatMul": 3}
+
+
+def tensors(folder, kind):
+    paths = sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.partition("_")[2]))
+    return [numpy_helper.to_array(onnx.load_tensor(str(path))) for path in paths]
+
+
+@unittest.skipIf(onnx is None or not FOLDER.is_dir(), "python3-onnx and libonnx-testdata are not installed")
+class OnnxNodes(DeviceTest):
+    def test_nodes(self):
+        on, passed, left_out = Runner(self.context), collections.Counter(), []
+        for folder in sorted(FOLDER.iterdir()):
+            nodes = onnx.load(str(folder / "model.onnx")).graph.node if (folder / "model.onnx").is_file() else ()
+            if len(nodes) != 1 or nodes[0].op_type not in OPERATORS:
+                continue
+            node = nodes[0]
+            options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+            with self.subTest(test=folder.name):
+                for data in sorted(folder.glob("test_data_set_*")):
+                    inputs, outputs = tensors(data, "input"), tensors(data, "output")
+                    try:
+                        found = OPERATORS[node.op_type](on, *inputs, **options)
+                    except NotHere as reason:
+                        left_out.append(f"{folder.name}: {reason}")
+                        continue
+                    np.testing.assert_allclose(found, outputs[0], rtol=1e-3, atol=1e-7)
+                    self.assertEqual((found.shape, found.dtype), (outputs[0].shape, outputs[0].dtype))
+                    passed[node.op_type] += 1
+        print(f"{passed.total()} tests: {dict(passed)}; left out: {', '.join(left_out)}")
+        for operator, fewest in EXPECTED.items():
+            self.assertGreaterEqual(passed[operator], fewest, operator)
+
+
+if __name__ == "__main__":
+    unittest.main()
