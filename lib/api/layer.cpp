@@ -29,7 +29,7 @@ command part_of(const command &whole, const layer &x, bool by_columns, std::int6
     v.offset = first * (by_columns ? v.ld : 1) * size_of(c.type);
     (by_columns ? v.cols : v.rows) = end - first;
   }
-  if (auto *softmax = part.as<ops::softmax>()) softmax->mask_offset += first;
+  if (auto *softmax = part.as<ops::softmax>()) softmax->mask_row += first;
   part.where = lane(lane_kind::compute, static_cast<std::uint16_t>(index));
   return part;
 }

@@ -17,15 +17,22 @@ access_mode access(const command &, std::size_t view) {
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
-  const view &y = command.views[softmax::y];
+  const view &y = command.views[softmax::y], &x = command.views[softmax::x];
   if (!y.exists()) return "a softmax has a result";
   if (y.items != 1) return "a softmax has one item";
-  return fits(buffers, command.views[softmax::x], y) ? nullptr : "X and Y of a softmax differ in shape or type";
+  if (!x.exists() || x.rows != y.rows || x.cols != y.cols || x.items != 1)
+    return "X and Y of a softmax differ in shape";
+  const sg_dtype from = type_of(buffers, x), to = type_of(buffers, y);
+  const bool rounds = from == SG_DTYPE_F32 && accumulator_of(to) == from && command.as<softmax>()->by_rows;
+  return from == to || rounds ? nullptr : "X and Y of a softmax differ in type";
 }
 
 // X is read once, Y is written once: a row stays in registers or caches between its passes.
+int passes(sg_dtype x, sg_dtype y) { return 1 + int(size_of(x) / size_of(y)); }
+
 command_cost cost(const device_model &model, const buffer_list &buffers, const command &command) {
-  return memory_bound_cost(model, buffers, command, 2);
+  const sg_dtype x = type_of(buffers, command.views[softmax::x]), y = type_of(buffers, command.views[softmax::y]);
+  return memory_bound_cost(model, buffers, command, passes(x, y));
 }
 
 std::string describe(const buffer_list &, const command &c) {
@@ -41,6 +48,9 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   made.type = type_of(buffers, y);
   made.mask = from.mask;
   made.mask_offset = from.mask_offset;
+  made.mask_row = from.mask_row;
+  made.mask_rows = from.mask_rows;
+  if (type_of(buffers, x) != made.type) made.x_type = type_of(buffers, x);
   made.x = address_of(buffers, x, where, x.item);
   made.x_row = from.by_rows ? x.ld : 1;
   made.x_col = from.by_rows ? 1 : x.ld;
@@ -52,7 +62,9 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
 
 double seconds(const device_model &model, const sg_backend_command &command, bool) {
   const auto &x = as_backend<sg_backend_softmax>(command);
-  return model.launch_gap + memory_bound_kernel(model, double(x.rows) * double(x.cols), x.type, 2).seconds;
+  return model.launch_gap + memory_bound_kernel(model, double(x.rows) * double(x.cols), x.type,
+                                                passes(x.x_type ? x.x_type : x.type, x.type))
+                                .seconds;
 }
 
 }  // namespace

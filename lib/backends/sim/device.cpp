@@ -112,7 +112,7 @@ bool sg_backend_device::supports(const sg_backend_command &command) const {
     }
     case SG_BACKEND_AXPBY: return has_axpby(as<sg_backend_axpby>(command).type);
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(command).type);
-    case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(command).type);
+    case SG_BACKEND_SOFTMAX: return has_softmax(as<sg_backend_softmax>(command));
     case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(command).type);
   }
   return false;
