@@ -92,20 +92,26 @@ bool same_payload(const command &was, const command &now) {
   return !now.is<Operation>() || (was.is<Operation>() && *was.as<Operation>() == *now.as<Operation>());
 }
 
-// An update must keep everything except for addresses.
+bool same_payloads(const command &was, const command &now) {
+  return was.what.index() == now.what.index() && same_payload<ops::elementwise>(was, now) &&
+         same_payload<ops::softmax>(was, now) && same_payload<ops::norm>(was, now);
+}
+
+}  // namespace
+
 void require_as_recorded(const checked_submit &order, const schedule *now, const char *desc) {
   const schedule *was = order.recorded_schedule();
   const char *what = nullptr;
   if (!was != !now || (now && !same_views(*was, *now)))
     what = "shape, type, leading dimensions or vectors";
-  else if (now && !(same_payload<ops::elementwise>(was->commands[0], now->commands[0]) &&
-                    same_payload<ops::softmax>(was->commands[0], now->commands[0]) &&
-                    same_payload<ops::norm>(was->commands[0], now->commands[0])))
+  else if (now && !std::equal(was->commands.begin(), was->commands.end(), now->commands.begin(), same_payloads))
     what = "function, mask, kind, epsilon or layout";
   if (what)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", desc,
                 order.recorded_index(), what);
 }
+
+namespace {
 
 bool is_same_matrix(const layer::entry &x, const layer::entry &result) {
   return x.bytes == result.bytes && x.stored.rows == result.stored.rows &&
@@ -116,9 +122,17 @@ bool is_same_matrix(const layer::entry &x, const layer::entry &result) {
 
 void require_layer_type(const given_operand &result) {
   const sg_dtype type = result.view.dtype;
-  if (type != SG_DTYPE_F64 && type != SG_DTYPE_F32 && type != SG_DTYPE_F16 && type != SG_DTYPE_BF16)
+  if (!is_layer_dtype(type))
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be f64, f32, f16 or bf16", result.desc, result.name,
                 name_of(type));
+}
+
+void require_in_device_memory(const context &on, const given_operand &x, const operand &stored,
+                              const operand_address &at) {
+  const memory_space space = space_of(on.memory(), x, stored, 1, at, SG_MEMORY_AUTO, true);
+  if (space != SG_MEMORY_DEVICE)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
+                space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
 }
 
 void require_same_form(const given_operand &x, const given_operand &result) {
@@ -162,10 +176,7 @@ void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, c
     const given_operand &given = *each.given;
     operand_address &at = x.where.operands[static_cast<int>(name)];
     bind_operand(given, each.stored, 1, true, at, unused);
-    const memory_space space = space_of(on.memory(), given, each.stored, 1, at, SG_MEMORY_AUTO, true);
-    if (space != SG_MEMORY_DEVICE)
-      throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", given.desc,
-                  given.name, space == SG_MEMORY_PEER ? "peer" : "host", device);
+    require_in_device_memory(on, given, each.stored, at);
     each.bytes = footprint_of(each.stored, 1, at);
   }
   for (const operand_name name : all_operands) {
