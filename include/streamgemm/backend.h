@@ -171,15 +171,18 @@ typedef struct sg_backend_softmax {
   sg_backend_command header; /**< SG_BACKEND_SOFTMAX. */
   int64_t rows;              /**< Rows of X and Y. */
   int64_t cols;              /**< Their columns. */
-  sg_dtype type;             /**< Of X and Y: f64, f32, f16 or bf16. */
+  sg_dtype type;             /**< Of Y, and of X if x_type is 0: f64, f32, f16 or bf16. */
   sg_mask mask;              /**< NONE or CAUSAL. */
-  int64_t mask_offset;       /**< Row i has the columns j <= i + mask_offset. */
+  int64_t mask_offset;       /**< Row number r has the columns j <= r + mask_offset. */
   const void *x;             /**< Read. */
   int64_t x_row;             /**< From row to row of X. */
   int64_t x_col;             /**< From column to column of X. */
   void *y;                   /**< The result. */
   int64_t y_row;             /**< From row to row of Y. */
   int64_t y_col;             /**< From column to column of Y; 1 if and only if x_col is, or X has one row or column. */
+  int64_t mask_row;          /**< Row i has the number r = i + mask_row, */
+  int64_t mask_rows;         /**< modulo mask_rows, the rows of each matrix of a stack, unless that is 0. */
+  sg_dtype x_type;           /**< Of X: 0, or f32 with a Y of f16 or bf16; then x_col and y_col are 1. */
 } sg_backend_softmax;
 
 /** The normalization of each row, as sg_norm_desc describes it; strides as in sg_backend_softmax. Y may be X itself. */

@@ -49,7 +49,7 @@ typedef struct sg_elementwise_desc {
  * Descriptor of a softmax of each row: y[i][j] = e^(x[i][j] - m) / sum over k of e^(x[i][k] - m), where m is the row's maximum.
  *
  * With a causal mask row i has the columns j <= i + mask_offset only: the other elements of x, NaN too, have no effect, and y
- * becomes 0 there. A row
+ * becomes 0 there. In a stack of matrices, one below the other, i counts from 0 in each of them. A row
  * without columns, and one of minus infinity alone, becomes 0. A row with a NaN or plus infinity becomes NaN in all its
  * columns (0 where it is masked). Since 0.2.
  */
@@ -61,13 +61,14 @@ typedef struct sg_softmax_desc {
   uint32_t reserved;   /**< 0. */
   int64_t mask_offset; /**< Of a causal mask, in columns: 0 for as many keys as queries, and the number of earlier keys if there
                             are more. May be negative; without a mask it is 0. */
+  int64_t mask_rows;   /**< Of a causal mask: rows of each matrix of a stack; 0: x is one matrix. Divides the rows of x. */
 } sg_softmax_desc;
 
 /** Initial value of an sg_softmax_desc: no mask. */
 #define SG_SOFTMAX_DESC_INIT                                                                                          \
   {                                                                                                                   \
     sizeof(sg_softmax_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
-        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_MASK_NONE, 0, 0                                        \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_MASK_NONE, 0, 0, 0                                     \
   }
 
 /**

@@ -6,6 +6,7 @@
 #ifndef STREAMGEMM_H
 #define STREAMGEMM_H
 
+#include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
 #include <streamgemm/context.h>
 #include <streamgemm/convert.h>

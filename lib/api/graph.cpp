@@ -32,6 +32,7 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_LINEAR_BACKWARD: return "the gradients of a linear layer";
     case SG_OPERATION_DEQUANTIZE: return "a dequantization";
     case SG_OPERATION_ROTARY: return "a rotary embedding";
+    case SG_OPERATION_ATTENTION: return "an attention";
   }
   return "no operation";
 }
@@ -86,7 +87,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_LINEAR_BACKWARD)
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_ATTENTION)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -116,6 +117,8 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.dequantize, sg_dequantize_desc(SG_DEQUANTIZE_DESC_INIT), "desc->dequantize", submit_dequantize);
     case SG_OPERATION_ROTARY:
       return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
+    case SG_OPERATION_ATTENTION:
+      return with(desc.attention, sg_attention_desc(SG_ATTENTION_DESC_INIT), "desc->attention", submit_attention);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

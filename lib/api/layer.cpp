@@ -90,32 +90,34 @@ bool same_views(const schedule &was, const schedule &now) {
   return true;
 }
 
-// Whether it is one operation with equal options.
-bool same_options(const payload &was, const payload &now) {
+// Whether it is one operation with equal options. Those of a GEMM follow from its views.
+bool same_options(const command &was, const command &now) {
   return std::visit(
       [&was]<class Operation>(const Operation &what) {
-        if constexpr (requires { what == what; }) {
-          const auto *other = std::get_if<Operation>(&was);
+        const auto *other = was.as<Operation>();
+        if constexpr (requires { what == what; })
           return other != nullptr && *other == what;
-        } else {
-          return false;
-        }
+        else
+          return other != nullptr;
       },
-      now);
+      now.what);
 }
 
-// An update must keep everything except for addresses.
+}  // namespace
+
 void require_as_recorded(const checked_submit &order, const schedule *now, const char *desc) {
   const schedule *was = order.recorded_schedule();
   const char *what = nullptr;
   if (!was != !now || (now && !same_views(*was, *now)))
     what = "shape, type, leading dimensions or vectors";
-  else if (now && !same_options(was->commands[0].what, now->commands[0].what))
+  else if (now && !std::equal(was->commands.begin(), was->commands.end(), now->commands.begin(), same_options))
     what = "options or layout";
   if (what)
     throw error(SG_STATUS_INVALID_ARGUMENT, "%s differs from submission %d of the graph in its %s", desc,
                 order.recorded_index(), what);
 }
+
+namespace {
 
 bool is_same_matrix(const layer::entry &x, const layer::entry &result) {
   return x.bytes == result.bytes && x.stored.rows == result.stored.rows &&
@@ -126,9 +128,17 @@ bool is_same_matrix(const layer::entry &x, const layer::entry &result) {
 
 void require_layer_type(const given_operand &result) {
   const sg_dtype type = result.view.dtype;
-  if (type != SG_DTYPE_F64 && type != SG_DTYPE_F32 && type != SG_DTYPE_F16 && type != SG_DTYPE_BF16)
+  if (!is_layer_dtype(type))
     throw error(SG_STATUS_UNSUPPORTED, "%s->%s.dtype is %s; it must be f64, f32, f16 or bf16", result.desc, result.name,
                 name_of(type));
+}
+
+void require_in_device_memory(const context &on, const given_operand &x, const operand &stored,
+                              const operand_address &at) {
+  const memory_space space = space_of(on.memory(), x, stored, 1, at, SG_MEMORY_AUTO, true);
+  if (space != SG_MEMORY_DEVICE)
+    throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", x.desc, x.name,
+                space == SG_MEMORY_PEER ? "peer" : "host", on.on().name().c_str());
 }
 
 void require_row_major(const given_operand &x) {
@@ -182,10 +192,7 @@ void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, c
     const given_operand &given = *each.given;
     operand_address &at = x.where.operands[static_cast<int>(name)];
     bind_operand(given, each.stored, 1, true, at, unused);
-    const memory_space space = space_of(on.memory(), given, each.stored, 1, at, SG_MEMORY_AUTO, true);
-    if (space != SG_MEMORY_DEVICE)
-      throw error(SG_STATUS_UNSUPPORTED, "%s->%s is in %s memory; device %.64s needs it in device memory", given.desc,
-                  given.name, space == SG_MEMORY_PEER ? "peer" : "host", device);
+    require_in_device_memory(on, given, each.stored, at);
     each.bytes = footprint_of(each.stored, 1, at);
   }
   for (const operand_name name : all_operands) {

@@ -13,6 +13,7 @@
 #include "api/submission.hpp"
 #include "ops/binding.hpp"
 #include "ops/command.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace sg {
 
@@ -42,11 +43,17 @@ struct layer {
   const entry &at(operand_name name) const noexcept { return operands[static_cast<int>(name)]; }
 };
 
+inline bool is_layer_dtype(sg_dtype type) noexcept {
+  return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
+}
+
 // These throw sg::error naming the field. The given operands must outlive the layer.
 void require_layer_type(const given_operand &result);
 void require_row_major(const given_operand &x);
 void require_extent(const given_operand &x, std::int64_t rows, std::int64_t cols, const given_operand &result);
 void require_same_form(const given_operand &x, const given_operand &result);
+void require_in_device_memory(const context &on, const given_operand &x, const operand &stored,
+                              const operand_address &at);
 void require_reserved_zero(std::uint32_t reserved, const char *desc);
 // Adds an operand that has passed check_view.
 void add_operand(layer &to, operand_name name, const given_operand &given, std::size_t view,
@@ -55,6 +62,9 @@ void add_operand(layer &to, operand_name name, const given_operand &given, std::
 // Binds the operands, checks their memory and that none overlaps the result, except for a matrix that is the result
 // itself. `operation`: its name in messages; `wanted`: what the device must support.
 void bind_layer(layer &x, const context &on, const sg_backend_command &wanted, const char *operation);
+
+// Of an update: throws unless the schedules, NULL if there is nothing to do, differ in nothing. `desc`: as below.
+void require_as_recorded(const checked_submit &order, const schedule *now, const char *desc);
 
 // Submits or records it. `desc`: the descriptor's name in messages.
 void submit_layer(context &on, layer &x, sg_operation operation, const char *desc, checked_submit &order,

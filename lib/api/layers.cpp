@@ -66,11 +66,17 @@ void submit_softmax(context &on, const sg_softmax_desc &d, const char *name, che
   check_view(in);
   require_layer_type(out);
   require_same_form(in, out);
+  const std::string mask_rows = std::string(name) + "->mask_rows";
+  require_range(d.mask_rows, 0, d.mask == SG_MASK_NONE ? 0 : most_offset, mask_rows.c_str());
+  if (d.mask_rows > 0 && d.x.rows % d.mask_rows != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s is %lld, which does not divide %s->x.rows, %lld", mask_rows.c_str(),
+                static_cast<long long>(d.mask_rows), name, static_cast<long long>(d.x.rows));
   layer x;
   ops::softmax what;
   what.by_rows = is_row_major(d.y);
   what.mask = d.mask;
   what.mask_offset = d.mask_offset;
+  what.mask_rows = d.mask_rows;
   x.what = what;
   x.strategy = d.mask == SG_MASK_CAUSAL ? "softmax causal" : "softmax";
   x.flops_per_element = 5;

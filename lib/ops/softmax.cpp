@@ -17,10 +17,14 @@ access_mode access(const command &, std::size_t view) {
 }
 
 const char *defect(const buffer_list &buffers, const command &command) {
-  const view &y = command.views[softmax::y];
+  const view &y = command.views[softmax::y], &x = command.views[softmax::x];
   if (!y.exists()) return "a softmax has a result";
   if (y.items != 1) return "a softmax has one item";
-  return fits(buffers, command.views[softmax::x], y) ? nullptr : "X and Y of a softmax differ in shape or type";
+  if (!x.exists() || x.rows != y.rows || x.cols != y.cols || x.items != 1)
+    return "X and Y of a softmax differ in shape";
+  const sg_dtype from = type_of(buffers, x), to = type_of(buffers, y);
+  const bool rounds = from == SG_DTYPE_F32 && accumulator_of(to) == from && command.as<softmax>()->by_rows;
+  return from == to || rounds ? nullptr : "X and Y of a softmax differ in type";
 }
 
 // X is read once, Y is written once: a row stays in registers or caches between its passes.
@@ -41,6 +45,9 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
   made.type = type_of(buffers, y);
   made.mask = from.mask;
   made.mask_offset = from.mask_offset;
+  made.mask_row = from.mask_row;
+  made.mask_rows = from.mask_rows;
+  if (type_of(buffers, x) != made.type) made.x_type = type_of(buffers, x);
   made.x = address_of(buffers, x, where, x.item);
   made.x_row = from.by_rows ? x.ld : 1;
   made.x_col = from.by_rows ? 1 : x.ld;
@@ -52,8 +59,8 @@ void lower(const buffer_list &buffers, const command &command, const binding &wh
 
 double seconds(const device_model &model, const sg_backend_command &command, bool) {
   const auto &x = as_backend<sg_backend_softmax>(command);
-  return model.launch_gap +
-         memory_bound_kernel(model, 2 * double(x.rows) * double(x.cols) * double(size_of(x.type))).seconds;
+  const auto from = double(size_of(x.x_type ? x.x_type : x.type)), to = double(size_of(x.type));
+  return model.launch_gap + memory_bound_kernel(model, double(x.rows) * double(x.cols) * (from + to)).seconds;
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ struct softmax {
   enum : std::size_t { y, x };
   bool by_rows = true;  // the caller's matrix is row major: its rows are the columns of the views
   sg_mask mask = SG_MASK_NONE;
-  std::int64_t mask_offset = 0;                                     // of the view's first row
-  void begin_at(std::int64_t row) noexcept { mask_offset += row; }  // of a part
+  std::int64_t mask_offset = 0;
+  std::int64_t mask_row = 0;   // number of the view's first row
+  std::int64_t mask_rows = 0;  // rows of each matrix of a stack, where numbers begin at 0 again; 0: one matrix
+  void begin_at(std::int64_t row) noexcept { mask_row += row; }  // of a part
   bool operator==(const softmax &) const = default;
   static const operation entry;
 };

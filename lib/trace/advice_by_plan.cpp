@@ -80,6 +80,8 @@ bool is_restricted(const plan_request &request) noexcept {
   free.latency = request.latency;
   free.by_rows = request.by_rows;
   free.memory_limit = request.memory_limit;
+  free.layer = request.layer;
+  std::copy_n(request.dy_is_a, std::size(free.dy_is_a), free.dy_is_a);
   return !(request == free);
 }
 
@@ -99,7 +101,8 @@ std::vector<alternative> alternatives_to(const recorded_schedule &now) {
   if (any_operand(now.problems, has_gaps))
     all.push_back({"store the operands without gaps between their rows, or columns", changed(now.problems, close_gaps),
                    now.request});
-  if (!now.model->lanes_are_cores) {
+  // The sizes of a layer's problems depend on each other.
+  if (!now.model->lanes_are_cores && now.request.layer == layer_kind::none) {
     const auto shrink = [&](problem &p) {
       p = resized(p, in_whole_tiles(p.m, now.model->tile_m), in_whole_tiles(p.n, now.model->tile_n));
     };

@@ -88,6 +88,14 @@ TEST_P(layers, a_causal_mask_hides_what_is_behind_it) {
   EXPECT_EQ((doubles{0, 0, 0}), doubles(fetch(x, 3)));
 }
 
+TEST_P(layers, a_causal_mask_starts_again_in_each_matrix_of_a_stack) {
+  const on_device x = place(doubles(12));
+  sg_softmax_desc desc = softmax(view(x, 6, 2), view(x, 6, 2));
+  desc.mask = SG_MASK_CAUSAL, desc.mask_rows = 2;
+  ASSERT_OK(sg_softmax(context_, &desc, nullptr));
+  EXPECT_EQ((doubles{1, 0, 0.5, 0.5, 1, 0, 0.5, 0.5, 1, 0, 0.5, 0.5}), fetch(x, 12));
+}
+
 TEST_P(layers, norms_with_gamma_and_beta) {
   const on_device x = place({1, 3, -2, 2}), y = place(doubles(4)), gamma = place({2, 3}), beta = place({10, 20});
   sg_norm_desc desc = norm(view(x, 2, 2), view(y, 2, 2));
@@ -376,6 +384,9 @@ TEST_P(layers, wrong_calls_name_the_field) {
   bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->mask_offset is 1", [](s &d) { d.mask_offset = 1; });
   bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->mask_offset is",
               [](s &d) { d.mask = SG_MASK_CAUSAL, d.mask_offset = INT64_MAX; });
+  bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->mask_rows is 1", [](s &d) { d.mask_rows = 1; });
+  bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->mask_rows is 3, which does not divide desc->x.rows, 2",
+              [](s &d) { d.mask = SG_MASK_CAUSAL, d.mask_rows = 3; });
   bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->reserved", [](s &d) { d.reserved = 1; });
   bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->x is 2 x 1", [](s &d) { d.x.cols = 1; });
   bad_softmax(SG_STATUS_INVALID_ARGUMENT, "desc->x (", [&](s &d) { d.x.data = c.data + 2; });

@@ -53,6 +53,12 @@ struct matrix {
   std::int64_t col_stride() const { return by_rows ? 1 : stored.ld; }
 };
 
+// A stack of matrices of `rows` rows, whose first row has the number `first`. `wide`: X is f32, whatever Y is.
+struct stack {
+  std::int64_t first = 0, rows = 0;
+  bool wide = false;
+};
+
 struct expected {
   real value, error;  // of the arithmetic, before the result is rounded
 };
@@ -113,7 +119,8 @@ class layers : public conformance {
   static real flushed(sg_dtype type) { return std::ldexp(real{1}, type == SG_DTYPE_F64 ? -1015 : -120); }
 
   void try_elementwise(sg_dtype type, sg_function function, const form &f, std::optional<real> fixed = {});
-  void try_softmax(sg_dtype type, const form &f, std::optional<std::int64_t> offset, real scale, bool special = false);
+  void try_softmax(sg_dtype type, const form &f, std::optional<std::int64_t> offset, real scale, bool special = false,
+                   const stack &of = {});
   void try_norm(sg_dtype type, const form &f, sg_norm_kind kind, bool has_gamma, bool has_beta);
 
   stream stream_{dev()};
@@ -210,8 +217,9 @@ void layers::try_elementwise(sg_dtype type, sg_function function, const form &f,
   });
 }
 
-void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_t> offset, real scale, bool special) {
-  matrix x(type, f, f.gap), y(type, f, f.in_place ? f.gap : f.gap + 1);
+void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_t> offset, real scale, bool special,
+                         const stack &of) {
+  matrix x(of.wide ? SG_DTYPE_F32 : type, f, f.gap), y(type, f, f.in_place ? f.gap : f.gap + 1);
   fill_values(x, f, [&](std::int64_t i, std::int64_t j) {
     const real value = uniform(scale);
     if (!special) return value;
@@ -227,6 +235,8 @@ void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_
     what.mask = offset ? SG_MASK_CAUSAL : SG_MASK_NONE, what.mask_offset = offset.value_or(0);
     what.x = at_x, what.x_row = x.row_stride(), what.x_col = x.col_stride();
     what.y = at_y, what.y_row = y.row_stride(), what.y_col = y.col_stride();
+    what.mask_row = of.first, what.mask_rows = of.rows;
+    if (of.wide) what.x_type = SG_DTYPE_F32;
     enqueue_one(what);
   });
   std::vector<expected> row(std::size_t(f.cols));
@@ -234,7 +244,8 @@ void layers::try_softmax(sg_dtype type, const form &f, std::optional<std::int64_
   check(f, type, before, y, [&](std::int64_t i, std::int64_t j) {
     if (known == i) return row[std::size_t(j)];
     known = i;
-    const std::int64_t visible = offset ? std::clamp<std::int64_t>(i + *offset + 1, 0, f.cols) : f.cols;
+    const std::int64_t number = of.rows > 0 ? (i + of.first) % of.rows : i + of.first;
+    const std::int64_t visible = offset ? std::clamp<std::int64_t>(number + *offset + 1, 0, f.cols) : f.cols;
     real most = -infinite, sum = 0;
     for (std::int64_t k = 0; k < visible; ++k) most = std::isnan(x.get(i, k)) ? most : std::max(most, x.get(i, k));
     if (most == -infinite) most = 0;
@@ -345,6 +356,23 @@ TEST_P(layers, causal_softmax) {
           try_softmax(type, {cols > 1000 ? 3 : 50, cols, 0, by_rows, offset == 0}, offset, 4);
 }
 
+TEST_P(layers, causal_softmax_of_stacks) {
+  for (const sg_dtype type : layer_types)
+    for (const bool by_rows : {true, false})
+      for (const std::int64_t cols : {6, 70, 1100})
+        for (const stack &of : {stack{0, 4}, stack{3, 4}, stack{2, 0}, stack{5, 100}})
+          try_softmax(type, {13, cols, 0, by_rows, cols == 70}, cols / 2 - 1, 4, false, of);
+}
+
+TEST_P(layers, softmax_of_wider_operands) {
+  for (const sg_dtype type : {SG_DTYPE_F16, SG_DTYPE_BF16})
+    for (const auto &size : row_sizes)
+      for (const std::int64_t gap : {0, 3, 8}) {
+        try_softmax(type, {size[0], size[1], gap, true, false}, {}, 4, false, {0, 0, true});
+        try_softmax(type, {size[0], size[1], gap, true, false}, size[1] / 2, 4, true, {1, 2, true});
+      }
+}
+
 TEST_P(layers, softmax_of_special_values) {
   for (const sg_dtype type : layer_types)
     for (const bool by_rows : {true, false})
@@ -374,6 +402,11 @@ TEST_P(layers, types_that_no_device_has) {
     EXPECT_FALSE(dev()->supports(softmax.header)) << sg::name_of(type);
     EXPECT_FALSE(dev()->supports(norm.header)) << sg::name_of(type);
   }
+  auto wide = backend_command<sg_backend_softmax>();
+  wide.type = SG_DTYPE_F16, wide.x_type = SG_DTYPE_F64;
+  EXPECT_FALSE(dev()->supports(wide.header));
+  wide.type = SG_DTYPE_F64, wide.x_type = SG_DTYPE_F32;
+  EXPECT_FALSE(dev()->supports(wide.header));
 }
 
 SG_CONFORMANCE(layers);

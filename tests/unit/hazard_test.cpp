@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
+#include <set>
 
 #include "plan/gemm/direct.hpp"
 #include "plan/gemm/split.hpp"
@@ -142,6 +144,42 @@ TEST(hazard, adjacent_rows_do_not_overlap) {
     f.batching = form;
     EXPECT_TRUE(check_hazards(build_grid_split(make(f), {4, 2, 1}, 4)).empty());
     EXPECT_TRUE(check_hazards(build_batch_split(make(f), 3, 3)).empty());
+  }
+}
+
+// Two writes of the same memory on two lanes are a hazard if and only if they share a byte, if both have one pitch.
+TEST(hazard, interleaved_items_and_columns_are_compared_exactly) {
+  std::mt19937 random(5);
+  const auto below = [&](std::int64_t most) { return std::int64_t(random() % std::uint32_t(most)); };
+  for (int turn = 0; turn < 20000; ++turn) {
+    const problem p;
+    schedule_builder builder({&p, 1});
+    const std::int32_t memory = builder.add_device_buffer(SG_DTYPE_F32, 4096);
+    const std::int64_t pitch = 1 + below(12), other = below(4) == 0 ? 1 + below(12) : pitch;
+    view parts[2];
+    std::set<std::int64_t> elements[2];
+    for (std::uint16_t i = 0; i < 2; ++i) {
+      view &v = parts[i];
+      const std::int64_t stride = 1 + below(40);
+      v = {builder.add_alias(memory, SG_DTYPE_F32, 4 * stride),
+           below(3),
+           1 + below(3),
+           4 * below(60),
+           i == 0 ? pitch : other,
+           0,
+           1 + below(5)};
+      v.rows = 1 + below(v.ld);
+      builder.add(builder.scale(0, v, scalar_role::zero, i));
+      for (std::int64_t item = v.item; item < v.item + v.items; ++item)
+        for (std::int64_t col = 0; col < v.cols; ++col)
+          for (std::int64_t row = 0; row < v.rows; ++row)
+            elements[i].insert(item * stride + v.offset / 4 + col * v.ld + row);
+    }
+    const bool share =
+        std::any_of(elements[0].begin(), elements[0].end(), [&](auto x) { return elements[1].count(x); });
+    const bool found = !check_hazards(builder.finish("two")).empty();
+    ASSERT_TRUE(found || !share) << turn;
+    ASSERT_TRUE(share || !found || pitch != other) << turn;
   }
 }
 

@@ -124,8 +124,6 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
   const bool is_norm = g->kind == LAYER_NORM || g->kind == RMS_NORM;
   p->kind = g->kind;
   if (!see(in, g->x, "x", &x) || !matrix_of(&x, "x", &from)) return false;
-  if (g->kind == CAUSAL_SOFTMAX && x.ndim > 2)
-    return raise_argument("x has %d dimensions; a causal mask is for a matrix", x.ndim);
   p->result = result_like(in, g->out, g->x, &x);
   if (!p->result || !see_array(in, p->result, "out", true, &out) || !same_shape(&out, "out", &x, "x") ||
       !matrix_of(&out, "out", &to))
@@ -138,6 +136,7 @@ static bool fill_layer(call *in, layer_request *p, const layer_arguments *g) {
   p->elementwise.function = (sg_function)g->number;
   p->softmax.mask = g->kind == CAUSAL_SOFTMAX ? SG_MASK_CAUSAL : SG_MASK_NONE;
   p->softmax.mask_offset = g->number;
+  if (g->kind == CAUSAL_SOFTMAX && x.ndim > 2) p->softmax.mask_rows = x.shape[x.ndim - 2];
   p->norm.kind = g->kind == RMS_NORM ? SG_NORM_RMS : SG_NORM_LAYER;
   p->norm.epsilon = g->epsilon;
   if (is_norm)

@@ -57,7 +57,7 @@ class LayerMethods:
         """Submits the softmax of each row of x, that is over its last dimension, and returns its Job at once.
 
         x, out: as for elementwise_async.
-        mask: None or "causal": row i of a matrix has the columns j <= i + mask_offset, and 0 in the others.
+        mask: None or "causal": row i of each matrix has the columns j <= i + mask_offset, and 0 in the others.
         mask_offset: of a causal mask: the number of keys before the first query's own.
         stream, after, priority, untracked, timeout, label: as for gemm_async.
         """

@@ -106,6 +106,13 @@ class Layers(unittest.TestCase):
             out = self.place(np.zeros_like(x))
             self.check(softmax(x.astype(np.float64)), self.context.softmax(self.place(x), out), x)
 
+    def test_causal_softmax_of_stacks(self):
+        x = self.random.standard_normal((2, 3, 4, 5))
+        hidden = np.arange(5) > np.arange(4)[:, None] + 1
+        wanted = softmax(np.where(hidden, -np.inf, x))
+        placed = self.place(x)
+        self.check(wanted, self.context.softmax(placed, placed, mask="causal", mask_offset=1), x)
+
     def test_causal_softmax_in_place(self):
         for offset in (0, 2, -1):
             x = self.random.standard_normal((4, 6))

@@ -14,7 +14,7 @@ namespace {
 // X and Y of an operation on rows.
 struct row_operands {
   std::int64_t rows, cols;
-  sg_dtype type;
+  sg_dtype type, x_type;
   const void *x;
   std::int64_t x_row, x_col;
   void *y;
@@ -23,17 +23,18 @@ struct row_operands {
 
 template <class Command>
 row_operands operands_of(const Command &c) noexcept {
-  return {c.rows, c.cols, c.type, c.x, c.x_row, c.x_col, c.y, c.y_row, c.y_col};
+  return {c.rows, c.cols, c.type, c.type, c.x, c.x_row, c.x_col, c.y, c.y_row, c.y_col};
 }
 
 std::size_t bytes_of(std::int64_t elements, std::int64_t size) noexcept {
   return static_cast<std::size_t>(elements) * static_cast<std::size_t>(size);
 }
 
-// Of contiguous rows. `body(to, from, i)` computes row i in the accumulator's type; rows of f32 and f64 from X to Y.
+// Of contiguous rows. `body(to, from, i)` computes row i in the accumulator's type; rows of f32 and f64 without copies.
 template <class Body>
 sg_status each_contiguous_row(const row_operands &p, workspace &space, Body &&body) noexcept {
   const std::int64_t size = element_size(p.type), wide = element_size(sum_type_of(p.type));
+  const std::int64_t x_size = element_size(p.x_type);
   char *scratch = nullptr;
   if (wide != size) {
     scratch = static_cast<char *>(space.get(scratch::converted, bytes_of(p.cols, wide)));
@@ -41,11 +42,11 @@ sg_status each_contiguous_row(const row_operands &p, workspace &space, Body &&bo
   }
   poll end(space);
   for (std::int64_t i = 0; i < p.rows; ++i) {
-    const char *x = static_cast<const char *>(p.x) + i * p.x_row * size;
+    const char *x = static_cast<const char *>(p.x) + i * p.x_row * x_size;
     char *y = static_cast<char *>(p.y) + i * p.y_row * size;
     if (scratch != nullptr) {
-      widen(scratch, x, p.type, p.cols);
-      body(scratch, scratch, i);
+      if (x_size != wide) widen(scratch, x, p.x_type, p.cols);
+      body(scratch, x_size == wide ? x : scratch, i);
       narrow(y, p.type, scratch, p.cols);
     } else {
       body(y, x, i);
@@ -141,9 +142,12 @@ sg_status run_elementwise(const sg_backend_elementwise &what, workspace &space) 
 sg_status run_softmax(const sg_backend_softmax &what, workspace &space) noexcept {
   const sg_dtype type = sum_type_of(what.type);
   const std::int64_t size = element_size(type);
-  return each_row(operands_of(what), space, [&](char *to, const char *from, std::int64_t i) {
-    std::int64_t visible = what.cols;
-    if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(i + what.mask_offset + 1, 0, what.cols);
+  row_operands rows = operands_of(what);
+  if (what.x_type != 0) rows.x_type = what.x_type;
+  return each_row(rows, space, [&](char *to, const char *from, std::int64_t i) {
+    std::int64_t visible = what.cols, row = i + what.mask_row;
+    if (what.mask_rows > 0) row %= what.mask_rows;
+    if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(row + what.mask_offset + 1, 0, what.cols);
     if (visible > 0) simd().layers->softmax(type, to, from, visible);
     std::memset(to + visible * size, 0, bytes_of(what.cols - visible, size));
   });

@@ -57,7 +57,9 @@ sg_status elementwise(const sg_backend_command &what, workspace &space) noexcept
   return run_elementwise(as<sg_backend_elementwise>(what), space);
 }
 bool supports_softmax(const sg_backend_command &what) noexcept {
-  return is_layer_type(as<sg_backend_softmax>(what).type);
+  const auto &wanted = as<sg_backend_softmax>(what);
+  const bool is_short = wanted.type == SG_DTYPE_F16 || wanted.type == SG_DTYPE_BF16;
+  return is_layer_type(wanted.type) && (wanted.x_type == 0 || (wanted.x_type == SG_DTYPE_F32 && is_short));
 }
 sg_status softmax(const sg_backend_command &what, workspace &space) noexcept {
   return run_softmax(as<sg_backend_softmax>(what), space);

@@ -101,6 +101,11 @@ inline void run_elementwise(const sg_backend_elementwise &what, const std::byte 
   });
 }
 
+inline bool has_softmax(const sg_backend_softmax &what) noexcept {
+  const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
+  return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
+}
+
 inline void softmax_row(std::vector<double> &row, std::size_t visible) {
   double most = -INFINITY, sum = 0;
   for (std::size_t j = 0; j < visible; ++j) most = std::max(most, row[j]);  // passes over a NaN
@@ -111,23 +116,28 @@ inline void softmax_row(std::vector<double> &row, std::size_t visible) {
 
 // Reads each row as doubles, calls body(row, i), and stores it.
 template <class Command, class Body>
-void each_row(const Command &what, const std::byte *x, std::byte *y, Body &&body) {
-  with_layer_type(what.type, [&]<class Traits>() {
-    std::vector<double> row(static_cast<std::size_t>(what.cols));
-    for (std::int64_t i = 0; i < what.rows; ++i) {
+void each_row(const Command &what, sg_dtype x_type, const std::byte *x, std::byte *y, Body &&body) {
+  std::vector<double> row(static_cast<std::size_t>(what.cols));
+  for (std::int64_t i = 0; i < what.rows; ++i) {
+    with_layer_type(x_type, [&]<class Traits>() {
       for (std::int64_t j = 0; j < what.cols; ++j)
         row[static_cast<std::size_t>(j)] = Traits::load(stored_at<Traits>(x)[i * what.x_row + j * what.x_col]);
-      body(row, i);
+    });
+    body(row, i);
+    with_layer_type(what.type, [&]<class Traits>() {
       for (std::int64_t j = 0; j < what.cols; ++j)
         stored_at<Traits>(y)[i * what.y_row + j * what.y_col] = Traits::store(row[static_cast<std::size_t>(j)]);
-    }
-  });
+    });
+  }
 }
 
+inline sg_dtype x_type_of(const sg_backend_softmax &what) noexcept { return what.x_type ? what.x_type : what.type; }
+
 inline void run_softmax(const sg_backend_softmax &what, const std::byte *x, std::byte *y) {
-  each_row(what, x, y, [&](std::vector<double> &row, std::int64_t i) {
-    std::int64_t visible = what.cols;
-    if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(i + what.mask_offset + 1, 0, what.cols);
+  each_row(what, x_type_of(what), x, y, [&](std::vector<double> &row, std::int64_t i) {
+    std::int64_t visible = what.cols, number = i + what.mask_row;
+    if (what.mask_rows > 0) number %= what.mask_rows;
+    if (what.mask == SG_MASK_CAUSAL) visible = std::clamp<std::int64_t>(number + what.mask_offset + 1, 0, what.cols);
     softmax_row(row, static_cast<std::size_t>(visible));
   });
 }
@@ -142,7 +152,7 @@ inline void run_norm(const sg_backend_norm &what, const std::byte *x, std::byte 
       if (beta) addends[j] = Traits::load(stored_at<Traits>(beta)[j]);
     }
   });
-  each_row(what, x, y, [&](std::vector<double> &row, std::int64_t) {
+  each_row(what, what.type, x, y, [&](std::vector<double> &row, std::int64_t) {
     const auto count = static_cast<double>(row.size());
     double mean = 0, squares = 0;
     if (what.kind == SG_NORM_LAYER) {
@@ -172,7 +182,7 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
 
 inline std::function<void()> work_of(const address_space &memory, const sg_backend_softmax &what) {
   const std::byte *x = memory.device_bytes(
-      what.x, strided_extent(what.rows, what.x_row, what.cols, what.x_col, what.type), "X of a softmax");
+      what.x, strided_extent(what.rows, what.x_row, what.cols, what.x_col, x_type_of(what)), "X of a softmax");
   std::byte *y = memory.device_bytes(what.y, strided_extent(what.rows, what.y_row, what.cols, what.y_col, what.type),
                                      "Y of a softmax");
   return [what, x, y] { run_softmax(what, x, y); };

@@ -24,6 +24,10 @@ bool supports_layer(const sg_backend_command &command) noexcept {
   return is_layer_type(command_as<Command>(command).type);
 }
 
+bool supports_softmax(const sg_backend_command &command) noexcept {
+  return has_softmax(command_as<sg_backend_softmax>(command));
+}
+
 bool supports_axpby(const sg_backend_command &command) noexcept {
   return has_axpby(command_as<sg_backend_axpby>(command).type);
 }
@@ -42,7 +46,7 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation axpby{"scale-and-add", supports_axpby, work_as<sg_backend_axpby>};
   static constexpr operation elementwise{"elementwise function", supports_layer<sg_backend_elementwise>,
                                          work_as<sg_backend_elementwise>};
-  static constexpr operation softmax{"softmax", supports_layer<sg_backend_softmax>, work_as<sg_backend_softmax>};
+  static constexpr operation softmax{"softmax", supports_softmax, work_as<sg_backend_softmax>};
   static constexpr operation norm{"norm", supports_layer<sg_backend_norm>, work_as<sg_backend_norm>};
   static constexpr operation dequantize{"dequantization", supports_dequantize, work_as<sg_backend_dequantize>};
   static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};

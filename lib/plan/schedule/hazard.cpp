@@ -79,6 +79,7 @@ struct region {
   std::int64_t width = 0, pitch = 0, height = 0;  // of one item
   std::int64_t offset = 0;                        // of the first element, in its item
   std::int64_t first_item = 0, items = 1;
+  std::int64_t stride = 0;  // from item to item; 0: at separate addresses, or one
   bool within_item = true;  // no overlap with the next item
 };
 
@@ -96,6 +97,7 @@ region region_of(const schedule &s, const view &v) {
   const std::int64_t extent = (r.height - 1) * r.pitch + r.width;
   const std::int64_t stride = b.pointer_array ? 0 : b.item_stride;
   const std::int64_t base = b.kind == buffer_kind::operand ? 0 : b.offset;
+  r.stride = stride;
   r.begin = base + v.offset + v.item * stride;
   r.end = r.begin + (v.items - 1) * stride + extent;
   // Items follow each other, or are interleaved within one leading dimension.
@@ -103,16 +105,29 @@ region region_of(const schedule &s, const view &v) {
   return r;
 }
 
-// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch that do not wrap are compared as (byte in the
-// pitch, column); others by their hulls.
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
+
+// One item of each, from `a_begin` and `b_begin`. Rectangles of one pitch are compared exactly, others by their hulls.
 bool rectangles_meet(const region &a, std::int64_t a_begin, const region &b, std::int64_t b_begin) {
   const auto end = [](const region &x, std::int64_t begin) { return begin + (x.height - 1) * x.pitch + x.width; };
   if (end(a, a_begin) <= b_begin || end(b, b_begin) <= a_begin) return false;
-  if (a.pitch != b.pitch || a.pitch <= 0) return true;
-  const std::int64_t row_a = a_begin % a.pitch, row_b = b_begin % b.pitch;
-  if (row_a + a.width > a.pitch || row_b + b.width > b.pitch) return true;
-  const std::int64_t col_a = a_begin / a.pitch, col_b = b_begin / b.pitch;
-  return row_a < row_b + b.width && row_b < row_a + a.width && col_a < col_b + b.height && col_b < col_a + a.height;
+  const std::int64_t pitch = a.height == 1 ? b.pitch : a.pitch;
+  if ((b.height > 1 && b.pitch != pitch) || pitch <= 0) return true;
+  // Column i + k of b begins `distance` + k * `pitch` bytes after column i of a: is there a k for which they meet?
+  const std::int64_t distance = b_begin - a_begin;
+  const std::int64_t least = -floor_div(b.width - 1 + distance, pitch), most = floor_div(a.width - 1 - distance, pitch);
+  return std::max(least, 1 - a.height) <= std::min(most, b.height - 1);
+}
+
+// Each item of one with each of the other; true if they are too many or their addresses are not known.
+bool items_meet(const region &a, const region &b) {
+  constexpr std::int64_t most_pairs = 1 << 12;
+  const auto is_known = [](const region &x) { return x.items == 1 || x.stride > 0; };
+  if (!is_known(a) || !is_known(b) || a.items > most_pairs / b.items) return true;
+  for (std::int64_t i = 0; i < a.items; ++i)
+    for (std::int64_t j = 0; j < b.items; ++j)
+      if (rectangles_meet(a, a.begin + i * a.stride, b, b.begin + j * b.stride)) return true;
+  return false;
 }
 
 bool overlap(const region &a, const region &b) {
@@ -121,7 +136,7 @@ bool overlap(const region &a, const region &b) {
     return a.first_item < b.first_item + b.items && b.first_item < a.first_item + a.items &&
            rectangles_meet(a, a.offset, b, b.offset);
   if (a.begin >= b.end || b.begin >= a.end) return false;
-  return a.items > 1 || b.items > 1 || rectangles_meet(a, a.begin, b, b.begin);
+  return items_meet(a, b);
 }
 
 // Is `inner` a subset of `outer`? Conservative: may return false.

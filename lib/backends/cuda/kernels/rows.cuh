@@ -51,15 +51,16 @@ __device__ Real combined_over(Real value, Plus plus) {
 }
 
 // A contiguous row in registers: `held` elements of each thread, read `count` at a time.
-template <class T, int count, int threads, int held>
+template <class T, class Out, int count, int threads, int held>
 struct held_row {
   using element = T;
+  using out_element = Out;
   using ops = arithmetic<T>;
   using real = typename ops::sum;
   static constexpr bool keeps = true;
 
   const T *x;
-  T *y;
+  Out *y;
   std::int64_t cols, limit;
   int thread;
   real values[held];
@@ -91,26 +92,27 @@ struct held_row {
 #pragma unroll
     for (int chunk = 0; chunk < held / count; ++chunk)
       if (column(chunk) < cols) {
-        pack<T, count> out;
+        pack<Out, count> out;
         f.template load<count>(column(chunk));
 #pragma unroll
         for (int v = 0; v < count; ++v)
-          out.at[v] = ops::rounded(column(chunk) + v < limit ? f(v, values[chunk * count + v]) : real(0));
+          out.at[v] = arithmetic<Out>::rounded(column(chunk) + v < limit ? f(v, values[chunk * count + v]) : real(0));
         store_pack(y + column(chunk), out);
       }
   }
 };
 
 // A contiguous row of any length, which is read anew for each pass.
-template <class T, int count, int threads>
+template <class T, class Out, int count, int threads>
 struct streamed_row {
   using element = T;
+  using out_element = Out;
   using ops = arithmetic<T>;
   using real = typename ops::sum;
   static constexpr bool keeps = false;
 
   const T *x;
-  T *y;
+  Out *y;
   std::int64_t cols, limit;
   int thread;
 
@@ -134,11 +136,11 @@ struct streamed_row {
   __device__ void write(F f) const {
     for (std::int64_t col = std::int64_t(thread) * count; col < cols; col += threads * count) {
       const pack<T, count> from = load_pack<count>(x + col);
-      pack<T, count> out;
+      pack<Out, count> out;
       f.template load<count>(col);
 #pragma unroll
       for (int v = 0; v < count; ++v)
-        out.at[v] = ops::rounded(col + v < limit ? f(v, ops::widened(from.at[v])) : real(0));
+        out.at[v] = arithmetic<Out>::rounded(col + v < limit ? f(v, ops::widened(from.at[v])) : real(0));
       store_pack(y + col, out);
     }
   }
@@ -148,6 +150,7 @@ struct streamed_row {
 template <class T>
 struct apart_row {
   using element = T;
+  using out_element = T;
   using ops = arithmetic<T>;
   using real = typename ops::sum;
   static constexpr bool keeps = false;
@@ -186,15 +189,15 @@ struct apart_row {
 constexpr int block_threads = 256;
 
 // Rows in turn for each group of `threads` threads.
-template <class Row, int threads, class T, class Algorithm>
+template <class Row, int threads, class Algorithm>
 __global__ void __launch_bounds__(block_threads) rows_kernel(row_operands p, Algorithm algorithm) {
   const int rows_of_block = block_threads / threads;
   const int group = int(threadIdx.x) / threads;
   for (std::int64_t i = std::int64_t(blockIdx.x) * rows_of_block + group; i < p.rows;
        i += std::int64_t(gridDim.x) * rows_of_block) {
     Row row;
-    row.x = static_cast<const T *>(p.x) + i * p.x_row;
-    row.y = static_cast<T *>(p.y) + i * p.y_row;
+    row.x = static_cast<const typename Row::element *>(p.x) + i * p.x_row;
+    row.y = static_cast<typename Row::out_element *>(p.y) + i * p.y_row;
     row.cols = p.cols;
     row.limit = algorithm.limit(i, p.cols);
     row.thread = int(threadIdx.x) % threads;
@@ -223,27 +226,28 @@ __global__ void __launch_bounds__(block_threads) apart_rows_kernel(row_operands 
 
 inline unsigned blocks_for(std::int64_t wanted) { return unsigned(wanted < (1 << 20) ? wanted : 1 << 20); }
 
-template <class T, int count, class Algorithm>
+template <class T, class Out, int count, class Algorithm>
 cudaError_t launch_contiguous(const row_operands &p, const Algorithm &algorithm, cudaStream_t in) {
   constexpr int warps = block_threads / 32;
   const unsigned by_warps = blocks_for((p.rows + warps - 1) / warps), by_blocks = blocks_for(p.rows);
   if (p.cols <= 32 * 8)
-    rows_kernel<held_row<T, count, 32, 8>, 32, T><<<by_warps, block_threads, 0, in>>>(p, algorithm);
+    rows_kernel<held_row<T, Out, count, 32, 8>, 32><<<by_warps, block_threads, 0, in>>>(p, algorithm);
   else if (p.cols <= 32 * 32)
-    rows_kernel<held_row<T, count, 32, 32>, 32, T><<<by_warps, block_threads, 0, in>>>(p, algorithm);
+    rows_kernel<held_row<T, Out, count, 32, 32>, 32><<<by_warps, block_threads, 0, in>>>(p, algorithm);
   else if (p.cols <= block_threads * 32)
-    rows_kernel<held_row<T, count, block_threads, 32>, block_threads, T>
+    rows_kernel<held_row<T, Out, count, block_threads, 32>, block_threads>
         <<<by_blocks, block_threads, 0, in>>>(p, algorithm);
   else
-    rows_kernel<streamed_row<T, count, block_threads>, block_threads, T>
+    rows_kernel<streamed_row<T, Out, count, block_threads>, block_threads>
         <<<by_blocks, block_threads, 0, in>>>(p, algorithm);
   return cudaGetLastError();
 }
 
-// `vectors_are_aligned`: those that the algorithm reads by packs.
-template <class T, class Algorithm>
+// `vectors_are_aligned`: those that the algorithm reads by packs. Rows of Out, if that differs from T, are contiguous.
+template <class T, class Out = T, class Algorithm>
 cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, bool vectors_are_aligned, cudaStream_t in) {
   if (p.cols > 1 && (p.x_col != 1 || p.y_col != 1)) {
+    if (sizeof(T) != sizeof(Out)) return cudaErrorNotSupported;
     const dim3 block(apart_row<T>::neighbours, apart_row<T>::threads);
     const unsigned grid = blocks_for((p.rows + block.x - 1) / block.x);
     apart_rows_kernel<T><<<grid, block, 0, in>>>(p, algorithm);
@@ -252,8 +256,8 @@ cudaError_t launch_rows(const row_operands &p, const Algorithm &algorithm, bool 
   constexpr int count = whole_pack<T>;
   const bool aligned = vectors_are_aligned && p.cols % count == 0 &&
                        is_aligned(static_cast<const T *>(p.x), p.rows, p.x_row) &&
-                       is_aligned(static_cast<const T *>(p.y), p.rows, p.y_row);
-  return aligned ? launch_contiguous<T, count>(p, algorithm, in) : launch_contiguous<T, 1>(p, algorithm, in);
+                       is_aligned(static_cast<const Out *>(p.y), p.rows, p.y_row);
+  return aligned ? launch_contiguous<T, Out, count>(p, algorithm, in) : launch_contiguous<T, Out, 1>(p, algorithm, in);
 }
 
 }  // namespace sg::cuda

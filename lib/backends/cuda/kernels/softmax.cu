@@ -21,10 +21,10 @@ struct softmax_values {
 
 struct softmax_rows {
   bool causal;
-  std::int64_t offset;
+  std::int64_t offset, first, period;
 
   __device__ std::int64_t limit(std::int64_t i, std::int64_t cols) const {
-    const std::int64_t visible = i + offset + 1;
+    const std::int64_t row = i + first, visible = (period > 0 ? row % period : row) + offset + 1;
     return !causal || visible > cols ? cols : visible < 0 ? 0 : visible;
   }
 
@@ -49,7 +49,9 @@ struct softmax_rows {
 
 cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noexcept {
   const row_operands p = operands_of(what);
-  const softmax_rows rows{what.mask == SG_MASK_CAUSAL, what.mask_offset};
+  const softmax_rows rows{what.mask == SG_MASK_CAUSAL, what.mask_offset, what.mask_row, what.mask_rows};
+  if (what.x_type != 0 && what.type == SG_DTYPE_F16) return launch_rows<float, __half>(p, rows, true, in);
+  if (what.x_type != 0) return launch_rows<float, __nv_bfloat16>(p, rows, true, in);
   switch (what.type) {
     case SG_DTYPE_F64: return launch_rows<double>(p, rows, true, in);
     case SG_DTYPE_F32: return launch_rows<float>(p, rows, true, in);

@@ -19,6 +19,11 @@ bool is_layer_type(sg_dtype type) noexcept {
   return type == SG_DTYPE_F64 || type == SG_DTYPE_F32 || type == SG_DTYPE_F16 || type == SG_DTYPE_BF16;
 }
 
+bool supports_softmax(const sg_backend_softmax &what) noexcept {
+  const bool is_short = what.type == SG_DTYPE_F16 || what.type == SG_DTYPE_BF16;
+  return is_layer_type(what.type) && (what.x_type == 0 || (what.x_type == SG_DTYPE_F32 && is_short));
+}
+
 bool supports_reduce(const sg_backend_reduce &what) noexcept {
   const bool narrow_parts = what.part_type == SG_DTYPE_F16 || what.part_type == SG_DTYPE_BF16;
   return is_accumulated(what.out_type) && (what.parts_count == 0 || !narrow_parts || what.out_type == SG_DTYPE_F32);
@@ -56,7 +61,7 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_REDUCE: return supports_reduce(as<sg_backend_reduce>(what));
     case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
-    case SG_BACKEND_SOFTMAX: return is_layer_type(as<sg_backend_softmax>(what).type);
+    case SG_BACKEND_SOFTMAX: return supports_softmax(as<sg_backend_softmax>(what));
     case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(what).type);
     case SG_BACKEND_DEQUANTIZE: return supports_dequantize(as<sg_backend_dequantize>(what));
     case SG_BACKEND_ROTARY: return supports_rotary(as<sg_backend_rotary>(what));

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file attention.h
+ * @brief Attention: O = softmax(scale * Q * K^T + mask) * V for each head of each batch, as one job.
+ *
+ * Q has `queries` tokens of `width` elements in each of `heads` heads, K `keys` tokens of `width` in each of `kv_heads`, V
+ * `keys` tokens of `value_width`, O `queries` tokens of `value_width` in each of `heads`. Query head h uses key head
+ * h / (heads / kv_heads).
+ *
+ * The type is f64, f32, f16 or bf16, the same for all operands. Products, scores and the softmax are in f64 for f64 and in f32
+ * for the other types; the weights, and O, are rounded to the type once.
+ *
+ * With a causal mask query i has the keys j <= i + mask_offset. A query without keys gets zeros. Keys behind the mask, NaN
+ * too, have no effect, but values must be finite: 0 times NaN or infinity is NaN.
+ *
+ * Memory: all operands are in the device's own memory; with unified memory (cpu) anywhere. The scores of as many queries as
+ * the workspace has room for exist at a time, in memory of the context, so that it is bounded for any number of tokens.
+ */
+#ifndef STREAMGEMM_ATTENTION_H
+#define STREAMGEMM_ATTENTION_H
+
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** An operand of an attention. Strides are in elements, >= 0; the elements of a token are contiguous. Since 0.2. */
+typedef struct sg_heads {
+  void *data;           /**< The first element. */
+  int64_t batch_stride; /**< From one batch to the next. */
+  int64_t head_stride;  /**< From one head to the next. */
+  int64_t token_stride; /**< From one token to the next; at least the elements of a token, if there are several. */
+} sg_heads;
+
+/** Descriptor of an attention. Since 0.2. */
+typedef struct sg_attention_desc {
+  size_t struct_size;  /**< sizeof(sg_attention_desc), set by SG_ATTENTION_DESC_INIT. */
+  sg_heads q;          /**< Q; read only. */
+  sg_heads k;          /**< K; read only. */
+  sg_heads v;          /**< V; read only. */
+  sg_heads o;          /**< The result. Its tokens do not overlap; the bytes from its first to its last element contain no other
+                            operand. */
+  sg_dtype dtype;      /**< Of all operands. Default: f32. */
+  sg_mask mask;        /**< Default: none. */
+  int64_t mask_offset; /**< Of a causal mask: 0 for as many keys as queries, and the number of earlier keys if there are more.
+                            May be negative; without a mask it is 0. */
+  int64_t batch;       /**< >= 0. SG_ATTENTION_DESC_INIT sets 1. */
+  int64_t heads;       /**< Heads of Q and O; >= 0, a multiple of kv_heads. SG_ATTENTION_DESC_INIT sets 1. */
+  int64_t kv_heads;    /**< Heads of K and V; >= 1. SG_ATTENTION_DESC_INIT sets 1. */
+  int64_t queries;     /**< Tokens of Q and O; >= 0. */
+  int64_t keys;        /**< Tokens of K and V; >= 0. */
+  int64_t width;       /**< Elements of a token of Q and K; >= 0. */
+  int64_t value_width; /**< Elements of a token of V and O; >= 0. */
+  double scale;        /**< Finite; 0: 1 / sqrt(width). */
+  uint64_t workspace;  /**< Limit of the memory for scores, in bytes; 0: a quarter of the device's, 256 MiB at most; on the cpu
+                            1 MiB for each core. */
+  sg_compute compute;  /**< The least accurate arithmetic allowed. Default: exact. */
+  uint32_t reserved;   /**< 0. */
+} sg_attention_desc;
+
+/** Initial value of an sg_attention_desc: one batch, one head, no mask, scale 1 / sqrt(width). */
+#define SG_ATTENTION_DESC_INIT                                                                                    \
+  {                                                                                                               \
+    sizeof(sg_attention_desc), {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, {NULL, 0, 0, 0}, SG_DTYPE_F32,  \
+        SG_MASK_NONE, 0, 1, 1, 1, 0, 0, 0, 0, 0.0, 0, SG_COMPUTE_EXACT, 0                                         \
+  }
+
+/**
+ * Submits an attention and returns at once.
+ * @param context The context that runs it.
+ * @param desc The operands; read during the call only. The caller owns the memory; job.h states its lifetime.
+ * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
+ * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
+ * on a device with memory of its own, types), SG_STATUS_OUT_OF_MEMORY (also if the workspace is too small for one query),
+ * SG_STATUS_BUSY (the context's job limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed. An empty O succeeds.
+ * The job fails with SG_STATUS_OUT_OF_MEMORY if the device has no memory left for the scores.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_attention_async(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit,
+                                    sg_job **out_job);
+
+/**
+ * Submits an attention and waits for it: sg_attention_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_attention(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_ATTENTION_H */

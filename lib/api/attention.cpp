@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/layers/attention.hpp"
+
+#include <streamgemm/attention.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/context_of.hpp"
+#include "api/entry.hpp"
+#include "api/layer.hpp"
+#include "api/submission.hpp"
+#include "api/wait.hpp"
+#include "plan/schedule/hazard.hpp"
+
+namespace sg {
+
+namespace {
+
+// One operand of an attention.
+struct given_heads {
+  const char *name;
+  const sg_heads &of;
+  operand_name slot;  // see plan/layers/attention.hpp
+  std::int64_t heads, tokens, width;
+
+  head_strides strides() const noexcept { return {of.batch_stride, of.head_stride, of.token_stride}; }
+};
+
+void check_sizes(const sg_attention_desc &d, const char *desc) {
+  const struct {
+    const char *name;
+    std::int64_t value, least;
+  } sizes[] = {
+      {"batch", d.batch, 0}, {"heads", d.heads, 0}, {"kv_heads", d.kv_heads, 1},      {"queries", d.queries, 0},
+      {"keys", d.keys, 0},   {"width", d.width, 0}, {"value_width", d.value_width, 0}};
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // products of two, and sums, do not overflow
+  for (const auto &each : sizes)
+    require_range(each.value, each.least, most, (std::string(desc) + "->" + each.name).c_str());
+  if (d.heads % d.kv_heads != 0)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->heads is %lld and %s->kv_heads is %lld, which does not divide it",
+                desc, static_cast<long long>(d.heads), desc, static_cast<long long>(d.kv_heads));
+}
+
+void check_options(const sg_attention_desc &d, const char *desc) {
+  if (d.mask < SG_MASK_NONE || d.mask > SG_MASK_CAUSAL)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->mask is %d, which is no mask", desc, int{d.mask});
+  const std::int64_t most_offset = d.mask == SG_MASK_NONE ? 0 : std::int64_t{1} << 60;
+  require_range(d.mask_offset, -most_offset, most_offset, (std::string(desc) + "->mask_offset").c_str());
+  if (!std::isfinite(d.scale))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->scale is %g; it must be finite", desc, d.scale);
+  if (!is_layer_dtype(d.dtype))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; it must be f64, f32, f16 or bf16", desc,
+                is_dtype(d.dtype) ? name_of(d.dtype) : "no type");
+  if (d.compute < SG_COMPUTE_EXACT || d.compute > SG_COMPUTE_F8 || !is_compute_of(d.dtype, d.compute))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->compute is %d, which is no compute of %s operands", desc,
+                int{d.compute}, name_of(d.dtype));
+  if (d.workspace > static_cast<std::uint64_t>(INT64_MAX))
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->workspace is %llu; it must be at most %lld", desc,
+                static_cast<unsigned long long>(d.workspace), static_cast<long long>(INT64_MAX));
+  require_reserved_zero(d.reserved, desc);
+}
+
+void check_strides(const given_heads &x, const char *desc) {
+  const std::pair<const char *, std::int64_t> strides[] = {
+      {"batch_stride", x.of.batch_stride}, {"head_stride", x.of.head_stride}, {"token_stride", x.of.token_stride}};
+  for (const auto &[name, stride] : strides)
+    require_range(stride, 0, INT64_MAX, (std::string(desc) + "->" + x.name + "." + name).c_str());
+  if (x.tokens > 1 && x.of.token_stride < x.width)
+    throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s.token_stride is %lld; a token has %lld elements", desc, x.name,
+                static_cast<long long>(x.of.token_stride), static_cast<long long>(x.width));
+}
+
+// Each stride of O steps over all that the smaller ones reach.
+void require_separate_tokens(const given_heads &o, std::int64_t batch, const char *desc) {
+  std::array<std::pair<std::int64_t, std::int64_t>, 3> dimensions = {
+      std::pair{o.of.batch_stride, batch}, {o.of.head_stride, o.heads}, {o.of.token_stride, o.tokens}};
+  std::sort(dimensions.begin(), dimensions.end());
+  std::int64_t reach = o.width;
+  for (const auto &[stride, count] : dimensions) {
+    if (count <= 1) continue;
+    if (stride < reach)
+      throw error(SG_STATUS_INVALID_ARGUMENT, "tokens of %s->%s overlap: a stride is %lld, and %lld elements are there",
+                  desc, o.name, static_cast<long long>(stride), static_cast<long long>(reach));
+    reach += (count - 1) * stride;
+  }
+}
+
+attention_form form_of(const sg_attention_desc &d, const given_heads (&all)[4]) {
+  attention_form f;
+  f.batch = d.batch, f.heads = d.heads, f.kv_heads = d.kv_heads;
+  f.queries = d.queries, f.keys = d.keys, f.width = d.width, f.value_width = d.value_width;
+  f.q = all[0].strides(), f.k = all[1].strides(), f.v = all[2].strides(), f.o = all[3].strides();
+  f.type = d.dtype, f.compute = d.compute;
+  f.causal = d.mask == SG_MASK_CAUSAL, f.mask_offset = d.mask_offset;
+  f.workspace = static_cast<std::int64_t>(d.workspace);
+  return f;
+}
+
+void require_supported(const context &on, const sg_attention_desc &d, const char *desc) {
+  auto softmax = backend_command<sg_backend_softmax>();
+  softmax.type = d.dtype;
+  softmax.mask = d.mask;
+  if (accumulator_of(d.dtype) != d.dtype) softmax.x_type = accumulator_of(d.dtype);
+  if (!on.on().supports(softmax.header))
+    throw error(SG_STATUS_UNSUPPORTED, "%s->dtype is %s; device %.64s has no softmax of it", desc, name_of(d.dtype),
+                on.on().name().c_str());
+}
+
+// The bytes of an operand, in device memory.
+footprint bind_heads(const context &on, const given_heads &x, const attention_form &f, const char *desc,
+                     problem_binding &where) {
+  operand span;  // one column
+  span.rows = head_bytes(f, x.strides(), x.heads, x.tokens, x.width) / size_of(f.type);
+  span.cols = 1;
+  span.ld = std::max<std::int64_t>(1, span.rows);
+  span.type = f.type;
+  if (span.rows == 0) return {};
+  const sg_matrix view{x.of.data, span.rows, 1, 0, f.type, SG_LAYOUT_COLUMN_MAJOR};
+  const given_operand given{desc, x.name, view, nullptr, 0};
+  operand_address &at = where.operands[static_cast<int>(x.slot)];
+  std::vector<std::vector<char *>> unused;
+  bind_operand(given, span, 1, true, at, unused);
+  require_in_device_memory(on, given, span, at);
+  return footprint::rectangle(at.base, span.rows * size_of(f.type), 1, span.rows * size_of(f.type));
+}
+
+}  // namespace
+
+void submit_attention(context &on, const sg_attention_desc &d, const char *name, checked_submit &order,
+                      sg_job **out_job) {
+  const given_heads all[] = {{"q", d.q, operand_name::b, d.heads, d.queries, d.width},
+                             {"k", d.k, operand_name::a, d.kv_heads, d.keys, d.width},
+                             {"v", d.v, operand_name::bias, d.kv_heads, d.keys, d.value_width},
+                             {"o", d.o, operand_name::c, d.heads, d.queries, d.value_width}};
+  const given_heads &o = all[3];
+  check_sizes(d, name);
+  check_options(d, name);
+  for (const given_heads &each : all) check_strides(each, name);
+  const attention_form form = form_of(d, all);
+  for (const given_heads &each : all) head_bytes(form, each.strides(), each.heads, each.tokens, each.width);
+  require_separate_tokens(o, d.batch, name);
+  require_supported(on, d, name);
+  problem_binding where;
+  where.alpha.re = d.scale != 0 ? d.scale : d.width > 0 ? 1 / std::sqrt(static_cast<double>(d.width)) : 1;
+  const bool is_empty = d.batch == 0 || d.heads == 0 || d.queries == 0 || d.value_width == 0;
+  std::shared_ptr<schedule> plan;
+  access accesses[4];
+  std::size_t count = 0;
+  if (!is_empty) {
+    accesses[count++] = {bind_heads(on, o, form, name, where), true, false,
+                         head_bytes(form, o.strides(), o.heads, o.tokens, o.width) ==
+                             d.batch * o.heads * o.tokens * o.width * size_of(form.type)};
+    for (const given_heads &each : all) {
+      if (&each == &o) continue;
+      const footprint bytes = bind_heads(on, each, form, name, where);
+      if (bytes.lo == bytes.hi) continue;
+      if (overlap(bytes, accesses[0].bytes))
+        throw error(SG_STATUS_INVALID_ARGUMENT, "%s->%s (%p) and %s->o (%p) overlap", name, each.name, each.of.data,
+                    name, o.of.data);
+      accesses[count++] = {bytes, false, true};
+    }
+    const std::int32_t most = order.most_lanes();
+    const device_model &model = on.model();
+    plan = std::make_shared<schedule>(
+        build_attention(form, model, most > 0 ? std::min(most, model.compute_lanes) : model.compute_lanes));
+    if (on.checks_hazards()) require_no_hazards(*plan);
+  }
+  if (order.records()) order.note_operation(SG_OPERATION_ATTENTION);
+  if (order.updates()) require_as_recorded(order, plan.get(), name);
+  ref<job> work = on.new_job();
+  if (!plan) return order.go(std::move(work), nullptr, 0, out_job);
+  plan_request request;
+  request.layer = layer_kind::attention;
+  work->give_schedule(std::make_shared<program>(std::vector<problem>(1), request, plan, on.model()));
+  work->operands.first = where;
+  order.go(std::move(work), accesses, order.untracked() && !order.records() ? 0 : count, out_job);
+}
+
+}  // namespace sg
+
+sg_status sg_attention_async(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit,
+                             sg_job **out_job) {
+  if (out_job) *out_job = nullptr;
+  return sg::guarded([&] {
+    const auto on = sg::context_of(context);
+    sg::require(desc, "desc");
+    const sg_attention_desc given = sg::options_of(desc, SG_ATTENTION_DESC_INIT, "desc");
+    sg::checked_submit order(*on, submit);
+    sg::submit_attention(*on, given, "desc", order, out_job);
+  });
+}
+
+sg_status sg_attention(sg_context *context, const sg_attention_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_attention_async(context, desc, submit, out_job); });
+}

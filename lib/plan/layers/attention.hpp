@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention, O = softmax(scale * Q * K^T + mask) * V for each head, as one schedule of one problem, whose operands are
+// K, Q, O and V in the slots of A, B, C and the bias. Scores are in the arena, for a block of queries of some heads at
+// a time.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/model/device_model.hpp"
+#include "plan/schedule/schedule.hpp"
+
+namespace sg {
+
+// Elements from one batch, head and token to the next; the elements of a token are contiguous.
+struct head_strides {
+  std::int64_t batch = 0, head = 0, token = 0;
+};
+
+struct attention_form {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1;  // heads is a multiple of kv_heads
+  std::int64_t queries = 0, keys = 0, width = 0, value_width = 0;
+  head_strides q, k, v, o;
+  sg_dtype type = SG_DTYPE_F32;
+  sg_compute compute = SG_COMPUTE_EXACT;
+  bool causal = false;
+  std::int64_t mask_offset = 0;  // query i has the keys j <= i + mask_offset
+  std::int64_t workspace = 0;    // limit of the arena in bytes; 0: by the model
+};
+
+// Bytes from an operand's first element to its end; 0 if it is empty.
+std::int64_t head_bytes(const attention_form &f, const head_strides &x, std::int64_t heads, std::int64_t tokens,
+                        std::int64_t width);
+
+// Of an attention with elements in O. lanes: compute lanes to use at most. Sets predicted_seconds and bound_seconds.
+// Throws SG_STATUS_OUT_OF_MEMORY if the workspace is too small for one query, with the requirement.
+schedule build_attention(const attention_form &f, const device_model &model, int lanes);
+
+}  // namespace sg

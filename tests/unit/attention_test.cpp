@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules of attention: free of hazards, within the workspace, each token of O written once, for any layout.
+#include "plan/layers/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "plan/schedule/hazard.hpp"
+#include "problems.hpp"
+
+namespace sg::test {
+namespace {
+
+// Batches, heads and tokens in any order, with gaps.
+head_strides any_strides(std::mt19937 &random, std::int64_t batch, std::int64_t heads, std::int64_t tokens,
+                         std::int64_t width) {
+  head_strides x;
+  std::array<std::pair<std::int64_t, std::int64_t *>, 3> dimensions = {
+      std::pair{batch, &x.batch}, {heads, &x.head}, {tokens, &x.token}};
+  std::shuffle(dimensions.begin(), dimensions.end(), random);
+  std::int64_t reach = width;
+  for (const auto &[count, stride] : dimensions) {
+    *stride = reach + (random() % 3 == 0 ? std::int64_t(random() % 5) : 0);
+    reach = *stride * count;
+  }
+  return x;
+}
+
+std::string text(const attention_form &f) {
+  std::ostringstream out;
+  out << f.batch << " " << f.heads << "/" << f.kv_heads << " " << f.queries << " x " << f.keys << " causal " << f.causal
+      << " " << f.mask_offset << " workspace " << f.workspace << " o " << f.o.batch << " " << f.o.head << " "
+      << f.o.token;
+  return out.str();
+}
+
+// By the offset of its first element: how often each token of O is written.
+std::map<std::int64_t, int> writes_of_o(const schedule &s) {
+  std::map<std::int64_t, int> writes;
+  const auto slot = std::int32_t(operand_name::c);
+  const std::int64_t size = size_of(s.buffers[std::size_t(slot)].type);
+  for (const command &c : s.commands) {
+    const view &o = c.views[0];
+    if (o.buffer != slot) continue;
+    for (std::int64_t item = 0; item < o.items; ++item)
+      for (std::int64_t row = 0; row < o.cols; ++row)
+        ++writes[((o.item + item) * s.buffers[std::size_t(slot)].item_stride + o.offset) / size + row * o.ld];
+  }
+  return writes;
+}
+
+void check(const attention_form &f, const device_model &model, int lanes) {
+  const schedule s = build_attention(f, model, lanes);
+  const auto hazards = check_hazards(s);
+  ASSERT_TRUE(hazards.empty()) << text(f) << ": " << hazards.front().text;
+  EXPECT_LE(s.device_bytes, f.workspace > 0 ? f.workspace : model.usable_memory()) << text(f);
+  EXPECT_LE(s.lanes[int(lane_kind::compute)], lanes);
+  std::map<std::int64_t, int> wanted;
+  for (std::int64_t b = 0; b < f.batch; ++b)
+    for (std::int64_t h = 0; h < f.heads; ++h)
+      for (std::int64_t t = 0; t < f.queries; ++t) wanted[b * f.o.batch + h * f.o.head + t * f.o.token] = 1;
+  EXPECT_EQ(wanted, writes_of_o(s)) << text(f);
+  EXPECT_LT(0, s.predicted_seconds);
+}
+
+TEST(attention, every_form_is_sound) {
+  std::mt19937 random(3);
+  const auto size = [&](std::int64_t most) { return std::int64_t(1 + random() % std::uint32_t(most)); };
+  for (int turn = 0; turn < 2000; ++turn) {
+    attention_form f;
+    f.batch = size(3), f.kv_heads = size(3), f.heads = f.kv_heads * size(3);
+    f.queries = size(40), f.keys = size(60) - 1, f.width = size(9) - 1, f.value_width = size(9);
+    constexpr sg_dtype types[] = {SG_DTYPE_F64, SG_DTYPE_F32, SG_DTYPE_F16, SG_DTYPE_BF16};
+    f.type = types[turn % 4];
+    f.q = any_strides(random, f.batch, f.heads, f.queries, f.width);
+    f.k = any_strides(random, f.batch, f.kv_heads, f.keys, f.width);
+    f.v = any_strides(random, f.batch, f.kv_heads, f.keys, f.value_width);
+    f.o = any_strides(random, f.batch, f.heads, f.queries, f.value_width);
+    f.causal = random() % 2 == 0, f.mask_offset = f.causal ? std::int64_t(random() % 41) - 20 : 0;
+    f.workspace = random() % 3 == 0 ? 0 : 1024 + std::int64_t(random() % 20000);
+    check(f, turn % 2 == 0 ? h200() : cores(3), 1 + turn % 4);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+attention_form dense(std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t queries,
+                     std::int64_t keys, std::int64_t width) {
+  attention_form f;
+  f.batch = batch, f.heads = heads, f.kv_heads = kv_heads, f.queries = queries, f.keys = keys;
+  f.width = f.value_width = width;
+  f.q = f.o = {heads * queries * width, queries * width, width};
+  f.k = f.v = {kv_heads * keys * width, keys * width, width};
+  f.type = SG_DTYPE_BF16;
+  return f;
+}
+
+// Heads of all batches are one batch of GEMMs; query heads with the same keys are the rows of one.
+TEST(attention, dense_heads_are_three_commands) {
+  EXPECT_EQ(3u, build_attention(dense(4, 8, 8, 64, 64, 64), h200(), 1).commands.size());
+  EXPECT_EQ(3u, build_attention(dense(4, 8, 2, 64, 64, 64), h200(), 1).commands.size());
+  EXPECT_EQ(3u, build_attention(dense(4, 32, 8, 1, 4096, 128), h200(), 4).commands.size());
+  EXPECT_EQ(3u, build_attention(dense(4, 8, 1, 16, 64, 64), h200(), 1).commands.size());
+}
+
+TEST(attention, a_long_sequence_stays_in_its_workspace) {
+  attention_form f = dense(1, 16, 16, 65536, 65536, 128);
+  const schedule whole = build_attention(f, h200(), 4);
+  EXPECT_LE(whole.device_bytes, std::int64_t(256) << 20);
+  EXPECT_EQ(2, whole.lanes[int(lane_kind::compute)]);
+  f.causal = true;
+  const schedule causal = build_attention(f, h200(), 4);
+  EXPECT_LT(causal.flops, 0.6 * whole.flops);
+  f.workspace = 100;
+  try {
+    build_attention(f, h200(), 4);
+    FAIL();
+  } catch (const error &e) {
+    EXPECT_EQ(SG_STATUS_OUT_OF_MEMORY, e.status());
+  }
+}
+
+// Every core has work.
+TEST(attention, cores_share_the_heads_and_queries) {
+  EXPECT_EQ(8, build_attention(dense(1, 2, 2, 512, 512, 64), cores(8), 8).lanes[int(lane_kind::compute)]);
+  EXPECT_EQ(8, build_attention(dense(8, 1, 1, 16, 512, 64), cores(8), 8).lanes[int(lane_kind::compute)]);
+}
+
+}  // namespace
+}  // namespace sg::test
