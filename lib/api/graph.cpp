@@ -31,6 +31,7 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_NORM: return "a norm";
     case SG_OPERATION_DEQUANTIZE: return "a dequantization";
     case SG_OPERATION_ROTARY: return "a rotary embedding";
+    case SG_OPERATION_CONVERT: return "a conversion";
   }
   return "no operation";
 }
@@ -85,7 +86,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_ROTARY)
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_CONVERT)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -112,6 +113,8 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.dequantize, sg_dequantize_desc(SG_DEQUANTIZE_DESC_INIT), "desc->dequantize", submit_dequantize);
     case SG_OPERATION_ROTARY:
       return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
+    case SG_OPERATION_CONVERT:
+      return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

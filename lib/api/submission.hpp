@@ -123,6 +123,8 @@ void submit_rotary(context &on, const sg_rotary_desc &desc, const char *name, ch
 // Submits operations of convert.h. `name`: as above.
 void submit_dequantize(context &on, const sg_dequantize_desc &desc, const char *name, checked_submit &order,
                        sg_job **out_job);
+void submit_convert(context &on, const sg_convert_desc &desc, const char *name, checked_submit &order,
+                    sg_job **out_job);
 
 // Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,

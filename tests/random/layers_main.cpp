@@ -177,12 +177,13 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
       case 3: return dequantize();
       case 4: return rotary();
+      case 5: return convert(out);
       default: return gemm(out);
     }
   }
@@ -280,6 +281,33 @@ class chain {
         values[second] = before[first] * s + before[second] * c;
       }
     write(y, values);
+  }
+
+  // From f64, or from small values of f32.
+  void convert(const part &c) {
+    const sg_op op = random_.below(2) ? SG_OP_N : SG_OP_T;
+    const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
+    const bool transposes = op == SG_OP_T, moves = transposes != (layout != c.layout);
+    part a = any_part(transposes ? c.cols : c.rows, transposes ? c.rows : c.cols, layout);
+    part beside = a;
+    beside.matrix = c.matrix, beside.start = c.start;
+    if (random_.below(3) == 0 && beside.at(a.rows - 1, a.cols - 1) < elements) a = beside;
+    const bool from_f32 = random_.below(3) == 0;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < c.rows; ++i)
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        const std::int64_t row = transposes ? j : i, col = transposes ? i : j;
+        values.push_back(from_f32 ? double(floats_[std::size_t(a.at(row, col))]) : host(a, row, col));
+      }
+    if (from_f32 && std::any_of(values.begin(), values.end(), [](double value) { return std::fabs(value) > 8; }))
+      return;
+    sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+    desc.a = view(a), desc.c = view(c), desc.op_a = op;
+    if (from_f32) desc.a.data = on_device_.of_f32 + a.start, desc.a.dtype = SG_DTYPE_F32;
+    note(transposes ? "transpose" : "convert", c);
+    const bool stays = !moves && a.matrix == c.matrix && a.start == c.start;
+    if (accepted(sg_convert_async(context_, &desc, &submit_, nullptr), !from_f32 && !stays && share(a, c)))
+      write(c, values);
   }
 
   // New values in all of them, which earlier steps have read.

@@ -34,7 +34,7 @@ static PyObject *converted_result(call *in, PyObject *given, PyObject *like, sg_
     PyObject *array = settled(in, given, "out");
     return array ? Py_NewRef(array) : NULL;
   }
-  like = settled(in, like, "x");
+  like = settled(in, like, "the operand");
   return like ? new_result(like, dtype, shape, false) : NULL;
 }
 
@@ -82,6 +82,46 @@ PyObject *submit_dequantize(PyObject *self, PyObject *args) {
     return NULL;
   if (target_of(to, &in.to) && call_begin(&in, type) && fill_dequantize(&in, &desc, &result, &g))
     made = submit_operation(&in, &order, run_dequantize, &desc, result);
+  call_done(&in);
+  Py_CLEAR(result);
+  return made;
+}
+
+static bool fill_convert(call *in, sg_convert_desc *d, PyObject **result, PyObject *const operands[3]) {
+  view a, out;
+  if (!see_rows(in, operands[0], "a", false, &a, &d->a)) return false;
+  gemm_shape shape = shape_with(&a, a.shape[a.ndim - 1]);
+  if (d->op_a != SG_OP_N) {
+    if (a.ndim != 2) return raise_argument("a has %d dimensions; only a matrix is transposed", a.ndim);
+    shape.extent[0] = a.shape[1];
+    shape.extent[1] = a.shape[0];
+  }
+  const int dtype = operands[2] == Py_None ? (int)a.dtype : dtype_of_name(operands[2]);
+  if (dtype < 0) return false;
+  *result = converted_result(in, operands[1], operands[0], (sg_dtype)dtype, &shape);
+  return *result && see_rows(in, *result, "out", true, &out, &d->c) && require_shape(&out, "out", &shape);
+}
+
+static sg_status run_convert(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_convert_async(on, desc, submit, out);
+}
+
+/* submit_convert(type, target, a, out, dtype, op, stream, after, priority, untracked, timeout, label): a Job whose
+ * result is out. */
+PyObject *submit_convert(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  PyObject *to, *operands[3], *made = NULL, *result = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+  int op;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOiOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &op, &order.stream,
+                        &order.after, &order.priority, &order.untracked, &order.timeout, &order.label))
+    return NULL;
+  desc.op_a = (sg_op)op;
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_convert(&in, &desc, &result, operands))
+    made = submit_operation(&in, &order, run_convert, &desc, result);
   call_done(&in);
   Py_CLEAR(result);
   return made;

@@ -696,6 +696,16 @@ class Context(_Handle):
         pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
         priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
+    def convert_async(
+        self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def convert(
+        self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
     def dequantize_async(
         self, x: _Source, scales: _Source, zero_points: _Source | None = ..., out: _Source | None = ..., *,
         quantization: Quantization | str = ..., dtype: str | None = ..., stream: Stream | None = ...,

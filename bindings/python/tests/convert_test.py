@@ -61,6 +61,22 @@ class Convert(unittest.TestCase):
                             wanted = (wide - np.repeat(zeros.astype(np.float32), block, axis=-1)) * factors
                             np.testing.assert_allclose(self.fetch(result, shape, dtype), wanted, rtol=rtol, atol=1e-7)
 
+    def test_convert(self):
+        types = (np.float64, np.float32, np.float16)
+        for source in types:
+            for target in types:
+                for shape in [(5,), (3, 70), (2, 3, 8), (300, 200)]:
+                    with self.subTest(source=source, target=target, shape=shape):
+                        a = self.random.standard_normal(shape).astype(source)
+                        placed, out = self.place(a), self.place(np.zeros(shape, target))
+                        result = self.context.convert(placed, out)
+                        self.assertIs(out, result)
+                        np.testing.assert_array_equal(a.astype(target), self.fetch(result, shape, target))
+                        if len(shape) == 2:
+                            out = self.place(np.zeros(shape[::-1], target))
+                            result = self.context.convert(placed, out, op_a="T")
+                            np.testing.assert_array_equal(a.T.astype(target), self.fetch(result, shape[::-1], target))
+
     @unittest.skipUnless(DEVICE == "cpu", "new results are in host memory")
     def test_results_are_made(self):
         x, scales = np.ones((3, 32), np.int8), np.full((3, 2), 2, np.float16)
@@ -69,6 +85,11 @@ class Convert(unittest.TestCase):
         result = self.context.dequantize(x, scales, quantization=sg.Quantization.I4, dtype="f32")
         self.assertEqual(((3, 64), np.float32), (result.shape, result.dtype))
         self.assertEqual([2, 0], result[0, :2].tolist())
+        a = np.arange(6, dtype=np.float64).reshape(2, 3)
+        result = self.context.convert(a.T, dtype="f16")  # a view in column-major order
+        self.assertEqual(((3, 2), np.float16), (result.shape, result.dtype))
+        np.testing.assert_array_equal(a.T, result)
+        np.testing.assert_array_equal(a.T, self.context.convert(a, op_a="T"))
 
     @unittest.skipUnless(DEVICE == "cpu", "operands in host memory")
     def test_weights_of_a_gemm_in_order(self):
@@ -89,6 +110,9 @@ class Convert(unittest.TestCase):
             (lambda: self.context.dequantize(x, scales, x, out), r"zero_points has shape \(2, 8\); it must be \(2, 2\)"),
             (lambda: self.context.dequantize(x, scales, out=scales), r"out has shape \(2, 2\); it must be \(2, 8\)"),
             (lambda: self.context.dequantize(x, scales, out=out, dtype="f9"), "dtype is 'f9'"),
+            (lambda: self.context.convert(out, scales), r"out has shape \(2, 2\); it must be \(2, 8\)"),
+            (lambda: self.context.convert(vector, vector, op_a="T"), "a has 1 dimensions; only a matrix is transposed"),
+            (lambda: self.context.convert(out, out, op_a="Q"), "op_a is 'Q'"),
         ]:
             with self.assertRaisesRegex(sg.InvalidArgument, text):
                 call()

@@ -77,6 +77,11 @@ sg_status rotary(const sg_backend_command &what, workspace &space) noexcept {
   return run_rotary(as<sg_backend_rotary>(what), space);
 }
 
+bool supports_convert(const sg_backend_command &what) noexcept { return has_convert(as<sg_backend_convert>(what)); }
+sg_status convert(const sg_backend_command &what, workspace &space) noexcept {
+  return run_convert(as<sg_backend_convert>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -90,6 +95,7 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_norm), supports_norm, norm},
     {sizeof(sg_backend_dequantize), supports_dequantize, dequantize},
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
+    {sizeof(sg_backend_convert), supports_convert, convert},
 };
 
 constexpr bool fit() noexcept {

@@ -36,6 +36,10 @@ bool supports_rotary(const sg_backend_command &command) noexcept {
   return has_rotary(command_as<sg_backend_rotary>(command));
 }
 
+bool supports_convert(const sg_backend_command &command) noexcept {
+  return has_convert(command_as<sg_backend_convert>(command));
+}
+
 }  // namespace
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
@@ -46,6 +50,7 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation norm{"norm", supports_layer<sg_backend_norm>, work_as<sg_backend_norm>};
   static constexpr operation dequantize{"dequantization", supports_dequantize, work_as<sg_backend_dequantize>};
   static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
+  static constexpr operation convert{"conversion", supports_convert, work_as<sg_backend_convert>};
   switch (kind) {
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
@@ -53,6 +58,7 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_NORM: return &norm;
     case SG_BACKEND_DEQUANTIZE: return &dequantize;
     case SG_BACKEND_ROTARY: return &rotary;
+    case SG_BACKEND_CONVERT: return &convert;
     default: return nullptr;
   }
 }

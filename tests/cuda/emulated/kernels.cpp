@@ -78,6 +78,10 @@ cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexce
                 [what] { sim::run_rotary(what, at(what.x), at(what.y), at(what.cos), at(what.sin)); });
 }
 
+cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noexcept {
+  return launch(in, {what.a, what.c}, [what] { sim::run_convert(what, at(what.a), at(what.c)); });
+}
+
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {
   return launch(
       in, {products->c, products->bias}, [all = std::vector<gemm_epilogue>(products, products + count), type] {

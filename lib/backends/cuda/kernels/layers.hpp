@@ -12,5 +12,6 @@ cudaError_t launch_softmax(const sg_backend_softmax &what, cudaStream_t in) noex
 cudaError_t launch_norm(const sg_backend_norm &what, cudaStream_t in) noexcept;
 cudaError_t launch_dequantize(const sg_backend_dequantize &what, cudaStream_t in) noexcept;
 cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexcept;
+cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noexcept;
 
 }  // namespace sg::cuda

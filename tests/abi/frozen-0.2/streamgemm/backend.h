@@ -71,7 +71,8 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_SOFTMAX = 7,     /**< sg_backend_softmax. */
   SG_BACKEND_NORM = 8,        /**< sg_backend_norm. */
   SG_BACKEND_DEQUANTIZE = 9,  /**< sg_backend_dequantize. */
-  SG_BACKEND_ROTARY = 10      /**< sg_backend_rotary. */
+  SG_BACKEND_ROTARY = 10,     /**< sg_backend_rotary. */
+  SG_BACKEND_CONVERT = 11     /**< sg_backend_convert. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -245,6 +246,22 @@ typedef struct sg_backend_rotary {
   const void *sin;           /**< Likewise. */
   int64_t sin_row;           /**< From row to row of sin. */
 } sg_backend_rotary;
+
+/** C = op(A), cast to C's type as sg_convert_desc describes it; column major. C may be A itself with op N, types of one size
+ * and equal leading dimensions. */
+typedef struct sg_backend_convert {
+  sg_backend_command header; /**< SG_BACKEND_CONVERT. */
+  int64_t m;                 /**< Rows of op(A) and C. */
+  int64_t n;                 /**< Their columns. */
+  sg_op op;                  /**< N or T. */
+  sg_dtype in_type;          /**< Of A: f64, f32, f16 or bf16. */
+  sg_dtype out_type;         /**< Of C: likewise. */
+  uint32_t reserved;         /**< 0. */
+  const void *a;             /**< Read. */
+  int64_t lda;               /**< In elements. */
+  void *c;                   /**< The result. */
+  int64_t ldc;               /**< In elements. */
+} sg_backend_convert;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

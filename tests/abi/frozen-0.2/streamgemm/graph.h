@@ -36,7 +36,8 @@ typedef enum sg_operation {
   SG_OPERATION_SOFTMAX = 5,     /**< sg_softmax_async. */
   SG_OPERATION_NORM = 6,        /**< sg_norm_async. */
   SG_OPERATION_DEQUANTIZE = 7,  /**< sg_dequantize_async. */
-  SG_OPERATION_ROTARY = 8       /**< sg_rotary_async. */
+  SG_OPERATION_ROTARY = 8,      /**< sg_rotary_async. */
+  SG_OPERATION_CONVERT = 9      /**< sg_convert_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -69,11 +70,12 @@ typedef struct sg_operation_desc {
   const sg_norm_desc *norm;               /**< SG_OPERATION_NORM. */
   const sg_dequantize_desc *dequantize;   /**< SG_OPERATION_DEQUANTIZE. */
   const sg_rotary_desc *rotary;           /**< SG_OPERATION_ROTARY. */
+  const sg_convert_desc *convert;         /**< SG_OPERATION_CONVERT. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
 #define SG_OPERATION_DESC_INIT                                                                                        \
-  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).
