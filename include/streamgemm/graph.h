@@ -19,6 +19,7 @@
 
 #include <streamgemm/axpby.h>
 #include <streamgemm/convert.h>
+#include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
@@ -37,7 +38,8 @@ typedef enum sg_operation {
   SG_OPERATION_NORM = 6,        /**< sg_norm_async. */
   SG_OPERATION_DEQUANTIZE = 7,  /**< sg_dequantize_async. */
   SG_OPERATION_ROTARY = 8,      /**< sg_rotary_async. */
-  SG_OPERATION_CONVERT = 9      /**< sg_convert_async. */
+  SG_OPERATION_CONVERT = 9,     /**< sg_convert_async. */
+  SG_OPERATION_GATHER = 10      /**< sg_gather_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -71,11 +73,12 @@ typedef struct sg_operation_desc {
   const sg_dequantize_desc *dequantize;   /**< SG_OPERATION_DEQUANTIZE. */
   const sg_rotary_desc *rotary;           /**< SG_OPERATION_ROTARY. */
   const sg_convert_desc *convert;         /**< SG_OPERATION_CONVERT. */
+  const sg_gather_desc *gather;           /**< SG_OPERATION_GATHER. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
 #define SG_OPERATION_DESC_INIT                                                                                        \
-  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).

@@ -126,6 +126,9 @@ void submit_dequantize(context &on, const sg_dequantize_desc &desc, const char *
 void submit_convert(context &on, const sg_convert_desc &desc, const char *name, checked_submit &order,
                     sg_job **out_job);
 
+// Submits a gather. `name`: as above.
+void submit_gather(context &on, const sg_gather_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
+
 // Submits a copy. `width_name`: the name of the width in messages.
 void submit_copy(context &to, void *dst, std::uint64_t dst_pitch, const void *src, std::uint64_t src_pitch,
                  const char *width_name, std::uint64_t width, std::uint64_t height, checked_submit &order,

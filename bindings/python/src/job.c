@@ -224,6 +224,7 @@ static PyMethodDef functions[] = {
     {"submit_layer", submit_layer, METH_VARARGS, NULL},
     {"submit_rotary", submit_rotary, METH_VARARGS, NULL},
     {"submit_convert", submit_convert, METH_VARARGS, NULL},
+    {"submit_gather", submit_gather, METH_VARARGS, NULL},
     {"submit_dequantize", submit_dequantize, METH_VARARGS, NULL},
     {"make_plan", make_plan, METH_VARARGS, NULL},
     {"record_gemm", record_gemm, METH_VARARGS, NULL},

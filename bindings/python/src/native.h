@@ -149,6 +149,7 @@ PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
 PyObject *submit_rotary(PyObject *self, PyObject *args);
 PyObject *submit_dequantize(PyObject *self, PyObject *args);
+PyObject *submit_gather(PyObject *self, PyObject *args);
 PyObject *submit_convert(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
 

@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of convert.h. Each public function lists all of its parameters."""
+"""The operations of convert.h and gather.h. Each public function lists all of its parameters."""
 
 from . import _raw
-from ._enums import Op, Quantization, value_of
+from ._enums import IndexType, Op, Quantization, value_of
 from ._job import Job, finished
 
 _NOTHING = ()
 
 
+def _words(indices, index_type):
+    """Indices as words of i32, and their type."""
+    if index_type is not None:
+        return indices, value_of(IndexType, index_type, "index_type")
+    try:
+        with memoryview(indices) as seen:
+            wide = seen.itemsize == 8 and seen.format in ("q", "l") and seen.ndim == 1 and seen.c_contiguous
+    except (TypeError, ValueError):  # no buffer: it is in device memory
+        wide = False
+    return (memoryview(indices).cast("B").cast("i"), IndexType.I64) if wide else (indices, IndexType.I32)
+
+
 # fmt: off
 class ConvertMethods:
-    """The operations of a Context that change how elements are stored. It has _target."""
+    """The operations of a Context that change how and where elements are stored. It has _target."""
 
     def dequantize_async(
         self, x, scales, zero_points=None, out=None, *, quantization="i8", dtype=None, stream=None, after=_NOTHING,
@@ -74,5 +86,41 @@ class ConvertMethods:
         return finished(self.convert_async(
             a, out, dtype=dtype, op_a=op_a, stream=stream, after=after, priority=priority, untracked=untracked,
             timeout=timeout, label=label,
+        ))
+
+    def gather_async(
+        self, table, indices, out=None, *, index_type=None, from_end=False, nan=False, stream=None, after=_NOTHING,
+        priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Submits out[i] = table[indices[i]], row by row, and returns its Job at once. Indices are read when it runs.
+
+        table: a matrix of any element type, or a Job. In device memory, unless the device is the cpu; so is all else.
+        indices: a vector of i32 or i64 (numpy.int32, numpy.int64).
+        out: the matrix that is written, with a row for each index; None makes a new one.
+        index_type: "i32", or "i64" of a vector in device memory, given as i32 with two elements for each index; None: as
+        the array says, and i32 in device memory.
+        from_end: indices below 0 count from the table's end, as in NumPy.
+        nan: the row of an index out of range becomes NaN, not 0.
+        stream, after, priority, untracked, timeout, label: as for gemm_async.
+        """
+        words, index_type = _words(indices, index_type)
+        flags = (_raw.SG_GATHER_FROM_END if from_end else 0) | (_raw.SG_GATHER_NAN if nan else 0)
+        return _raw.submit_gather(
+            Job, self._target or self._open_target(), table, words, out, index_type, flags, stream, after, priority,
+            untracked, timeout, label,
+        )
+
+    def gather(
+        self, table, indices, out=None, *, index_type=None, from_end=False, nan=False, stream=None, after=_NOTHING,
+        priority=0, untracked=False, timeout=None, label=None,
+    ):
+        """Computes out[i] = table[indices[i]], row by row, waits, and returns out.
+
+        table, indices, out, index_type, from_end, nan, stream, after, priority, untracked, timeout, label: as for
+        gather_async.
+        """
+        return finished(self.gather_async(
+            table, indices, out, index_type=index_type, from_end=from_end, nan=nan, stream=stream, after=after,
+            priority=priority, untracked=untracked, timeout=timeout, label=label,
         ))
 # fmt: on

@@ -6,6 +6,7 @@
 #include "axpby.hpp"
 #include "convert.hpp"
 #include "elementwise.hpp"
+#include "gather.hpp"
 #include "gemm.hpp"
 #include "layers.hpp"
 #include "select.hpp"
@@ -82,6 +83,10 @@ sg_status convert(const sg_backend_command &what, workspace &space) noexcept {
   return run_convert(as<sg_backend_convert>(what), space);
 }
 
+sg_status gather(const sg_backend_command &what, workspace &space) noexcept {
+  return run_gather(as<sg_backend_gather>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -96,6 +101,7 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_dequantize), supports_dequantize, dequantize},
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
     {sizeof(sg_backend_convert), supports_convert, convert},
+    {sizeof(sg_backend_gather), always, gather},
 };
 
 constexpr bool fit() noexcept {

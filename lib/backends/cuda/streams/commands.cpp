@@ -47,7 +47,8 @@ bool supports_gemm(const sg_backend_gemm &what) noexcept {
 bool supports(const device &, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
-    case SG_BACKEND_COPY: return true;
+    case SG_BACKEND_COPY:
+    case SG_BACKEND_GATHER: return true;
     case SG_BACKEND_REDUCE: return is_accumulated(as<sg_backend_reduce>(what).out_type);
     case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
@@ -87,6 +88,8 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
       return in.owner().check(launch_rotary(as<sg_backend_rotary>(what), in.native()), "starting a rotary embedding");
     case SG_BACKEND_CONVERT:
       return in.owner().check(launch_convert(as<sg_backend_convert>(what), in.native()), "starting a conversion");
+    case SG_BACKEND_GATHER:
+      return in.owner().check(launch_gather(as<sg_backend_gather>(what), in.native()), "starting a gather");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }
