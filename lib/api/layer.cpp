@@ -2,6 +2,7 @@
 #include "api/layer.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -95,7 +96,7 @@ bool same_views(const schedule &was, const schedule &now) {
 bool same_options(const payload &was, const payload &now) {
   return std::visit(
       [&was]<class Operation>(const Operation &what) {
-        if constexpr (requires { what == what; }) {
+        if constexpr (std::equality_comparable<Operation>) {
           const auto *other = std::get_if<Operation>(&was);
           return other != nullptr && *other == what;
         } else {

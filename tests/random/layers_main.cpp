@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random chains of the operations of layers.h and convert.h and GEMMs on overlapping views of a few matrices, submitted
-// without waits between them or recorded in a graph: the result must be that of one after another. Overlap is refused
-// exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
+// Random chains of the operations of layers.h, convert.h and gather.h and GEMMs on overlapping views of a few matrices,
+// submitted without waits between them or recorded in a graph: the result must be that of one after another. Overlap is
+// refused exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
