@@ -201,6 +201,32 @@ static inline sg_status sg_flat_rotary_async(sg_context *context, SG_FLAT_MATRIX
   return sg_rotary_async(context, &desc, &submit, out_job);
 }
 
+/* sg_dequantize_async. zero_points is 0 without them. */
+static inline sg_status sg_flat_dequantize_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(scales),
+                                                 SG_FLAT_MATRIX(zero_points), SG_FLAT_MATRIX(y), int64_t block_size,
+                                                 int32_t quantization, SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
+  desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
+  desc.scales = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(scales));
+  desc.zero_points = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(zero_points));
+  desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
+  desc.block_size = block_size;
+  desc.quantization = (sg_quantization)quantization;
+  return sg_dequantize_async(context, &desc, &submit, out_job);
+}
+
+/* sg_convert_async. */
+static inline sg_status sg_flat_convert_async(sg_context *context, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(c), int32_t op_a,
+                                              SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+  desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
+  desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
+  desc.op_a = (sg_op)op_a;
+  return sg_convert_async(context, &desc, &submit, out_job);
+}
+
 /* sg_copy_async. */
 static inline sg_status sg_flat_copy_async(sg_context *context, int64_t dst, int64_t src, int64_t bytes, SG_FLAT_SUBMIT,
                                            sg_job **out_job) {

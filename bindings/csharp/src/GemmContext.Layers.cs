@@ -113,6 +113,48 @@ namespace StreamGemm {
       });
     }
 
+    /// <summary>Submits C = op(A), cast to C's type with one rounding, and returns at once. The layouts may differ.</summary>
+    /// <param name="a">A; only read.</param>
+    /// <param name="opA">N, or T: the transpose.</param>
+    /// <param name="c">The result; may be A if no element moves.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task ConvertAsync(in Matrix a, Op opA, in Matrix c, SubmitOptions options = null,
+                             CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix from = a, to = c;
+      return Layer(to, options, cancellationToken, (pending, o) => {
+        long atA = pending.PinA(from), atC = pending.PinC(to);
+        return RawPINVOKE.sg_flat_convert_async(handle.Token,
+          atA, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
+          atC, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)opA,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    /// <summary>Submits Y = (X - zero points) * scales, by blocks of a row, and returns at once. All matrices are row major.</summary>
+    /// <param name="quantization">How values are stored.</param>
+    /// <param name="blockSize">Consecutive values of a row that share a scale.</param>
+    /// <param name="x">The quantized values, of I8: of I4 two in a byte, the first in the low four bits; only read.</param>
+    /// <param name="scales">One for each block, of F32, F16 or BF16; only read.</param>
+    /// <param name="zeroPoints">Likewise, of I8; default(Matrix): zeros.</param>
+    /// <param name="y">The result, of F32, F16 or BF16.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task DequantizeAsync(Quantization quantization, long blockSize, in Matrix x, in Matrix scales, in Matrix zeroPoints,
+                                in Matrix y, SubmitOptions options = null,
+                                CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix from = x, factors = scales, zeros = zeroPoints, to = y;
+      return Layer(to, options, cancellationToken, (pending, o) => {
+        long atX = pending.PinA(from), atScales = pending.PinB(factors), atZeros = pending.PinBias(zeros), atY = pending.PinC(to);
+        return RawPINVOKE.sg_flat_dequantize_async(handle.Token,
+          atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
+          atScales, factors.Rows, factors.Cols, factors.Ld, (int)factors.DType, (int)factors.Layout,
+          atZeros, zeros.Rows, zeros.Cols, zeros.Ld, (int)zeros.DType, (int)zeros.Layout,
+          atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, blockSize, (int)quantization,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
     delegate int LayerCall(Pending pending, Native.Order order);
 
     // Pins and submits in `call`; the task completes with the job.

@@ -65,6 +65,32 @@ static class LayersTest {
     Holds(new double[,] { { -8, 9 }, { -8, 9 } }, y, "by tables");
   }
 
+  public static async Task Conversions() {
+    Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), c = context.AllocateDevice(24).Matrix(3, 2, DType.F32);
+    await context.ConvertAsync(a, Op.T, c);
+    var found = new float[3, 2];
+    context.Copy(c, found);
+    Numbers.Same(new float[,] { { 1, 4 }, { 2, 5 }, { 3, 6 } }, found, "transposed");
+  }
+
+  public static async Task Dequantization() {
+    Matrix x = context.AllocateDevice(2).Matrix(1, 2, DType.I8), zeros = context.AllocateDevice(2).Matrix(1, 2, DType.I8);
+    Matrix scales = context.AllocateDevice(8).Matrix(1, 2, DType.F32), y = context.AllocateDevice(16).Matrix(1, 4, DType.F32);
+    context.Copy(new sbyte[,] { { 0x21, -113 } }, x);  // 1 2, -1 -8
+    context.Copy(new sbyte[,] { { 1, -1 } }, zeros);
+    context.Copy(new float[,] { { 10, 100 } }, scales);
+    var found = new float[1, 4];
+    await context.DequantizeAsync(Quantization.I4, 2, x, scales, none, y);
+    context.Copy(y, found);
+    Numbers.Same(new float[,] { { 10, 20, -100, -800 } }, found, "without zero points");
+    await context.DequantizeAsync(Quantization.I4, 2, x, scales, zeros, y);
+    context.Copy(y, found);
+    Numbers.Same(new float[,] { { 0, 10, 0, -700 } }, found, "with zero points");
+    Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, y, none, y); }, "scales is 1 x 4");
+    Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, scales, context.AllocateDevice(1).Matrix(1, 1, DType.I8), y); }, "zeroPoints is 1 x 1");
+    Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 3, x, scales, none, y); }, "blockSize is 3");
+  }
+
   public static async Task ArraysArePinned() {
     var values = new double[,] { { -1, 2 } };
     if (Harness.Device != "cpu") {

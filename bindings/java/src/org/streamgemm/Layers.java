@@ -8,7 +8,7 @@ import org.streamgemm.internal.Native;
 
 /**
  * The operations of deep networks between their GEMMs, as jobs of a context: see {@link Context#layers}. Types are F64, F32, F16
- * and BF16, the same for all operands. On a device with memory of its own, operands are in device memory. The result may be the
+ * and BF16, the same for all operands if not said otherwise. On a device with memory of its own, operands are in device memory. The result may be the
  * operand itself, by the same {@link Matrix}.
  */
 public final class Layers {
@@ -157,6 +157,48 @@ public final class Layers {
     if (values.rows != 1 || values.cols != x.cols || values.dtype != x.dtype || !contiguous)
       throw new StreamGemmException.InvalidArgument(name + " is " + values + "; with x, which is " + x + ", it is a row of " + x.cols
           + " contiguous values of " + x.dtype);
+  }
+
+  /**
+   * C = op(A), cast to C's type with one rounding. The layouts may differ.
+   *
+   * @param a only read
+   * @param opA N, or T: the transpose
+   * @param c the result; may be A if no element moves
+   * @param submit order and priority
+   * @return a future of C
+   */
+  public Job<Matrix> convertAsync(Matrix a, Op opA, Matrix c, Submit submit) {
+    return launch(c, submit,
+        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_convert_async(on, at[0], a.rows, a.cols, a.ld, a.dtype.value, a.layout.value, at[1], c.rows,
+                c.cols, c.ld, c.dtype.value, c.layout.value, opA.value, stream, after, count, priority, flags, queue, tag,
+                options, deadline, label),
+        new String[] {"a"}, a);
+  }
+
+  /**
+   * Y = (X - zero points) * scales, by blocks of a row. All matrices are row major.
+   *
+   * @param quantization how values are stored
+   * @param blockSize consecutive values of a row that share a scale
+   * @param x the quantized values, of I8: of I4 two in a byte, the first in the low four bits; only read
+   * @param scales one for each block, of F32, F16 or BF16; only read
+   * @param zeroPoints likewise, of I8; null: zeros
+   * @param y the result, of F32, F16 or BF16
+   * @param submit order and priority
+   * @return a future of Y
+   */
+  public Job<Matrix> dequantizeAsync(Quantization quantization, long blockSize, Matrix x, Matrix scales, Matrix zeroPoints,
+      Matrix y, Submit submit) {
+    Matrix zeros = zeroPoints == null ? NONE : zeroPoints;
+    return launch(y, submit,
+        (on, at, stream, after, count, priority, flags, queue, tag, options, deadline, label)
+            -> Native.sg_flat_dequantize_async(on, at[0], x.rows, x.cols, x.ld, x.dtype.value, x.layout.value, at[1],
+                scales.rows, scales.cols, scales.ld, scales.dtype.value, scales.layout.value, at[2], zeros.rows, zeros.cols,
+                zeros.ld, zeros.dtype.value, zeros.layout.value, at[3], y.rows, y.cols, y.ld, y.dtype.value, y.layout.value,
+                blockSize, quantization.value, stream, after, count, priority, flags, queue, tag, options, deadline, label),
+        new String[] {"x", "scales", "zeroPoints"}, x, scales, zeroPoints);
   }
 
   /**

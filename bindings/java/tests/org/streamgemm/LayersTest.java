@@ -101,6 +101,39 @@ public class LayersTest {
   }
 
   @Test
+  public void conversions() {
+    Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
+    Matrix c = context.deviceMatrix(DType.F32, 3, 2);
+    context.layers().convertAsync(a, Op.T, c, DEFAULTS).join();
+    float[] found = new float[6];
+    context.copyAsync(Matrix.of(found, 3, 2), c).join();
+    assertArrayEquals(new float[] {1, 4, 2, 5, 3, 6}, found, 0);
+  }
+
+  @Test
+  public void dequantization() {
+    Matrix x = context.deviceMatrix(DType.I8, 1, 2);
+    Matrix scales = context.deviceMatrix(DType.F32, 1, 2);
+    Matrix zeros = context.deviceMatrix(DType.I8, 1, 2);
+    Matrix y = context.deviceMatrix(DType.F32, 1, 4);
+    java.nio.ByteBuffer codes = java.nio.ByteBuffer.allocateDirect(2).put(new byte[] {0x21, (byte) 0x8f}).flip(); // 1 2, -1 -8
+    java.nio.ByteBuffer points = java.nio.ByteBuffer.allocateDirect(2).put(new byte[] {1, -1}).flip();
+    context.copyAsync(x, Matrix.of(codes, DType.I8, 1, 2)).join();
+    context.copyAsync(zeros, Matrix.of(points, DType.I8, 1, 2)).join();
+    context.copyAsync(scales, Matrix.of(new float[] {10, 100}, 1, 2)).join();
+    float[] found = new float[4];
+    context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, null, y, DEFAULTS).join();
+    context.copyAsync(Matrix.of(found, 1, 4), y).join();
+    assertArrayEquals(new float[] {10, 20, -100, -800}, found, 0);
+    context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, zeros, y, DEFAULTS).join();
+    context.copyAsync(Matrix.of(found, 1, 4), y).join();
+    assertArrayEquals(new float[] {0, 10, 0, -700}, found, 0);
+    refused("blockSize is 3", () -> context.layers().dequantizeAsync(Quantization.I4, 3, x, scales, null, y, DEFAULTS));
+    refused("zeroPoints is 1 x 4",
+        () -> context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, context.deviceMatrix(DType.I8, 1, 4), y, DEFAULTS));
+  }
+
+  @Test
   public void arraysAreCopied() {
     double[] values = {-1, 2};
     Matrix x = Matrix.of(values, 1, 2);
