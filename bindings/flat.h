@@ -139,6 +139,94 @@ static inline sg_status sg_flat_plan_run_async(sg_plan *plan, SG_FLAT_GEMM, SG_F
   return sg_plan_run_async(plan, &desc, &submit, out_job);
 }
 
+/* sg_elementwise_async. b is 0 with functions of one operand. */
+static inline sg_status sg_flat_elementwise_async(sg_context *context, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(b),
+                                                  SG_FLAT_MATRIX(c), int32_t function, SG_FLAT_SUBMIT,
+                                                  sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_elementwise_desc desc = SG_ELEMENTWISE_DESC_INIT;
+  desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
+  desc.b = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(b));
+  desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
+  desc.function = (sg_function)function;
+  return sg_elementwise_async(context, &desc, &submit, out_job);
+}
+
+/* sg_softmax_async. */
+static inline sg_status sg_flat_softmax_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y), int32_t mask,
+                                              int64_t mask_offset, SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_softmax_desc desc = SG_SOFTMAX_DESC_INIT;
+  desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
+  desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
+  desc.mask = (sg_mask)mask;
+  desc.mask_offset = mask_offset;
+  return sg_softmax_async(context, &desc, &submit, out_job);
+}
+
+/* sg_norm_async. gamma and beta are addresses, or 0. */
+static inline sg_status sg_flat_norm_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y), int64_t gamma,
+                                           int64_t beta, double epsilon, int32_t kind, SG_FLAT_SUBMIT,
+                                           sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_norm_desc desc = SG_NORM_DESC_INIT;
+  desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
+  desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
+  desc.gamma = sg_flat_at(gamma);
+  desc.beta = sg_flat_at(beta);
+  desc.epsilon = epsilon;
+  desc.kind = (sg_norm_kind)kind;
+  return sg_norm_async(context, &desc, &submit, out_job);
+}
+
+/* sg_rotary_async. cos and sin are 0 without tables. */
+static inline sg_status sg_flat_rotary_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(y),
+                                             SG_FLAT_MATRIX(cos), SG_FLAT_MATRIX(sin), int64_t head_size,
+                                             int64_t rotated_size, int64_t first_position, int64_t sequence_length,
+                                             double theta, int32_t pairs, int32_t inverse, SG_FLAT_SUBMIT,
+                                             sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_rotary_desc desc = SG_ROTARY_DESC_INIT;
+  desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
+  desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
+  desc.cos = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(cos));
+  desc.sin = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(sin));
+  desc.head_size = head_size;
+  desc.rotated_size = rotated_size;
+  desc.first_position = first_position;
+  desc.sequence_length = sequence_length;
+  desc.theta = theta;
+  desc.pairs = (sg_rotary_pairs)pairs;
+  desc.inverse = inverse;
+  return sg_rotary_async(context, &desc, &submit, out_job);
+}
+
+/* sg_dequantize_async. zero_points is 0 without them. */
+static inline sg_status sg_flat_dequantize_async(sg_context *context, SG_FLAT_MATRIX(x), SG_FLAT_MATRIX(scales),
+                                                 SG_FLAT_MATRIX(zero_points), SG_FLAT_MATRIX(y), int64_t block_size,
+                                                 int32_t quantization, SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
+  desc.x = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(x));
+  desc.scales = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(scales));
+  desc.zero_points = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(zero_points));
+  desc.y = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(y));
+  desc.block_size = block_size;
+  desc.quantization = (sg_quantization)quantization;
+  return sg_dequantize_async(context, &desc, &submit, out_job);
+}
+
+/* sg_convert_async. */
+static inline sg_status sg_flat_convert_async(sg_context *context, SG_FLAT_MATRIX(a), SG_FLAT_MATRIX(c), int32_t op_a,
+                                              SG_FLAT_SUBMIT, sg_job **out_job) {
+  const sg_submit submit = sg_flat_submit(SG_FLAT_SUBMIT_NAMES);
+  sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+  desc.a = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(a));
+  desc.c = sg_flat_matrix(SG_FLAT_MATRIX_NAMES(c));
+  desc.op_a = (sg_op)op_a;
+  return sg_convert_async(context, &desc, &submit, out_job);
+}
+
 /* sg_copy_async. */
 static inline sg_status sg_flat_copy_async(sg_context *context, int64_t dst, int64_t src, int64_t bytes, SG_FLAT_SUBMIT,
                                            sg_job **out_job) {

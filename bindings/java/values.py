@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-NAMES = {"sg_dtype": "DType", "sg_context_flags": "ContextFlag", "sg_submit_flags": "SubmitFlag"}  # the others: sg_job_x is JobX
+NAMES = {"sg_dtype": "DType", "sg_context_flags": "ContextFlag", "sg_submit_flags": "SubmitFlag", "sg_gather_flags": "GatherFlag"}  # the others: sg_job_x is JobX
 NUMBERS = {"int32_t": "int", "int64_t": "long", "uint32_t": "int", "uint64_t": "long", "size_t": "long", "double": "double"}
 LEFT_OUT = ("struct_size", "reserved")
 PREFIX = "// SPDX-License-Identifier: Apache-2.0\n// Written by values.py from the public headers.\npackage org.streamgemm;\n\n"

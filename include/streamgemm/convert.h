@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file convert.h
- * @brief Operations that change how the elements of a matrix are stored: dequantization.
+ * @brief Operations that change how the elements of a matrix are stored: dequantization; casts and transposition.
  *
  * They are jobs like those of layers.h, whose rules for memory, order, overlap and graphs are theirs too. They are bound by
  * memory: each element is read once and written once.
@@ -52,6 +52,29 @@ typedef struct sg_dequantize_desc {
   }
 
 /**
+ * Descriptor of C = op(A), cast to C's type: f64, f32, f16 or bf16 each. A number is rounded once, to nearest, ties to even;
+ * beyond the type's largest it becomes infinity. NaN stays NaN. With one type the bits are copied.
+ *
+ * The layouts may differ: with op N a row-major A and a column-major C are one matrix in both orders. C may be A itself only
+ * if every element stays where it is (the address, the size of an element and the leading dimension are equal, and the
+ * memory is not transposed). Since 0.2.
+ */
+typedef struct sg_convert_desc {
+  size_t struct_size; /**< sizeof(sg_convert_desc), set by SG_CONVERT_DESC_INIT. */
+  sg_matrix a;        /**< A, as stored; read only. */
+  sg_matrix c;        /**< The result: of A's shape, or with an op that transposes of the transposed one. */
+  sg_op op_a;         /**< N, T, or C, which is T here. Default: N. */
+  uint32_t reserved;  /**< 0. */
+} sg_convert_desc;
+
+/** Initial value of an sg_convert_desc: from f32 to f32, not transposed. */
+#define SG_CONVERT_DESC_INIT                                                                                          \
+  {                                                                                                                   \
+    sizeof(sg_convert_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                      \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, SG_OP_N, 0                                                \
+  }
+
+/**
  * Submits a dequantization and returns at once.
  * @param context The context that runs it.
  * @param desc The matrices and the block size; read during the call only.
@@ -70,6 +93,22 @@ SG_API sg_status sg_dequantize_async(sg_context *context, const sg_dequantize_de
  * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_dequantize(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit);
+
+/**
+ * Submits a cast, or a transposition, or both in one, and returns at once.
+ * @param context,desc As in sg_dequantize_async.
+ * @param submit,out_job As in sg_dequantize_async.
+ * @return As sg_dequantize_async, without column-major matrices.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_convert_async(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit,
+                                  sg_job **out_job);
+
+/**
+ * Submits a cast, or a transposition, or both, and waits for it: sg_convert_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_convert(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit);
 
 SG_END_DECLS
 

@@ -21,6 +21,7 @@
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
 #include <streamgemm/convert.h>
+#include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
@@ -41,7 +42,9 @@ typedef enum sg_operation {
   SG_OPERATION_DEQUANTIZE = 7,      /**< sg_dequantize_async. */
   SG_OPERATION_ROTARY = 8,          /**< sg_rotary_async. */
   SG_OPERATION_LINEAR_BACKWARD = 9, /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
-  SG_OPERATION_ATTENTION = 10       /**< sg_attention_async. */
+  SG_OPERATION_ATTENTION = 10,      /**< sg_attention_async. */
+  SG_OPERATION_CONVERT = 11,        /**< sg_convert_async. */
+  SG_OPERATION_GATHER = 12          /**< sg_gather_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -76,11 +79,16 @@ typedef struct sg_operation_desc {
   const sg_rotary_desc *rotary;                   /**< SG_OPERATION_ROTARY. */
   const sg_linear_backward_desc *linear_backward; /**< SG_OPERATION_LINEAR_BACKWARD. */
   const sg_attention_desc *attention;             /**< SG_OPERATION_ATTENTION. */
+  const sg_convert_desc *convert;                 /**< SG_OPERATION_CONVERT. */
+  const sg_gather_desc *gather;                   /**< SG_OPERATION_GATHER. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
-#define SG_OPERATION_DESC_INIT \
-  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+#define SG_OPERATION_DESC_INIT                                                                                     \
+  {                                                                                                                \
+    sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+        NULL, NULL                                                                                                 \
+  }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).

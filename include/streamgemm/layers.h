@@ -4,7 +4,7 @@
  * @brief Operations of deep networks beside GEMMs: functions of elements, softmax, layer norm, RMS norm, rotary embedding.
  *
  * The type is f64, f32, f16 or bf16, the same for all operands. Arithmetic is in f64 for f64 and in f32 for the other types;
- * each element of the result is rounded once, to nearest. An exponential that would be subnormal may be 0. All matrices of a call have the same shape and layout; each has its
+ * each element of the result is rounded once, to nearest. An exponential that would be subnormal may be 0. All matrices of a call, except for tables, have the same shape and layout; each has its
  * own leading dimension. Gaps between columns or rows are never accessed.
  *
  * In place: the result may be an operand itself, that is the same address and leading dimension. Operands that overlap the

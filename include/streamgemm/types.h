@@ -156,6 +156,12 @@ typedef enum sg_rotary_pairs {
   SG_ROTARY_INTERLEAVED = 1 /**< 2j and 2j + 1: as in GPT-J. */
 } sg_rotary_pairs;
 
+/** Type of the indices of sg_gather_desc. Since 0.2. */
+typedef enum sg_index_type {
+  SG_INDEX_I32 = 0, /**< Signed integers of 32 bits. */
+  SG_INDEX_I64 = 1  /**< Signed integers of 64 bits. */
+} sg_index_type;
+
 /** Kind of a normalization. Since 0.2. */
 typedef enum sg_norm_kind {
   SG_NORM_LAYER = 0, /**< By mean and variance. */

@@ -69,6 +69,31 @@ void submit_dequantize(context &on, const sg_dequantize_desc &d, const char *nam
   submit_layer(on, x, SG_OPERATION_DEQUANTIZE, name, order, out_job);
 }
 
+void submit_convert(context &on, const sg_convert_desc &d, const char *name, checked_submit &order, sg_job **out_job) {
+  const given_operand in{name, "a", d.a, nullptr, 0}, out{name, "c", d.c, nullptr, 0};
+  require_reserved_zero(d.reserved, name);
+  check_view(out);
+  check_view(in);
+  require_layer_type(out);
+  require_layer_type(in);
+  ops::convert what;
+  what.op = op_on_stored(in, d.op_a, d.c.layout);
+  const bool transposes = d.op_a != SG_OP_N;
+  require_extent(in, transposes ? d.c.cols : d.c.rows, transposes ? d.c.rows : d.c.cols, out);
+  layer x;
+  x.what = what;
+  x.strategy = what.op == SG_OP_T ? "transpose" : "convert";
+  x.splits_both = true;
+  x.allows_in_place = what.op == SG_OP_N;
+  add_operand(x, operand_name::a, in, ops::convert::a, what.op == SG_OP_T ? share::transposed : share::same);
+  add_operand(x, operand_name::c, out, ops::convert::c);
+  auto wanted = backend_command<sg_backend_convert>();
+  wanted.in_type = d.a.dtype;
+  wanted.out_type = d.c.dtype;
+  bind_layer(x, on, wanted.header, "conversion");
+  submit_layer(on, x, SG_OPERATION_CONVERT, name, order, out_job);
+}
+
 }  // namespace sg
 
 sg_status sg_dequantize_async(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit,
@@ -79,4 +104,13 @@ sg_status sg_dequantize_async(sg_context *context, const sg_dequantize_desc *des
 
 sg_status sg_dequantize(sg_context *context, const sg_dequantize_desc *desc, const sg_submit *submit) {
   return sg::submit_and_wait([&](sg_job **out_job) { return sg_dequantize_async(context, desc, submit, out_job); });
+}
+
+sg_status sg_convert_async(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit,
+                           sg_job **out_job) {
+  return sg::submit_desc<sg_convert_desc>(context, desc, SG_CONVERT_DESC_INIT, submit, out_job, sg::submit_convert);
+}
+
+sg_status sg_convert(sg_context *context, const sg_convert_desc *desc, const sg_submit *submit) {
+  return sg::submit_and_wait([&](sg_job **out_job) { return sg_convert_async(context, desc, submit, out_job); });
 }

@@ -33,6 +33,8 @@ const char *described(sg_operation operation) noexcept {
     case SG_OPERATION_DEQUANTIZE: return "a dequantization";
     case SG_OPERATION_ROTARY: return "a rotary embedding";
     case SG_OPERATION_ATTENTION: return "an attention";
+    case SG_OPERATION_CONVERT: return "a conversion";
+    case SG_OPERATION_GATHER: return "a gather";
   }
   return "no operation";
 }
@@ -87,7 +89,7 @@ void update_copy(context &on, const sg_operation_desc &desc, const submission &w
 // `gemm_name`: the name of the GEMMs in messages.
 void update(ref<graph> in, std::int32_t index, const submission &was, const sg_operation_desc &desc,
             const char *gemm_name) {
-  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_ATTENTION)
+  if (desc.operation < SG_OPERATION_MARKER || desc.operation > SG_OPERATION_GATHER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, which is no operation", int{desc.operation});
   if (desc.operation == SG_OPERATION_MARKER)
     throw error(SG_STATUS_INVALID_ARGUMENT, "desc->operation is %d, a marker, which has no operands",
@@ -119,6 +121,10 @@ void update(ref<graph> in, std::int32_t index, const submission &was, const sg_o
       return with(desc.rotary, sg_rotary_desc(SG_ROTARY_DESC_INIT), "desc->rotary", submit_rotary);
     case SG_OPERATION_ATTENTION:
       return with(desc.attention, sg_attention_desc(SG_ATTENTION_DESC_INIT), "desc->attention", submit_attention);
+    case SG_OPERATION_CONVERT:
+      return with(desc.convert, sg_convert_desc(SG_CONVERT_DESC_INIT), "desc->convert", submit_convert);
+    case SG_OPERATION_GATHER:
+      return with(desc.gather, sg_gather_desc(SG_GATHER_DESC_INIT), "desc->gather", submit_gather);
     default: return with(desc.axpby, sg_axpby_desc(SG_AXPBY_DESC_INIT), "desc->axpby", submit_axpby);
   }
 }

@@ -2,6 +2,7 @@
 #include "api/layer.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -29,8 +30,9 @@ command part_of(const command &whole, const layer &x, bool by_columns, std::int6
   for (const layer::entry &each : x.operands) {
     if (!each.given || each.needed == share::whole) continue;
     accessed_view &v = part.views[each.view];
-    v.offset = first * (by_columns ? v.ld : 1) * size_of(each.stored.type);
-    (by_columns ? v.cols : v.rows) = end - first;
+    const bool columns = by_columns != (each.needed == share::transposed);
+    v.offset = first * (columns ? v.ld : 1) * size_of(each.stored.type);
+    (columns ? v.cols : v.rows) = end - first;
   }
   const auto begin = [first](auto &what) {
     if constexpr (requires { what.begin_at(first); }) what.begin_at(first);
@@ -95,7 +97,7 @@ bool same_options(const command &was, const command &now) {
   return std::visit(
       [&was]<class Operation>(const Operation &what) {
         const auto *other = was.as<Operation>();
-        if constexpr (requires { what == what; })
+        if constexpr (std::equality_comparable<Operation>)
           return other != nullptr && *other == what;
         else
           return other != nullptr;

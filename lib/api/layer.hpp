@@ -18,7 +18,8 @@
 namespace sg {
 
 // The part of an operand that a part of the result's rows or columns, as stored, needs.
-enum class share : std::uint8_t { same, whole };
+// transposed: its rows are the result's columns.
+enum class share : std::uint8_t { same, transposed, whole };
 
 // Operands by operand_name: the result is C, a vector beside B is the bias.
 struct layer {

@@ -145,6 +145,11 @@ void submit_rotary(context &on, const sg_rotary_desc &desc, const char *name, ch
 // Submits operations of convert.h. `name`: as above.
 void submit_dequantize(context &on, const sg_dequantize_desc &desc, const char *name, checked_submit &order,
                        sg_job **out_job);
+void submit_convert(context &on, const sg_convert_desc &desc, const char *name, checked_submit &order,
+                    sg_job **out_job);
+
+// Submits a gather. `name`: as above.
+void submit_gather(context &on, const sg_gather_desc &desc, const char *name, checked_submit &order, sg_job **out_job);
 
 // Submits the gradients of a linear layer. `name`: as above.
 void submit_linear_backward(context &on, const sg_linear_backward_desc &desc, const char *name, checked_submit &order,

@@ -9,9 +9,11 @@
 
 #include "base/device_index.hpp"
 #include "ops/axpby.hpp"
+#include "ops/convert.hpp"
 #include "ops/copy.hpp"
 #include "ops/dequantize.hpp"
 #include "ops/elementwise.hpp"
+#include "ops/gather.hpp"
 #include "ops/gemm.hpp"
 #include "ops/norm.hpp"
 #include "ops/reduce.hpp"
@@ -49,8 +51,9 @@ constexpr bool in_order(lane where) noexcept { return where.kind != lane_kind::s
 constexpr bool on_device(lane where) noexcept { return where.kind != lane_kind::staging; }
 
 // The operations. A new one is added at the end.
-using payload = std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
-                             ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary>;
+using payload =
+    std::variant<ops::copy_in, ops::copy_out, ops::pack, ops::unpack, ops::gemm, ops::reduce, ops::axpby,
+                 ops::elementwise, ops::softmax, ops::norm, ops::dequantize, ops::rotary, ops::convert, ops::gather>;
 inline constexpr std::size_t operation_count = std::variant_size_v<payload>;
 
 struct command {

@@ -44,6 +44,15 @@ class convert : public on_each_device {
   static sg_matrix view(std::int8_t *data, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0) {
     return {data, rows, cols, ld, SG_DTYPE_I8, SG_LAYOUT_ROW_MAJOR};
   }
+  static sg_matrix view(double *data, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0,
+                        sg_layout layout = SG_LAYOUT_ROW_MAJOR) {
+    return {data, rows, cols, ld, SG_DTYPE_F64, layout};
+  }
+  static sg_convert_desc conversion(sg_matrix a, sg_matrix c, sg_op op = SG_OP_N) {
+    sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+    desc.a = a, desc.c = c, desc.op_a = op;
+    return desc;
+  }
   static sg_dequantize_desc dequantize(sg_quantization quantization, std::int64_t block_size, sg_matrix x,
                                        sg_matrix scales, sg_matrix y) {
     sg_dequantize_desc desc = SG_DEQUANTIZE_DESC_INIT;
@@ -121,6 +130,110 @@ TEST_P(convert, dequantize_large_matrices) {
     }
     ASSERT_EQ(99.0f, found[std::size_t(i * y_ld + cols)]) << "a gap was written";
   }
+}
+
+TEST_P(convert, ops_and_layouts_of_conversions) {
+  const auto a = place(std::vector<double>{1, 2, 3, 4, 5, 6});
+  const auto c = place(floats(7, 9.0f));
+  const auto run = [&](sg_op op, sg_layout from, sg_layout to, std::int64_t rows, std::int64_t cols) {
+    const bool transposes = op != SG_OP_N;
+    sg_convert_desc desc =
+        conversion(view(a, rows, cols, 0, from), view(c, transposes ? cols : rows, transposes ? rows : cols), op);
+    desc.c.layout = to;
+    EXPECT_OK(sg_convert(context_, &desc, nullptr));
+    return fetch(c, 7);
+  };
+  const floats same = {1, 2, 3, 4, 5, 6, 9}, turned = {1, 4, 2, 5, 3, 6, 9};
+  constexpr sg_layout by_rows = SG_LAYOUT_ROW_MAJOR, by_columns = SG_LAYOUT_COLUMN_MAJOR;
+  EXPECT_EQ(same, run(SG_OP_N, by_rows, by_rows, 2, 3));
+  EXPECT_EQ(turned, run(SG_OP_T, by_rows, by_rows, 2, 3));
+  EXPECT_EQ(turned, run(SG_OP_N, by_rows, by_columns, 2, 3));
+  EXPECT_EQ(same, run(SG_OP_C, by_rows, by_columns, 2, 3));
+  EXPECT_EQ(turned, run(SG_OP_N, by_columns, by_rows, 3, 2));
+  EXPECT_EQ(same, run(SG_OP_N, by_columns, by_columns, 3, 2));
+  EXPECT_EQ(turned, run(SG_OP_T, by_columns, by_columns, 3, 2));
+}
+
+// On cores, long operations are split between workers, by columns or by rows of the result.
+TEST_P(convert, convert_large_matrices) {
+  random_source random(7);
+  for (const auto &[rows, cols] : {std::pair<std::int64_t, std::int64_t>{900, 700}, {3, 300000}, {300000, 3}}) {
+    std::vector<double> values(std::size_t(rows * cols));
+    for (double &each : values) each = random.real();
+    const auto a = place(values);
+    const auto c = place(floats(values.size()));
+    for (const bool transposes : {false, true}) {
+      const sg_convert_desc desc = conversion(
+          view(a, rows, cols), transposes ? view(c, cols, rows) : view(c, rows, cols), transposes ? SG_OP_T : SG_OP_N);
+      ASSERT_OK(sg_convert(context_, &desc, nullptr));
+      const floats found = fetch(c, values.size());
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < cols; ++j)
+          ASSERT_EQ(float(values[std::size_t(i * cols + j)]),
+                    found[std::size_t(transposes ? j * rows + i : i * cols + j)])
+              << i << ", " << j;
+    }
+  }
+}
+
+TEST_P(convert, conversions_are_recorded_and_updated) {
+  const auto a = place(std::vector<double>{1, 2}), other = place(std::vector<double>{3, 4});
+  const auto c = place(floats(2));
+  sg_graph *graph = nullptr;
+  ASSERT_OK(sg_graph_create(context_, &graph));
+  sg_submit record = SG_SUBMIT_INIT;
+  record.graph = graph;
+  sg_convert_desc desc = conversion(view(a, 1, 2), view(c, 1, 2));
+  ASSERT_OK(sg_convert_async(context_, &desc, &record, nullptr));
+  sg_operation_desc update = SG_OPERATION_DESC_INIT;
+  update.operation = SG_OPERATION_CONVERT, update.convert = &desc;
+  desc.a.data = other;
+  ASSERT_OK(sg_graph_update(graph, 0, &update));
+  desc.a = view(a, 2, 1), desc.op_a = SG_OP_T;
+  EXPECT_STATUS(SG_STATUS_INVALID_ARGUMENT, sg_graph_update(graph, 0, &update));
+  EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), "desc->convert differs")) << sg_last_error_message();
+  job handle;
+  ASSERT_OK(sg_graph_run_async(graph, nullptr, handle.out()));
+  ASSERT_OK(sg_job_wait(handle, SG_FOREVER));
+  EXPECT_EQ((floats{3, 4}), fetch(c, 2));
+  EXPECT_OK(sg_graph_release(graph));
+}
+
+TEST_P(convert, wrong_conversions_name_the_field) {
+  const floats before(16, 7.0f);
+  const auto a = place(std::vector<double>(4));
+  const auto c = place(before);
+  const auto bad = [&](sg_status status, const char *part, auto &&spoil) {
+    sg_convert_desc desc = conversion(view(a, 2, 2), view(c, 2, 2));
+    spoil(desc);
+    EXPECT_STATUS(status, sg_convert(context_, &desc, nullptr)) << part;
+    EXPECT_NE(nullptr, std::strstr(sg_last_error_message(), part)) << sg_last_error_message();
+  };
+  using d = sg_convert_desc;
+  constexpr sg_status invalid = SG_STATUS_INVALID_ARGUMENT, unsupported = SG_STATUS_UNSUPPORTED;
+  bad(invalid, "desc->op_a is 3", [](d &o) { o.op_a = sg_op(3); });
+  bad(invalid, "desc->a is 2 x 1; with desc->c of 2 x 2 it must be 2 x 2", [](d &o) { o.a.cols = 1; });
+  bad(invalid, "desc->a is 2 x 2; with desc->c of 2 x 3 it must be 3 x 2",
+      [](d &o) { o.c.cols = 3, o.op_a = SG_OP_T; });
+  bad(unsupported, "desc->a.dtype is i32", [](d &o) { o.a.dtype = SG_DTYPE_I32; });
+  bad(unsupported, "desc->c.dtype is c64", [](d &o) { o.c.dtype = SG_DTYPE_C64; });
+  bad(invalid, "desc->reserved is 1", [](d &o) { o.reserved = 1; });
+  bad(invalid, "desc->a.data is NULL", [](d &o) { o.a.data = nullptr; });
+  bad(invalid, "overlap", [&](d &o) { o.a.data = c.data; });                 // f64 over f32
+  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.op_a = SG_OP_T; });       // transposed in place
+  bad(invalid, "overlap", [&](d &o) { o.a = view(c, 2, 2, 3); });            // another leading dimension
+  bad(invalid, "overlap", [&](d &o) { o.a = o.c, o.a.data = c.data + 1; });  // shifted
+  if (std::strcmp(GetParam(), "cpu") != 0) {
+    std::vector<double> host(4);
+    bad(unsupported, "desc->a is in host memory", [&](d &o) { o.a.data = host.data(); });
+  }
+  EXPECT_EQ(before, fetch(c, 16));
+  const sg_convert_desc itself = conversion(view(c, 4, 4), view(c, 4, 4));
+  EXPECT_OK(sg_convert(context_, &itself, nullptr));
+  EXPECT_EQ(before, fetch(c, 16));
+  const sg_convert_desc empty = conversion(view(static_cast<double *>(nullptr), 0, 3), view(c, 0, 3));
+  EXPECT_OK(sg_convert(context_, &empty, nullptr));
+  EXPECT_STATUS(invalid, sg_convert(context_, nullptr, nullptr));
 }
 
 // Quantized weights are copied, dequantized and multiplied without waits: the order follows from the data.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random chains of the operations of layers.h and convert.h and GEMMs on overlapping views of a few matrices, submitted
-// without waits between them or recorded in a graph: the result must be that of one after another. Overlap is refused
-// exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
+// Random chains of the operations of layers.h, convert.h and gather.h and GEMMs on overlapping views of a few matrices,
+// submitted without waits between them or recorded in a graph: the result must be that of one after another. Overlap is
+// refused exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -177,12 +177,14 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(6)) {
+    switch (random_.below(8)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
       case 3: return dequantize();
       case 4: return rotary();
+      case 5: return convert(out);
+      case 6: return gather();
       default: return gemm(out);
     }
   }
@@ -282,9 +284,64 @@ class chain {
     write(y, values);
   }
 
+  // From f64, or from small values of f32.
+  void convert(const part &c) {
+    const sg_op op = random_.below(2) ? SG_OP_N : SG_OP_T;
+    const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
+    const bool transposes = op == SG_OP_T, moves = transposes != (layout != c.layout);
+    part a = any_part(transposes ? c.cols : c.rows, transposes ? c.rows : c.cols, layout);
+    part beside = a;
+    beside.matrix = c.matrix, beside.start = c.start;
+    if (random_.below(3) == 0 && beside.at(a.rows - 1, a.cols - 1) < elements) a = beside;
+    const bool from_f32 = random_.below(3) == 0;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < c.rows; ++i)
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        const std::int64_t row = transposes ? j : i, col = transposes ? i : j;
+        values.push_back(from_f32 ? double(floats_[std::size_t(a.at(row, col))]) : host(a, row, col));
+      }
+    if (from_f32 && std::any_of(values.begin(), values.end(), [](double value) { return std::fabs(value) > 8; }))
+      return;
+    sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+    desc.a = view(a), desc.c = view(c), desc.op_a = op;
+    if (from_f32) desc.a.data = on_device_.of_f32 + a.start, desc.a.dtype = SG_DTYPE_F32;
+    note(transposes ? "transpose" : "convert", c);
+    const bool stays = !moves && a.matrix == c.matrix && a.start == c.start;
+    if (accepted(sg_convert_async(context_, &desc, &submit_, nullptr), !from_f32 && !stays && share(a, c)))
+      write(c, values);
+  }
+
+  // Indices are four quantized values each: nearly all are out of range, unless the values are new and small.
+  void gather() {
+    const std::int64_t rows = 1 + random_.below(side / 4), cols = 1 + random_.below(side);
+    const part y = any_part(rows, cols, SG_LAYOUT_ROW_MAJOR), table = any_part(side / 2, cols, SG_LAYOUT_ROW_MAJOR);
+    const std::int64_t start = 4 * random_.below(int(elements / 4 - rows));
+    if (random_.below(4)) {
+      for (std::int64_t i = 0; i < elements; ++i)
+        codes_[std::size_t(i)] = std::int8_t(i % 4 ? 0 : random_.below(int(side) * 3 / 4));
+      send_codes();
+    }
+    sg_gather_desc desc = SG_GATHER_DESC_INIT;
+    desc.table = view(table), desc.y = view(y), desc.indices = on_device_.codes + start;
+    desc.flags = random_.below(2) ? SG_GATHER_FROM_END : 0;
+    note("gather", y);
+    if (!accepted(sg_gather_async(context_, &desc, &submit_, nullptr), share(table, y))) return;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      std::int32_t index = 0;
+      std::memcpy(&index, codes_.data() + start + 4 * i, 4);
+      const std::int64_t row = desc.flags && index < 0 ? index + table.rows : index;
+      for (std::int64_t j = 0; j < cols; ++j) values.push_back(row >= 0 && row < table.rows ? host(table, row, j) : 0);
+    }
+    write(y, values);
+  }
+
   // New values in all of them, which earlier steps have read.
   void replace_codes() {
     for (std::int8_t &each : codes_) each = static_cast<std::int8_t>(random_.below(256) - 128);
+    send_codes();
+  }
+  void send_codes() {
     sent_.push_back(codes_);
     log_ += "new quantized values\n";
     require_ok(sg_copy_async(context_, on_device_.codes, sent_.back().data(), elements, &submit_, nullptr),

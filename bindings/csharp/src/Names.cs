@@ -9,7 +9,7 @@ namespace StreamGemm {
     static readonly Regex field =
       new Regex(@"\b(?:descs\[(\d+)\]|(desc|submit|options))((?:->[a-z_]+(?:\[\d+\])?)+)(?:\.([a-z]+))?", RegexOptions.CultureInvariant);
     static readonly Regex word = new Regex(@"\b(?:descs|desc|dst_pitch|src_pitch|dst|src)\b", RegexOptions.CultureInvariant);
-    static readonly Regex matrix = new Regex(@"^[abc](\[\d+\])?$", RegexOptions.CultureInvariant);
+    static readonly Regex matrix = new Regex(@"^([abcxy]|gamma|beta|scales)(\[\d+\])?$", RegexOptions.CultureInvariant);
     // Fields of an sg_plan_options, which is SubmitOptions.Plan wherever a call takes one.
     static readonly Regex plan = new Regex("^(Split|Parts|Streams|Tile[MNK]|Place[ABC])$", RegexOptions.CultureInvariant);
 
@@ -26,6 +26,8 @@ namespace StreamGemm {
       string name;
       if (gemm && matrix.IsMatch(path)) {
         name = grouped ? item + Pascal(path) : path;
+      } else if (path == "zero_points" || path == "block_size") {  // parameters
+        name = path == "zero_points" ? "zeroPoints" : "blockSize";
       } else {
         name = Pascal(path == "bias_shape" ? "bias" : path);
         name = (grouped ? item + "Options." : plan.IsMatch(name) ? "options.Plan." : "options.") + name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of convert.h: rows are along the last dimension of an array. */
+/* The operations of convert.h and gather.h: rows are along the last dimension of an array. */
 #include <string.h>
 
 #include "submission.h"
@@ -34,7 +34,7 @@ static PyObject *converted_result(call *in, PyObject *given, PyObject *like, sg_
     PyObject *array = settled(in, given, "out");
     return array ? Py_NewRef(array) : NULL;
   }
-  like = settled(in, like, "x");
+  like = settled(in, like, "the operand");
   return like ? new_result(like, dtype, shape, false) : NULL;
 }
 
@@ -81,6 +81,102 @@ PyObject *submit_dequantize(PyObject *self, PyObject *args) {
     return NULL;
   if (target_of(to, &in.to) && begin_operation(&in, type, &order) && fill_dequantize(&in, &desc, &result, &g))
     made = submit_operation(&in, &order, run_dequantize, &desc, result);
+  call_done(&in);
+  Py_CLEAR(result);
+  return made;
+}
+
+static bool fill_convert(call *in, sg_convert_desc *d, PyObject **result, PyObject *const operands[3]) {
+  view a, out;
+  if (!see_rows(in, operands[0], "a", false, &a, &d->a)) return false;
+  gemm_shape shape = shape_with(&a, a.shape[a.ndim - 1]);
+  if (d->op_a != SG_OP_N) {
+    if (a.ndim != 2) return raise_argument("a has %d dimensions; only a matrix is transposed", a.ndim);
+    shape.extent[0] = a.shape[1];
+    shape.extent[1] = a.shape[0];
+  }
+  const int dtype = operands[2] == Py_None ? (int)a.dtype : dtype_of_name(operands[2]);
+  if (dtype < 0) return false;
+  *result = converted_result(in, operands[1], operands[0], (sg_dtype)dtype, &shape);
+  return *result && see_rows(in, *result, "out", true, &out, &d->c) && require_shape(&out, "out", &shape);
+}
+
+static sg_status run_convert(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_convert_async(on, desc, submit, out);
+}
+
+/* submit_convert(type, target, a, out, dtype, op, stream, after, priority, untracked, timeout, label): a Job whose
+ * result is out. */
+PyObject *submit_convert(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  PyObject *to, *operands[3], *made = NULL, *result = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_convert_desc desc = SG_CONVERT_DESC_INIT;
+  int op;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOiOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &op, &order.stream,
+                        &order.after, &order.priority, &order.untracked, &order.timeout, &order.label))
+    return NULL;
+  desc.op_a = (sg_op)op;
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_convert(&in, &desc, &result, operands))
+    made = submit_operation(&in, &order, run_convert, &desc, result);
+  call_done(&in);
+  Py_CLEAR(result);
+  return made;
+}
+
+/* Indices are i32, or i64 as two i32 each. */
+static bool see_indices(call *in, PyObject *given, sg_gather_desc *d, Py_ssize_t *count) {
+  const Py_ssize_t words = d->index_type == SG_INDEX_I64 ? 2 : 1;
+  view v;
+  given = settled(in, given, "indices");
+  if (!given || !see_array(in, given, "indices", false, &v)) return false;
+  if (v.ndim != 1) return raise_argument("indices has %d dimensions; it has one", v.ndim);
+  if (v.dtype != SG_DTYPE_I32)
+    return raise_argument("indices has elements of %s; they must be i32 or i64", sg_dtype_name(v.dtype));
+  if (v.shape[0] > 1 && v.strides[0] != 4) return raise_argument("indices do not follow each other in memory");
+  if (v.shape[0] % words != 0)
+    return raise_argument("indices has %zd words of i32; an index of i64 has two", v.shape[0]);
+  *count = v.shape[0] / words;
+  d->indices = v.data;
+  return true;
+}
+
+static bool fill_gather(call *in, sg_gather_desc *d, PyObject **result, PyObject *const operands[3]) {
+  view table, out;
+  Py_ssize_t count = 0;
+  if (!see_rows(in, operands[0], "table", false, &table, &d->table) || !see_indices(in, operands[1], d, &count))
+    return false;
+  if (table.ndim != 2) return raise_argument("table has %d dimensions; it has two", table.ndim);
+  gemm_shape shape = shape_with(&table, table.shape[1]);
+  shape.extent[0] = count;
+  *result = converted_result(in, operands[2], operands[0], table.dtype, &shape);
+  return *result && see_rows(in, *result, "out", true, &out, &d->y) && require_shape(&out, "out", &shape);
+}
+
+static sg_status run_gather(sg_context *on, const void *desc, const sg_submit *submit, sg_job **out) {
+  return sg_gather_async(on, desc, submit, out);
+}
+
+/* submit_gather(type, target, table, indices, out, index_type, flags, stream, after, priority, untracked, timeout,
+ * label): a Job whose result is out. */
+PyObject *submit_gather(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  PyObject *to, *operands[3], *made = NULL, *result = NULL;
+  order_arguments order = {0};
+  call in = {.in_order = true};
+  sg_gather_desc desc = SG_GATHER_DESC_INIT;
+  int index_type, flags;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOiiOOOOOO", &type, &to, &operands[0], &operands[1], &operands[2], &index_type,
+                        &flags, &order.stream, &order.after, &order.priority, &order.untracked, &order.timeout,
+                        &order.label))
+    return NULL;
+  desc.index_type = (sg_index_type)index_type;
+  desc.flags = (uint32_t)flags;
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_gather(&in, &desc, &result, operands))
+    made = submit_operation(&in, &order, run_gather, &desc, result);
   call_done(&in);
   Py_CLEAR(result);
   return made;

@@ -226,6 +226,8 @@ static PyMethodDef functions[] = {
     {"submit_linear", submit_linear, METH_VARARGS, NULL},
     {"submit_linear_backward", submit_linear_backward, METH_VARARGS, NULL},
     {"submit_rotary", submit_rotary, METH_VARARGS, NULL},
+    {"submit_convert", submit_convert, METH_VARARGS, NULL},
+    {"submit_gather", submit_gather, METH_VARARGS, NULL},
     {"submit_dequantize", submit_dequantize, METH_VARARGS, NULL},
     {"make_plan", make_plan, METH_VARARGS, NULL},
     {"record_gemm", record_gemm, METH_VARARGS, NULL},

@@ -152,6 +152,8 @@ PyObject *submit_linear(PyObject *self, PyObject *args);
 PyObject *submit_linear_backward(PyObject *self, PyObject *args);
 PyObject *submit_rotary(PyObject *self, PyObject *args);
 PyObject *submit_dequantize(PyObject *self, PyObject *args);
+PyObject *submit_gather(PyObject *self, PyObject *args);
+PyObject *submit_convert(PyObject *self, PyObject *args);
 PyObject *make_plan(PyObject *self, PyObject *args);
 
 /* result.c; a method of the module */

@@ -122,6 +122,10 @@ class Quantization(enum.IntEnum):
     I8 = 1
     I4 = 2
 
+class IndexType(enum.IntEnum):
+    I32 = 0
+    I64 = 1
+
 class RotaryPairs(enum.IntEnum):
     HALVES = 0
     INTERLEAVED = 1
@@ -822,6 +826,26 @@ class Context(_Handle):
         self, x: _Source, cos: _Source | None = ..., sin: _Source | None = ..., out: _Source | None = ..., *,
         head_size: int = ..., rotated_size: int = ..., position: int = ..., theta: float = ...,
         pairs: RotaryPairs | str = ..., inverse: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def convert_async(
+        self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def convert(
+        self, a: _Source, out: _Source | None = ..., *, dtype: str | None = ..., op_a: _Op = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
+    def gather_async(
+        self, table: _Source, indices: _Source, out: _Source | None = ..., *, index_type: IndexType | str | None = ...,
+        from_end: bool = ..., nan: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
+        priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def gather(
+        self, table: _Source, indices: _Source, out: _Source | None = ..., *, index_type: IndexType | str | None = ...,
+        from_end: bool = ..., nan: bool = ..., stream: Stream | None = ..., after: Sequence[Job[Any]] = ...,
         priority: int = ..., untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
     def dequantize_async(

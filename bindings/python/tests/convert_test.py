@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of convert.h against NumPy."""
+"""The operations of convert.h and gather.h against NumPy."""
 
 import os
 import unittest
@@ -8,7 +8,7 @@ import numpy as np
 import streamgemm as sg
 
 DEVICE = os.environ.get("SG_TEST_DEVICE", "cpu")
-NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "int8": "i8"}
+NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "int8": "i8", "int32": "i32"}
 
 
 def pack(values):
@@ -61,6 +61,38 @@ class Convert(unittest.TestCase):
                             wanted = (wide - np.repeat(zeros.astype(np.float32), block, axis=-1)) * factors
                             np.testing.assert_allclose(self.fetch(result, shape, dtype), wanted, rtol=rtol, atol=1e-7)
 
+    def test_convert(self):
+        types = (np.float64, np.float32, np.float16)
+        for source in types:
+            for target in types:
+                for shape in [(5,), (3, 70), (2, 3, 8), (300, 200)]:
+                    with self.subTest(source=source, target=target, shape=shape):
+                        a = self.random.standard_normal(shape).astype(source)
+                        placed, out = self.place(a), self.place(np.zeros(shape, target))
+                        result = self.context.convert(placed, out)
+                        self.assertIs(out, result)
+                        np.testing.assert_array_equal(a.astype(target), self.fetch(result, shape, target))
+                        if len(shape) == 2:
+                            out = self.place(np.zeros(shape[::-1], target))
+                            result = self.context.convert(placed, out, op_a="T")
+                            np.testing.assert_array_equal(a.T.astype(target), self.fetch(result, shape[::-1], target))
+
+    def test_gather(self):
+        for dtype in (np.float64, np.float32, np.float16, np.int8):
+            table = (self.random.standard_normal((20, 33)) * 50).astype(dtype)
+            chosen = self.random.integers(-20, 20, 70)
+            placed, out = self.place(table), self.place(np.zeros((70, 33), dtype))
+            for indices in (chosen.astype(np.int32), chosen.astype(np.int64)):
+                at, index_type = indices, None
+                if DEVICE != "cpu":  # it has no arrays of i64
+                    at, index_type = self.place(indices.view(np.int32)), "i64" if indices.itemsize == 8 else None
+                result = self.context.gather(placed, at, out, index_type=index_type, from_end=True)
+                self.assertIs(out, result)
+                np.testing.assert_array_equal(table[chosen], self.fetch(result, (70, 33), dtype))
+                result = self.context.gather(placed, at, out, index_type=index_type)
+                wanted = np.where(chosen[:, None] < 0, np.zeros((), dtype), table[chosen])
+                np.testing.assert_array_equal(wanted, self.fetch(result, (70, 33), dtype))
+
     @unittest.skipUnless(DEVICE == "cpu", "new results are in host memory")
     def test_results_are_made(self):
         x, scales = np.ones((3, 32), np.int8), np.full((3, 2), 2, np.float16)
@@ -69,6 +101,13 @@ class Convert(unittest.TestCase):
         result = self.context.dequantize(x, scales, quantization=sg.Quantization.I4, dtype="f32")
         self.assertEqual(((3, 64), np.float32), (result.shape, result.dtype))
         self.assertEqual([2, 0], result[0, :2].tolist())
+        a = np.arange(6, dtype=np.float64).reshape(2, 3)
+        result = self.context.convert(a.T, dtype="f16")  # a view in column-major order
+        self.assertEqual(((3, 2), np.float16), (result.shape, result.dtype))
+        np.testing.assert_array_equal(a.T, result)
+        np.testing.assert_array_equal(a.T, self.context.convert(a, op_a="T"))
+        result = self.context.gather(a, np.array([1, 7]), nan=True)
+        np.testing.assert_array_equal([[3, 4, 5], [np.nan] * 3], result)
 
     @unittest.skipUnless(DEVICE == "cpu", "operands in host memory")
     def test_weights_of_a_gemm_in_order(self):
@@ -81,7 +120,7 @@ class Convert(unittest.TestCase):
     def test_bad_arguments(self):
         x, scales = self.place(np.ones((2, 8), np.int8)), self.place(np.ones((2, 2), np.float32))
         three, out = self.place(np.ones((2, 3), np.float32)), self.place(np.zeros((2, 8), np.float32))
-        vector = self.place(np.ones(2, np.float32))
+        vector, index = self.place(np.ones(2, np.float32)), self.place(np.zeros(1, np.int32))
         for call, text in [
             (lambda: self.context.dequantize(x, scales, out=out, quantization="i2"), "quantization is 'i2'"),
             (lambda: self.context.dequantize(x, three, out=out), "scales has 3 blocks in a row; the 8 values"),
@@ -89,6 +128,13 @@ class Convert(unittest.TestCase):
             (lambda: self.context.dequantize(x, scales, x, out), r"zero_points has shape \(2, 8\); it must be \(2, 2\)"),
             (lambda: self.context.dequantize(x, scales, out=scales), r"out has shape \(2, 2\); it must be \(2, 8\)"),
             (lambda: self.context.dequantize(x, scales, out=out, dtype="f9"), "dtype is 'f9'"),
+            (lambda: self.context.convert(out, scales), r"out has shape \(2, 2\); it must be \(2, 8\)"),
+            (lambda: self.context.convert(vector, vector, op_a="T"), "a has 1 dimensions; only a matrix is transposed"),
+            (lambda: self.context.convert(out, out, op_a="Q"), "op_a is 'Q'"),
+            (lambda: self.context.gather(out, vector, out), "indices has elements of f32; they must be i32 or i64"),
+            (lambda: self.context.gather(out, index, index_type="i64"), "indices has 1 words of i32; an index of i64 has two"),
+            (lambda: self.context.gather(vector, index, out), "table has 1 dimensions; it has two"),
+            (lambda: self.context.gather(scales, index, out), r"out has shape \(2, 8\); it must be \(1, 2\)"),
         ]:
             with self.assertRaisesRegex(sg.InvalidArgument, text):
                 call()

@@ -2,7 +2,9 @@
 #include "convert.hpp"
 
 #include <algorithm>
+#include <cstring>
 
+#include "layers.hpp"
 #include "pack.hpp"
 #include "poll.hpp"
 #include "simd.hpp"
@@ -46,6 +48,64 @@ sg_status run_dequantize(const sg_backend_dequantize &what, workspace &space) no
       if (end.stops(last - first)) return SG_STATUS_CANCELLED;
     }
   }
+  return SG_STATUS_OK;
+}
+
+namespace {
+
+// n contiguous elements, n <= cast_step. Numbers of f64 become short by way of f32 rounded to odd, which leaves the one
+// rounding to the narrowing.
+constexpr std::int64_t cast_step = 1024;
+void cast(void *to, sg_dtype out, const void *from, sg_dtype in, std::int64_t n) noexcept {
+  alignas(64) float wide[cast_step];
+  if (in == out) {
+    if (to != from) std::memcpy(to, from, static_cast<std::size_t>(n * element_size(in)));
+    return;
+  }
+  const simd_layer_ops &loops = *simd().layers;
+  if (in == SG_DTYPE_F64 && out == SG_DTYPE_F32)
+    return loops.f32_from_f64(static_cast<float *>(to), static_cast<const double *>(from), n);
+  if (in == SG_DTYPE_F32) {
+    std::memcpy(wide, from, static_cast<std::size_t>(n) * sizeof(float));
+  } else if (in == SG_DTYPE_F64) {
+    loops.odd_f32_from_f64(wide, static_cast<const double *>(from), n);
+  } else {
+    widen(wide, from, in, n);
+  }
+  if (out == SG_DTYPE_F64)
+    loops.f64_from_f32(static_cast<double *>(to), wide, n);
+  else
+    narrow(to, out, wide, n);
+}
+
+}  // namespace
+
+bool has_convert(const sg_backend_convert &what) noexcept {
+  return is_layer_type(what.in_type) && is_layer_type(what.out_type);
+}
+
+// Transposed by tiles of the source, whose rows and columns are a few cache lines long.
+sg_status run_convert(const sg_backend_convert &what, workspace &space) noexcept {
+  constexpr std::int64_t side = 64;
+  alignas(64) char tile[side * side * 8];
+  const std::int64_t in_size = element_size(what.in_type), out_size = element_size(what.out_type);
+  const bool transposes = what.op == SG_OP_T;
+  const std::int64_t rows = transposes ? side : cast_step, cols = transposes ? side : 1;
+  poll end(space);
+  for (std::int64_t j0 = 0; j0 < what.n; j0 += cols)
+    for (std::int64_t i0 = 0; i0 < what.m; i0 += rows) {
+      const std::int64_t height = std::min(rows, what.m - i0), width = std::min(cols, what.n - j0);
+      const char *from = static_cast<const char *>(what.a) + (i0 + j0 * what.lda) * in_size;
+      if (transposes) {
+        pack(tile, what.in_type, {what.a, what.in_type, what.lda, SG_OP_T, i0, j0, height, width});
+        from = tile;
+      }
+      for (std::int64_t j = 0; j < width; ++j) {
+        char *const to = static_cast<char *>(what.c) + (i0 + (j0 + j) * what.ldc) * out_size;
+        cast(to, what.out_type, from + j * height * in_size, what.in_type, height);
+      }
+      if (end.stops(height * width)) return SG_STATUS_CANCELLED;
+    }
   return SG_STATUS_OK;
 }
 

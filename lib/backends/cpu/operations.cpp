@@ -6,6 +6,7 @@
 #include "axpby.hpp"
 #include "convert.hpp"
 #include "elementwise.hpp"
+#include "gather.hpp"
 #include "gemm.hpp"
 #include "layers.hpp"
 #include "select.hpp"
@@ -81,6 +82,15 @@ sg_status rotary(const sg_backend_command &what, workspace &space) noexcept {
   return run_rotary(as<sg_backend_rotary>(what), space);
 }
 
+bool supports_convert(const sg_backend_command &what) noexcept { return has_convert(as<sg_backend_convert>(what)); }
+sg_status convert(const sg_backend_command &what, workspace &space) noexcept {
+  return run_convert(as<sg_backend_convert>(what), space);
+}
+
+sg_status gather(const sg_backend_command &what, workspace &space) noexcept {
+  return run_gather(as<sg_backend_gather>(what), space);
+}
+
 // By kind.
 constexpr operation operations[] = {
     {},
@@ -94,6 +104,8 @@ constexpr operation operations[] = {
     {sizeof(sg_backend_norm), supports_norm, norm},
     {sizeof(sg_backend_dequantize), supports_dequantize, dequantize},
     {sizeof(sg_backend_rotary), supports_rotary, rotary},
+    {sizeof(sg_backend_convert), supports_convert, convert},
+    {sizeof(sg_backend_gather), always, gather},
 };
 
 constexpr bool fit() noexcept {

@@ -19,6 +19,9 @@ struct simd_layer_ops {
   // gamma, beta: of the same type; NULL: ones, zeros.
   void (*norm)(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *gamma, const void *beta,
                double epsilon, std::int64_t n);
+  void (*f32_from_f64)(float *dst, const double *src, std::int64_t n);
+  void (*odd_f32_from_f64)(float *dst, const double *src, std::int64_t n);  // rounded to odd
+  void (*f64_from_f32)(double *dst, const float *src, std::int64_t n);
   // Rotates `half` pairs of y. cos and sin: one for each pair.
   void (*rotate)(sg_dtype type, sg_rotary_pairs pairs, void *y, const void *cos, const void *sin, std::int64_t half);
   // Values first..last-1 of a row of quantized values, into y[0..]: less the zero of their block, times its scale.

@@ -209,6 +209,22 @@ void norm(sg_dtype type, sg_norm_kind kind, void *y, const void *x, const void *
   });
 }
 
+void f32_from_f64(float *dst, const double *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<float>(src[i]);
+}
+// Truncated, with the last bit set if bits were lost.
+void odd_f32_from_f64(float *dst, const double *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float near = static_cast<float>(src[i]);
+    const double back = static_cast<double>(near);
+    const std::uint32_t beyond = magnitude(back) > magnitude(src[i]) ? 1 : 0, inexact = back != src[i] ? 1 : 0;
+    dst[i] = float_of((bits_of(near) - beyond) | inexact);
+  }
+}
+void f64_from_f32(double *dst, const float *src, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<double>(src[i]);
+}
+
 template <class R>
 void rotate_pairs(sg_rotary_pairs pairs, R *y, const R *cos, const R *sin, std::int64_t half) {
   if (pairs == SG_ROTARY_HALVES) {
@@ -261,6 +277,7 @@ void dequantize(sg_quantization quantization, float *y, const void *x, const flo
 }  // namespace
 
 extern const simd_layer_ops layer_ops;
-const simd_layer_ops layer_ops = {unary, binary, softmax, norm, rotate, dequantize};
+const simd_layer_ops layer_ops = {unary,        binary, softmax,   norm, f32_from_f64, odd_f32_from_f64,
+                                  f64_from_f32, rotate, dequantize};
 
 }  // namespace sg::cpu::SG_CPU_LEVEL

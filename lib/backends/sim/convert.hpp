@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 
 #include "address_space.hpp"
 #include "layers.hpp"
@@ -62,6 +63,38 @@ inline std::function<void()> work_of(const address_space &memory, const sg_backe
                                       "zero points of a dequantization");
   std::byte *y = memory.device_bytes(what.y, extent(what.y_row, what.cols, what.type), "Y of a dequantization");
   return [what, x, scales, zero_points, y] { run_dequantize(what, x, scales, zero_points, y); };
+}
+
+inline bool has_convert(const sg_backend_convert &what) noexcept {
+  return is_layer_type(what.in_type) && is_layer_type(what.out_type);
+}
+
+// The command's own pointers are not used.
+inline void run_convert(const sg_backend_convert &what, const std::byte *a, std::byte *c) {
+  const std::int64_t row = what.op == SG_OP_T ? what.lda : 1, col = what.op == SG_OP_T ? 1 : what.lda;
+  with_layer_type(what.in_type, [&]<class From>() {
+    with_layer_type(what.out_type, [&]<class To>() {
+      for (std::int64_t j = 0; j < what.n; ++j)
+        for (std::int64_t i = 0; i < what.m; ++i) {
+          const auto from = stored_at<From>(a)[i * row + j * col];
+          auto &to = stored_at<To>(c)[i + j * what.ldc];
+          if constexpr (std::is_same_v<From, To>)
+            to = from;
+          else
+            to = To::store(From::load(from));
+        }
+    });
+  });
+}
+
+inline std::function<void()> work_of(const address_space &memory, const sg_backend_convert &what) {
+  const bool transposes = what.op == SG_OP_T;
+  const std::uint64_t extent_of_a =
+      strided_extent(transposes ? what.n : what.m, 1, transposes ? what.m : what.n, what.lda, what.in_type);
+  const std::byte *a = memory.device_bytes(what.a, extent_of_a, "A of a conversion");
+  std::byte *c =
+      memory.device_bytes(what.c, strided_extent(what.m, 1, what.n, what.ldc, what.out_type), "C of a conversion");
+  return [what, a, c] { run_convert(what, a, c); };
 }
 
 }  // namespace sg::sim

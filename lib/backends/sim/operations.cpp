@@ -3,6 +3,7 @@
 
 #include "axpby.hpp"
 #include "convert.hpp"
+#include "gather.hpp"
 #include "layers.hpp"
 #include "rotary.hpp"
 
@@ -18,6 +19,8 @@ template <class Command>
 std::function<void()> work_as(const address_space &memory, const sg_backend_command &command) {
   return work_of(memory, command_as<Command>(command));
 }
+
+bool always(const sg_backend_command &) noexcept { return true; }
 
 template <class Command>
 bool supports_layer(const sg_backend_command &command) noexcept {
@@ -40,6 +43,10 @@ bool supports_rotary(const sg_backend_command &command) noexcept {
   return has_rotary(command_as<sg_backend_rotary>(command));
 }
 
+bool supports_convert(const sg_backend_command &command) noexcept {
+  return has_convert(command_as<sg_backend_convert>(command));
+}
+
 }  // namespace
 
 const operation *operation_of(sg_backend_command_kind kind) noexcept {
@@ -50,6 +57,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
   static constexpr operation norm{"norm", supports_layer<sg_backend_norm>, work_as<sg_backend_norm>};
   static constexpr operation dequantize{"dequantization", supports_dequantize, work_as<sg_backend_dequantize>};
   static constexpr operation rotary{"rotary embedding", supports_rotary, work_as<sg_backend_rotary>};
+  static constexpr operation convert{"conversion", supports_convert, work_as<sg_backend_convert>};
+  static constexpr operation gather{"gather", always, work_as<sg_backend_gather>};
   switch (kind) {
     case SG_BACKEND_AXPBY: return &axpby;
     case SG_BACKEND_ELEMENTWISE: return &elementwise;
@@ -57,6 +66,8 @@ const operation *operation_of(sg_backend_command_kind kind) noexcept {
     case SG_BACKEND_NORM: return &norm;
     case SG_BACKEND_DEQUANTIZE: return &dequantize;
     case SG_BACKEND_ROTARY: return &rotary;
+    case SG_BACKEND_CONVERT: return &convert;
+    case SG_BACKEND_GATHER: return &gather;
     default: return nullptr;
   }
 }

@@ -14,6 +14,7 @@
 #include "backends/sim/axpby.hpp"
 #include "backends/sim/convert.hpp"
 #include "backends/sim/element.hpp"
+#include "backends/sim/gather.hpp"
 #include "backends/sim/layers.hpp"
 #include "backends/sim/rotary.hpp"
 #include "gpu.hpp"
@@ -76,6 +77,15 @@ cudaError_t launch_dequantize(const sg_backend_dequantize &what, cudaStream_t in
 cudaError_t launch_rotary(const sg_backend_rotary &what, cudaStream_t in) noexcept {
   return launch(in, {what.x, what.y, what.cos, what.sin},
                 [what] { sim::run_rotary(what, at(what.x), at(what.y), at(what.cos), at(what.sin)); });
+}
+
+cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noexcept {
+  return launch(in, {what.a, what.c}, [what] { sim::run_convert(what, at(what.a), at(what.c)); });
+}
+
+cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
+  return launch(in, {what.table, what.indices, what.y},
+                [what] { sim::run_gather(what, at(what.table), at(what.indices), at(what.y)); });
 }
 
 cudaError_t launch_epilogues(const gemm_epilogue *products, int count, sg_dtype type, cudaStream_t in) noexcept {

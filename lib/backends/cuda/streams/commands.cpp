@@ -57,7 +57,8 @@ bool supports_gemm(const sg_backend_gemm &what) noexcept {
 bool supports(const device &, const sg_backend_command &what) noexcept {
   switch (what.kind) {
     case SG_BACKEND_MARKER:
-    case SG_BACKEND_COPY: return true;
+    case SG_BACKEND_COPY:
+    case SG_BACKEND_GATHER: return true;
     case SG_BACKEND_REDUCE: return supports_reduce(as<sg_backend_reduce>(what));
     case SG_BACKEND_AXPBY: return is_accumulated(as<sg_backend_axpby>(what).type);
     case SG_BACKEND_ELEMENTWISE: return is_layer_type(as<sg_backend_elementwise>(what).type);
@@ -65,6 +66,10 @@ bool supports(const device &, const sg_backend_command &what) noexcept {
     case SG_BACKEND_NORM: return is_layer_type(as<sg_backend_norm>(what).type);
     case SG_BACKEND_DEQUANTIZE: return supports_dequantize(as<sg_backend_dequantize>(what));
     case SG_BACKEND_ROTARY: return supports_rotary(as<sg_backend_rotary>(what));
+    case SG_BACKEND_CONVERT: {
+      const auto &wanted = as<sg_backend_convert>(what);
+      return is_layer_type(wanted.in_type) && is_layer_type(wanted.out_type);
+    }
     case SG_BACKEND_GEMM: return supports_gemm(as<sg_backend_gemm>(what));
   }
   return false;
@@ -91,6 +96,10 @@ sg_status run_command(stream &in, const sg_backend_command &what) noexcept {
                               "starting a dequantization");
     case SG_BACKEND_ROTARY:
       return in.owner().check(launch_rotary(as<sg_backend_rotary>(what), in.native()), "starting a rotary embedding");
+    case SG_BACKEND_CONVERT:
+      return in.owner().check(launch_convert(as<sg_backend_convert>(what), in.native()), "starting a conversion");
+    case SG_BACKEND_GATHER:
+      return in.owner().check(launch_gather(as<sg_backend_gather>(what), in.native()), "starting a gather");
   }
   return fail(SG_STATUS_UNSUPPORTED, "cuda has no command of kind %d", int{what.kind});
 }

@@ -71,7 +71,9 @@ typedef enum sg_backend_command_kind {
   SG_BACKEND_SOFTMAX = 7,     /**< sg_backend_softmax. */
   SG_BACKEND_NORM = 8,        /**< sg_backend_norm. */
   SG_BACKEND_DEQUANTIZE = 9,  /**< sg_backend_dequantize. */
-  SG_BACKEND_ROTARY = 10      /**< sg_backend_rotary. */
+  SG_BACKEND_ROTARY = 10,     /**< sg_backend_rotary. */
+  SG_BACKEND_CONVERT = 11,    /**< sg_backend_convert. */
+  SG_BACKEND_GATHER = 12      /**< sg_backend_gather. */
 } sg_backend_command_kind;
 
 /** The beginning of every command. */
@@ -248,6 +250,41 @@ typedef struct sg_backend_rotary {
   const void *sin;           /**< Likewise. */
   int64_t sin_row;           /**< From row to row of sin. */
 } sg_backend_rotary;
+
+/** C = op(A), cast to C's type as sg_convert_desc describes it; column major. C may be A itself with op N, types of one size
+ * and equal leading dimensions. */
+typedef struct sg_backend_convert {
+  sg_backend_command header; /**< SG_BACKEND_CONVERT. */
+  int64_t m;                 /**< Rows of op(A) and C. */
+  int64_t n;                 /**< Their columns. */
+  sg_op op;                  /**< N or T. */
+  sg_dtype in_type;          /**< Of A: f64, f32, f16 or bf16. */
+  sg_dtype out_type;         /**< Of C: likewise. */
+  uint32_t reserved;         /**< 0. */
+  const void *a;             /**< Read. */
+  int64_t lda;               /**< In elements. */
+  void *c;                   /**< The result. */
+  int64_t ldc;               /**< In elements. */
+} sg_backend_convert;
+
+/** Row i of Y = row indices[i] of the table, as sg_gather_desc describes it; row major, of elements of any type. No byte outside
+ * the table is read. Y overlaps no other operand. */
+typedef struct sg_backend_gather {
+  sg_backend_command header; /**< SG_BACKEND_GATHER. */
+  int64_t rows;              /**< Of Y: the number of indices. */
+  int64_t row_bytes;         /**< Bytes of a row. */
+  int64_t table_rows;        /**< > 0. */
+  int64_t table_row;         /**< From row to row of the table, in bytes. */
+  int64_t y_row;             /**< From row to row of Y, in bytes. */
+  uint64_t fill;             /**< Eight bytes in the order of memory, repeated in the row of an index that is out of range. */
+  int32_t component_bytes;   /**< Of an element, or of one of the two parts of a complex one: 1, 2, 4 or 8. Rows are aligned to it. */
+  int32_t index_bytes;       /**< Of an index: 4 or 8; signed. */
+  int32_t from_end;          /**< 1: indices below 0 have table_rows added. */
+  uint32_t reserved;         /**< 0. */
+  const void *table;         /**< Read. */
+  const void *indices;       /**< Contiguous; read. */
+  void *y;                   /**< The result. */
+} sg_backend_gather;
 
 /** The memory space of an address. */
 typedef struct sg_backend_space {

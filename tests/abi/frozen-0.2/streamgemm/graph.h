@@ -21,6 +21,7 @@
 #include <streamgemm/attention.h>
 #include <streamgemm/axpby.h>
 #include <streamgemm/convert.h>
+#include <streamgemm/gather.h>
 #include <streamgemm/gemm.h>
 #include <streamgemm/job.h>
 #include <streamgemm/layers.h>
@@ -31,25 +32,19 @@ SG_BEGIN_DECLS
 
 /** The operation of a recorded submission. More may follow. Since 0.2. */
 typedef enum sg_operation {
-  SG_OPERATION_MARKER = 0,         /**< None: a marker has no operands, and sg_graph_update refuses it. */
-  SG_OPERATION_GEMM = 1,           /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
-  SG_OPERATION_COPY = 2,           /**< sg_copy_async, sg_copy_2d_async. */
-  SG_OPERATION_AXPBY = 3,          /**< sg_axpby_async. */
-  SG_OPERATION_ELEMENTWISE = 4,    /**< sg_elementwise_async. */
-  SG_OPERATION_SOFTMAX = 5,        /**< sg_softmax_async. */
-  SG_OPERATION_NORM = 6,           /**< sg_norm_async. */
-  SG_OPERATION_DEQUANTIZE = 7,     /**< sg_dequantize_async. */
-  SG_OPERATION_ROTARY = 8,         /**< sg_rotary_async. */
-  SG_OPERATION_LINEAR_BACKWARD = 9 /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
-  SG_OPERATION_MARKER = 0, /**< None: a marker has no operands, and sg_graph_update refuses it. */
-  SG_OPERATION_GEMM = 1,   /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
-  SG_OPERATION_COPY = 2,   /**< sg_copy_async, sg_copy_2d_async. */
-  SG_OPERATION_AXPBY = 3,  /**< sg_axpby_async. */
-  SG_OPERATION_ELEMENTWISE = 4, /**< sg_elementwise_async. */
-  SG_OPERATION_SOFTMAX = 5,     /**< sg_softmax_async. */
-  SG_OPERATION_NORM = 6,        /**< sg_norm_async. */
-  SG_OPERATION_LINEAR_BACKWARD = 7, /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
-  SG_OPERATION_ATTENTION = 8        /**< sg_attention_async. */
+  SG_OPERATION_MARKER = 0,          /**< None: a marker has no operands, and sg_graph_update refuses it. */
+  SG_OPERATION_GEMM = 1,            /**< sg_gemm_async and its shorthands, sg_plan_run_async, sg_gemm_grouped_async. */
+  SG_OPERATION_COPY = 2,            /**< sg_copy_async, sg_copy_2d_async. */
+  SG_OPERATION_AXPBY = 3,           /**< sg_axpby_async. */
+  SG_OPERATION_ELEMENTWISE = 4,     /**< sg_elementwise_async. */
+  SG_OPERATION_SOFTMAX = 5,         /**< sg_softmax_async. */
+  SG_OPERATION_NORM = 6,            /**< sg_norm_async. */
+  SG_OPERATION_DEQUANTIZE = 7,      /**< sg_dequantize_async. */
+  SG_OPERATION_ROTARY = 8,          /**< sg_rotary_async. */
+  SG_OPERATION_LINEAR_BACKWARD = 9, /**< sg_linear_backward_async. (sg_linear_async is a GEMM.) */
+  SG_OPERATION_ATTENTION = 10,      /**< sg_attention_async. */
+  SG_OPERATION_CONVERT = 11,        /**< sg_convert_async. */
+  SG_OPERATION_GATHER = 12          /**< sg_gather_async. */
 } sg_operation;
 
 /** A copy: the arguments of sg_copy_2d_async. sg_copy_async has height 1; its pitches are not used.
@@ -84,13 +79,16 @@ typedef struct sg_operation_desc {
   const sg_rotary_desc *rotary;                   /**< SG_OPERATION_ROTARY. */
   const sg_linear_backward_desc *linear_backward; /**< SG_OPERATION_LINEAR_BACKWARD. */
   const sg_attention_desc *attention;             /**< SG_OPERATION_ATTENTION. */
+  const sg_convert_desc *convert;                 /**< SG_OPERATION_CONVERT. */
+  const sg_gather_desc *gather;                   /**< SG_OPERATION_GATHER. */
 } sg_operation_desc;
 
 /** Initial value of an sg_operation_desc: a marker. */
-#define SG_OPERATION_DESC_INIT \
-  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
-#define SG_OPERATION_DESC_INIT                                                                                        \
-  { sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+#define SG_OPERATION_DESC_INIT                                                                                     \
+  {                                                                                                                \
+    sizeof(sg_operation_desc), SG_OPERATION_MARKER, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+        NULL, NULL                                                                                                 \
+  }
 
 /**
  * Creates an empty graph. Submissions can be recorded into it until its first run (then SG_STATUS_BUSY).
@@ -126,17 +124,10 @@ SG_API sg_status sg_graph_submission_count(sg_graph *graph, int32_t *out_count);
  * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address,
  * strides, batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data
  * pointers, alpha and beta; of the operations of layers.h data pointers; of the gradients of a linear layer data
- * pointers and accumulate. Read during the call only.
+ * pointers and accumulate; of an attention data pointers and scale. Read during the call only.
  * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker,
  * another shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged. Never
  * blocks. Any thread. Since 0.2.
- * @param desc The operation as recorded, except for: of a GEMM data pointers, pointer arrays, the bias' address, strides,
- * batch, alpha and beta; of a group the same of each GEMM; of a copy dst and src; of a scale-and-add data pointers, alpha and
- * beta; of the operations of layers.h data pointers; of the gradients of a linear layer data pointers and accumulate;
- * of an attention data pointers and scale. Read during the call only.
- * @return SG_STATUS_OK; SG_STATUS_INVALID_HANDLE, SG_STATUS_INVALID_ARGUMENT (also for another operation, a marker, another
- * shape, operands that overlap), SG_STATUS_UNSUPPORTED, SG_STATUS_OUT_OF_MEMORY: the graph is unchanged.
- * Never blocks. Any thread. Since 0.2.
  */
 SG_API sg_status sg_graph_update(sg_graph *graph, int32_t index, const sg_operation_desc *desc);
 

@@ -316,6 +316,15 @@ public final class Context extends NativeObject {
   }
 
   /**
+   * The operations of deep networks between GEMMs.
+   *
+   * @return its methods submit to this context
+   */
+  public Layers layers() {
+    return new Layers(this);
+  }
+
+  /**
    * A job without work, which completes after everything before it in its stream and the jobs in {@code after}.
    *
    * @param submit its stream and order

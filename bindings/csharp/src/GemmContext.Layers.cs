@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm.Internal;
+
+namespace StreamGemm {
+  public sealed unsafe partial class GemmContext {
+    /// <summary>Submits C = function(A), or function(A, B), element by element, and returns at once. With a gradient A is that of the
+    /// function's result, and B is the function's operand. On a device with memory of its own, operands are in device memory.</summary>
+    /// <param name="function">The function.</param>
+    /// <param name="a">A; only read. F64, F32, F16 or BF16, as all operands.</param>
+    /// <param name="b">B; only read. default(Matrix) with functions of one operand.</param>
+    /// <param name="c">The result, which may be A or B.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task ElementwiseAsync(Function function, in Matrix a, in Matrix b, in Matrix c, SubmitOptions options = null,
+                                 CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix first = a, second = b, to = c;
+      bool two = function >= Function.Add;
+      if (two != (b.DType != 0))
+        throw new ArgumentException((two ? "b is missing; " : "b is given; ") + function + (two ? " has two operands" : " has one operand"), "b");
+      return Layer(to, options, cancellationToken, (pending, o) => {
+        long atA = pending.PinA(first), atB = pending.PinB(second), atC = pending.PinC(to);
+        return RawPINVOKE.sg_flat_elementwise_async(handle.Token,
+          atA, first.Rows, first.Cols, first.Ld, (int)first.DType, (int)first.Layout,
+          atB, second.Rows, second.Cols, second.Ld, (int)second.DType, (int)second.Layout,
+          atC, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)function,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    /// <summary>Submits the softmax of each row, and returns at once.</summary>
+    /// <param name="x">X; only read.</param>
+    /// <param name="y">The result, which may be X.</param>
+    /// <param name="options">The mask, order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task SoftmaxAsync(in Matrix x, in Matrix y, SoftmaxOptions options = null,
+                             CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix from = x, to = y;
+      SoftmaxOptions how = options ?? new SoftmaxOptions();
+      return Layer(to, how, cancellationToken, (pending, o) => {
+        long atX = pending.PinA(from), atY = pending.PinC(to);
+        return RawPINVOKE.sg_flat_softmax_async(handle.Token,
+          atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
+          atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)how.Mask, how.MaskOffset,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    /// <summary>Submits the layer norm of each row, (x - mean) / sqrt(variance + epsilon) * gamma + beta, and returns at once.</summary>
+    /// <param name="x">X; only read.</param>
+    /// <param name="gamma">A row with a value for each column of X, of X's type; default(Matrix): ones.</param>
+    /// <param name="beta">Likewise; default(Matrix): zeros.</param>
+    /// <param name="y">The result, which may be X.</param>
+    /// <param name="options">Epsilon, order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task LayerNormAsync(in Matrix x, in Matrix gamma, in Matrix beta, in Matrix y, NormOptions options = null,
+                               CancellationToken cancellationToken = default(CancellationToken)) =>
+      Norm(NormKind.Layer, x, gamma, beta, y, options, cancellationToken);
+
+    /// <summary>Submits the RMS norm of each row, x / sqrt(mean of x^2 + epsilon) * gamma, and returns at once.</summary>
+    /// <param name="x">X; only read.</param>
+    /// <param name="gamma">A row with a value for each column of X, of X's type; default(Matrix): ones.</param>
+    /// <param name="y">The result, which may be X.</param>
+    /// <param name="options">Epsilon, order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task RmsNormAsync(in Matrix x, in Matrix gamma, in Matrix y, NormOptions options = null,
+                             CancellationToken cancellationToken = default(CancellationToken)) =>
+      Norm(NormKind.Rms, x, gamma, default(Matrix), y, options, cancellationToken);
+
+    Task Norm(NormKind kind, Matrix x, Matrix gamma, Matrix beta, Matrix y, NormOptions options, CancellationToken cancellationToken) {
+      CheckRow(gamma, x, "gamma");
+      CheckRow(beta, x, "beta");
+      NormOptions how = options ?? new NormOptions();
+      return Layer(y, how, cancellationToken, (pending, o) => {
+        long atX = pending.PinA(x), atGamma = pending.PinB(gamma), atBeta = pending.PinBias(beta), atY = pending.PinC(y);
+        return RawPINVOKE.sg_flat_norm_async(handle.Token,
+          atX, x.Rows, x.Cols, x.Ld, (int)x.DType, (int)x.Layout,
+          atY, y.Rows, y.Cols, y.Ld, (int)y.DType, (int)y.Layout, atGamma, atBeta, how.Epsilon, (int)kind,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    static void CheckRow(in Matrix values, in Matrix x, string name) {
+      if (values.DType == 0) return;
+      bool contiguous = values.Layout == Layout.RowMajor || values.Ld == 1;
+      if (values.Rows != 1 || values.Cols != x.Cols || values.DType != x.DType || !contiguous)
+        throw new ArgumentException(name + " is " + values + "; with x, which is " + x + ", it is a row of " + x.Cols +
+                                    " contiguous values of its type", name);
+    }
+
+    /// <summary>Submits the rotary embedding of each row, and returns at once: pairs of elements of each head are rotated by the row's
+    /// position.</summary>
+    /// <param name="x">X: tokens by rows, row major; only read.</param>
+    /// <param name="y">The result, which may be X.</param>
+    /// <param name="options">Heads, positions and angles, order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task RotaryAsync(in Matrix x, in Matrix y, RotaryOptions options = null,
+                            CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix from = x, to = y;
+      RotaryOptions how = options ?? new RotaryOptions();
+      Matrix cos = how.Cos, sin = how.Sin;
+      return Layer(to, how, cancellationToken, (pending, o) => {
+        long atX = pending.PinA(from), atCos = pending.PinB(cos), atSin = pending.PinBias(sin), atY = pending.PinC(to);
+        return RawPINVOKE.sg_flat_rotary_async(handle.Token,
+          atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
+          atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout,
+          atCos, cos.Rows, cos.Cols, cos.Ld, (int)cos.DType, (int)cos.Layout,
+          atSin, sin.Rows, sin.Cols, sin.Ld, (int)sin.DType, (int)sin.Layout,
+          how.HeadSize, how.RotatedSize, how.FirstPosition, how.SequenceLength, how.Theta, (int)how.Pairs, how.Inverse ? 1 : 0,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    /// <summary>Submits C = op(A), cast to C's type with one rounding, and returns at once. The layouts may differ.</summary>
+    /// <param name="a">A; only read.</param>
+    /// <param name="opA">N, or T: the transpose.</param>
+    /// <param name="c">The result; may be A if no element moves.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task ConvertAsync(in Matrix a, Op opA, in Matrix c, SubmitOptions options = null,
+                             CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix from = a, to = c;
+      return Layer(to, options, cancellationToken, (pending, o) => {
+        long atA = pending.PinA(from), atC = pending.PinC(to);
+        return RawPINVOKE.sg_flat_convert_async(handle.Token,
+          atA, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
+          atC, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, (int)opA,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    /// <summary>Submits Y = (X - zero points) * scales, by blocks of a row, and returns at once. All matrices are row major.</summary>
+    /// <param name="quantization">How values are stored.</param>
+    /// <param name="blockSize">Consecutive values of a row that share a scale.</param>
+    /// <param name="x">The quantized values, of I8: of I4 two in a byte, the first in the low four bits; only read.</param>
+    /// <param name="scales">One for each block, of F32, F16 or BF16; only read.</param>
+    /// <param name="zeroPoints">Likewise, of I8; default(Matrix): zeros.</param>
+    /// <param name="y">The result, of F32, F16 or BF16.</param>
+    /// <param name="options">Order and priority; null: the defaults.</param>
+    /// <param name="cancellationToken">Cancels the job.</param>
+    public Task DequantizeAsync(Quantization quantization, long blockSize, in Matrix x, in Matrix scales, in Matrix zeroPoints,
+                                in Matrix y, SubmitOptions options = null,
+                                CancellationToken cancellationToken = default(CancellationToken)) {
+      Matrix from = x, factors = scales, zeros = zeroPoints, to = y;
+      return Layer(to, options, cancellationToken, (pending, o) => {
+        long atX = pending.PinA(from), atScales = pending.PinB(factors), atZeros = pending.PinBias(zeros), atY = pending.PinC(to);
+        return RawPINVOKE.sg_flat_dequantize_async(handle.Token,
+          atX, from.Rows, from.Cols, from.Ld, (int)from.DType, (int)from.Layout,
+          atScales, factors.Rows, factors.Cols, factors.Ld, (int)factors.DType, (int)factors.Layout,
+          atZeros, zeros.Rows, zeros.Cols, zeros.Ld, (int)zeros.DType, (int)zeros.Layout,
+          atY, to.Rows, to.Cols, to.Ld, (int)to.DType, (int)to.Layout, blockSize, (int)quantization,
+          o.Stream, o.After, o.AfterCount, o.Priority, o.Flags, completions.Queue, pending.Tag, o.Plan, o.Deadline, o.Label, o.Job);
+      });
+    }
+
+    delegate int LayerCall(Pending pending, Native.Order order);
+
+    // Pins and submits in `call`; the task completes with the job.
+    Task Layer(in Matrix result, SubmitOptions options, CancellationToken cancellationToken, LayerCall call) {
+      if (result.ReadOnly) throw new ArgumentException("the result is read-only memory");
+      if (cancellationToken.IsCancellationRequested) return Task.FromCanceled(cancellationToken);
+      var pending = new Pending(completions, cancellationToken);
+      long job = 0;
+      int status;
+      try {
+        status = Native.InOrder(options ?? SubmitOptions.None, &job, order => call(pending, order));
+      } catch (Exception error) {
+        return pending.Refused(error);
+      }
+      GC.KeepAlive(this);
+      return pending.Submitted(status, job);
+    }
+  }
+
+  /// <summary>The mask of a softmax, and the options of its submission.</summary>
+  public sealed class SoftmaxOptions : SubmitOptions {
+    /// <summary>Default: none. With a causal one row i has the columns up to i + MaskOffset, and 0 in the others.</summary>
+    public Mask Mask { get; set; }
+
+    /// <summary>0 without a mask.</summary>
+    public long MaskOffset { get; set; }
+  }
+
+  /// <summary>Epsilon of a norm, and the options of its submission.</summary>
+  public sealed class NormOptions : SubmitOptions {
+    /// <summary>Not negative. Default: 1e-5.</summary>
+    public double Epsilon { get; set; } = 1e-5;
+  }
+
+  /// <summary>How a rotary embedding rotates, and the options of its submission.</summary>
+  public sealed class RotaryOptions : SubmitOptions {
+    /// <summary>Cosines: a row for each position and a column for each pair, of X's type, or F32 for F16 and BF16. Default: none; the
+    /// angles follow from <see cref="Theta"/>.</summary>
+    public Matrix Cos { get; set; }
+
+    /// <summary>Sines, likewise.</summary>
+    public Matrix Sin { get; set; }
+
+    /// <summary>Columns of a head; 0: all columns of X.</summary>
+    public long HeadSize { get; set; }
+
+    /// <summary>The first elements of a head, which are rotated; even. 0: all of them.</summary>
+    public long RotatedSize { get; set; }
+
+    /// <summary>Position of the first row.</summary>
+    public long FirstPosition { get; set; }
+
+    /// <summary>Rows of a sequence, after which positions begin again; 0: there is one sequence.</summary>
+    public long SequenceLength { get; set; }
+
+    /// <summary>Base of the angles: pair j of d/2 turns by p * theta^(-2j/d) at position p. Default: 10000.</summary>
+    public double Theta { get; set; } = 10000;
+
+    /// <summary>Which elements are rotated together. Default: halves (GPT-NeoX, Llama).</summary>
+    public RotaryPairs Pairs { get; set; }
+
+    /// <summary>Rotates back, which is the gradient.</summary>
+    public bool Inverse { get; set; }
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+using System.Threading;
+using System.Threading.Tasks;
+using StreamGemm;
+
+/// <summary>The operations of layers.h, in the device's memory.</summary>
+static class LayersTest {
+  static readonly GemmContext context = new GemmContext(Harness.Device);
+  static readonly Matrix none = default(Matrix);
+
+  static Matrix Place(double[,] values) {
+    DeviceBuffer buffer = context.AllocateDevice(values.Length * 8);
+    Matrix made = buffer.Matrix(values.GetLength(0), values.GetLength(1), DType.F64);
+    context.Copy(values, made);
+    return made;
+  }
+
+  static void Holds(double[,] expected, Matrix got, string what) {
+    var values = new double[expected.GetLength(0), expected.GetLength(1)];
+    context.Copy(got, values);
+    for (int i = 0; i < values.GetLength(0); ++i)
+      for (int j = 0; j < values.GetLength(1); ++j)
+        if (!(Math.Abs(values[i, j] - expected[i, j]) <= 1e-13))
+          throw new Exception(what + ": " + values[i, j] + " instead of " + expected[i, j] + " at " + i + ", " + j);
+  }
+
+  public static async Task FunctionsOfElements() {
+    Matrix a = Place(new double[,] { { -1, 2 }, { -3, 4 } }), c = Place(new double[2, 2]);
+    await context.ElementwiseAsync(Function.Relu, a, none, c);
+    Holds(new double[,] { { 0, 2 }, { 0, 4 } }, c, "relu");
+    await context.ElementwiseAsync(Function.Add, a, c, c);
+    Holds(new double[,] { { -1, 4 }, { -3, 8 } }, c, "add in place");
+    await context.ElementwiseAsync(Function.ReluGradient, c, a, c);
+    Holds(new double[,] { { 0, 4 }, { 0, 8 } }, c, "gradient");
+  }
+
+  public static async Task Softmax() {
+    Matrix x = Place(new double[,] { { 0, Math.Log(3) }, { 5, 5 } }), y = Place(new double[2, 2]);
+    await context.SoftmaxAsync(x, y);
+    Holds(new double[,] { { 0.25, 0.75 }, { 0.5, 0.5 } }, y, "softmax");
+    await context.SoftmaxAsync(x, x, new SoftmaxOptions { Mask = Mask.Causal });
+    Holds(new double[,] { { 1, 0 }, { 0.5, 0.5 } }, x, "causal, in place");
+  }
+
+  public static async Task Norms() {
+    Matrix x = Place(new double[,] { { 1, 3 }, { -2, 2 } }), y = Place(new double[2, 2]);
+    Matrix gamma = Place(new double[,] { { 2, 3 } }), beta = Place(new double[,] { { 10, 20 } });
+    await context.LayerNormAsync(x, gamma, beta, y, new NormOptions { Epsilon = 0 });
+    Holds(new double[,] { { 8, 23 }, { 8, 23 } }, y, "layer norm");
+    await context.RmsNormAsync(x, none, x, new NormOptions { Epsilon = 0 });
+    Holds(new double[,] { { 1 / Math.Sqrt(5), 3 / Math.Sqrt(5) }, { -1, 1 } }, x, "rms norm");
+  }
+
+  public static async Task RotaryEmbedding() {
+    double c = Math.Cos(1), s = Math.Sin(1);
+    Matrix x = Place(new double[,] { { 1, 2 }, { 1, 2 } }), y = Place(new double[2, 2]);
+    await context.RotaryAsync(x, y);
+    Holds(new double[,] { { 1, 2 }, { c - 2 * s, s + 2 * c } }, y, "by theta");
+    await context.RotaryAsync(y, y, new RotaryOptions { Inverse = true });
+    Holds(new double[,] { { 1, 2 }, { 1, 2 } }, y, "inverse");
+    await context.RotaryAsync(x, y, new RotaryOptions {
+      Cos = Place(new double[,] { { 9 }, { 2 }, { 3 } }), Sin = Place(new double[,] { { 9 }, { 5 }, { 7 } }), FirstPosition = 1, SequenceLength = 1
+    });
+    Holds(new double[,] { { -8, 9 }, { -8, 9 } }, y, "by tables");
+  }
+
+  public static async Task Conversions() {
+    Matrix a = Place(new double[,] { { 1, 2, 3 }, { 4, 5, 6 } }), c = context.AllocateDevice(24).Matrix(3, 2, DType.F32);
+    await context.ConvertAsync(a, Op.T, c);
+    var found = new float[3, 2];
+    context.Copy(c, found);
+    Numbers.Same(new float[,] { { 1, 4 }, { 2, 5 }, { 3, 6 } }, found, "transposed");
+  }
+
+  public static async Task Dequantization() {
+    Matrix x = context.AllocateDevice(2).Matrix(1, 2, DType.I8), zeros = context.AllocateDevice(2).Matrix(1, 2, DType.I8);
+    Matrix scales = context.AllocateDevice(8).Matrix(1, 2, DType.F32), y = context.AllocateDevice(16).Matrix(1, 4, DType.F32);
+    context.Copy(new sbyte[,] { { 0x21, -113 } }, x);  // 1 2, -1 -8
+    context.Copy(new sbyte[,] { { 1, -1 } }, zeros);
+    context.Copy(new float[,] { { 10, 100 } }, scales);
+    var found = new float[1, 4];
+    await context.DequantizeAsync(Quantization.I4, 2, x, scales, none, y);
+    context.Copy(y, found);
+    Numbers.Same(new float[,] { { 10, 20, -100, -800 } }, found, "without zero points");
+    await context.DequantizeAsync(Quantization.I4, 2, x, scales, zeros, y);
+    context.Copy(y, found);
+    Numbers.Same(new float[,] { { 0, 10, 0, -700 } }, found, "with zero points");
+    Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, y, none, y); }, "scales is 1 x 4");
+    Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 2, x, scales, context.AllocateDevice(1).Matrix(1, 1, DType.I8), y); }, "zeroPoints is 1 x 1");
+    Expect.Throws<ArgumentException>(() => { context.DequantizeAsync(Quantization.I4, 3, x, scales, none, y); }, "blockSize is 3");
+  }
+
+  public static async Task ArraysArePinned() {
+    var values = new double[,] { { -1, 2 } };
+    if (Harness.Device != "cpu") {
+      Expect.Throws<NotSupportedException>(() => { context.ElementwiseAsync(Function.Relu, values, none, values).Wait(); }, "host memory");
+      return;
+    }
+    await context.ElementwiseAsync(Function.Relu, values, none, values);
+    Expect.Equal("0 2", values[0, 0] + " " + values[0, 1], "in place");
+  }
+
+  public static void WrongCallsNameTheArgument() {
+    Matrix x = Place(new double[,] { { 1, 2 } }), three = Place(new double[,] { { 1, 2, 3 } });
+    Expect.Throws<ArgumentException>(() => { context.ElementwiseAsync(Function.Add, x, none, x); }, "b is missing; Add has two operands");
+    Expect.Throws<ArgumentException>(() => { context.ElementwiseAsync(Function.Relu, x, x, x); }, "Relu has one operand");
+    Expect.Throws<ArgumentException>(() => { context.SoftmaxAsync(three, x); }, "x is 1 x 3");
+    Expect.Throws<ArgumentException>(() => { context.SoftmaxAsync(x, x, new SoftmaxOptions { MaskOffset = 1 }); }, "options.MaskOffset is 1");
+    Expect.Throws<ArgumentException>(() => { context.RmsNormAsync(x, three, x); }, "gamma is ");
+    Expect.Throws<ArgumentException>(() => { context.RmsNormAsync(x, none, x, new NormOptions { Epsilon = -1 }); }, "options.Epsilon is -1");
+    Expect.Throws<ArgumentException>(() => { context.RotaryAsync(x, x, new RotaryOptions { HeadSize = 3 }); }, "options.HeadSize is 3");
+    Expect.True(context.SoftmaxAsync(x, x, null, new CancellationToken(true)).IsCanceled, "canceled before the call");
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.streamgemm;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertSame;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.util.Arrays;
+import java.util.Collection;
+import org.junit.After;
+import org.junit.Before;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.junit.runners.Parameterized;
+
+/** The operations of layers.h, on both kinds of device. */
+@RunWith(Parameterized.class)
+public class LayersTest {
+  private static final Submit DEFAULTS = new Submit();
+
+  @Parameterized.Parameters(name = "{0}")
+  public static Collection<Object[]> devices() {
+    return Arrays.asList(new Object[][] {{"cpu"}, {"sim:h200"}});
+  }
+
+  @Parameterized.Parameter public String device;
+
+  private Context context;
+
+  @Before
+  public void open() {
+    context = Context.open(device);
+  }
+
+  @After
+  public void close() {
+    context.close();
+  }
+
+  /** Values in the device's memory. */
+  private Matrix place(long rows, long cols, double... values) {
+    Matrix made = context.deviceMatrix(DType.F64, rows, cols);
+    context.copyAsync(made, Matrix.of(values, rows, cols)).join();
+    return made;
+  }
+
+  private double[] fetch(Matrix from) {
+    double[] values = new double[(int) (from.rows() * from.cols())];
+    context.copyAsync(Matrix.of(values, from.rows(), from.cols()), from).join();
+    return values;
+  }
+
+  @Test
+  public void functionsOfElements() {
+    Matrix a = place(2, 2, -1, 2, -3, 4);
+    Matrix c = place(2, 2, 9, 9, 9, 9);
+    assertSame(c, context.layers().elementwiseAsync(Function.RELU, a, c).join());
+    assertArrayEquals(new double[] {0, 2, 0, 4}, fetch(c), 0);
+    context.layers().elementwiseAsync(Function.ADD, a, c, c, DEFAULTS).join(); // in place
+    assertArrayEquals(new double[] {-1, 4, -3, 8}, fetch(c), 0);
+    context.layers().elementwiseAsync(Function.RELU_GRADIENT, c, a, c, DEFAULTS).join();
+    assertArrayEquals(new double[] {0, 4, 0, 8}, fetch(c), 0);
+  }
+
+  @Test
+  public void softmax() {
+    Matrix x = place(2, 2, 0, Math.log(3), 5, 5);
+    Matrix y = place(2, 2, 9, 9, 9, 9);
+    context.layers().softmaxAsync(x, y).join();
+    assertArrayEquals(new double[] {0.25, 0.75, 0.5, 0.5}, fetch(y), 1e-14);
+    context.layers().softmaxAsync(x, x, Mask.CAUSAL, 0, DEFAULTS).join();
+    assertArrayEquals(new double[] {1, 0, 0.5, 0.5}, fetch(x), 1e-14);
+  }
+
+  @Test
+  public void norms() {
+    Matrix x = place(2, 2, 1, 3, -2, 2);
+    Matrix y = place(2, 2, 0, 0, 0, 0);
+    Matrix gamma = place(1, 2, 2, 3);
+    Matrix beta = place(1, 2, 10, 20);
+    context.layers().layerNormAsync(x, gamma, beta, y, 0, DEFAULTS).join();
+    assertArrayEquals(new double[] {8, 23, 8, 23}, fetch(y), 1e-13);
+    context.layers().rmsNormAsync(x, null, x, 0, DEFAULTS).join();
+    assertArrayEquals(new double[] {1 / Math.sqrt(5), 3 / Math.sqrt(5), -1, 1}, fetch(x), 1e-14);
+  }
+
+  @Test
+  public void rotaryEmbedding() {
+    double c = Math.cos(1);
+    double s = Math.sin(1);
+    Matrix x = place(2, 2, 1, 2, 1, 2);
+    Matrix y = place(2, 2, 0, 0, 0, 0);
+    context.layers().rotaryAsync(x, y, new Rotary(), DEFAULTS).join();
+    assertArrayEquals(new double[] {1, 2, c - 2 * s, s + 2 * c}, fetch(y), 1e-14);
+    context.layers().rotaryAsync(y, y, new Rotary().inverse(true), DEFAULTS).join();
+    assertArrayEquals(new double[] {1, 2, 1, 2}, fetch(y), 1e-14);
+    Rotary byTables = new Rotary().tables(place(3, 1, 9, 2, 3), place(3, 1, 9, 5, 7)).firstPosition(1).sequenceLength(1);
+    context.layers().rotaryAsync(x, y, byTables, DEFAULTS).join();
+    assertArrayEquals(new double[] {2 - 10, 5 + 4, 2 - 10, 5 + 4}, fetch(y), 0);
+  }
+
+  @Test
+  public void conversions() {
+    Matrix a = place(2, 3, 1, 2, 3, 4, 5, 6);
+    Matrix c = context.deviceMatrix(DType.F32, 3, 2);
+    context.layers().convertAsync(a, Op.T, c, DEFAULTS).join();
+    float[] found = new float[6];
+    context.copyAsync(Matrix.of(found, 3, 2), c).join();
+    assertArrayEquals(new float[] {1, 4, 2, 5, 3, 6}, found, 0);
+  }
+
+  @Test
+  public void dequantization() {
+    Matrix x = context.deviceMatrix(DType.I8, 1, 2);
+    Matrix scales = context.deviceMatrix(DType.F32, 1, 2);
+    Matrix zeros = context.deviceMatrix(DType.I8, 1, 2);
+    Matrix y = context.deviceMatrix(DType.F32, 1, 4);
+    java.nio.ByteBuffer codes = java.nio.ByteBuffer.allocateDirect(2).put(new byte[] {0x21, (byte) 0x8f}).flip(); // 1 2, -1 -8
+    java.nio.ByteBuffer points = java.nio.ByteBuffer.allocateDirect(2).put(new byte[] {1, -1}).flip();
+    context.copyAsync(x, Matrix.of(codes, DType.I8, 1, 2)).join();
+    context.copyAsync(zeros, Matrix.of(points, DType.I8, 1, 2)).join();
+    context.copyAsync(scales, Matrix.of(new float[] {10, 100}, 1, 2)).join();
+    float[] found = new float[4];
+    context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, null, y, DEFAULTS).join();
+    context.copyAsync(Matrix.of(found, 1, 4), y).join();
+    assertArrayEquals(new float[] {10, 20, -100, -800}, found, 0);
+    context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, zeros, y, DEFAULTS).join();
+    context.copyAsync(Matrix.of(found, 1, 4), y).join();
+    assertArrayEquals(new float[] {0, 10, 0, -700}, found, 0);
+    refused("blockSize is 3", () -> context.layers().dequantizeAsync(Quantization.I4, 3, x, scales, null, y, DEFAULTS));
+    refused("zeroPoints is 1 x 4",
+        () -> context.layers().dequantizeAsync(Quantization.I4, 2, x, scales, context.deviceMatrix(DType.I8, 1, 4), y, DEFAULTS));
+  }
+
+  @Test
+  public void arraysAreCopied() {
+    double[] values = {-1, 2};
+    Matrix x = Matrix.of(values, 1, 2);
+    if (device.equals("cpu")) {
+      context.layers().elementwiseAsync(Function.RELU, x, x).join();
+      assertArrayEquals(new double[] {0, 2}, values, 0);
+    } else {
+      StreamGemmException.Unsupported refused = assertThrows(
+          StreamGemmException.Unsupported.class, () -> context.layers().elementwiseAsync(Function.RELU, x, x));
+      assertTrue(refused.getMessage(), refused.getMessage().contains("a is in host memory"));
+    }
+  }
+
+  private void refused(String part, org.junit.function.ThrowingRunnable call) {
+    StreamGemmException.InvalidArgument error = assertThrows(StreamGemmException.InvalidArgument.class, call);
+    assertTrue(error.getMessage(), error.getMessage().contains(part));
+  }
+
+  @Test
+  public void wrongCallsNameTheArgument() {
+    Matrix x = place(1, 2, 1, 2);
+    Matrix three = place(1, 3, 1, 2, 3);
+    refused("b is null; ADD has two operands", () -> context.layers().elementwiseAsync(Function.ADD, x, x));
+    refused("RELU has one operand", () -> context.layers().elementwiseAsync(Function.RELU, x, x, x, DEFAULTS));
+    refused("x is 1 x 3", () -> context.layers().softmaxAsync(three, x));
+    refused("maskOffset is 1", () -> context.layers().softmaxAsync(x, x, Mask.NONE, 1, DEFAULTS));
+    refused("gamma is ", () -> context.layers().rmsNormAsync(x, three, x, 0, DEFAULTS));
+    refused("epsilon is -1", () -> context.layers().layerNormAsync(x, null, null, x, -1, DEFAULTS));
+    refused("headSize is 3", () -> context.layers().rotaryAsync(x, x, new Rotary().headSize(3), DEFAULTS));
+  }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gather.h
+ * @brief Rows of a table by their numbers: the look-up of an embedding.
+ *
+ * It is a job like those of layers.h, whose rules for memory, order, overlap and graphs are its too.
+ *
+ * A refused call accesses nothing. A matrix without elements succeeds.
+ */
+#ifndef STREAMGEMM_GATHER_H
+#define STREAMGEMM_GATHER_H
+
+#include <streamgemm/job.h>
+#include <streamgemm/types.h>
+
+SG_BEGIN_DECLS
+
+/** Bits of sg_gather_desc.flags. Since 0.2. */
+typedef enum sg_gather_flags {
+  SG_GATHER_FROM_END = 1, /**< An index from -rows to -1 counts from the end of the table: -1 is its last row, as in ONNX and NumPy. */
+  SG_GATHER_NAN = 2       /**< A row whose index is out of range becomes NaN, in f64, f32, f16 and bf16, not 0. */
+} sg_gather_flags;
+
+/**
+ * Descriptor of a gather: row i of Y is row indices[i] of the table, bit by bit. Any element type.
+ *
+ * Indices are read when the job runs. An index is in range from 0 to rows - 1, or with SG_GATHER_FROM_END from -rows. The row
+ * of any other index becomes 0, or with SG_GATHER_NAN NaN: nothing outside the table is accessed, and the job succeeds.
+ * The matrices are row major; Y may overlap neither the table nor the indices. Since 0.2.
+ */
+typedef struct sg_gather_desc {
+  size_t struct_size;       /**< sizeof(sg_gather_desc), set by SG_GATHER_DESC_INIT. */
+  sg_matrix table;          /**< The rows to choose from, one at least; read only. */
+  sg_matrix y;              /**< The result: a row for each index, of the table's type and columns. */
+  const void *indices;      /**< As many as Y has rows, contiguous, in the device's memory, aligned to their size; read only. */
+  sg_index_type index_type; /**< Default: i32. */
+  uint32_t flags;           /**< SG_GATHER_FROM_END, SG_GATHER_NAN, or both. Default: 0. */
+} sg_gather_desc;
+
+/** Initial value of an sg_gather_desc: indices of i32, zeros for those out of range. */
+#define SG_GATHER_DESC_INIT                                                                                           \
+  {                                                                                                                   \
+    sizeof(sg_gather_desc), {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR},                                       \
+        {NULL, 0, 0, 0, SG_DTYPE_F32, SG_LAYOUT_ROW_MAJOR}, NULL, SG_INDEX_I32, 0                                     \
+  }
+
+/**
+ * Submits a gather and returns at once.
+ * @param context The context that runs it.
+ * @param desc The table, the indices and the result; read during the call only.
+ * @param submit Order, priority, completion queue; NULL for the defaults. Its plan is ignored.
+ * @param[out] out_job One reference to the job, to be released by sg_job_release; NULL on failure. May be NULL.
+ * @return SG_STATUS_OK: submitted; SG_STATUS_INVALID_ARGUMENT, SG_STATUS_INVALID_HANDLE, SG_STATUS_UNSUPPORTED (host memory
+ * on a device with memory of its own, column-major matrices), SG_STATUS_OUT_OF_MEMORY, SG_STATUS_BUSY (the context's job
+ * limit), SG_STATUS_SHUTDOWN: not submitted, nothing is accessed.
+ * Never blocks on work in flight, unless the context has a job limit. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_gather_async(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit,
+                                 sg_job **out_job);
+
+/**
+ * Submits a gather and waits for it: sg_gather_async and sg_job_wait in one.
+ * @return The job's status, or why it was not submitted. Blocks. Any thread. Since 0.2.
+ */
+SG_API sg_status sg_gather(sg_context *context, const sg_gather_desc *desc, const sg_submit *submit);
+
+SG_END_DECLS
+
+#endif /* STREAMGEMM_GATHER_H */

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// C = op(A), cast to C's type: by packs of a column, or transposed by tiles in shared memory.
+#include <cstdint>
+
+#include "arithmetic.cuh"
+#include "layers.hpp"
+#include "pack.cuh"
+
+namespace sg::cuda {
+namespace {
+
+// One rounding, from f64 too.
+inline __device__ void cast(double from, double &to) { to = from; }
+inline __device__ void cast(double from, float &to) { to = __double2float_rn(from); }
+inline __device__ void cast(double from, __half &to) { to = __double2half(from); }
+inline __device__ void cast(double from, __nv_bfloat16 &to) { to = __double2bfloat16(from); }
+inline __device__ void cast(float from, double &to) { to = from; }
+inline __device__ void cast(float from, float &to) { to = from; }
+inline __device__ void cast(float from, __half &to) { to = __float2half_rn(from); }
+inline __device__ void cast(float from, __nv_bfloat16 &to) { to = __float2bfloat16_rn(from); }
+template <class To>
+__device__ void cast(__half from, To &to) {
+  cast(__half2float(from), to);
+}
+template <class To>
+__device__ void cast(__nv_bfloat16 from, To &to) {
+  cast(__bfloat162float(from), to);
+}
+// With one type NaN keeps its bits.
+inline __device__ void cast(__half from, __half &to) { to = from; }
+inline __device__ void cast(__nv_bfloat16 from, __nv_bfloat16 &to) { to = from; }
+
+constexpr int threads = 256;
+
+template <class From, class To, int count>
+__global__ void cast_kernel(sg_backend_convert what) {
+  for (std::int64_t j = blockIdx.y; j < what.n; j += gridDim.y) {
+    const From *a = static_cast<const From *>(what.a) + j * what.lda;
+    To *c = static_cast<To *>(what.c) + j * what.ldc;
+    for (std::int64_t i = (std::int64_t(blockIdx.x) * threads + threadIdx.x) * count; i < what.m;
+         i += std::int64_t(gridDim.x) * threads * count) {
+      if (i + count <= what.m) {
+        const pack<From, count> from = load_pack<count>(a + i);
+        pack<To, count> to;
+#pragma unroll
+        for (int v = 0; v < count; ++v) cast(from.at[v], to.at[v]);
+        store_pack(c + i, to);
+      } else {
+        for (std::int64_t at = i; at < what.m; ++at) cast(a[at], c[at]);
+      }
+    }
+  }
+}
+
+constexpr int side = 32, lines = 8;
+
+// A column of padding keeps the rows of a tile in different banks.
+template <class From, class To>
+__global__ void __launch_bounds__(side *lines) transpose_kernel(sg_backend_convert what) {
+  __shared__ From tile[side][side + 1];
+  const auto *a = static_cast<const From *>(what.a);
+  auto *c = static_cast<To *>(what.c);
+  for (std::int64_t j0 = std::int64_t(blockIdx.y) * side; j0 < what.n; j0 += std::int64_t(gridDim.y) * side)
+    for (std::int64_t i0 = std::int64_t(blockIdx.x) * side; i0 < what.m; i0 += std::int64_t(gridDim.x) * side) {
+      __syncthreads();  // the previous tile has been read
+      if (j0 + threadIdx.x < what.n)
+        for (int line = threadIdx.y; line < side && i0 + line < what.m; line += lines)
+          tile[line][threadIdx.x] = a[(j0 + threadIdx.x) + (i0 + line) * what.lda];
+      __syncthreads();
+      if (i0 + threadIdx.x < what.m)
+        for (int line = threadIdx.y; line < side && j0 + line < what.n; line += lines)
+          cast(tile[threadIdx.x][line], c[(i0 + threadIdx.x) + (j0 + line) * what.ldc]);
+    }
+}
+
+unsigned limited(std::int64_t wanted, std::int64_t most) { return unsigned(wanted < most ? wanted : most); }
+
+template <class T, int count>
+bool packs_are_aligned(const void *first, std::int64_t columns, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(first) % (sizeof(T) * count) == 0 && (columns <= 1 || ld % count == 0);
+}
+
+template <class From, class To, int count>
+cudaError_t launch_cast(const sg_backend_convert &what, cudaStream_t in) {
+  const std::int64_t run = std::int64_t(threads) * count;
+  const dim3 grid(limited((what.m + run - 1) / run, 1 << 16), limited(what.n, 4096));
+  cast_kernel<From, To, count><<<grid, threads, 0, in>>>(what);
+  return cudaGetLastError();
+}
+
+template <class From, class To>
+cudaError_t launch_pair(sg_backend_convert what, cudaStream_t in) {
+  if (what.op == SG_OP_T) {
+    const dim3 grid(limited((what.m + side - 1) / side, 1 << 16), limited((what.n + side - 1) / side, 1 << 15));
+    transpose_kernel<From, To><<<grid, dim3(side, lines), 0, in>>>(what);
+    return cudaGetLastError();
+  }
+  if (what.lda == what.m && what.ldc == what.m) {  // one column
+    what.m *= what.n;
+    what.n = 1;
+  }
+  // The wider elements are 16 bytes, or twice as many for f64.
+  constexpr int count = sizeof(From) == 2 && sizeof(To) == 2 ? 8 : 4;
+  static_assert(count * sizeof(From) <= 32 && count * sizeof(To) <= 32, "a pack is two accesses at most");
+  const bool aligned = packs_are_aligned<From, count>(what.a, what.n, what.lda) &&
+                       packs_are_aligned<To, count>(what.c, what.n, what.ldc);
+  return aligned ? launch_cast<From, To, count>(what, in) : launch_cast<From, To, 1>(what, in);
+}
+
+template <class From>
+cudaError_t launch_from(const sg_backend_convert &what, cudaStream_t in) {
+  switch (what.out_type) {
+    case SG_DTYPE_F64: return launch_pair<From, double>(what, in);
+    case SG_DTYPE_F32: return launch_pair<From, float>(what, in);
+    case SG_DTYPE_F16: return launch_pair<From, __half>(what, in);
+    case SG_DTYPE_BF16: return launch_pair<From, __nv_bfloat16>(what, in);
+    default: return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_convert(const sg_backend_convert &what, cudaStream_t in) noexcept {
+  switch (what.in_type) {
+    case SG_DTYPE_F64: return launch_from<double>(what, in);
+    case SG_DTYPE_F32: return launch_from<float>(what, in);
+    case SG_DTYPE_F16: return launch_from<__half>(what, in);
+    case SG_DTYPE_BF16: return launch_from<__nv_bfloat16>(what, in);
+    default: return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace sg::cuda

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a table by their indices, moved in units of 16 bytes, or of an element's components where rows are not
+// aligned to that.
+#include <cstdint>
+
+#include "layers.hpp"
+
+namespace sg::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+struct alignas(16) unit_16 {
+  std::uint64_t low, high;
+};
+// Unit `at` of the repeated bytes.
+template <class Unit>
+__device__ Unit filled(std::uint64_t fill, std::int64_t at) {
+  return Unit(fill >> (at * std::int64_t(sizeof(Unit)) % 8 * 8));
+}
+template <>
+__device__ unit_16 filled<unit_16>(std::uint64_t fill, std::int64_t) {
+  return {fill, fill};
+}
+
+template <class Unit, class Index>
+__global__ void gather_kernel(sg_backend_gather what) {
+  const std::int64_t units = what.row_bytes / std::int64_t(sizeof(Unit));
+  for (std::int64_t i = blockIdx.y; i < what.rows; i += gridDim.y) {
+    std::int64_t index = static_cast<const Index *>(what.indices)[i];
+    if (what.from_end && index < 0) index += what.table_rows;
+    const bool exists = index >= 0 && index < what.table_rows;
+    const auto *from =
+        reinterpret_cast<const Unit *>(static_cast<const char *>(what.table) + (exists ? index * what.table_row : 0));
+    auto *to = reinterpret_cast<Unit *>(static_cast<char *>(what.y) + i * what.y_row);
+    for (std::int64_t at = std::int64_t(blockIdx.x) * threads + threadIdx.x; at < units;
+         at += std::int64_t(gridDim.x) * threads)
+      to[at] = exists ? from[at] : filled<Unit>(what.fill, at);
+  }
+}
+
+template <class Unit>
+cudaError_t launch_unit(const sg_backend_gather &what, cudaStream_t in) {
+  const std::int64_t units = what.row_bytes / std::int64_t(sizeof(Unit)), blocks = (units + threads - 1) / threads;
+  const dim3 grid(unsigned(blocks < 1024 ? blocks : 1024), unsigned(what.rows < 65535 ? what.rows : 65535));
+  if (what.index_bytes == 8)
+    gather_kernel<Unit, std::int64_t><<<grid, threads, 0, in>>>(what);
+  else
+    gather_kernel<Unit, std::int32_t><<<grid, threads, 0, in>>>(what);
+  return cudaGetLastError();
+}
+
+bool rows_are_aligned(const void *first, std::int64_t row) {
+  return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && row % 16 == 0;
+}
+
+}  // namespace
+
+cudaError_t launch_gather(const sg_backend_gather &what, cudaStream_t in) noexcept {
+  if (what.row_bytes % 16 == 0 && rows_are_aligned(what.table, what.table_row) && rows_are_aligned(what.y, what.y_row))
+    return launch_unit<unit_16>(what, in);
+  switch (what.component_bytes) {
+    case 1: return launch_unit<std::uint8_t>(what, in);
+    case 2: return launch_unit<std::uint16_t>(what, in);
+    case 4: return launch_unit<std::uint32_t>(what, in);
+    case 8: return launch_unit<std::uint64_t>(what, in);
+    default: return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace sg::cuda
