@@ -222,6 +222,7 @@ static PyMethodDef functions[] = {
     {"submit_group", submit_group, METH_VARARGS, NULL},
     {"submit_copy", submit_copy, METH_VARARGS, NULL},
     {"submit_layer", submit_layer, METH_VARARGS, NULL},
+    {"submit_attention", submit_attention, METH_VARARGS, NULL},
     {"submit_linear", submit_linear, METH_VARARGS, NULL},
     {"submit_linear_backward", submit_linear_backward, METH_VARARGS, NULL},
     {"make_plan", make_plan, METH_VARARGS, NULL},
