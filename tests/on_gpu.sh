@@ -43,7 +43,7 @@ run "random_test for $random_seconds s" "$(program random_test)" --device "$devi
 # The library's own kernels: reductions, epilogues, splits, pointers, layers, conversions of f8 and i8, narrow copies.
 own='*reduc*:*f8*:*i8*:*gemm_group*:*short_compute*:*every_direction_and_pitch*:*layers*:*convert*:*rotary*:*gather*'
 run "memcheck of conformance $own" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program conformance)" --gtest_filter="$own"
-for topic in axpby convert gather graph layers partition; do
+for topic in attention axpby convert gather graph layers linear partition; do
   run "memcheck of $topic" compute-sanitizer --tool memcheck --error-exitcode 9 "$(program api_tests)" $topic
 done
 own='*reduc*:*every_value_of_f8*:*f8_compute*:*gemm_group*:*layers*special*'

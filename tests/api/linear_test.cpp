@@ -474,6 +474,58 @@ TEST_P(small_linear, wrong_calls_name_the_field) {
   EXPECT_STATUS(SG_STATUS_INVALID_HANDLE, sg_linear_backward(reinterpret_cast<sg_context *>(1), &desc, nullptr));
 }
 
+// Whichever copy or launch fails, the job fails as a whole, and the same call then succeeds.
+TEST(linear_faults, a_failing_part_fails_the_job) {
+  constexpr std::int64_t rows = 200, in = 40, out = 30;
+  std::vector<double> dy(rows * out, 1), x(rows * in, 1), w(in * out, 1), dx(rows * in), dw(in * out), dbias(out);
+  const auto view = [](std::vector<double> &values, std::int64_t r, std::int64_t c) {
+    return sg_matrix{values.data(), r, c, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  };
+  sg_linear_backward_desc desc = SG_LINEAR_BACKWARD_DESC_INIT;
+  desc.dy = view(dy, rows, out), desc.x = view(x, rows, in), desc.w = view(w, in, out);
+  desc.dx = view(dx, rows, in), desc.dw = view(dw, in, out), desc.dbias = dbias.data();
+  desc.dbias_dtype = SG_DTYPE_F64;
+  for (const char *fault : {"fail-copy=", "fail-launch=", "refuse-copy=", "refuse-launch="}) {
+    int failures = 0;
+    for (int n = 1;; ++n) {
+      ASSERT_LT(n, 200) << fault;
+      const context on = open_context(("sim:h200?" + (fault + std::to_string(n))).c_str());
+      const sg_status status = sg_linear_backward(on, &desc, nullptr);
+      if (status == SG_STATUS_OK) break;
+      ++failures;
+      EXPECT_STATUS(SG_STATUS_BACKEND_FAILURE, status);
+      ASSERT_OK(sg_linear_backward(on, &desc, nullptr)) << fault << n;
+      EXPECT_EQ(std::vector<double>(rows * in, out), dx);
+      EXPECT_EQ(std::vector<double>(in * out, rows), dw);
+      EXPECT_EQ(std::vector<double>(out, rows), dbias);
+    }
+    EXPECT_LE(3, failures) << fault;
+  }
+}
+
+// Planned for all of the device's memory, of which another buffer has most: planned again for the rest.
+TEST(linear_faults, is_planned_again_for_the_free_memory) {
+  constexpr std::int64_t n = 160;
+  const context on = open_context("sim:h200?memory=1MiB");
+  std::vector<double> dy(n * n, 1), x(n * n, 1), w(n * n, 2), dx(n * n), dw(n * n), dbias(n);
+  const auto view = [](std::vector<double> &values) {
+    return sg_matrix{values.data(), n, n, 0, SG_DTYPE_F64, SG_LAYOUT_ROW_MAJOR};
+  };
+  sg_linear_backward_desc desc = SG_LINEAR_BACKWARD_DESC_INIT;
+  desc.dy = view(dy), desc.x = view(x), desc.w = view(w), desc.dx = view(dx), desc.dw = view(dw);
+  desc.dbias = dbias.data(), desc.dbias_dtype = SG_DTYPE_F64;
+  for (const std::uint64_t taken : {400 << 10, 600 << 10}) {
+    buffer other;
+    ASSERT_OK(sg_buffer_create(on, taken, other.out()));
+    std::fill(dx.begin(), dx.end(), 0.0), std::fill(dw.begin(), dw.end(), 0.0),
+        std::fill(dbias.begin(), dbias.end(), 0.0);
+    ASSERT_OK(sg_linear_backward(on, &desc, nullptr));
+    EXPECT_EQ(std::vector<double>(n * n, 2 * n), dx);
+    EXPECT_EQ(std::vector<double>(n * n, n), dw);
+    EXPECT_EQ(std::vector<double>(n, n), dbias);
+  }
+}
+
 // With less device memory than for whole matrices the results come from tiles; with none there is no plan.
 TEST_P(small_linear, a_memory_limit_applies) {
   if (std::strcmp(GetParam(), "cpu") == 0) GTEST_SKIP() << "the cpu has no memory of its own";

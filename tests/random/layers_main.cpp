@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random chains of the operations of layers.h, convert.h and gather.h and GEMMs on overlapping views of a few matrices,
-// submitted without waits between them or recorded in a graph: the result must be that of one after another. Overlap is
-// refused exactly where it must be. usage: random_layers_test --device NAME --seconds N [--seed N]
+// Random chains of the operations of layers.h, convert.h and gather.h, GEMMs, gradients of linear layers and attention
+// on overlapping views of a few matrices, submitted without waits between them or recorded in a graph: the result must
+// be that of one after another. Overlap is refused exactly where it must be. usage: random_layers_test --device NAME
+// --seconds N [--seed N]
 #include <streamgemm/streamgemm.h>
 
 #include <algorithm>
@@ -177,7 +178,7 @@ class chain {
     const sg_layout layout = random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR;
     const std::int64_t rows = 1 + random_.below(side), cols = 1 + random_.below(side);
     const part out = any_part(rows, cols, layout), in = random_.below(3) ? any_part(rows, cols, layout) : out;
-    switch (random_.below(8)) {
+    switch (random_.below(10)) {
       case 0: return elementwise(in, out);
       case 1: return softmax(in, out);
       case 2: return norm(in, out);
@@ -185,6 +186,8 @@ class chain {
       case 4: return rotary();
       case 5: return convert(out);
       case 6: return gather();
+      case 7: return gradients();
+      case 8: return attention();
       default: return gemm(out);
     }
   }
@@ -397,6 +400,100 @@ class chain {
         values.push_back(sum * desc.alpha.re);
       }
     write(c, values);
+  }
+
+  part any_part(std::int64_t rows, std::int64_t cols) {
+    return any_part(rows, cols, random_.below(2) ? SG_LAYOUT_ROW_MAJOR : SG_LAYOUT_COLUMN_MAJOR);
+  }
+  // Products of larger elements would grow from step to step.
+  bool is_small(const part &p) {
+    const std::vector<double> values = read(p);
+    return std::all_of(values.begin(), values.end(), [](double x) { return std::fabs(x) < 4; });
+  }
+
+  void gradients() {
+    const std::int64_t rows = 1 + random_.below(side), in = 1 + random_.below(side), out = 1 + random_.below(side);
+    const bool transposed = random_.below(2) != 0;
+    const std::int64_t w_rows = transposed ? out : in, w_cols = transposed ? in : out;
+    const part dy = any_part(rows, out), x = any_part(rows, in), w = any_part(w_rows, w_cols);
+    const part dx = any_part(rows, in), dw = any_part(w_rows, w_cols), dbias = any_part(1, out, SG_LAYOUT_ROW_MAJOR);
+    if (!is_small(dy) || !is_small(x) || !is_small(w)) return;
+    const int results = 1 + random_.below(7);
+    sg_linear_backward_desc desc = SG_LINEAR_BACKWARD_DESC_INIT;
+    desc.dy = view(dy), desc.op_w = transposed ? SG_OP_T : SG_OP_N, desc.accumulate = random_.below(2);
+    std::vector<part> read_parts = {dy}, written;
+    if (results & 1) desc.w = view(w), desc.dx = view(dx), read_parts.push_back(w), written.push_back(dx);
+    if (results & 2) desc.x = view(x), desc.dw = view(dw), read_parts.push_back(x), written.push_back(dw);
+    if (results & 4) desc.dbias = view(dbias).data, desc.dbias_dtype = SG_DTYPE_F64, written.push_back(dbias);
+    bool overlaps = false;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      note("gradients", written[i]);
+      for (const part &each : read_parts) overlaps = overlaps || share(each, written[i]);
+      for (std::size_t j = 0; j < i; ++j) overlaps = overlaps || share(written[j], written[i]);
+    }
+    if (!accepted(sg_linear_backward_async(context_, &desc, &submit_, nullptr), overlaps)) return;
+    for (std::int64_t i = 0; i < rows && results & 1; ++i)
+      for (std::int64_t j = 0; j < in; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < out; ++l) sum += host(dy, i, l) * (transposed ? host(w, l, j) : host(w, j, l));
+        host(dx, i, j) = sum;
+      }
+    for (std::int64_t j = 0; j < in && results & 2; ++j)
+      for (std::int64_t l = 0; l < out; ++l) {
+        double &to = transposed ? host(dw, l, j) : host(dw, j, l), sum = desc.accumulate ? to : 0;
+        for (std::int64_t i = 0; i < rows; ++i) sum += host(x, i, j) * host(dy, i, l);
+        to = sum;
+      }
+    for (std::int64_t l = 0; l < out && results & 4; ++l) {
+      double sum = desc.accumulate ? host(dbias, 0, l) : 0;
+      for (std::int64_t i = 0; i < rows; ++i) sum += host(dy, i, l);
+      host(dbias, 0, l) = sum;
+    }
+  }
+
+  // Heads side by side in each row.
+  void attention() {
+    const std::int64_t kv_heads = 1 + random_.below(3), heads = kv_heads * (1 + random_.below(2));
+    const std::int64_t width = 1 + random_.below(int(side / heads)), queries = 1 + random_.below(side);
+    const std::int64_t keys = 1 + random_.below(side);
+    const part q = any_part(queries, heads * width, SG_LAYOUT_ROW_MAJOR),
+               k = any_part(keys, kv_heads * width, SG_LAYOUT_ROW_MAJOR),
+               v = any_part(keys, kv_heads * width, SG_LAYOUT_ROW_MAJOR),
+               o = any_part(queries, heads * width, SG_LAYOUT_ROW_MAJOR);
+    if (!is_small(q) || !is_small(k)) return;
+    const auto heads_of = [&](const part &p) { return sg_heads{data_[p.matrix] + p.start, 0, width, side}; };
+    sg_attention_desc desc = SG_ATTENTION_DESC_INIT;
+    desc.q = heads_of(q), desc.k = heads_of(k), desc.v = heads_of(v), desc.o = heads_of(o);
+    desc.dtype = SG_DTYPE_F64, desc.heads = heads, desc.kv_heads = kv_heads, desc.queries = queries, desc.keys = keys;
+    desc.width = desc.value_width = width;
+    if (random_.below(2)) desc.mask = SG_MASK_CAUSAL, desc.mask_offset = random_.below(20) - 10;
+    if (random_.below(2)) desc.workspace = std::uint64_t(600 + random_.below(8000));
+    note("attention", o);
+    // O's range contains no other operand.
+    const auto meets = [&](const part &p) {
+      const auto end = [](const part &x) { return x.start + (x.rows - 1) * side + x.cols; };
+      return p.matrix == o.matrix && p.start < end(o) && o.start < end(p);
+    };
+    if (!accepted(sg_attention_async(context_, &desc, &submit_, nullptr), meets(q) || meets(k) || meets(v))) return;
+    std::vector<double> weights(static_cast<std::size_t>(keys));
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < queries; ++i) {
+        const std::int64_t first = h / (heads / kv_heads) * width;
+        const std::int64_t visible = desc.mask ? std::clamp<std::int64_t>(i + desc.mask_offset + 1, 0, keys) : keys;
+        double most = -INFINITY, sum = 0;
+        for (std::int64_t j = 0; j < visible; ++j) {
+          double product = 0;
+          for (std::int64_t d = 0; d < width; ++d) product += host(q, i, h * width + d) * host(k, j, first + d);
+          most = std::max(most, weights[std::size_t(j)] = product / std::sqrt(double(width)));
+        }
+        for (std::int64_t j = 0; j < visible; ++j)
+          sum += weights[std::size_t(j)] = std::exp(weights[std::size_t(j)] - most);
+        for (std::int64_t d = 0; d < width; ++d) {
+          double mean = 0;
+          for (std::int64_t j = 0; j < visible; ++j) mean += weights[std::size_t(j)] / sum * host(v, j, first + d);
+          host(o, i, h * width + d) = mean;
+        }
+      }
   }
 
   sg_context *context_;

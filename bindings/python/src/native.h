@@ -10,8 +10,9 @@
  *   job.c       the C half of a Job: it holds the operands until the job completes
  *   completions.c  completions, as they come through the queue
  *   operand.c, bias.c, result.c, gemm.c   the arguments of a GEMM as an sg_gemm_desc
- *   submit.c, blocking.c, group.c, copy.c, layers.c, linear.c, convert.c, pipeline.c, graph.c   submissions:
- * asynchronous, blocking, recorded hooks.c     Python objects registered at import; errors
+ *   submit.c, blocking.c, group.c, copy.c, graph.c, pipeline.c   submissions: asynchronous, blocking, recorded
+ *   layers.c, linear.c, attention.c, convert.c   operations other than GEMMs, submitted or recorded
+ *   hooks.c     Python objects registered at import; errors
  */
 #ifndef STREAMGEMM_PYTHON_NATIVE_H
 #define STREAMGEMM_PYTHON_NATIVE_H
@@ -149,6 +150,7 @@ PyObject *submit_copy(PyObject *self, PyObject *args);
 PyObject *submit_layer(PyObject *self, PyObject *args);
 PyObject *push_batch(PyObject *self, PyObject *args);
 PyObject *submit_linear(PyObject *self, PyObject *args);
+PyObject *submit_attention(PyObject *self, PyObject *args);
 PyObject *submit_linear_backward(PyObject *self, PyObject *args);
 PyObject *submit_rotary(PyObject *self, PyObject *args);
 PyObject *submit_dequantize(PyObject *self, PyObject *args);

@@ -790,6 +790,18 @@ class Context(_Handle):
         stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ...,
         untracked: bool = ..., timeout: float | None = ..., label: str | None = ...,
     ) -> Any: ...
+    def attention_async(
+        self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Job[Any]: ...
+    def attention(
+        self, q: _Source, k: _Source, v: _Source, out: _Source | None = ..., *, mask: Mask | str | None = ...,
+        mask_offset: int = ..., scale: float | None = ..., workspace: int = ..., compute: _Compute = ...,
+        stream: Stream | None = ..., after: Sequence[Job[Any]] = ..., priority: int = ..., untracked: bool = ...,
+        timeout: float | None = ..., label: str | None = ...,
+    ) -> Any: ...
     def linear_async(
         self, x: _Source, w: _Source, bias: _Source | None = ..., out: _Source | None = ..., *, op_w: _Op = ...,
         activation: _Activation | None = ..., compute: _Compute = ...,

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention: arrays of (batch, heads, tokens, width), or of the last three or two of these. */
+#include <string.h>
+
+#include "submission.h"
+
+typedef struct attention_arguments {
+  PyObject *q, *k, *v, *out, *compute;
+  double scale;
+  int causal;
+  long long mask_offset, workspace;
+} attention_arguments;
+
+/* An array with the sizes of all four dimensions; missing ones are 1. */
+typedef struct heads_view {
+  view of;
+  int64_t batch, heads, tokens, width;
+} heads_view;
+
+static bool heads_of(const char *name, heads_view *v, sg_heads *to) {
+  const view *of = &v->of;
+  if (of->ndim < 2 || of->ndim > 4)
+    return raise_argument("%s has %d dimensions; it has 2 to 4: batch, heads, tokens, width", name, of->ndim);
+  const Py_ssize_t size = (Py_ssize_t)sg_dtype_size(of->dtype);
+  int64_t extent[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 0};
+  for (int i = 0; i < of->ndim; ++i) {
+    const int at = 4 - of->ndim + i;
+    extent[at] = of->shape[i];
+    stride[at] = extent[at] > 1 ? of->strides[i] : at == 3 ? size : 0;
+    if (stride[at] < 0 || stride[at] % size != 0)
+      return raise_argument(
+          "dimension %d of %s has a stride of %zd bytes; it must be a multiple of %zd, and not negative", i, name,
+          of->strides[i], size);
+    stride[at] /= size;
+  }
+  if (stride[3] != 1) return raise_argument("the elements of a token of %s do not follow each other in memory", name);
+  *to = (sg_heads){of->data, stride[0], stride[1], stride[2]};
+  if (extent[2] <= 1) to->token_stride = extent[3];
+  v->batch = extent[0], v->heads = extent[1], v->tokens = extent[2], v->width = extent[3];
+  return true;
+}
+
+static bool is_equal(const char *what, const char *a, int64_t of_a, const char *b, int64_t of_b) {
+  if (of_a == of_b) return true;
+  return raise_argument("%s has %s %lld and %s has %lld; they must be equal", a, what, (long long)of_a, b,
+                        (long long)of_b);
+}
+
+static bool see_heads(call *in, PyObject *given, const char *name, const heads_view *q, heads_view *v, sg_heads *to) {
+  if (!see(in, given, name, &v->of) || !heads_of(name, v, to)) return false;
+  if (v->of.dtype != q->of.dtype)
+    return raise_argument("%s is %s and q is %s; they must be equal", name, sg_dtype_name(v->of.dtype),
+                          sg_dtype_name(q->of.dtype));
+  return is_equal("batch", name, v->batch, "q", q->batch);
+}
+
+/* The array that is written: of q's dimensions, with v's width. */
+static PyObject *result_of_attention(call *in, const attention_arguments *g, const heads_view *q, int64_t width) {
+  if (g->out != Py_None) {
+    PyObject *array = settled(in, g->out, "out");
+    return array ? Py_NewRef(array) : NULL;
+  }
+  PyObject *like = settled(in, g->q, "q");
+  gemm_shape shape = {.ndim = q->of.ndim};
+  memcpy(shape.extent, q->of.shape, (size_t)q->of.ndim * sizeof *q->of.shape);
+  shape.extent[q->of.ndim - 1] = width;
+  return like ? new_result(like, q->of.dtype, &shape, false) : NULL;
+}
+
+static bool fill_attention(call *in, sg_attention_desc *d, PyObject **result, const attention_arguments *g) {
+  heads_view q, k, v, o;
+  *d = (sg_attention_desc)SG_ATTENTION_DESC_INIT;
+  const int compute = enum_of(g->compute, hook.computes, "compute");
+  if (PyErr_Occurred() || !see(in, g->q, "q", &q.of) || !heads_of("q", &q, &d->q) ||
+      !see_heads(in, g->k, "k", &q, &k, &d->k) || !see_heads(in, g->v, "v", &q, &v, &d->v) ||
+      !is_equal("heads", "v", v.heads, "k", k.heads) || !is_equal("tokens", "v", v.tokens, "k", k.tokens) ||
+      !is_equal("width", "k", k.width, "q", q.width))
+    return false;
+  *result = result_of_attention(in, g, &q, v.width);
+  if (!*result || !see_array(in, *result, "out", true, &o.of) || !heads_of("out", &o, &d->o) ||
+      !is_equal("dimensions", "out", o.of.ndim, "q", q.of.ndim) || !is_equal("batch", "out", o.batch, "q", q.batch) ||
+      !is_equal("heads", "out", o.heads, "q", q.heads) || !is_equal("tokens", "out", o.tokens, "q", q.tokens) ||
+      !is_equal("width", "out", o.width, "v", v.width))
+    return false;
+  if (o.of.dtype != q.of.dtype)
+    return raise_argument("out is %s and q is %s; they must be equal", sg_dtype_name(o.of.dtype),
+                          sg_dtype_name(q.of.dtype));
+  d->dtype = q.of.dtype;
+  d->batch = q.batch, d->heads = q.heads, d->kv_heads = k.heads;
+  d->queries = q.tokens, d->keys = k.tokens, d->width = q.width, d->value_width = v.width;
+  d->mask = g->causal ? SG_MASK_CAUSAL : SG_MASK_NONE;
+  d->mask_offset = g->mask_offset;
+  d->scale = g->scale;
+  d->workspace = (uint64_t)g->workspace;
+  d->compute = (sg_compute)compute;
+  return true;
+}
+
+/* submit_attention(type, target, q, k, v, out, causal, mask_offset, scale, workspace, compute, stream, after, priority,
+ * untracked, timeout, label): a Job whose result is out. */
+PyObject *submit_attention(PyObject *self, PyObject *args) {
+  PyTypeObject *type;
+  PyObject *to, *made = NULL, *result = NULL;
+  attention_arguments g;
+  order_arguments og = {0};
+  call in = {.in_order = true};
+  sg_attention_desc desc;
+  sg_submit submit;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOpLdLOOOOOOO", &type, &to, &g.q, &g.k, &g.v, &g.out, &g.causal, &g.mask_offset,
+                        &g.scale, &g.workspace, &g.compute, &og.stream, &og.after, &og.priority, &og.untracked,
+                        &og.timeout, &og.label))
+    return NULL;
+  if (target_of(to, &in.to) && call_begin(&in, type) && fill_attention(&in, &desc, &result, &g) &&
+      fill_order(&in, &og, &submit) && ready_to_post()) {
+    sg_job *handle = NULL;
+    sg_status status;
+    post_completion(&submit, in.job);
+    Py_BEGIN_ALLOW_THREADS
+    status = sg_attention_async((sg_context *)(uintptr_t)in.to.handle, &desc, &submit, &handle);
+    Py_END_ALLOW_THREADS
+    made = posted(&in, &submit, status, handle, result);
+  }
+  call_done(&in);
+  Py_CLEAR(result);
+  return made;
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention against NumPy."""
+
+import os
+import unittest
+
+import numpy as np
+import streamgemm as sg
+
+DEVICE = os.environ.get("SG_TEST_DEVICE", "cpu")
+NAMES = {"float64": "f64", "float32": "f32", "float16": "f16"}
+
+
+def reference(q, k, v, scale=None, offset=None):
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    members = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
+    if members > 1:
+        k, v = np.repeat(k, members, axis=-3), np.repeat(v, members, axis=-3)
+    scores = q @ np.swapaxes(k, -1, -2) * (scale or 1 / np.sqrt(q.shape[-1]))
+    if offset is not None:
+        hidden = np.arange(k.shape[-2]) > np.arange(q.shape[-2])[:, None] + offset
+        scores = np.where(hidden, -np.inf, scores)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ v
+
+
+class Attention(unittest.TestCase):
+    def setUp(self):
+        self.context = sg.Context(DEVICE)
+        self.random = np.random.default_rng(6)
+
+    def tearDown(self):
+        self.context.close()
+
+    def array(self, *shape, dtype=np.float64):
+        return self.random.standard_normal(shape).astype(dtype)
+
+    def place(self, array):
+        """The array where the device computes."""
+        if DEVICE == "cpu":
+            return array
+        made = self.context.buffer(max(array.nbytes, 1)).matrix(array.shape, NAMES[array.dtype.name])
+        self.context.copy(made, np.ascontiguousarray(array))
+        return made
+
+    def run_on(self, q, k, v, **options):
+        out = np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+        placed = self.place(out)
+        self.assertIs(placed, self.context.attention(self.place(q), self.place(k), self.place(v), placed, **options))
+        if DEVICE != "cpu":
+            self.context.copy(out, placed)
+        return out
+
+    def test_shapes_and_types(self):
+        for dtype, tolerance in [(np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 5e-3)]:
+            for batch in [(), (3,), (2, 4)]:
+                with self.subTest(dtype=dtype.__name__, batch=batch):
+                    q, k, v = (self.array(*batch, n, d, dtype=dtype) for n, d in [(5, 8), (9, 8), (9, 6)])
+                    np.testing.assert_allclose(self.run_on(q, k, v), reference(q, k, v), rtol=tolerance, atol=tolerance)
+
+    def test_causal_grouped_queries_with_cached_keys(self):
+        q, k, v = self.array(2, 6, 4, 8), self.array(2, 2, 10, 8), self.array(2, 2, 10, 8)
+        for workspace in (0, 2048):
+            found = self.run_on(q, k, v, mask="causal", mask_offset=6, scale=0.5, workspace=workspace)
+            np.testing.assert_allclose(found, reference(q, k, v, 0.5, 6), rtol=1e-12, atol=1e-12)
+
+    @unittest.skipIf(DEVICE != "cpu", "new arrays are in host memory")
+    def test_strides_and_new_results(self):
+        packed = self.array(2, 7, 3, 4, 8)  # batch, token, (q, k, v), head, width
+        q, k, v = (packed[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
+        result = self.context.attention(q, k, v, mask="causal")
+        np.testing.assert_allclose(result, reference(q, k, v, offset=0), rtol=1e-12, atol=1e-12)
+        job = self.context.attention_async(q, k, v)
+        mixed = self.context.gemm_async(job, self.array(8, 8))
+        self.assertEqual((2, 4, 7, 8), mixed.result().shape)
+
+    def test_errors_name_the_argument(self):
+        q, k = self.array(2, 3, 4), self.array(2, 5, 4)
+        cases = [
+            (lambda: self.context.attention(q[0, 0], k, k), "q has 1 dimensions"),
+            (lambda: self.context.attention(q, k[..., :3], k), "k has width 3 and q has 4"),
+            (lambda: self.context.attention(q, k, k[:, :4]), "v has tokens 4 and k has 5"),
+            (lambda: self.context.attention(q, k, k.astype(np.float32)), "v is f32 and q is f64"),
+            (lambda: self.context.attention(q[..., ::2], k[..., :2], k), "elements of a token of q do not follow"),
+            (lambda: self.context.attention(q, k, k, np.zeros((2, 3, 5))), "out has width 5 and v has 4"),
+            (lambda: self.context.attention(q, k, k, mask="upper"), "mask is 'upper'"),
+            (lambda: self.context.attention(q, k, k, mask_offset=1), "mask_offset is 1"),
+            (lambda: self.context.attention(q, k, k, scale=np.inf), "scale is inf"),
+            (lambda: self.context.attention(q, k, k, workspace=-1), "workspace"),
+        ]
+        for call, message in cases:
+            with self.subTest(message=message), self.assertRaisesRegex(sg.InvalidArgument, message):
+                call()
+        if DEVICE != "cpu":
+            with self.assertRaisesRegex(sg.Unsupported, "host memory"):
+                self.context.attention(q, k, k)
+
+
+if __name__ == "__main__":
+    unittest.main()
